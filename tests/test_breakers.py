@@ -45,7 +45,7 @@ def test_a_clock_ten_years_ahead_removes_nothing_in_mass_and_one_command_takes_i
             homes.night(lake, as_of=now, run_id="back")
     with caplog.at_level(logging.WARNING):
         assert inputs.select_profiles(lake, homes.settings(lake.home), as_of=now, trigger="schedule").is_empty()
-    assert "if that clock ran ahead, take its runs back with `memory-pipeline undo --ahead`" in caplog.text
+    assert "if that clock ran ahead, undo its runs with `memory-pipeline undo --ahead`" in caplog.text
     ahead = [
         finding for finding in doctor.examine(homes.settings(lake.home), repair=False) if finding.subject == "clock"
     ]

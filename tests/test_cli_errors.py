@@ -160,7 +160,9 @@ def test_a_ledger_of_a_newer_version(copy):
         connection.execute("UPDATE meta SET value = 99 WHERE key = 'schema'")
     connection.close()
     for line in ("status", "remember x", "undo x"):
-        assert f"version 99, this program knows {SCHEMA}; upgrade memory-pipeline" in refused(*line.split(), home=copy)
+        assert f"version 99, this program reads up to {SCHEMA}; upgrade memory-pipeline" in refused(
+            *line.split(), home=copy
+        )
 
 
 @pytest.mark.parametrize("damage", ["garbage", "pages"])

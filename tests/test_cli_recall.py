@@ -275,7 +275,7 @@ def test_what_is_wrong_is_said_in_one_line_and_changes_nothing(home, args, statu
 @pytest.mark.parametrize("args", [("recall", "x"), ("list",), ("session-start",)])
 def test_a_misspelt_profile_is_not_taken_for_an_empty_one(home, args):
     said = refused(*args, "-p", "anna", home=home)
-    assert "profile 'anna' has no memory; the nearest known one is 'ana'; choose one with --profile" in said
+    assert "profile 'anna' has no memory; the closest match is 'ana'; choose one with --profile" in said
 
 
 def test_the_only_profile_of_a_store_need_not_be_named(copy):

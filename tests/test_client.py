@@ -473,7 +473,7 @@ def test_protection_can_be_lifted(client):
     assert client.protect(one, "asked for").protected
     lifted = client.protect(one, protected=False)
     assert (lifted.protected, lifted.protected_reason) == (False, None)
-    with pytest.raises(ValueError, match="why a memory is protected"):
+    with pytest.raises(ValueError, match="leave it out to lift the protection"):
         client.protect(one, "no reason", protected=False)
 
 
@@ -663,7 +663,7 @@ def test_what_an_erasure_that_broke_off_left_is_hidden_until_it_is_done(
             lambda client: client.append(
                 [{"event_type": "session.started", "session_id": "s", "profile_id": "of another"}]
             ),
-            r"rows\[0\]: profile_id is 'of another', and this client is of",
+            r"rows\[0\]: profile_id is 'of another', but this client serves",
         ),
         (lambda client: client.recall("  "), "query is '  '"),
         (lambda client: client.recall("a \ud83d"), "query is 'a .*half of a surrogate pair"),

@@ -445,8 +445,8 @@ def test_a_plan_from_before_is_refused(without_some, tmp_path):
 @pytest.mark.parametrize(
     ("scope", "said"),
     [
-        ({"memory_ids": ["a22"]}, r"memory_ids names 'a22', which is unknown in profile 'p'; the nearest .* 'a2'"),
-        ({"user_id": "anna"}, r"user_id 'anna' has no memory in profile 'p'; the nearest known one is 'ana'"),
+        ({"memory_ids": ["a22"]}, r"memory_ids names 'a22', which is unknown in profile 'p'; the closest .* 'a2'"),
+        ({"user_id": "anna"}, r"user_id 'anna' has no memory in profile 'p'; the closest match is 'ana'"),
         (
             {"whole_profile": True, "profile_id": "pp"},
             r"profile_id 'pp' is unknown; correct the name: `memory-pipeline",

@@ -219,7 +219,7 @@ def test_an_unknown_id_is_named_with_the_nearest_ones_and_a_remedy(lake):
     commit(lake, later, plan_id="plan2")
     with pytest.raises(ValueError, match="'port-numbr' is unknown in any profile; the nearest are port-number; "):
         explain(lake, "port-numbr")
-    with pytest.raises(ValueError, match=r"'zzzzzzzz' is unknown in profile 'p' .*; none is like it; correct the id"):
+    with pytest.raises(ValueError, match=r"'zzzzzzzz' is unknown in profile 'p' .*; no id is similar; correct the id"):
         explain(lake, "zzzzzzzz", profile_id="p")
 
 

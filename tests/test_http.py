@@ -124,7 +124,7 @@ def test_an_administrator_sees_every_profile(client, granted, home):
         ({"dry_run": "yes"}, 422, ("dry_run is 'yes'; give true or false",)),
         ({"profile_id": ""}, 422, ("profile_id is ''; give a text that is not blank",)),
         ({"profile_id": 3}, 422, ("profile_id is 3; give a text that is not blank",)),
-        ({"profil_id": "x"}, 422, ("'profil_id' is no known field; the nearest known one is 'profile_id'",)),
+        ({"profil_id": "x"}, 422, ("'profil_id' is not a known field; the closest match is 'profile_id'",)),
         ({"task": "decay", "lightweight": True}, 422, ("lightweight and task exclude each other",)),
         ([], 422, ("the body is []; give a JSON object, with Content-Type: application/json",)),
         ("{not json", 422, ("the body is not JSON: ", "; send JSON")),
@@ -147,7 +147,7 @@ def test_other_wrong_requests(client, granted):
     unknown = client.post("/consolidate?dry_run=true", headers=granted["admin"])
     assert (unknown.status_code, unknown.json()["detail"]) == (
         422,
-        "'dry_run' is no known parameter; known are profile_id",
+        "'dry_run' is not a known parameter; choose one of profile_id",
     )
     two = client.post("/consolidate?profile_id=a", headers=granted["admin"], json={"profile_id": "b"})
     assert (two.status_code, two.json()["detail"]) == (422, "profile_id is 'a', but 'b' in the body; give one")

@@ -243,4 +243,4 @@ def test_what_comes_through_a_pipe_is_read_once_and_whole(tmp_path):
 def test_an_unknown_person_is_refused_without_an_empty_list(client, tmp_path):
     client.remember("First")
     said = refused("erase", "--user", "nobody", "-y", home=tmp_path)
-    assert said == "user_id 'nobody' has no memory in profile 'default'; none is known"
+    assert said == "user_id 'nobody' has no memory in profile 'default'; there are none"

@@ -173,7 +173,7 @@ def test_only_the_tools_that_are_asked_for_are_offered(home, exposure, tools):
 @pytest.mark.parametrize(
     ("options", "part"),
     [
-        (("--tools", "recal"), "--tools: tool 'recal' is unknown; the nearest known one is 'recall'"),
+        (("--tools", "recal"), "--tools: tool 'recal' is unknown; the closest match is 'recall'"),
         (("--tools", "remember", "--read-only"), "tool 'remember' changes memories"),
         (("--http", "here"), "--http 'here' is not an address; write HOST:PORT"),
         (("--host-name", "x"), "--host-name goes with --http"),
@@ -210,7 +210,7 @@ def test_a_server_for_one_profile_takes_no_other(tmp_path):
     tools, stored, other, wrong = talk(tmp_path, conversation, profile_id="ana")
     assert not any("profile_id" in tool.input_schema["properties"] for tool in tools.values())
     assert stored["profile_id"] == "ana"
-    assert (wrong, "'profile_id' is no known field" in other) == (True, True)
+    assert (wrong, "'profile_id' is not a known field" in other) == (True, True)
     with Lake(tmp_path) as lake:
         assert lake.events()["profile_id"].to_list() == ["ana"]
 
@@ -497,14 +497,14 @@ WRONG = {
     "k is 0; give a whole number from 1 to 100, or leave it out": ("recall", {"query": "x", "k": 0}),
     "k is '3'; give a whole number": ("recall", {"query": "x", "k": "3"}),
     "deep is 'yes'; give true or false": ("recall", {"query": "x", "deep": "yes"}),
-    "'kk' is no known field": ("recall", {"query": "x", "kk": 1}),
+    "'kk' is not a known field": ("recall", {"query": "x", "kk": 1}),
     "query is ' '": ("recall", {"query": " "}),
     "as_of": ("recall", {"query": "x", "as_of": "2999-01-01T00:00:00Z"}),
     "m8": ("feedback", {"memory_id": "m8", "helpful": False}),
     "m7": ("get", {"memory_id": "m7"}),
     "min_score is 2; give a number from 0 to 1": ("recall", {"query": "x", "min_score": 2}),
     "nothing to change": ("update", {"memory_id": "m8"}),
-    "filters.'sesion_id' is no known field; the nearest known one is 'session_id'": (
+    "filters.'sesion_id' is not a known field; the closest match is 'session_id'": (
         "recall",
         {"query": "x", "filters": {"sesion_id": "s"}},
     ),
@@ -633,6 +633,6 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
     assert "## Stored: 3" in changes[0]
     assert "- close " in changes[0]
     assert "## Stored: 0" in changes[1]
-    assert "is no memory of profile" in refusals[0]
+    assert "is not a memory of profile" in refusals[0]
     assert "single profile, 'a/na'" in refusals[1]
     assert "since is 'yesterday'" in refusals[2]

@@ -25,7 +25,7 @@ def test_a_project_and_an_application_have_their_own(tmp_path):
     assert mcp_install.place("claude-code", **given) == tmp_path / ".mcp.json"
     with pytest.raises(ValueError, match="leave out --project"):
         mcp_install.place("codex", **given)
-    with pytest.raises(ValueError, match="nearest known one is 'cursor'"):
+    with pytest.raises(ValueError, match="closest match is 'cursor'"):
         mcp_install.place("curser", **given)
     file = mcp_install.place("claude-desktop", **given | {"project": None})
     assert file.name == "claude_desktop_config.json"

@@ -91,10 +91,10 @@ def test_a_run_of_a_part_is_no_whole_run(home):
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("user:anna", "no memory of profile 'team' has it; known are ana, bob"),
-        ("agent:z", "known are bot-ana, bot-bob"),
-        ("session:z", "known are s-ana, s-bob"),
-        ("tag:z", "known are ana, bob, garden"),
+        ("user:anna", "no memory of profile 'team' has it; choose one of ana, bob"),
+        ("agent:z", "choose one of bot-ana, bot-bob"),
+        ("session:z", "choose one of s-ana, s-bob"),
+        ("tag:z", "choose one of ana, bob, garden"),
         ("user: ", "give one of all, recent, user:NAME, agent:NAME, session:NAME or tag:NAME"),
         ("colour:red", "give one of all, recent"),
         (3, "scope is 3"),
@@ -114,7 +114,7 @@ def test_an_undo_takes_it_back_and_the_command_says_what_it_is_about(home, done)
     shown = commands.text("consolidate", "--scope", "agent:bot-bob", "--dry-run", home=home)
     assert "scope: agent:bot-bob of team; every other memory" in shown
     refused = commands.call("consolidate", "--scope", "user:anna", "--dry-run", home=home)
-    assert (refused.returncode, "known are ana, bob" in refused.stderr) == (1, True)
+    assert (refused.returncode, "choose one of ana, bob" in refused.stderr) == (1, True)
 
 
 def part(asked, *given, **columns):

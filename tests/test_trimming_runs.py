@@ -415,7 +415,7 @@ def test_what_was_marked_as_important_is_never_archived_for_a_budget(tmp_path):
         assert (reasons["decided"], reasons["important"]) == ("protected type: Decision", "importance at least 0.7")
         told_of = "\n".join(explain(lake, "inferred").lines())
         assert "by token_budget: It says what is worth least" in told_of
-        assert "protection: none is needed" in told_of
+        assert "protection: not needed" in told_of
         live = next(name for name, one in stands.items() if name.startswith("fact") and one in LIVE)
         told_of = "\n".join(explain(lake, live).lines())
         assert "protection: younger than 90 days; a token budget goes before that" in told_of

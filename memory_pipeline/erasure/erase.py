@@ -91,8 +91,8 @@ def erase_memories(
         memory_ids: ids of the memories.
         user_id: instead: every memory stored for this person, and this person's queries.
         whole_profile: instead: every memory of the profile.
-        questions_since: instead: the words of every question asked of the profile since, such as after an erasure,
-            when nobody knows any more which of them quote it.
+        questions_since: instead: the words of every question asked of the profile since this instant, such as that of
+            an erasure, after which it is unknown which questions quote it.
         now: time of the request.
         reason: reason recorded in the ledger; it must not contain what is erased.
 
@@ -132,7 +132,7 @@ def erase_memories(
 def resume_erasure(lake: Lake) -> Receipt | None:
     """Finish an erasure that a crash or a busy store interrupted; None if there is none.
 
-    An erasure that another process is at is waited for. Cost without any: one query.
+    Waits for an erasure that another process is executing. Cost without any: one query.
 
     Raises:
         LakeError: the store cannot be written, or is still in use.
@@ -149,14 +149,14 @@ def _resume(lake: Lake) -> Receipt | None:
 
 
 def finish_again(lake: Lake, profile_id: str, *, seqs: Collection[int], now: datetime, reason: str) -> Receipt:
-    """Do again what an erasure does once the ledger is redacted, and return a receipt.
+    """Repeat the steps of an erasure that follow the redaction of the ledger, and return a receipt.
 
     Args:
         lake: the store.
         profile_id: the profile.
         seqs: positions of its redacted events.
         now: time of the request.
-        reason: stands in the receipt.
+        reason: shown in the receipt.
 
     Raises:
         LakeError: the store cannot be written, or is still in use.
@@ -216,7 +216,7 @@ class _Scope:
         self.quotes = Quotes.of(self._texts(self._named), self._texts(~self._named))
 
     def since(self) -> datetime | None:
-        """Return when the memories that are erased already were erased, the latest of them."""
+        """Return when the latest of the memories already erased was erased."""
         return self._since if isinstance(self._since, datetime) else None
 
     def known_since(self) -> datetime | None:
@@ -246,7 +246,7 @@ class _Scope:
     def quoting(self) -> set[int]:
         """Return positions of events about other memories whose query or metadata quotes these or is the person's.
 
-        Empty if nothing is erased, but for the questions that were named by their time.
+        Empty if nothing is erased, except for questions selected by their time.
         """
         if not self.erased:
             return set(questions(self.events, self._questions_since)["seq"]) if self._questions_since else set()
@@ -331,7 +331,7 @@ def _requested(
 
 
 def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pending:
-    """Redact the logs, while the texts are known, and then the ledger, in one transaction."""
+    """Redact the logs, while the texts still exist, and then the ledger, in one transaction."""
     ledger, profile_id = lake.ledger, scope.profile_id
     originals = scope.originals()
     emptied, quoting = scope.emptied(), scope.quoting()

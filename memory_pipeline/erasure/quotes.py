@@ -43,7 +43,7 @@ _MARKS: Final = "".join(
     for code in range(0x300, 0x1E00)
     if unicodedata.category(chr(code)).startswith("M") and not re.match(f"[{_ALPHABETS}]", chr(code))
 )
-"""Marks that are written with a letter, such as the vowels of Hindi; for `re` they are no part of a word."""
+"""Marks that are written with a letter, such as the vowels of Hindi; `re` does not count them as part of a word."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}](?:[^\W{_UNSPACED}]|[{_MARKS}])*")
 _PACKS: Final = (CHINESE, JAPANESE)
 _GRAMMAR: Final = frozenset().union(*(pack.function_letters.union(*pack.question_words) for pack in _PACKS))

@@ -22,7 +22,7 @@ NOT_COVERED: Final = (
 
 
 def other_questions(profile_id: str, since: datetime, *, unspaced: bool = False) -> str:
-    """Return what an erasure may not reach of the questions asked since the memories were known; how to erase that.
+    """Describe the questions asked since the memories were stored that an erasure may miss, and how to erase them.
 
     Args:
         profile_id: the profile.

@@ -78,7 +78,7 @@ def rewrite(
 ) -> list[str]:
     """Replace the files of an append-only table that contain rows to change; `drop_versions` removes the old ones.
 
-    Whoever reads the old ones meanwhile goes on; what others publish or merge meanwhile is changed too.
+    Concurrent readers of the old files are not disturbed; files published or merged meanwhile are rewritten too.
 
     Args:
         ledger: holds the catalogue.
@@ -119,7 +119,7 @@ def rewrite(
 def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[str]:
     """Remove every file that is not visible now: of earlier states and of unfinished work.
 
-    A live run writes its new files again, and a reader that lost a file looks up which files there are now. The inputs
+    A live run writes its new files again, and a reader that lost a file looks up the current files. The inputs
     of runs (table `profiles`) stay: they contain no text, and an undo of any run needs them.
 
     Args:
@@ -160,7 +160,7 @@ def drop_caches(home: Path, store: ObjectStore, profile_id: str) -> list[str]:
 
 
 def _drop_rows(store: ObjectStore, key: str, profile_id: str) -> bool:
-    """Remove a profile's rows from a staged table, or a file that is no table; return whether anything was removed."""
+    """Remove a profile's rows from a staged table, or a file that is not a table; return whether it did."""
     try:
         rows = pl.read_parquet(store.uri(key))
         others = rows.filter(pl.col("profile_id") != profile_id)
@@ -179,7 +179,7 @@ def removed(path: Path) -> Path:
     if not path.is_dir() or path.is_symlink():
         path.unlink(missing_ok=True)
         return path
-    aside = path.with_name(f".{secrets.token_hex(8)}.gone")  # so that nobody who knows the name adds files
+    aside = path.with_name(f".{secrets.token_hex(8)}.gone")  # so that no process adds files under the old name
     with suppress(FileNotFoundError):
         path.rename(aside)
         shutil.rmtree(aside, onerror=lambda _function, _path, raised: _unless_gone(raised[1]))
@@ -189,13 +189,13 @@ def removed(path: Path) -> Path:
 def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
     """Mask phrases of erased texts in Dagster's storage and in logs, which should contain none; return changed files.
 
-    A history that Dagster keeps in PostgreSQL counts as the file `dagster.yaml` that says so.
+    A history that Dagster keeps in PostgreSQL is reported as the file `dagster.yaml` that configures it.
 
     Other programs may keep using the files. A database is treated as one with the files that SQLite keeps beside it; a
     file that disappears meanwhile is skipped.
 
     Raises:
-        LakeError: a database with such phrases is damaged, or was in use for too long, or PostgreSQL is not there.
+        LakeError: a database with such phrases is damaged, or was in use for too long, or PostgreSQL cannot be reached.
 
     Cost: reads everything once, databases twice.
     """

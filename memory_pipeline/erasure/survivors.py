@@ -1,4 +1,4 @@
-"""Looks for what erasures should have removed, in everything that is published, and removes it.
+"""Finds what erasures should have removed from published files, and removes it.
 
 The ledger is the truth: it says which events are redacted and which memories are erased. Not here: erasing, and
 finishing an erasure that was interrupted (`erasure/erase.py`).
@@ -24,7 +24,7 @@ _HASH: Final = r'_hash":"([0-9a-f]{32})"'
 
 
 def survivors(lake: Lake) -> dict[str, list[str]]:
-    """Return for each profile where erased texts, or keywords of them, are still to be found; none if all is well.
+    """Return for each profile where erased texts or their keywords remain; empty if nothing remains.
 
     Cost: reads all events and decisions of the profiles in which anything was ever erased.
     """
@@ -38,7 +38,7 @@ def survivors(lake: Lake) -> dict[str, list[str]]:
 
 
 def remove_survivors(lake: Lake, *, now: datetime) -> list[Receipt]:
-    """Do again what an erasure does after the ledger, for profiles with survivors, and return the receipts.
+    """Repeat the steps of an erasure after the ledger, for profiles with survivors, and return the receipts.
 
     Raises:
         LakeError: the store cannot be written, or is still in use.

@@ -34,7 +34,7 @@ class MemoryService(BaseMemoryService):
     """
 
     def __init__(self, home: Path | str | None = None, *, k: int = 10) -> None:
-        """Open the store, and create it with the first memory.
+        """Open the store, which is created with the first memory.
 
         Args:
             home: data folder; default: that of the settings.
@@ -48,7 +48,7 @@ class MemoryService(BaseMemoryService):
         await asyncio.to_thread(self._clients.close)
 
     async def add_session_to_memory(self, session: Session) -> None:
-        """Remember what the user says in a session; what it added before is known."""
+        """Remember what the user says in a session; what was added before is skipped."""
         await self.add_events_to_memory(
             app_name=session.app_name, user_id=session.user_id, events=session.events, session_id=session.id
         )
@@ -106,7 +106,7 @@ class MemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=[_entry(hit, answer) for hit in answer])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Erase a memory for good; nothing happens where there is none."""
+        """Erase a memory for good; if there is none, nothing happens."""
         if memory_id:
             with suppress(UnknownMemory):
                 await self._with(app_name, user_id, lambda memory: memory.erase(memory_id))
@@ -125,7 +125,7 @@ def profile_of(app_name: str, user_id: str) -> str:
 
 
 def _remember_known(memory: MemoryClient, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Store events, except those that were deleted or are known with other words."""
+    """Store events, except those whose memory was deleted or has another text."""
     try:
         memory.remember_many(rows)
     except ValueError as error:
@@ -139,7 +139,7 @@ def _text(content: types.Content | None) -> str:
 
 
 def _entry(hit: Recalled, answer: Answer) -> MemoryEntry:
-    """Return a hit as an entry: its text dated, and marked where it holds no longer or may not."""
+    """Return a hit as an entry: its text dated, and marked if it no longer holds or may no longer hold."""
     marked: dict[str, Any] = {"score": hit.score, "current": hit.current}
     return MemoryEntry(
         id=hit.memory_id,

@@ -19,7 +19,7 @@ class MemoryProvider(ContextProvider):
     """
 
     def __init__(self, memory: MemoryClient, *, source_id: str = SOURCE, k: int = 5) -> None:
-        """Serve a client's profile; the client stays its owner's to close.
+        """Serve a client's profile; the caller closes the client.
 
         Args:
             memory: the client.
@@ -33,7 +33,7 @@ class MemoryProvider(ContextProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Add core memory, and what answers the user's words, to the instructions."""
+        """Add core memory, and memories that answer the user's words, to the instructions."""
         del agent, session, state
         question = "\n".join(_said(context))
         read = await asyncio.to_thread(

@@ -26,7 +26,7 @@ from memory_pipeline.recall.client.memory_client import MemoryClient
 
 ROOT: Final = "/memories"
 FOLDER_SIZE: Final = "4K"
-"""What a folder shows as its size, as the usual file systems do."""
+"""Size shown for a folder, as in common file systems."""
 LISTED_DEPTH: Final = 2
 """Levels below a folder that a view of it shows."""
 LONGEST_PATH: Final = 256
@@ -43,13 +43,13 @@ class MemoryTool(BetaAbstractMemoryTool):
     """
 
     def __init__(self, memory: MemoryClient, *, cache_control: BetaCacheControlEphemeralParam | None = None) -> None:
-        """Serve the files of a client's profile; the client stays its owner's to close."""
+        """Serve the files of a client's profile; the caller closes the client."""
         super().__init__(cache_control=cache_control)
         self.folder = MemoryFolder(memory)
         """The files, for the program's own use."""
 
     def execute(self, command: BetaMemoryTool20250818Command) -> Any:
-        """Execute a command; what the store refuses is told to the model too."""
+        """Execute a command; what the store refuses is reported to the model, too."""
         try:
             return super().execute(command)
         except ValueError as error:
@@ -65,7 +65,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         return _listing(command.path, path, files)
 
     def create(self, command: BetaMemoryTool20250818CreateCommand) -> str:
-        """Create a file that is not there yet."""
+        """Create a new file."""
         path, files = _path(command.path), self.folder.files()
         if path in files or _is_folder(files, path):
             raise ToolError(f"File {command.path} already exists")
@@ -109,7 +109,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         return f"The file {command.path} has been edited."
 
     def delete(self, command: BetaMemoryTool20250818DeleteCommand) -> str:
-        """Delete a file, or a folder with all that it holds: what they say holds no longer."""
+        """Delete a file, or a folder with all it holds; the validity of their memories ends."""
         path, files = _path(command.path), self.folder.files()
         if path == ROOT:
             raise ToolError(f"Cannot delete the {ROOT} directory itself")
@@ -119,7 +119,7 @@ class MemoryTool(BetaAbstractMemoryTool):
         return f"Successfully deleted {command.path}"
 
     def rename(self, command: BetaMemoryTool20250818RenameCommand) -> str:
-        """Rename or move a file, or a folder with all that it holds."""
+        """Rename or move a file, or a folder with all it holds."""
         old, new, files = _path(command.old_path), _path(command.new_path), self.folder.files()
         if old == ROOT:
             raise ToolError(f"Cannot rename the {ROOT} directory itself")
@@ -152,7 +152,7 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
     """The memory tool for an `AsyncAnthropic` client; see `MemoryTool`. One command runs at a time, in a thread."""
 
     def __init__(self, memory: MemoryClient, *, cache_control: BetaCacheControlEphemeralParam | None = None) -> None:
-        """Serve the files of a client's profile; the client stays its owner's to close."""
+        """Serve the files of a client's profile; the caller closes the client."""
         super().__init__(cache_control=cache_control)
         self._tool = MemoryTool(memory)
         self._turn = asyncio.Lock()
@@ -173,7 +173,7 @@ def _path(asked: str) -> str:
     """Return a path in its plain form.
 
     Raises:
-        ToolError: it leaves the folder, or is no path of a file here.
+        ToolError: it leaves the folder, or is not a valid path.
     """
     if asked != ROOT and not asked.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {asked}")

@@ -1,4 +1,4 @@
-"""What the adapters of conversations share: what an agent reads before it answers, and which turns are remembered.
+"""Shared by the adapters of conversations: what an agent reads before it answers, and which turns are remembered.
 
 Not here: any framework.
 """
@@ -16,9 +16,9 @@ _HEADER: Final = "What you remember of earlier conversations. It is information,
 
 
 def before_answering(memory: MemoryClient, question: str, *, k: int, session_id: str | None = None) -> str:
-    """Return core memory and what answers the last words of the user, as text for a prompt; empty without memories.
+    """Return core memory and memories that answer the user's last words, as text for a prompt; empty without memories.
 
-    The words themselves, where they are remembered already, are no answer.
+    The words themselves, if already remembered, do not count as an answer.
 
     Raises:
         LakeError: the store cannot be read.

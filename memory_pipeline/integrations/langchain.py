@@ -15,13 +15,14 @@ from memory_pipeline.recall.models import Answer, Filters
 class MemoryRetriever(BaseRetriever):
     """Finds the memories that answer a query, best first.
 
-    A document's text is that of `Answer.text`: dated, and marked where it holds no longer or may not; its metadata are
-    the fields of the hit. `invoke(query, k=3)` and any other argument of `MemoryClient.recall` hold for one call.
+    A document's text is that of `Answer.text`: dated, and marked if it no longer holds or may no longer hold; its
+    metadata are the fields of the hit. `k` and any other argument of `MemoryClient.recall` can be given for one call:
+    `invoke(query, k=3)`.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     memory: MemoryClient
-    """The client of the profile; it stays its owner's to close."""
+    """The client of the profile; the caller closes it."""
     k: int = 10
     """Most documents."""
     token_budget: int | None = None
@@ -29,7 +30,7 @@ class MemoryRetriever(BaseRetriever):
     filters: Filters | dict[str, Any] | None = None
     """Conditions that memories must meet."""
     deep: bool = False
-    """Whether to search also what is no longer live."""
+    """Whether to search memories that are no longer live, too."""
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **given: Any

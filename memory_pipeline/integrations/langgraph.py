@@ -2,7 +2,7 @@
 
 A namespace is a profile: its labels, joined by dots, are the profile's id, so that no run mixes the items of two
 namespaces. With `profile_labels`, only so many leading labels name the profile, and items of deeper namespaces carry
-these as tags. Namespace, key and value stand in the metadata of the memory, and the words of the value are its text.
+these as tags. Namespace, key and value are in the metadata of the memory, and the words of the value are its text.
 
 Not here: ranking and consolidation, which are those of the client.
 """
@@ -48,13 +48,13 @@ from memory_pipeline.settings import load
 NAME: Final = "langgraph"
 """Key of the memory's metadata that holds the item."""
 TEXT_FIELDS: Final = ("content", "text", "memory", "data")
-"""Fields that hold the words of a value, unless the store names others: the first of them that is there."""
+"""Fields that hold the words of a value, unless the store names others; the first one present counts."""
 _EVERYTHING: Final = 10**9
 _DEEPEST: Final = 1_000
-"""Memories that a search ranks at most to meet filters on values."""
+"""Most memories that a search ranks to meet filters on values."""
 _ORDER: Final = {"$gt": float.__gt__, "$gte": float.__ge__, "$lt": float.__lt__, "$lte": float.__le__}
 _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]|^.{257}", re.DOTALL)
-"""What no id of a memory may be."""
+"""Texts that cannot be the id of a memory."""
 
 Namespace = tuple[str, ...]
 PutKey = tuple[Namespace, str]
@@ -72,11 +72,11 @@ class _Entry:
     indexed: bool = True
     """Whether a search by query may find it."""
     ttl: float | None = None
-    """Minutes that it stays."""
+    """Time to live, in minutes."""
     deleted: bool = False
 
     def gone(self, now: datetime) -> bool:
-        """Return whether it was deleted or its time is over."""
+        """Return whether it was deleted or has expired."""
         ends = self.memory.valid_until
         return self.deleted or (self.ttl is not None and ends is not None and ends <= now)
 
@@ -128,7 +128,7 @@ class MemoryPipelineStore(BaseStore):
                 profile is consolidated together.
             fields: paths in a value that hold its words, as in LangGraph's index configuration; default: the first of
                 `TEXT_FIELDS`, else all of the value.
-            deep: search also what is no longer live.
+            deep: search memories that are no longer live, too.
             erase: a delete erases the memory for good; default: its validity ends.
             ttl: default time to live, in minutes, and whether reads renew it.
 
@@ -221,7 +221,8 @@ class MemoryPipelineStore(BaseStore):
     ) -> list[tuple[float | None, _Entry]]:
         """Return what a recall finds, best first, and, if that is not enough, the rest without a score.
 
-        Filters on values are met after the ranking, so a recall may be repeated with more, up to `_DEEPEST` memories.
+        Filters on values are applied after the ranking, so a recall may be repeated with more, up to `_DEEPEST`
+        memories.
         """
         wanted = most = max(op.offset + op.limit, 1)
         while True:
@@ -302,7 +303,7 @@ class MemoryPipelineStore(BaseStore):
     def _stored(self, op: PutOp, known: _Entry | None, now: datetime, *, new_id: bool) -> Iterator[dict[str, Any]]:
         """Yield the events that put a value: a change of the memory that has the key, else a new one."""
         if known is not None and known.ttl is not None and op.ttl is None:
-            yield _ended(known, now)  # an end of validity can be moved, but not taken away
+            yield _ended(known, now)  # an end of validity can be moved, but not removed
             known = None
         value = json.loads(canonical_json(op.value))  # as it will be read back, its keys in their order
         paths = op.index or None
@@ -327,7 +328,7 @@ class MemoryPipelineStore(BaseStore):
         }
 
     def _entry(self, client: MemoryClient, namespace: Namespace, key: str, now: datetime) -> _Entry | None:
-        """Return what has a key now; None if nothing has."""
+        """Return the entry that has a key now; None without one."""
         first, profile = _memory_id(namespace, key), self._profile(namespace)
         named = [memory for name in (first, key) if (memory := _memory(client, name)) is not None]
         for candidates in (lambda: named, lambda: client.list({"tags": [first]}, _EVERYTHING, deep=True)):
@@ -354,9 +355,9 @@ class MemoryPipelineStore(BaseStore):
         return {"tags": [".".join(op.namespace_prefix)]} if deeper else None
 
     def _read_back(self, memory: Memory, profile: str, asked: Namespace) -> _Entry:
-        """Return a memory as an item; one that was not put here stands in the namespace asked for, or the profile's.
+        """Return a memory as an item; one that was not put here is in the namespace asked for, or the profile's.
 
-        A value whose memory has other words by now, because its text was updated elsewhere, gets them as `content`.
+        If the text of the memory was updated elsewhere, the value has the new text as `content`.
         """
         metadata = _metadata(memory)
         kept = metadata.get(NAME)
@@ -413,7 +414,7 @@ def _memory(client: MemoryClient, memory_id: str) -> Memory | None:
 
 
 def _memory_id(namespace: Namespace, key: str) -> str:
-    """Return the id that an item takes at first: `namespace/key`, or a hash where that can be no id."""
+    """Return the first id of an item: `namespace/key`, or a hash if that cannot be an id."""
     name = f"{'.'.join(label.replace('/', '%2F') for label in namespace)}/{key}"
     return str(uuid5(NAMESPACE_URL, name)) if _UNFIT.search(name) else name
 
@@ -423,7 +424,7 @@ def _metadata(memory: Memory) -> dict[str, Any]:
 
 
 def _ended(entry: _Entry, now: datetime) -> dict[str, Any]:
-    """Return the event that deletes an item: it holds no longer, and no key names it."""
+    """Return the event that deletes an item: its validity ends, and it loses its key."""
     metadata = _metadata(entry.memory)
     item = {"namespace": list(entry.namespace), "key": entry.key, "value": entry.value}
     gone = {"valid_until": now, "metadata": metadata | {NAME: item | {"deleted": True}}}
@@ -431,7 +432,7 @@ def _ended(entry: _Entry, now: datetime) -> dict[str, Any]:
 
 
 def _renew(client: MemoryClient, entries: Iterable[_Entry], now: datetime) -> None:
-    """Let the time of items begin anew that stay for a time."""
+    """Restart the time to live of items that have one."""
     client.append(
         {
             "event_type": EventType.UPDATED.value,

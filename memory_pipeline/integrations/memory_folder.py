@@ -1,11 +1,11 @@
-"""`MemoryFolder`: text files that are kept as memories, so that what agents write into notes is consolidated.
+"""`MemoryFolder`: text files stored as memories, so that what agents write into notes is consolidated.
 
-A file is cut into list items and paragraphs, each a memory; headings, blank lines and markers stand with what follows
-them, so that the parts in their order are the file, letter by letter. An edit changes the memories of the parts that
-it touches: a new part is stored, a changed one updated, and one that is gone holds no longer. Folders are what paths
-imply.
+A file is cut into list items and paragraphs, each a memory; headings, blank lines and markers belong to what follows
+them, so that the parts in their order are the file, character by character. An edit changes the memories of the parts
+that it touches: a new part is stored, a changed one updated, and the validity of a removed one ends. Folders are
+implied by paths.
 
-What a run decides about a part does not change the file: files are the agent's own, recall shows what stands.
+What a run decides about a part does not change the file: files belong to the agent, and recall shows what is in force.
 """
 
 import difflib
@@ -26,7 +26,7 @@ NAME: Final = "file"
 _ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _MARKER: Final = re.compile(r"^(?:\s*(?:#+|[-*+]|\d{1,9}[.)])(?:\s+|$))+(?:\[[ xX]\]\s+)?")
 _CLOSE: Final = 1e-6
-"""Places in a file that are nearer than this are numbered anew."""
+"""Places in a file that are closer than this are renumbered."""
 _EVERYTHING: Final = 10**9
 
 
@@ -44,7 +44,7 @@ class MemoryFolder:
     """The text files of one profile. Writers of different files do not disturb each other."""
 
     def __init__(self, client: MemoryClient) -> None:
-        """Open the folder of a client's profile; the client stays its owner's to close."""
+        """Open the folder of a client's profile; the caller closes the client."""
         self._client = client
 
     def files(self) -> dict[str, str]:
@@ -53,16 +53,16 @@ class MemoryFolder:
         return {path: "".join(part.text for part in parts[path]) for path in sorted(parts)}
 
     def write(self, path: str, text: str) -> None:
-        """Write a file, new or as a change of what it holds, in one transaction.
+        """Create or change a file in one transaction.
 
         Raises:
-            ValueError: the path is no tag, or a part of the text is longer than a memory may be; names it.
+            ValueError: the path cannot be a tag, or a part of the text is longer than a memory may be; names it.
             LakeError: the store cannot be written.
         """
         self._client.append(lambda: self._written(path, text))
 
     def _written(self, path: str, text: str) -> Iterator[dict[str, Any]]:
-        """Yield the events that make a file this text."""
+        """Yield the events that give a file this text."""
         old, now = self._parts().get(path, []), datetime.now(UTC)
         kept = _aligned(old, parts_of(text))
         staying = {part.memory.memory_id for part, _ in kept if part is not None}
@@ -74,7 +74,7 @@ class MemoryFolder:
                 yield _changed(part, path, new, place)
 
     def remove(self, *paths: str) -> None:
-        """Remove files: what they say holds no longer. Nothing happens where there is none.
+        """Remove files; the validity of their memories ends. Missing files are ignored.
 
         Raises:
             LakeError: the store cannot be written.
@@ -86,7 +86,7 @@ class MemoryFolder:
         return (_removed(part, now) for path in paths for part in parts.get(path, []))
 
     def move(self, moves: Mapping[str, str]) -> None:
-        """Give files other paths, old to new; what they say stays as it is.
+        """Move files from old to new paths; their texts stay the same.
 
         Raises:
             LakeError: the store cannot be written.
@@ -111,7 +111,7 @@ class MemoryFolder:
 
 
 def parts_of(text: str) -> list[str]:
-    """Cut a text before its list items, paragraphs and headings, each with all that stands before its first words.
+    """Cut a text before its list items, paragraphs and headings, each with everything before its first words.
 
     Returns:
         The parts, at least one; joined they are the text.
@@ -127,13 +127,13 @@ def parts_of(text: str) -> list[str]:
         blank = not line.strip()
         spoken = spoken or not (heading or blank)
     if parts and not spoken:
-        parts[-1] += current  # what ends a file without words
+        parts[-1] += current  # the end of a file without words
         return parts
     return [*parts, current]
 
 
 def words_of(part: str) -> str:
-    """Return what a part says: without headings around it and the marker of a list; all of it where it says nothing."""
+    """Return what a part says: without headings around it and the marker of a list; all of it if nothing is left."""
     lines = part.strip().split("\n")
     said = [number for number, line in enumerate(lines) if line.strip() and not line.startswith("#")] or [0]
     return _MARKER.sub("", "\n".join(lines[said[0] : said[-1] + 1])).strip() or part.strip()

@@ -1,7 +1,7 @@
 """`RememberingSession`: a session of the OpenAI Agents SDK that remembers what its user says.
 
-The history of the chat stays where it is, in the session that this one wraps; what the user says is stored as memories
-besides. `instructions` lets an agent read them.
+The history of the chat stays in the session that this one wraps; what the user says is also stored as memories.
+`instructions` lets an agent read them.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class RememberingSession(SessionABC):
     """
 
     def __init__(self, inner: Session, memory: MemoryClient) -> None:
-        """Wrap a session; the client of the profile stays its owner's to close."""
+        """Wrap a session; the caller closes the client of the profile."""
         self._inner = inner
         self._memory = memory
         self.session_id = inner.session_id
@@ -54,7 +54,7 @@ class RememberingSession(SessionABC):
 def instructions(
     memory: MemoryClient, base: str = "", *, k: int = 5
 ) -> Callable[[RunContextWrapper[Any], Agent[Any]], Coroutine[Any, Any, str]]:
-    """Return instructions for an `Agent`: the given ones, then core memory and what answers the user's last words.
+    """Return instructions for an `Agent`: those given, core memory, and memories that answer the user's last words.
 
     Args:
         memory: the client of the profile.

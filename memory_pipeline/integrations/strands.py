@@ -29,14 +29,14 @@ class PipelineMemoryStore(MemoryStore):
         writable: bool = True,
         extraction: bool = False,
     ) -> None:
-        """Serve a client's profile; the client stays its owner's to close.
+        """Serve a client's profile; the caller closes the client.
 
         Args:
             memory: the client.
             name: name of the store among those of an agent.
-            description: what the model is told of it.
+            description: description of the store for the model.
             max_search_results: most memories that a search returns.
-            session_id: the conversation, for what is stored.
+            session_id: session of what is stored.
             writable: whether the agent may store memories.
             extraction: whether every turn of the user is stored.
         """

@@ -1,8 +1,8 @@
-"""Backups: a copy of ledger and lake as of one ledger position, and the store that is made from it.
+"""Backups: a copy of ledger and lake as of one ledger position, and stores restored from it.
 
 A backup is a folder with the ledger, the files that its catalogue names, archives and settings, and a list of them with
-checksums, written last: without that list it is not complete. Snapshots and indexes are left out, since they are made
-again; tokens and Dagster's history belong to the machine. Not here: noticing that a ledger is not the one of its lake
+checksums, written last: without that list it is incomplete. Snapshots and indexes are left out, since they can be
+rebuilt; tokens and Dagster's history belong to the machine. Not here: noticing that a ledger is not the one of its lake
 (`lake/identity.py`).
 """
 
@@ -56,10 +56,10 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
     Args:
         lake: the store.
         folder: a folder outside the store that is missing or empty.
-        now: when this is asked for.
+        now: time of the request.
 
     Raises:
-        ValueError: the folder holds anything, or lies in the store.
+        ValueError: the folder is not empty, or lies in the store.
         LakeError: a file of the store is missing or damaged, or the disk is full; the backup is not complete.
 
     Cost: that of copying all files; memory for the largest one.
@@ -86,16 +86,16 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
 def restore(folder: Path, home: Path) -> Backup:
     """Make a store from a backup, with every event up to its position, and publish its snapshot.
 
-    The ledger is made where the settings say: those of `home`, which stay, or if it has none those of the backup. A new
-    epoch begins, so that files or a ledger of what came after the backup are never taken for those of this store.
-    The ledger comes last: a restore that was interrupted can be done again.
+    The ledger is created where the settings say: those of `home`, which stay, or those of the backup if `home` has
+    none. A new epoch begins, so that files or a ledger from after the backup are never mistaken for this store's. The
+    ledger is written last: an interrupted restore can be repeated.
 
     Args:
         folder: the backup.
         home: data folder, without a store.
 
     Raises:
-        ValueError: there is no complete backup in `folder`, its list names what no backup holds, or there is a store in
+        ValueError: there is no complete backup in `folder`, its list names foreign files, or there is a store in
             `home`; nothing is written then.
         LakeError: a file of the backup is missing or damaged, the disk is full, or `home` has a path as `check_path`
             refuses; there is no store in `home` then, unless the message says that only its snapshot is missing.
@@ -109,7 +109,7 @@ def restore(folder: Path, home: Path) -> Backup:
     with explained(folder):
         _check(backup, folder, source)
     with beginning(home), explained(home):
-        _check_free(home, address)  # again: until now somebody else could begin a store there
+        _check_free(home, address)  # again: another process may have begun a store there
         kept = {SETTINGS_FILE} if target.exists(SETTINGS_FILE) else set()
         for key, checksum in backup.files.items():
             if key not in {FILE_NAME, *kept}:
@@ -128,10 +128,10 @@ def restore(folder: Path, home: Path) -> Backup:
 
 
 def _check_free(home: Path, address: str) -> None:
-    """Check that nothing of a store is in a folder, or in the ledger's database, that a restore could mix with its own.
+    """Check that a folder and the ledger's database hold nothing of a store that a restore would mix with its own.
 
     Raises:
-        ValueError: there is.
+        ValueError: they do.
     """
     if databases.exists(home, address) or any(home.glob("snapshots/*.duckdb")):
         raise ValueError(
@@ -161,13 +161,13 @@ def _copied(source: ObjectStore, target: ObjectStore, key: str, expected: str | 
         data = file.read()
     checksum = hashlib.sha256(data).hexdigest()
     if expected not in (None, checksum):
-        raise LakeError(f"{source.uri(key)} is damaged; `memory-pipeline doctor` says how to mend a store")
+        raise LakeError(f"{source.uri(key)} is damaged; `memory-pipeline doctor` says how to repair a store")
     target.put(key, data)
     return checksum
 
 
 def _read_list(folder: Path) -> Backup:
-    """Return what a backup says that it holds.
+    """Return the list of a backup's contents.
 
     Raises:
         ValueError: its list is missing or damaged.

@@ -103,7 +103,7 @@ def _archive(ledger: Ledger, store: ObjectStore, before: datetime) -> str | None
             written.append(files.write(store, table.name, rest))
         with ledger.writing() as transaction:
             if not catalog.still_visible(transaction, visible):
-                raise LakeError(f"{ledger.home}: another process compacts the ledger at the same time; try again later")
+                raise LakeError(f"{ledger.home}: another process is compacting the ledger; try again later")
             publishing.forget_files(transaction, store, visible)
             for file in written:
                 publishing.add_file(transaction, store, table_name=table.name, file=file, seq=1)
@@ -167,6 +167,6 @@ def _move(ledger: Ledger, store: ObjectStore, before: datetime) -> int:
             if catalog.mark(transaction, Mark.ERASED) != erased:
                 return 0  # some of them may be redacted by now; the next maintenance moves them
             if moved_payloads.mark_moved(transaction, before=before, first=first, last=last) != len(rows):
-                raise LakeError(f"{ledger.home}: another process compacts the ledger at the same time; try again later")
+                raise LakeError(f"{ledger.home}: another process is compacting the ledger; try again later")
             publishing.add_file(transaction, store, table_name=table.name, file=written[0], seq=first)
     return len(rows)

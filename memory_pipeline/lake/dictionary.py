@@ -29,7 +29,7 @@ _UNITS: Final[dict[str, str]] = {
     "vector": "length 1",
 }
 _SUFFIXES: Final = ("days", "tokens")
-"""Units with which names of columns end, after an underscore."""
+"""Units that column names may end with, after an underscore."""
 _INTRODUCTION: Final = """# Data dictionary
 
 Generated from the schemas in `memory_pipeline/schemas/` and `memory_pipeline/lake/snapshot_schemas.py`. Every instant

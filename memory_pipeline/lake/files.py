@@ -49,14 +49,14 @@ def collect(
     *conditions: pl.Expr,
     columns: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return the rows of files that meet the conditions, with the columns of today.
+    """Return the rows of files that meet the conditions, with the current columns.
 
-    What an older file lacks is null, or what the table says.
+    Columns that an older file lacks are null, or have the value in `table.lacking`.
 
     Args:
         store: where the files are.
         keys: the files; none gives the empty table.
-        table: what the files hold.
+        table: the table that the files belong to.
         conditions: are pushed down to the files' statistics, so that files without a match are hardly read.
         columns: which columns to read; default all.
 
@@ -76,7 +76,7 @@ def collect(
     try:
         lacking = [pl.col(name).fill_null(value) for name, value in table.lacking.items()]
         return rows.filter(*conditions).with_columns(lacking).select(columns or pl.all()).collect()
-    except (InvalidOperationError, PanicException) as error:  # what some damaged bytes lead to
+    except (InvalidOperationError, PanicException) as error:  # raised for some damaged files
         raise ComputeError(f"parquet: {error}") from error
 
 

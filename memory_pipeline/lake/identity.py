@@ -1,8 +1,8 @@
-"""The identity of a store: which ledger a lake belongs to, and how far that ledger had come.
+"""The identity of a store: which ledger a lake belongs to, and the last position of that ledger.
 
 The ledger holds an id and an epoch; the lake holds a copy of both, with the position of its last commit. So a lake
 whose ledger was lost or replaced by a backup is noticed, and nobody sweeps files that only the lost one accounts for.
-Not here: what `doctor` makes of it.
+Not here: repairing a mismatch (`doctor`).
 """
 
 import json
@@ -20,7 +20,7 @@ from memory_pipeline.ledger.store_identity import Identity, of_ledger, record
 from memory_pipeline.settings import ledger_address
 
 KEY: Final = "store.json"
-"""Key of the lake's copy: beside the tables, where sweeps and erasures look for nothing."""
+"""Key of the lake's copy: beside the tables, where no sweep or erasure looks."""
 
 BACKUP_LIST: Final = "backup.json"
 """Key of the list of what a backup holds (see `lake/backup.py`); no store has one."""
@@ -29,7 +29,7 @@ _PARQUET: Final = ".parquet"
 
 
 class Mismatch(LakeError):
-    """Ledger and lake do not belong together, or are of different times; only `doctor` may open the store.
+    """Ledger and lake do not belong together, or are from different times; only `doctor` may open the store.
 
     Attributes:
         repairable: whether the ledger is an older state of the same store, which `doctor --repair` can accept.
@@ -59,14 +59,14 @@ def of_lake(store: ObjectStore) -> Identity | None:
 
 
 def refuse_backup(home: Path, store: ObjectStore) -> None:
-    """Refuse to open a backup: what a store notes, if only that something was recalled, would make it another one.
+    """Refuse to open a backup: as a store it would change, if only by recording a recall.
 
     Raises:
         LakeError: it is a backup.
     """
     if store.exists(BACKUP_LIST):
         raise LakeError(
-            f"{home} is a backup, and no backup any more once it is used as a store: make a store of it in another "
+            f"{home} is a backup, and using it as a store would change it: restore it into another "
             f"folder with: memory-pipeline --home NEW restore-backup {home}"
         )
 
@@ -81,7 +81,7 @@ def check_ledger_there(home: Path, store: ObjectStore) -> None:
         name = databases.name(ledger_address(home))
         raise Mismatch(
             f"{home}: {name} is missing, but its lake is there: restore {name} from a backup, or move lake/, runs/ and "
-            "snapshots/ away to begin anew"
+            "snapshots/ away to start a new store"
         )
 
 
@@ -101,7 +101,7 @@ def check(home: object, ledger: Ledger, store: ObjectStore) -> None:
     if own.store != lake.store:
         raise Mismatch(
             f"{home}: {ledger.name} and lake/ belong to different stores: restore the ledger of this lake, or move "
-            "lake/, runs/ and snapshots/ away; `memory-pipeline doctor` looks again"
+            "lake/, runs/ and snapshots/ away; then run `memory-pipeline doctor`"
         )
     if own.epoch < lake.epoch or own.position < lake.position:
         raise Mismatch(

@@ -1,6 +1,6 @@
-"""Policies as commits recorded them, and as rows for people who ask which settings were in force.
+"""Policies as commits recorded them, and as rows that show which settings were in force.
 
-Not here: settings of today, which may differ from those of the last run (`settings/`).
+Not here: the current settings, which may differ from those of the last run (`settings/`).
 """
 
 import json
@@ -18,7 +18,7 @@ CONFIGURED: Final = "configured"
 
 
 def committed_policy(ledger: Ledger, commit_seq: int) -> Policy:
-    """Return the policy under which a run was committed, in the settings of today (see `settings.policy_versions`).
+    """Return the policy under which a run was committed, as current settings (see `settings.policy_versions`).
 
     Args:
         ledger: the ledger.
@@ -53,7 +53,7 @@ def in_force(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
 def rows(policies: Mapping[str, Policy]) -> pl.DataFrame:
     """Return one row per profile and setting: profile_id, setting, value, origin.
 
-    A value's origin is told by comparing it with what this version ships: the ledger keeps values only.
+    A value's origin is found by comparing it with what this version ships: the ledger keeps values only.
     """
     return pl.DataFrame(
         [

@@ -1,9 +1,9 @@
 """Publishing: writes new files of a table and makes them visible in one transaction of the ledger.
 
-Here: adding rows, merging small files, and replacing the rows of some profiles. Every change is tried again if somebody
-else published meanwhile, or an erasure swept the new files. The transaction that publishes refuses rows made from what
-was erased since it was read. Not here: the files' bytes (`lake/files.py`), the catalogue (`ledger/catalog.py`), and
-what a commit writes beside it (`ledger/commits.py`).
+Here: adding rows, merging small files, and replacing the rows of some profiles. Every change is retried if another
+process published meanwhile, or an erasure swept the new files. The transaction that publishes refuses rows made from
+text that was erased after it was read. Not here: the files' bytes (`lake/files.py`), the catalogue
+(`ledger/catalog.py`), and what a commit writes beside it (`ledger/commits.py`).
 """
 
 import zlib
@@ -62,8 +62,8 @@ def add_rows(ledger: Ledger, store: ObjectStore, *, table: Table, rows: pl.DataF
         store: the files of the lake.
         table: the table.
         rows: the rows.
-        since: ledger position up to which was read what they are made from; rows of profiles in which anything was
-            erased since are left out.
+        since: ledger position up to which their sources were read; rows of profiles in which anything was erased since
+            are left out.
     """
 
     def attempt() -> int | None:
@@ -95,8 +95,8 @@ def merge_small(ledger: Ledger, store: ObjectStore, *, table: Table) -> None:
     """Merge the files of a growing table where many are of similar size; readers of the old files are not disturbed.
 
     A row is rewritten each time the size of its file grows sixteenfold. The merged file is visible from the first
-    position of its parts, which is harmless: events carry their own position, and what is read out of a text depends
-    on the text alone.
+    position of its parts, which is harmless: events carry their own position, and what is extracted from a text depends
+    on that text alone.
     """
     with ledger.reading() as transaction:
         visible = catalog.visible(transaction, table.name)
@@ -129,7 +129,7 @@ def add_events(ledger: Ledger, store: ObjectStore, *, limit: int) -> int | None:
         written.append(files.write(store, "events", event.frame(rows)))
         with ledger.writing() as transaction:
             now = (catalog.mark(transaction, name) for name in (Mark.PROJECTED, Mark.ERASED))
-            if (after, erased) == tuple(now):  # else somebody else has added them, or an erasure redacted some
+            if (after, erased) == tuple(now):  # else another process has added them, or an erasure redacted some
                 add_file(transaction, store, table_name="events", file=written[0], seq=after + 1)
                 catalog.set_mark(transaction, Mark.PROJECTED, rows[-1][0])
     return None
@@ -329,7 +329,7 @@ def _by_bucket(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
 
 
 def _between(held: pl.Series, last: int, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of positions up to `last` that are not held, at most `limit` long: the one before, the last."""
+    """Yield the position before and the last one of each range up to `last` that is not held, at most `limit` long."""
     ends = pl.concat([pl.Series([0]), held.unique().sort(), pl.Series([last + 1])]).rename("after").to_frame()
     gaps = ends.with_columns(next=pl.col("after").shift(-1)).filter(pl.col("next") > pl.col("after") + 1)
     for after, following in gaps.iter_rows():

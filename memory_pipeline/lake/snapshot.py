@@ -54,7 +54,7 @@ _ANY_NAME: Final = re.compile(r"\d{12}-\w+(-\w+)?")
 _FILE_IN_VIEW: Final = re.compile(r"'(/(?:[^']|'')*\.parquet)'")
 """A file in the text of a view."""
 _SPARSE_BYTES: Final = 100_000_000
-"""Size below which a snapshot is worth a look for pages of zeros."""
+"""Size below which pages of zeros are removed from a snapshot."""
 _ABANDONED_SECONDS: Final = 86_400
 """Age at which the files of an unfinished build are removed: a day."""
 
@@ -85,7 +85,7 @@ def publish(lake: Lake, *, seq: int | None = None) -> Path:
 def building(home: Path) -> Iterator[None]:
     """Keep others from building and removing snapshots, and erasures from removing what a snapshot is built from.
 
-    What is read of the store must be read within: an erasure then removes the snapshot if it holds erased texts. Take
+    Read the store only while holding it: an erasure then removes the snapshot if it holds erased texts. Take
     it before the lock of the ledger's writers.
     """
     folder = home.resolve() / "snapshots"
@@ -198,7 +198,7 @@ def build(
 
 @contextlib.contextmanager
 def _full_disk_named() -> Iterator[None]:
-    """Turn DuckDB's error on a full disk into the system's, which is explained."""
+    """Turn DuckDB's error for a full disk into the operating system's, which has a remedy."""
     try:
         yield
     except duckdb.Error as error:
@@ -229,7 +229,7 @@ def export(source: Lake | Path, file: Path) -> Path:
     """Write one self-contained file, linked tables included, that can be taken anywhere.
 
     Args:
-        source: the store, for its present state with everything that was asked of it (table `recalls`), or a snapshot.
+        source: the store, for its present state with all recalls (table `recalls`), or a snapshot.
         file: the file to write.
 
     Raises:
@@ -262,7 +262,7 @@ def export(source: Lake | Path, file: Path) -> Path:
 
 
 def _recalls(lake: Lake) -> pl.DataFrame:
-    """Return accesses and feedback up to now, less the events of which anything was erased."""
+    """Return accesses and feedback up to now, without events of which anything was erased."""
     events = lake.events().filter(pl.col("event_type").is_in(USES), pl.col("erased_at").is_null())
     return events.select(list(RECALLS.types)).sort("profile_id", "seq", "ordinal")
 
@@ -336,7 +336,7 @@ def prune(home: Path, keep: int) -> list[Path]:
 
 
 def drop_newer(home: Path, position: int) -> list[Path]:
-    """Remove the snapshots of positions after one, which a ledger that was replaced had; return them."""
+    """Remove and return the snapshots after a position, which belong to a ledger that was replaced."""
     with building(home):
         newer = [path for path in _finished(home, _ANY_NAME) if _position(path) > position]
         for path in newer:
@@ -369,7 +369,7 @@ def read_exported(path: Path, relation: Relation, names: Sequence[str]) -> pl.Da
     """Read columns of a table of a snapshot in the types of its schema.
 
     Raises:
-        ValueError: the file is no snapshot, or lacks the table or a column; the message says so in one line.
+        ValueError: the file is not a snapshot, or lacks the table or a column; the message says so in one line.
     """
     columns = relation.schema.columns()
     # DuckDB stores instants without a time zone, in UTC.
@@ -439,7 +439,7 @@ def _columns(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> se
 
 
 def _hard_linked(files: Sequence[Path], folder: Path) -> list[Path]:
-    """Return hard links to immutable files in `folder`, created if they do not exist; copies where links cannot be."""
+    """Return hard links to immutable files in `folder`, created if missing; copies where links are impossible."""
     folder.mkdir(parents=True, exist_ok=True)
     links = [folder / path.name for path in sorted(files)]
     for source, link in zip(sorted(files), links, strict=True):

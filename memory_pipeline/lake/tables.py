@@ -35,10 +35,10 @@ STAGING_PREFIX: Final = "runs/"
 
 
 def check_path(home: Path) -> None:
-    """Refuse a data folder whose files DuckDB could not open: it ends a path at a question mark, and reads UTF-8 alone.
+    """Refuse a data folder whose files DuckDB could not open: it cuts paths at a question mark and reads only UTF-8.
 
     Raises:
-        LakeError: there is a question mark in the path, or bytes that are no UTF-8.
+        LakeError: there is a question mark in the path, or bytes that are not UTF-8.
     """
     path = disk.named(home)
     if "?" in path:
@@ -62,12 +62,12 @@ class Lake:
 
         Args:
             home: data folder.
-            ledger: value of the setting `ledger`; default: what environment and settings file of the folder say.
+            ledger: value of the setting `ledger`; default: that of the environment or the folder's settings file.
             timeout: seconds that a writer waits for its turn.
-            checked: refuse a ledger that is not the one of these files; only `doctor` looks at such a store.
+            checked: refuse a ledger that is not the one of these files; only `doctor` opens such a store.
 
         Raises:
-            Mismatch: the ledger is missing beside the files of its lake, or another one, or an older state of it.
+            Mismatch: the ledger of these files is missing, or the one found is another one or an older state of it.
             LakeError: it cannot be opened, was written by a newer version, is a backup, or has a path as `check_path`
                 refuses.
         """
@@ -112,7 +112,7 @@ class Lake:
         Args:
             table: any table of `schemas.TABLES`.
             seq: ledger position as of which to read; default now.
-            profiles: whose rows; default all.
+            profiles: profiles of the rows; default all.
             columns: which columns; default all.
 
         Raises:
@@ -134,7 +134,7 @@ class Lake:
         Rows that an older version of the parser made are left out.
 
         Args:
-            table: a table that is kept in files.
+            table: a table that is stored in files.
             conditions: are pushed down to the files, so that files without a match are hardly read.
             seq: ledger position as of which to read; default now.
             columns: which columns; default all.
@@ -175,7 +175,7 @@ class Lake:
         Args:
             as_of: instant of the last events that count; default all.
             seq: position of the last event that counts; default the head.
-            profiles: whose; default all.
+            profiles: profiles of the events; default all.
 
         Cost: linear in the events; those that are not projected yet cost some 10 s a million.
         """
@@ -198,10 +198,10 @@ class Lake:
         return self.ledger.waiting(self._mark(Mark.PROJECTED))
 
     def half_erased(self, profiles: Collection[str]) -> str | None:
-        """Return which of some profiles has an erasure that was interrupted; one that is going on is waited for.
+        """Return the profile, of those given, with an interrupted erasure; waits for an erasure in progress.
 
-        Files of such a profile may still hold the texts. Whoever reads heads, asks this, and reads files only then,
-        publishes nothing that was erased: an erasure that begins later moves the head.
+        Files of such a profile may still hold the texts. A caller that reads heads, then calls this, and then reads
+        files publishes nothing that was erased: an erasure that begins later moves the head.
         """
         if self._half_erased() in profiles:
             with self.ledger.erasing():
@@ -312,8 +312,8 @@ class Lake:
             Ledger position of the commit of each profile; profiles that were left out have none.
 
         Raises:
-            Conflict: what the plan rests on has changed in every profile, or in any if it is of all or none; or the
-                plan is committed already.
+            Conflict: what the plan rests on has changed in every profile, or in any if the commit is all or none; or
+                the plan is committed already.
             StaleInstant: the clock of the run lies before a profile's last commit.
             ValueError: the tables do not fit the profiles.
             LakeError: the store cannot be written.
@@ -497,7 +497,7 @@ class Lake:
 
 def _staging_key(run_id: str, table: str) -> str:
     if not re.fullmatch(r"\w[\w.-]*", run_id):
-        raise ValueError(f"run_id = {run_id!r} is no plain name; give letters, digits and dashes")
+        raise ValueError(f"run_id = {run_id!r} is not a plain name; give letters, digits and dashes")
     return f"{STAGING_PREFIX}{run_id}/{TABLES[table].name}.parquet"
 
 

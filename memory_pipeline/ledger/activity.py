@@ -49,7 +49,7 @@ class Seen:
 
 
 def last_runs(transaction: Transaction) -> pl.DataFrame:
-    """Return the last run of each task of each profile, undone ones included, those about a part of it left out.
+    """Return the last run of each task of each profile, undone runs included, runs of a part of it left out.
 
     Returns:
         `profile_id`, `task`, `as_of`, `base_seq`. Cost: one pass over the runs.

@@ -78,14 +78,14 @@ def keys_in(file: Path) -> set[str]:
     """Return the keys that a copy of a ledger catalogues; the copy may be of an older version and is not changed.
 
     Raises:
-        LakeError: it is no ledger, or damaged.
+        LakeError: it is not a ledger, or damaged.
     """
     try:
         # Immutable: SQLite creates no log beside a file that nobody writes, which may lie on a read-only medium.
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             return {str(key) for (key,) in connection.execute("SELECT path FROM files")}
     except sqlite3.Error as error:
-        raise LakeError(f"{file}: {error}: it is damaged or no ledger; name another backup") from error
+        raise LakeError(f"{file}: {error}: it is damaged or not a ledger; name another backup") from error
 
 
 def replaced_before(transaction: Transaction, seq: int) -> list[File]:

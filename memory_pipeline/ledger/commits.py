@@ -135,7 +135,7 @@ def standing(transaction: Transaction, commit: Commit) -> list[str]:
     """Return the profiles that are not overtaken (see `overtaken`).
 
     Raises:
-        Conflict: there is none; or only some, and the commit is of all or none.
+        Conflict: there is none; or only some, and the commit is all or none.
     """
     conflicts = overtaken(transaction, commit.profiles, commit.decisions)
     if conflicts and (commit.whole or len(conflicts) == commit.profiles.height):
@@ -278,7 +278,7 @@ def _event(commit: Commit, row: Mapping[str, Any], counts: Mapping[str, int]) ->
 
 
 def _policy(commit: Commit, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the policy of a commit, or where it stands already: idle nights should not fill the ledger."""
+    """Return the policy of a commit, or a reference to an earlier one: idle nights should not fill the ledger."""
     if row["profile_id"] in commit.unchanged:
         return {"policy_of": commit.unchanged[row["profile_id"]]}
     policy = commit.policies[row["policy_hash"]].model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""Rewrites texts in Dagster's history where a data folder's `dagster.yaml` puts it into PostgreSQL.
+"""Rewrites texts in Dagster's history if a data folder's `dagster.yaml` stores it in PostgreSQL.
 
 Not here: history in SQLite files (`sqlite_file`), and what is rewritten (`erasure/redact_files.py`).
 """
@@ -47,12 +47,13 @@ def url_of(home: Path) -> sa.URL | None:
     except KeyError as error:
         raise LakeError(f"{path}: storage.postgres: {error} is missing, so nothing was erased; set it") from None
     except (OSError, AttributeError, TypeError, ValueError, yaml.YAMLError, sa.exc.ArgumentError) as error:
-        why = str(error).splitlines()[0] if isinstance(error, OSError | yaml.YAMLError) else "storage.postgres is wrong"
+        readable = isinstance(error, OSError | yaml.YAMLError)
+        why = str(error).splitlines()[0] if readable else "storage.postgres is invalid"
         raise LakeError(f"{path}: {why}, so nothing was erased; correct it") from None
 
 
 def _value(told: Any) -> str:
-    """Return a value that stands in the file, or in a variable that it names."""
+    """Return a value given in the file, or in an environment variable that it names."""
     return os.environ[told["env"]] if isinstance(told, Mapping) else str(told)
 
 
@@ -90,7 +91,7 @@ def rewrite_texts(url: sa.URL, rewrite: Callable[[str], str]) -> bool:
         why = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
         raise LakeError(
             f"Dagster's history in PostgreSQL at {url.host or 'its socket'} cannot be rewritten ({why}), so nothing "
-            "was erased; let the server be reached, then erase again"
+            "was erased; make the server reachable, then erase again"
         ) from None
     return bool(changed)
 

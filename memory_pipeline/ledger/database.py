@@ -52,18 +52,18 @@ _REMEDIES: Final = (
     ("read-only", "name the primary server in the setting ledger: this one is a replica"),
     ("permission denied", "let this user create and change tables in its schema"),
     ("already exists", "the schema has tables of another program: give the ledger a database of its own"),
-    ("nul (0x00)", "leave the character out: PostgreSQL keeps none"),
+    ("nul (0x00)", "leave the character out: PostgreSQL cannot store it"),
     ("disk i/o", "the disk failed: check its space and health, then try again"),
 )
 TIMED_OUT: Final = "lock timeout"
-"""Part of what PostgreSQL says when nobody gives a lock up in time."""
+"""Part of PostgreSQL's message when a lock is not released in time."""
 _SPARE_BYTES: Final = 1_000_000
 """Free space below which a failing disk is a full one."""
 _SYSTEM_REMEDIES: Final = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _REMEDIES[1][1]),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _REMEDIES[2][1]),
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "the data folder's name is taken by a file; choose another folder"),
-    errno.ENOENT: "a file of the lake is missing; `memory-pipeline doctor` says which and how to mend it",
+    errno.ENOENT: "a file of the lake is missing; `memory-pipeline doctor` says which and how to repair it",
 }
 
 
@@ -122,7 +122,7 @@ def explained(home: Path) -> Iterator[None]:
 
 
 def database_problem(error: Exception) -> str | None:
-    """Return what a database of another program said that is damaged, full or in use; None for any other error."""
+    """Return the message of a database of another program that is damaged, full or in use; None for other errors."""
     return str(error.orig) if isinstance(error, sa.exc.DatabaseError) else None
 
 
@@ -150,7 +150,7 @@ class Database(ABC):
 
     Attributes:
         home: data folder.
-        name: what people call it: the name of its file, or its address without a password.
+        name: its name in messages: the name of its file, or its address without a password.
         files: paths of its files in the data folder.
         beyond_erasure: where the server may keep erased texts that no statement reaches.
     """
@@ -180,7 +180,7 @@ class Database(ABC):
         if version > SCHEMA:
             self.close()
             raise LakeError(
-                f"{self}: its tables have version {version}, this program knows {SCHEMA}; upgrade memory-pipeline"
+                f"{self}: its tables have version {version}, this program reads up to {SCHEMA}; upgrade memory-pipeline"
             )
         if version < SCHEMA:
             self._upgrade()
@@ -269,7 +269,7 @@ class Database(ABC):
         """
 
     def purge(self) -> bool:
-        """Leave nothing of rows that were removed or changed in any file of the database, unless it is in use.
+        """Remove all traces of deleted or changed rows from the database's files, unless it is in use.
 
         Returns:
             Whether it was done.

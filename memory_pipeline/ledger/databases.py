@@ -21,7 +21,7 @@ def opened(home: Path, *, address: str | None = None, timeout: float = WRITE_SEC
 
     Args:
         home: data folder.
-        address: value of the setting `ledger`; default: what environment and settings file of the folder say.
+        address: value of the setting `ledger`; default: that of the environment or the folder's settings file.
         timeout: seconds that a writer waits for its turn.
 
     Raises:
@@ -47,7 +47,7 @@ def exists(home: Path, address: str | None = None) -> bool:
         address: value of the setting `ledger`; default as for `opened`.
 
     Raises:
-        LakeError: the server that the setting names cannot be asked.
+        LakeError: the server that the setting names cannot be reached.
         SettingsError: the setting is invalid.
     """
     place = address or ledger_address(home)
@@ -55,7 +55,7 @@ def exists(home: Path, address: str | None = None) -> bool:
 
 
 def name(address: str) -> str:
-    """Return what people call a ledger (a value of the setting): its file's name, or its address without a password."""
+    """Return the name of a ledger in messages: its file's name, or its address without a password."""
     return FILE_NAME if address == SQLITE else postgres_database.name(address)
 
 

@@ -34,7 +34,7 @@ def writable(folder: Path) -> bool:
 
 
 def named(path: Path) -> str:
-    """Return a path as text that can be written anywhere: bytes of its name that are no UTF-8 as escapes."""
+    """Return a path as text that can be written anywhere: bytes of its name that are not UTF-8 as escapes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 

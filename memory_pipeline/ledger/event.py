@@ -146,7 +146,7 @@ class Event(BaseModel):
     def _fits(self) -> Self:
         model = Erased if self.event_type == EventType.ERASED else PAYLOADS.get(self.event_type, dict)
         if type(self.payload) is not model:
-            raise ValueError(f"payload is no {model.__name__}; give the payload of {self.event_type.value}")
+            raise ValueError(f"payload is not a {model.__name__}; give the payload of {self.event_type.value}")
         if self.event_type in _ABOUT_A_MEMORY and self.memory_id is None:
             raise ValueError(f"memory_id is missing; name the memory that {self.event_type.value} is about")
         if self.event_type in _SESSIONS and self.session_id is None:
@@ -279,7 +279,7 @@ def _event_type(value: Any) -> EventType:
         raise ValueError(f"event_type is {shown(value)}; {nearest(value, PAYLOADS)}") from None
     if event_type not in PAYLOADS:
         raise ValueError(
-            f"event_type is {event_type.value!r}, which only the pipeline writes; known are {', '.join(PAYLOADS)}"
+            f"event_type is {event_type.value!r}, which only the pipeline writes; choose one of {', '.join(PAYLOADS)}"
         )
     return event_type
 
@@ -298,7 +298,7 @@ def _payload(model: type[Payload], event_type: EventType, fields: dict[str, Any]
             )
         del payload["memory_id"]
     if misplaced := sorted(fields.keys() & model.model_fields.keys()):
-        raise ValueError(f"{misplaced[0]} stands beside the payload; move it to payload.{misplaced[0]}")
+        raise ValueError(f"{misplaced[0]} is beside the payload; move it to payload.{misplaced[0]}")
     try:
         return model.model_validate(payload)
     except ValidationError as error:

@@ -27,7 +27,7 @@ def note(transaction: Transaction, path: Path, *, at: datetime, profile_id: str 
         transaction: writes the ledger.
         path: file or folder.
         at: when it was written.
-        profile_id: whose texts it holds; None: everybody's.
+        profile_id: profile of its texts; None: all profiles.
     """
     key = f"{_PREFIX}{_as_text(path.resolve())}"
     transaction.connection.execute(META.delete().where(META.c.key == key))
@@ -45,7 +45,7 @@ def noted(transaction: Transaction, profile_id: str) -> list[tuple[str, str]]:
 
 
 def _as_text(path: Path) -> str:
-    """Return an absolute path as text of whole letters: one whose bytes are no UTF-8 as a URI."""
+    """Return an absolute path as valid text: one that is not UTF-8 as a URI."""
     return str(path) if str(path).isprintable() else path.as_uri()
 
 

@@ -1,4 +1,4 @@
-"""Reads tables of PostgreSQL databases that other programs write: from a server, or from what pg_dump wrote of it.
+"""Reads tables of PostgreSQL databases that other programs write: from a server, or from a dump by pg_dump.
 
 A server is named by its URL, which is never printed: it may hold a password. Not here: what the rows mean (`interop/`).
 """
@@ -22,7 +22,7 @@ _LETTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "
 
 
 def is_url(path: Path) -> bool:
-    """Return whether a path is the URL of a server, of which a path keeps one slash of two."""
+    """Return whether a path is the URL of a server; a path keeps only one of its two slashes."""
     return _URL.match(str(path)) is not None
 
 
@@ -30,7 +30,7 @@ def tables(path: Path) -> Mapping[str, Sequence[str]]:
     """Return the columns of every table in the search path of a database, by table.
 
     Args:
-        path: its URL, as `is_url` knows it.
+        path: its URL (see `is_url`).
 
     Raises:
         Unreadable: the server cannot be reached or refuses, or psycopg is not installed.

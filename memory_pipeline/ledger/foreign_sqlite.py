@@ -23,7 +23,7 @@ def tables(path: Path) -> Mapping[str, Sequence[str]]:
     """Return the columns of every table of a database, by table; views are left out.
 
     Raises:
-        Unreadable: it is no database, damaged, or in use for too long.
+        Unreadable: it is not a database, damaged, or in use for too long.
     """
     with closing(_opened(path)) as connection:
         try:
@@ -46,7 +46,7 @@ def rows(path: Path, table: str, *, order: Sequence[str] = ()) -> Iterator[dict[
         order: columns to sort by, as far as the table has them; else in the order of the table.
 
     Raises:
-        Unreadable: it is no database, damaged, or in use for too long.
+        Unreadable: it is not a database, damaged, or in use for too long.
     """
     known = tables(path).get(table)
     if known is None:
@@ -69,7 +69,7 @@ def count(path: Path, table: str) -> int:
     """Return how many rows a table has, without reading them; 0 if there is no such table.
 
     Raises:
-        Unreadable: it is no database, damaged, or in use for too long.
+        Unreadable: it is not a database, damaged, or in use for too long.
     """
     if table not in tables(path):
         return 0

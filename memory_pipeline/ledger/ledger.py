@@ -126,7 +126,7 @@ class Ledger:
 
         Args:
             home: data folder.
-            address: value of the setting `ledger`; default: what environment and settings file of the folder say.
+            address: value of the setting `ledger`; default: that of the environment or the folder's settings file.
             timeout: seconds that a writer waits for its turn.
             moved_payloads: reads the payloads that compaction moved to files; by default none can be read.
 
@@ -152,7 +152,7 @@ class Ledger:
 
     @property
     def name(self) -> str:
-        """What people call it: the name of its file, or the address of its database without a password."""
+        """Its name in messages: the name of its file, or the address of its database without a password."""
         return self._database.name
 
     @property
@@ -190,7 +190,7 @@ class Ledger:
         return self._database.shrink()
 
     def purge(self) -> bool:
-        """Leave nothing of removed rows in the database's files, unless it is in use (see `Database.purge`)."""
+        """Remove all traces of deleted rows from the database's files, unless it is in use (see `Database.purge`)."""
         return self._database.purge()
 
     def copy(self, file: Path) -> None:
@@ -301,7 +301,7 @@ class Ledger:
         """Return the position of the last commit, undo, erasure or update of each profile; 0 where there is none.
 
         Args:
-            profiles: whose; default all that have an event.
+            profiles: the profiles; default all that have an event.
         """
         with self.reading() as transaction:
             return heads_in(transaction, profiles)
@@ -399,7 +399,7 @@ class Ledger:
         Args:
             as_of: clock of the last run that counts.
             seq: position of the last commit that counts.
-            profiles: whose; default all.
+            profiles: the profiles; default all.
         """
         query = sa.select(*DECISIONS.c).where(DECISIONS.c.status == "committed")
         if as_of is not None:
@@ -429,7 +429,7 @@ class Ledger:
         """Return the committed runs, one row per run and profile (the table `consolidation_runs`).
 
         Args:
-            profiles: whose; default all.
+            profiles: the profiles; default all.
             as_of: instant of the last run that counts, and of the last undo.
             seq: position of the last commit or undo that counts.
         """
@@ -530,7 +530,7 @@ def reverts_in(
 ) -> list[tuple[str, int, dict[str, Any]]]:
     """Return profile, position and payload of the undos up to a state.
 
-    At an instant those count that were asked for by then, and those that the profile's last run by then took as given.
+    At an instant, undos count that were requested by then or that the profile's last run by then took into account.
     """
     query = sa.select(EVENTS.c.profile_id, EVENTS.c.seq, EVENTS.c.payload).where(EVENTS.c.event_type == REVERTED)
     if as_of is not None:

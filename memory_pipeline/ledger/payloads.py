@@ -165,7 +165,7 @@ class Accessed(Noted):
 
 
 class Updated(_Validity):
-    """A memory is changed; fields that are left out stay."""
+    """A memory is changed; fields left out keep their values."""
 
     example: ClassVar[dict[str, Any]] = {"valid_until": "2026-03-01T00:00:00Z"}
     content: Text | None = Field(None, description="The new text.")

@@ -1,9 +1,8 @@
 """The ledger's database on a PostgreSQL server, by the setting `ledger`.
 
-Writers take an advisory lock that ends with their transaction, so that positions are given in the order of commits; the
-locks that last longer are the session's, and what is written under them goes through the same session: whoever loses
-it writes nothing any more. Not here: what a database guarantees (`ledger/database.py`), and its tables
-(`ledger/tables.py`).
+Writers take an advisory lock that ends with their transaction, so that positions are given in the order of commits;
+longer locks belong to the session, and writes under them go through that session: a writer that loses it can write
+nothing more. Not here: what a database guarantees (`ledger/database.py`), and its tables (`ledger/tables.py`).
 """
 
 import os
@@ -165,7 +164,7 @@ class PostgresDatabase(Database):
             return self._unread() and self._vacuum("VACUUM (FULL, ANALYZE)")
 
     def _unread(self) -> bool:
-        """Wait until no transaction is left that began before the last change, whose old rows would be kept for it."""
+        """Wait for transactions that began before the last change: the server keeps the old rows for them."""
         with explained(self.home), self._handle.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as on:
             now = {"now": on.scalar(_NOW)}
             deadline = time.monotonic() + _PATIENCE
@@ -190,22 +189,22 @@ class PostgresDatabase(Database):
         return True
 
     def copy(self, file: Path) -> None:
-        """Write a SQLite ledger with the same rows (see `Database.copy`), which `load` takes over."""
+        """Write a SQLite ledger with the same rows (see `Database.copy`), for `load`."""
         with self.reading() as source, sqlite_database.filled(file) as target:
             _copy_rows(source.connection, target)
         sync(file)
 
     def load(self, file: Path) -> None:
-        """Take over all rows of a copy of a ledger, which is upgraded if it is of an older version.
+        """Load all rows of a copy of a ledger, upgrading an older version first.
 
         Raises:
-            LakeError: see `explained`; nothing was taken over.
+            LakeError: see `explained`; nothing was loaded.
         """
         source = SQLiteDatabase(file.parent)
         try:
             with source.reading() as given, self.writing() as transaction:
                 if transaction.connection.scalar(_STORE) is not None:
-                    raise LakeError(f"{self}: holds a store by now; name another ledger")
+                    raise LakeError(f"{self}: already holds a store; name another ledger")
                 _copy_rows(given.connection, transaction.connection)
                 for table in METADATA.sorted_tables:
                     if (column := table.autoincrement_column) is not None:
@@ -250,10 +249,10 @@ def name(address: str) -> str:
 
 
 def exists(home: Path, address: str) -> bool:
-    """Return whether a database holds the ledger of a store; tables that a restore left empty are none.
+    """Return whether a database holds the ledger of a store; tables that a restore left empty do not count.
 
     Raises:
-        LakeError: it cannot be asked.
+        LakeError: it cannot be reached.
     """
     engine = _engine(address)
     try:
@@ -268,7 +267,7 @@ def _engine(address: str) -> sa.Engine:
         return sa.create_engine(
             sa.make_url(address).set(drivername="postgresql+psycopg"),
             pool_size=0,  # as many as threads read at once
-            hide_parameters=True,  # an error must not quote what is remembered
+            hide_parameters=True,  # an error must not quote memories
             pool_pre_ping=True,  # a connection that was lost while nobody used it is opened again
             connect_args={"connect_timeout": _CONNECT_SECONDS, "application_name": "memory-pipeline"},
         )
@@ -279,7 +278,7 @@ def _engine(address: str) -> sa.Engine:
 
 
 def _copy_rows(source: sa.Connection, target: sa.Connection) -> None:
-    """Copy all rows of a ledger into one without any but its version."""
+    """Copy all rows of a ledger into one that holds only its version."""
     target.execute(META.delete())
     for table in METADATA.sorted_tables:
         query = sa.select(table).order_by(*table.primary_key).execution_options(yield_per=_AT_ONCE)

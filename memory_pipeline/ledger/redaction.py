@@ -1,4 +1,4 @@
-"""Redacts the ledger: the one change of rows that were written before.
+"""Redacts the ledger: the only change of rows already written.
 
 Here: the transaction that erases text from events, decisions and dead letters, and the note of what is left to do
 afterwards. Not here: what is redacted, and how (`erasure/`).
@@ -67,7 +67,7 @@ def pending(transaction: Transaction) -> str | None:
 
 
 def half_erased(transaction: Transaction) -> str | None:
-    """Return the profile of an erasure that is not finished: files may still hold its texts. None if there is none."""
+    """Return the profile of an unfinished erasure, whose files may still hold erased texts; None without one."""
     text = pending(transaction)
     return None if text is None else str(json.loads(text)["receipt"]["profile_id"])
 

@@ -49,7 +49,7 @@ class KnownMemory(ValueError):
 
 @dataclass(frozen=True)
 class StoredMemories:
-    """Those of some memories that the ledger has stored or erased."""
+    """The given memories that the ledger has stored or erased."""
 
     erased: Collection[Memory]
     stored: Mapping[Memory, Sequence[int]]

@@ -27,7 +27,7 @@ FILE_NAME: Final = "ledger.sqlite"
 
 _FILES: Final = (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", "ledger.lock")
 UNFINISHED: Final = ".ledger-"
-"""How the names of folders begin in which a database is created."""
+"""Prefix of the folders in which a database is created."""
 
 _LOCK: Final = "ledger.lock"
 _LOCK_FILES: Final = {WRITERS: _LOCK, ERASURES: "erasure.lock"}
@@ -151,7 +151,7 @@ class _Handle:
 
 @contextmanager
 def beginning(home: Path) -> Iterator[None]:
-    """Keep others from beginning a ledger in a folder that has none; they go on with the one that is there then.
+    """Keep others from beginning a ledger in a folder that has none; they then use the one that was begun meanwhile.
 
     Raises:
         LakeError: see `explained`.
@@ -223,7 +223,7 @@ def _engine(file: Path) -> sa.Engine:
 
 
 def _url(file: Path) -> sa.URL:
-    """Return how to open a database; in a folder that cannot be written SQLite must be told so."""
+    """Return how to open a database; SQLite must be told that a folder is read-only."""
     if not file.exists() or writable(file.parent):
         return sa.URL.create("sqlite", database=str(file))
     log = file.with_name(f"{file.name}-wal")

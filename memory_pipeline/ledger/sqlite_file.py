@@ -43,7 +43,7 @@ def kept_open(path: Path) -> sa.Engine:
 
 
 def rewrite_texts(path: Path, rewrite: Callable[[str], str], *, holds: Callable[[Path], bool]) -> bool:
-    """Rewrite the text cells of a database row by row, and leave nothing of the old ones on unused pages or in its log.
+    """Rewrite the text cells of a database row by row, and leave no trace of the old ones on free pages or in the log.
 
     Args:
         path: the database; if it is gone, nothing is done.
@@ -83,7 +83,7 @@ def _rewrite(connection: sqlite3.Connection, rewrite: Callable[[str], str]) -> N
     connection.execute("VACUUM")
     busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
-        raise sqlite3.OperationalError("its old pages, which hold words, are still being read")
+        raise sqlite3.OperationalError("its old pages, which hold erased text, are still being read")
 
 
 def _changes(connection: sqlite3.Connection, rewrite: Callable[[str], str]) -> list[Change]:

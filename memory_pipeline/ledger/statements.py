@@ -69,7 +69,7 @@ def insert_many(connection: sa.Connection, table: sa.Table, rows: Iterable[Row])
 def rows_at(
     transaction: Transaction, key: sa.Column[str], pairs: Collection[Pair], columns: Sequence[sa.Column[Any]]
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield columns of the events with one of some pairs of profile and another column, which an index begins with.
+    """Yield columns of the events that match any of the pairs of profile and another column; both begin an index.
 
     Cost: an index look-up for each pair; one query in PostgreSQL, some thousand pairs a query in SQLite.
     """

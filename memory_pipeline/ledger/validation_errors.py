@@ -12,10 +12,10 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-WHOLE_LETTERS: Final = "whole letters: it holds half of a surrogate pair"
+WHOLE_LETTERS: Final = "whole characters: it holds half of a surrogate pair"
 
 CORRECT_PROFILE: Final = "correct the name: `memory-pipeline profiles` lists them"
-"""Remedy for an unknown profile. It names no other one: who asks may not know which there are."""
+"""Remedy for an unknown profile. It names no other one, which the caller may not be allowed to know."""
 
 _SHORT: Final = Repr()
 _SHORT.maxlevel, _SHORT.maxstring, _SHORT.maxlong, _SHORT.maxother = 2, 60, 30, 60
@@ -35,13 +35,13 @@ def nearest(value: object, known: Iterable[str]) -> str:
     """Return a hint to the most similar known name or, without one, to all of them or their number."""
     names = [str(name) for name in known]
     if not names:
-        return "none is known"
+        return "there are none"
     if near := get_close_matches(str(value), names, n=1):
-        return f"the nearest known one is {near[0]!r}"
+        return f"the closest match is {near[0]!r}"
     return (
-        f"known are {', '.join(names)}"
+        f"choose one of {', '.join(names)}"
         if len(names) <= _LISTED
-        else f"none of the {len(names)} known is like it: correct it"
+        else f"none of the {len(names)} names is similar; correct it"
     )
 
 
@@ -73,7 +73,7 @@ def finding(
         schema: JSON schema of the value.
         document: schema that holds the definitions that `schema` refers to.
         prefix: path of the value's fields, such as "payload.".
-        value: how to call the value itself.
+        value: name of the value itself.
     """
     at, path, optional = _resolved(schema, document), "", False
     for step in details["loc"]:
@@ -83,8 +83,8 @@ def finding(
             at, path = _resolved(fields[step], document), f"{path}.{step}" if path else f"{prefix}{step}"
         elif fields:
             inner = f"{path}." if path else prefix
-            rest = f"; anything else belongs into {inner}metadata" if "metadata" in fields else ""
-            return f"{inner}{shown(step)} is no known field; {nearest(step, fields)}{rest}"
+            rest = f"; anything else belongs in {inner}metadata" if "metadata" in fields else ""
+            return f"{inner}{shown(step)} is not a known field; {nearest(step, fields)}{rest}"
         elif "oneOf" in at:
             options = [_resolved(option, document) for option in at["oneOf"]]
             at = next(option for option in options if option["type"] == step)

@@ -1,4 +1,4 @@
-"""Sentences of a memory that no longer hold or may not, and how the text that recall shows marks them.
+"""Sentences of a memory that no longer hold, or may no longer hold, and their marks in the text that recall shows.
 
 Not here: which sentences those are (`consolidation`), and memories that have ended as a whole (`rank/ranking`).
 """
@@ -22,11 +22,11 @@ class ClosedStatement:
 
 
 def closed_statements(rows: Iterable[Mapping[str, Any]] | None, now: datetime | None = None) -> list[ClosedStatement]:
-    """Return the sentences of a row of `memories` (column `closed_statements`) that hold no longer at an instant.
+    """Return the sentences of a row of `memories` (column `closed_statements`) that no longer hold at an instant.
 
     Args:
         rows: the column; None: no sentence.
-        now: the instant; None: whenever they end.
+        now: the instant; None: all of them.
     """
     statements = [ClosedStatement(**row) for row in rows or ()]
     return [statement for statement in statements if now is None or statement.valid_until <= now]

@@ -77,7 +77,7 @@ class Filters:
             raise ValueError(f"filters is {shown(filters)}; give Filters or a mapping")  # noqa: TRY004 - one class of error
         names = [field.name for field in fields(Filters)]
         if unknown := [name for name in filters or {} if name not in names]:
-            raise ValueError(f"filters.{unknown[0]} is no filter; {nearest(unknown[0], names)}")
+            raise ValueError(f"filters.{unknown[0]} is not a filter; {nearest(unknown[0], names)}")
         return Filters(**(filters or {}))
 
 
@@ -128,11 +128,11 @@ class Recalled:
     closed_statements: tuple[ClosedStatement, ...]
     """Sentences of the text that no longer hold, while the rest does; `text` marks them."""
     outdated_by: tuple[str, ...]
-    """Newer memories that may have outdated it, though nobody is sure."""
+    """Newer memories that may have outdated it; this is uncertain."""
     outdated_from: datetime | None
-    """Since when they may have."""
+    """Since when it may be outdated."""
     outdated_sentences: tuple[str, ...]
-    """Sentences that they may have outdated, while the rest still holds; empty where that is the whole text."""
+    """Sentences that they may have outdated, while the rest still holds; empty if the whole text may be outdated."""
     conflicts: tuple[str, ...]
     """Memories that contradict it; neither is known to be newer."""
     deep: bool
@@ -143,11 +143,11 @@ class Recalled:
     def line(self, shown: Iterable["Recalled"] = ()) -> str:
         """Return the memory as one paragraph of a prompt, with its date and any reason to doubt it or a sentence of it.
 
-        The date at the start of a summary's text replaces that of its making, and no date is written twice. Other
+        The date at the start of a summary's text replaces the date it was made, and no date is written twice. Other
         memories are named by their dates.
 
         Args:
-            shown: the memories that the prompt has.
+            shown: the memories in the prompt.
         """
         against = sorted({other.day for other in shown if other.memory_id in self.conflicts})
         others = f"that of {' and '.join(against)}" if against else "another memory"
@@ -187,7 +187,7 @@ class Answer(Sequence[Recalled]):
     """Name of the ranking."""
     recalled: tuple[Recalled, ...]
     confident: bool | None = None
-    """False where perhaps none of the memories answers the query; None where the ranking does not know."""
+    """False if possibly none of the memories answers the query; None if the ranking cannot tell."""
 
     @property
     def tokens(self) -> int:
@@ -210,7 +210,7 @@ class Answer(Sequence[Recalled]):
     def text(self) -> str:
         """Return the memories as text for a prompt, one paragraph each, best first; empty without memories.
 
-        Memories that do not hold now, may not, or that others contradict are marked, with dates and without ids.
+        Memories that do not hold now, may no longer hold, or are contradicted are marked, with dates and without ids.
         """
         return "\n".join(memory.line(self.recalled) for memory in self.recalled)
 

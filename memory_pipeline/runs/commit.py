@@ -1,6 +1,6 @@
-"""Makes a plan part of history: checks it, and publishes its tables in one transaction.
+"""Commits a plan: checks it, and publishes its tables in one transaction.
 
-Not here: making the plan (`consolidate`), taking it back (`undo`), and how files and rows are written (`lake/`,
+Not here: making the plan (`consolidate`), undoing it (`undo`), and how files and rows are written (`lake/`,
 `ledger/`).
 """
 
@@ -79,10 +79,10 @@ def commit(
     whole: bool = False,
     warn: Callable[[str], None] = log.LOGGER.warning,
 ) -> dict[str, int]:
-    """Check a plan and publish its tables in one transaction; then `say` in a few lines what was done.
+    """Check a plan and publish its tables in one transaction; report in a few lines what was done.
 
-    Profiles commit on their own: those of which others changed what the plan rests on are left out. Of a profile that
-    lay idle since a run without decisions, only the run is recorded: its tables stay as that one published them.
+    Profiles commit independently: those for which others changed what the plan rests on are left out. For a profile
+    that was idle since a run without decisions only the run is recorded: its tables stay as published.
 
     Args:
         lake: the store.
@@ -99,7 +99,7 @@ def commit(
 
     Raises:
         InvariantBroken: the plan would break an invariant; nothing was changed.
-        Conflict: no profile could be committed, or not all of a whole; nothing was changed.
+        Conflict: no profile could be committed, or not all of them if `whole`; nothing was changed.
     """
     if (broken := violations(tables, policies)).height:
         lake.note_attempt(run_id, "refused", started_at=started_at or datetime.now(UTC))
@@ -134,10 +134,10 @@ def commit(
 
 
 def _unchanged(lake: Lake, profiles: pl.DataFrame, plan: pl.DataFrame) -> dict[str, int]:
-    """Return the profiles of which a run says what an earlier one has said, at a later clock, and that one's position.
+    """Return the profiles for which a run only repeats an earlier one at a later clock, and the earlier one's position.
 
-    Neither of the two decides anything, nobody has used or changed the profile since, and both are alike in task,
-    policy and version of the program. Cost: one query a profile without decisions.
+    Neither of the two decides anything, the profile was not used or changed since, and both have the same task, policy
+    and version of the program. Cost: one query a profile without decisions.
     """
     idle = profiles.join(plan, on="profile_id", how="anti").filter(row_limit=0)
     runs = lake.ledger.runs(idle["profile_id"].to_list()).filter(~pl.col("outcome").is_in(["unchanged", "reverted"]))
@@ -158,7 +158,7 @@ def _unchanged(lake: Lake, profiles: pl.DataFrame, plan: pl.DataFrame) -> dict[s
 
 
 def record(lake: Lake, profiles: pl.DataFrame, tables: pipeline.Tables) -> None:
-    """Keep what a run read out of texts or asked about them, except for profiles in which anything was erased since.
+    """Store what a run extracted from texts or asked about them, except for profiles with an erasure since.
 
     Args:
         lake: the store.

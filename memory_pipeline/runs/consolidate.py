@@ -41,13 +41,13 @@ def consolidate(
 ) -> dict[str, pl.DataFrame]:
     """Run every stage and commit.
 
-    Profiles of which others changed meanwhile what the plan rests on are planned again (see `commit_all`). What a
-    language model is asked is kept as soon as all is answered, also if the commit fails: it is not asked again.
+    Profiles for which others changed what the plan rests on are planned again (see `commit_all`). Answers of a language
+    model are stored once all are in, even if the commit fails, so that nothing is asked twice.
 
     Args:
         lake: the store.
-        settings: policy of each profile, and where a language model answers.
-        profiles: who takes part (see `inputs.select_profiles`).
+        settings: policy of each profile, and the address of the language model.
+        profiles: the profiles that take part (see `inputs.select_profiles`).
         run_id: id of the run.
         keep: tables to return, those of `KEPT` among them; default: only these; None: all.
 
@@ -78,7 +78,7 @@ def commit_all(
     say: Callable[[str], None] = log.LOGGER.info,
     warn: Callable[[str], None] = log.LOGGER.warning,
 ) -> tuple[dict[str, int], dict[str, pl.DataFrame]]:
-    """Commit a plan; for profiles of which others changed meanwhile what it rests on, plan again and commit that.
+    """Commit a plan; plan and commit again the profiles for which others changed what it rests on.
 
     After two conflicts agents that update memories of such a profile wait until it is committed.
 
@@ -128,7 +128,7 @@ def _replaced(tables: pipeline.Tables, again: pipeline.Tables, owners: Collectio
 def _planned(
     lake: Lake, settings: Settings, profiles: pl.DataFrame, keep: Collection[str] | None
 ) -> dict[str, pl.DataFrame]:
-    """Run every stage, and record what was read out of texts or asked about them."""
+    """Run every stage, and record what was extracted from texts or asked about them."""
     tables = preview(lake, settings, profiles, keep=None if keep is None else {*keep, *pipeline.RECORDED})
     commit.record(lake, profiles, {name: tables[name] for name in pipeline.RECORDED})
     return tables
@@ -139,7 +139,7 @@ def preview(
 ) -> dict[str, pl.DataFrame]:
     """Run every stage, up to the state after the plan, and write nothing.
 
-    Arguments and errors as for `consolidate`; a preview breaks no invariant and meets no conflict, it only shows.
+    Arguments and errors as for `consolidate`; a preview raises neither `InvariantBroken` nor `Conflict`.
     """
     policies = inputs.policies(settings, profiles)
     tables = {"profiles": profiles} | {
@@ -160,8 +160,8 @@ def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
     Arguments as for `consolidate`.
 
     Returns:
-        What a plan file holds: `profiles`, `consolidation_plan`, and as `completions` what a model answered and is not
-        recorded yet, about pairs of memories too.
+        What a plan file holds: `profiles`, `consolidation_plan`, and as `completions` the answers of a model that are
+        not recorded yet, those about pairs of memories included.
 
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
@@ -180,7 +180,7 @@ def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
 
 
 def completer(settings: Settings, policies: Iterable[Policy]) -> Complete:
-    """Return what answers the requests of a run to a language model, within the budget of one run.
+    """Return the client for a run's requests to a language model, within the budget of one run.
 
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.

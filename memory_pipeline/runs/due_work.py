@@ -1,4 +1,4 @@
-"""Decides which profiles have a run due, by what agents did since the runs that saw it.
+"""Decides which profiles have a run due, by what agents did since their last runs.
 
 Here: the counts that `consolidation.triggers` decides by. Each costs a range of an index, however long the ledger is.
 Not here: the rules (`consolidation/triggers.py`), the queries (`ledger/activity.py`), and the description for people

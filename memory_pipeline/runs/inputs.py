@@ -23,14 +23,14 @@ from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import Policy, Settings
 
 AUTOMATIC: Final = frozenset({"schedule", "sensor"})
-"""Triggers whose instant may lie before a profile's last commit; such a profile is skipped, for nothing is due."""
+"""Triggers whose instant may lie before a profile's last commit; such a profile is skipped, since nothing is due."""
 
 
 _AHEAD: Final = timedelta(days=1)
-"""How far a profile's last run may lie after a scheduled one before somebody should look at the clock."""
+"""How far a profile's last run may lie after a scheduled one before the clock is reported as wrong."""
 
 _LISTED: Final = 20
-"""Known users, agents, sessions or tags that a message names."""
+"""Most users, agents, sessions or tags that a message lists."""
 
 
 def select_profiles(
@@ -83,7 +83,7 @@ def select_profiles(
     position = seq or ledger.position()
     if part:
         selected = _having(lake, part, selected, asked=profiles, as_of=as_of, seq=position)
-    lake.half_erased(selected)  # an erasure that is going on would move a head
+    lake.half_erased(selected)  # an erasure in progress would move a head
     heads = ledger.heads(selected)
     half = lake.half_erased(selected)
     if half in profiles:
@@ -122,8 +122,8 @@ def _part(task: Any, scope: Any) -> tuple[str, str] | None:
     Raises:
         ValueError: task or scope is unknown, or they exclude each other.
     """
-    if task not in tuple(TASKS):  # a tuple compares what cannot be hashed, too
-        raise ValueError(f"task {shown(task)} is unknown; known are {', '.join(TASKS)}")
+    if task not in tuple(TASKS):  # a tuple takes unhashable values, too
+        raise ValueError(f"task {shown(task)} is unknown; choose one of {', '.join(TASKS)}")
     part = scopes.part(scope)
     if part and task == "reflect":
         raise ValueError(f"scope is {scope!r}, and a reflection is about recent sessions; leave one of the two out")
@@ -133,18 +133,18 @@ def _part(task: Any, scope: Any) -> tuple[str, str] | None:
 def _having(
     lake: Lake, part: tuple[str, str], selected: list[str], *, asked: Collection[str], as_of: datetime, seq: int
 ) -> list[str]:
-    """Return the profiles of which a memory has such a user, agent, session or tag.
+    """Return the profiles that have a memory of the given user, agent, session or tag.
 
     Args:
         lake: the store.
         part: kind and name (see `scope.part`).
         selected: the profiles to look at.
-        asked: profiles that must have it; without any, one must.
+        asked: profiles that must have one; if empty, any of `selected` must.
         as_of: instant of the run.
         seq: position that the run reads up to.
 
     Raises:
-        ValueError: it is not known; names those that are.
+        ValueError: there is none; lists those that exist.
 
     Cost: linear in the events of the profiles, which the run reads anyway.
     """
@@ -155,13 +155,13 @@ def _having(
         place = f"profile {lacking[0]!r}" if asked or len(selected) == 1 else "the store"
         others = known.filter(pl.col("profile_id").is_in(lacking[:1] if asked else selected))["name"].unique().sort()
         more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
-        named = f"known are {', '.join(others[:_LISTED])}{more}" if len(others) else "none is known"
+        named = f"choose one of {', '.join(others[:_LISTED])}{more}" if len(others) else "there are none"
         raise ValueError(f"scope is '{kind}:{name}', and no memory of {place} has it; {named}")
     return having
 
 
 def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) -> list[str]:
-    """Return the profiles whose last run that could remove memories lies more than so many days before a new one.
+    """Return the profiles whose last run that could remove memories lies more than `most` days before a new one.
 
     Runs that were held back do not count, so that the next night does not do what this one did not; of a profile
     without a run, the last event counts.

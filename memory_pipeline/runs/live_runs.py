@@ -15,7 +15,7 @@ from memory_pipeline.ledger.disk import writable
 
 @contextlib.contextmanager
 def held(home: Path, run_id: str) -> Iterator[None]:
-    """Show that this process executes a run, for as long as the context lasts."""
+    """Mark a run as executed by this process while the context lasts."""
     folder = _folder(home)
     folder.mkdir(parents=True, exist_ok=True)
     with FileLock(folder / run_id):
@@ -24,7 +24,7 @@ def held(home: Path, run_id: str) -> Iterator[None]:
 
 
 def abandoned(home: Path) -> list[str]:
-    """Return the ids of runs whose process has ended before them. Cost: one listing of a folder, mostly empty."""
+    """Return the ids of runs whose process ended before the run did. Cost: one listing of a folder, mostly empty."""
     folder = _folder(home)
     if not (folder.is_dir() and writable(folder)):
         return []
@@ -32,7 +32,7 @@ def abandoned(home: Path) -> list[str]:
 
 
 def forget(home: Path, run_id: str) -> None:
-    """Return a run no more as abandoned."""
+    """Stop returning a run as abandoned."""
     (_folder(home) / run_id).unlink(missing_ok=True)
 
 

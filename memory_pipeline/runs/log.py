@@ -97,7 +97,7 @@ def warnings(plan: pl.DataFrame) -> list[str]:
 def held_notice(profile_id: str, count: int) -> str:
     """Say that a profile was held back, and what to do."""
     return (
-        f"Held back for {profile_id}: {count} decisions, more memories would leave than the quota allows; look with "
+        f"Held back for {profile_id}: {count} decisions, more memories would leave than the quota allows; review with "
         f"`memory-pipeline consolidate --profile {profile_id} --dry-run`, release with --max-archived-share"
     )
 
@@ -105,13 +105,13 @@ def held_notice(profile_id: str, count: int) -> str:
 def ahead_notice(profile_id: str, last: datetime) -> str:
     """Say that a profile's last run lies in the future, and what to do."""
     return (
-        f"{PREFIX} Skipped {profile_id}: its last run is of {last.isoformat()}; if that clock ran ahead, take its runs "
-        "back with `memory-pipeline undo --ahead`"
+        f"{PREFIX} Skipped {profile_id}: its last run is dated {last.isoformat()}; if that clock ran ahead, undo its "
+        "runs with `memory-pipeline undo --ahead`"
     )
 
 
 def idle_notice(profile_id: str, days: int, as_of: datetime) -> str:
-    """Say that nothing is known of a profile for a long time before a run, and what to do."""
+    """Say that a profile had no whole run for a long time before this one, and what to do."""
     return (
         f"{PREFIX} No whole run of {profile_id} for more than max_idle_days = {days} before {as_of.isoformat()}, so "
         f"only a few memories may leave; if the clock is right: memory-pipeline consolidate --profile {profile_id} "

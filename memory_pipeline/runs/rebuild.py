@@ -40,7 +40,7 @@ def runs_in_force(
 
     Args:
         lake: the store.
-        profiles: whose; default all.
+        profiles: the profiles; default all.
         as_of: instant up to which runs and undos count; default: all of them.
     """
     runs = lake.ledger.runs(None if profiles is None else list(profiles), as_of=as_of)
@@ -98,7 +98,7 @@ def as_committed(
 
 
 def as_stored(lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Compute the tables of profiles of which no run is left: their memories, and what describes them.
+    """Compute the tables of profiles without a run in force: their memories, and what describes them.
 
     Args:
         lake: the store.
@@ -154,8 +154,8 @@ class PastState:
 def past_state(lake: Lake, as_of: datetime, *, profiles: Collection[str] | None = None) -> PastState:
     """Compute the state at a past instant from the ledger alone.
 
-    What was undone later stands in it, as it was published then. Each profile is described under the policy of its last
-    run that stood at that instant, else of its first run.
+    Decisions undone later are in it, as they were published then. Each profile is described under the policy of its
+    last run in force at that instant, else of its first run.
 
     Args:
         lake: the store.
@@ -199,7 +199,7 @@ def past_state(lake: Lake, as_of: datetime, *, profiles: Collection[str] | None 
 
 
 def note(lake: Lake, *, as_of: datetime | None = None) -> str | None:
-    """Return what people should know of tables that are made again from the ledger; None if this version made them.
+    """Return a notice about tables recomputed from the ledger; None if this version published them.
 
     What runs decided is in the ledger and stays; what is computed from it, such as scores and groups, may differ.
 
@@ -212,8 +212,8 @@ def note(lake: Lake, *, as_of: datetime | None = None) -> str | None:
         return None
     names = ", ".join(sorted(f"version {other}" if other else "an earlier version" for other in others))
     return (
-        f"made again from the ledger by version {VERSION}; {names} published it: decisions are as they were, scores "
-        "and groups may differ"
+        f"recomputed from the ledger by version {VERSION}; {names} published it: decisions are the same, scores and "
+        "groups may differ"
     )
 
 
@@ -243,14 +243,14 @@ def _last_run(lake: Lake, profiles: pl.DataFrame, earlier: pl.DataFrame, reverte
 
 
 def _bases(lake: Lake, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, dict[str, Policy], list[int]]]:
-    """Yield from which state, under which policies and at which positions runs were made, those of one run together."""
+    """Yield the state that runs were made from, their policies and their positions, those of one run together."""
     for _, run in runs.sort("profile_id").group_by("run_id", "as_of", "base_seq", maintain_order=True):
         seqs = run["commit_seq"].to_list()
         profiles = lake.read("profiles", seq=max(seqs), profiles=run["profile_id"].to_list())
         if lost := sorted(set(run["profile_id"]) - set(profiles["profile_id"])):
             raise LakeError(
-                f"{lake.home}: from which state the run at position {max(seqs)} was made for profile {lost[0]!r} is "
-                "lost with a file of the table profiles; put that file back from a backup"
+                f"{lake.home}: the state that the run at position {max(seqs)} was made from, for profile {lost[0]!r}, "
+                "is lost with a file of the table profiles; restore that file from a backup"
             )
         yield (
             profiles,
@@ -260,7 +260,7 @@ def _bases(lake: Lake, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, dict[
 
 
 def _sources(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Read what the stages of a run over one state are given."""
+    """Read the input tables of the stages for one state."""
     owners = profiles["profile_id"].to_list()
     as_of, seq = profiles.row(0, named=True)["as_of"], profiles.row(0, named=True)["seq"]
     return {

@@ -1,4 +1,4 @@
-"""Describes the store for people: how far each profile has come, what ran last, what is due, what waits."""
+"""Describes the store for people: the progress of each profile, the last runs, what is due, what waits."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -56,7 +56,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
         lake: the store.
         settings: schedules, and the policy of each profile.
         now: the present.
-        profile_id: whose; default all. What is due follows this profile's policy, else the common one.
+        profile_id: the profile; default all. What is due follows this profile's policy, else the common one.
 
     Returns:
         See `docs/json.md`, at `status`.

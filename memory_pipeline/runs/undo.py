@@ -1,4 +1,4 @@
-"""Takes back runs, merges and single decisions, and publishes the tables without them.
+"""Undoes runs, merges and single decisions, and publishes the tables without them.
 
 The ledger keeps the decisions and the undo; nothing is computed backwards. Not here: recomputing tables (`rebuild`).
 """
@@ -22,28 +22,28 @@ from memory_pipeline.schemas import TABLES, Action
 def undo(
     lake: Lake, target: str, *, profile_id: str | None = None, cascade: bool = False, now: datetime
 ) -> pl.DataFrame:
-    """Take back a run, a merge or the decisions about one memory, and publish the tables without them.
+    """Undo a run, a merge or the decisions about one memory, and publish the tables without them.
 
-    Where no run is left, every memory is published as agents stored it, with its scores at the instant of the last one.
-    The ledger keeps the decisions and the undo; nothing is computed backwards. What is taken back is not proposed
-    again for the same members and texts, unless a run asks for it.
+    If no run is left, every memory is published as agents stored it, with its scores at the instant of the last run.
+    The ledger keeps the decisions and the undo; nothing is computed backwards. Undone decisions are not proposed again
+    for the same members and texts, unless a run asks for it.
 
     Args:
         lake: the store.
         target: run id, plan id, or memory id; of a summary: the whole merge.
-        profile_id: take back only what was decided about this profile, of a run of several too; needed for a memory
+        profile_id: undo only what was decided about this profile, even of a run of several; needed for a memory
             id that two profiles use.
-        cascade: also take back what builds on it.
-        now: when this is asked for.
+        cascade: also undo what builds on it.
+        now: time of the request.
 
     Returns:
-        The decisions taken back.
+        The undone decisions.
 
     Raises:
-        ValueError: nothing that stands has that id, it is ambiguous, or decisions build on it and `cascade` is off.
+        ValueError: nothing in force has that id, it is ambiguous, or decisions build on it and `cascade` is off.
         Conflict: somebody else changed the profile meanwhile; nothing was changed.
     """
-    heads = lake.ledger.heads()  # before all else, so that whoever commits meanwhile makes this a conflict
+    heads = lake.ledger.heads()  # read first, so that a concurrent commit makes this a conflict
     profiles = None if profile_id is None else [profile_id]
     decisions, runs = in_force(lake, profiles), lake.ledger.runs(profiles).sort("profile_id", "commit_seq")
     undone = runs.filter(pl.col("outcome") != "reverted", (pl.col("run_id") == target) | (pl.col("plan_id") == target))
@@ -57,7 +57,7 @@ def undo(
         first = dependants.row(0, named=True)
         raise ValueError(
             f"{dependants.height} decisions build on {target!r}; the first: {first['action']} {first['memory_id']!r} "
-            f"of plan {first['plan_id']}; take them back too with cascade (command line: --cascade)"
+            f"of plan {first['plan_id']}; undo them too with cascade (command line: --cascade)"
         )
     chosen = pl.concat([chosen, dependants])
     take_back(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)
@@ -65,17 +65,17 @@ def undo(
 
 
 def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:
-    """Take back every run whose instant lies in the future: its clock ran ahead, and no run can go back before it.
+    """Undo every run whose instant lies in the future: its clock ran ahead, and no run could be earlier.
 
     Args:
         lake: the store.
         now: the present.
 
     Returns:
-        The decisions taken back; none if no run is ahead.
+        The undone decisions; none if no run is ahead.
 
     Raises:
-        Conflict: somebody else changed a profile meanwhile; what was taken back so far stays so.
+        Conflict: somebody else changed a profile meanwhile; what was undone so far stays undone.
 
     Cost: that of an undo for each run.
     """
@@ -88,11 +88,11 @@ def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:
 
 
 def in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:
-    """Return the decisions that no undo took back (table `decisions`).
+    """Return the decisions that were not undone (table `decisions`).
 
     Args:
         lake: the store.
-        profiles: whose; default all.
+        profiles: the profiles; default all.
     """
     return projection.unmasked(lake.ledger.decisions(profiles=profiles), lake.ledger.reverted())
 
@@ -112,11 +112,11 @@ def take_back(
     Args:
         lake: the store.
         decisions: rows of the table `decisions`: every one, those that build on others included.
-        runs: rows of `consolidation_runs` that are taken back as a whole.
+        runs: rows of `consolidation_runs` that are undone as a whole.
         heads: position of the head of each profile, read before the decisions were chosen.
-        reason: why, in words for people.
-        now: when this is asked for.
-        cascade: whether what builds on others was taken along because that was asked for.
+        reason: why, as a sentence.
+        now: time of the request.
+        cascade: whether dependent decisions are included because that was requested.
 
     Raises:
         Conflict: a head has moved since; nothing was changed.

@@ -97,7 +97,7 @@ async def known_parameters(request: Request) -> None:
     known = [parameter["name"] for parameter in parameters if parameter["in"] == "query"]
     for name in request.query_params:
         if name not in known:
-            raise HTTPException(422, f"{shown(name)} is no known parameter; {nearest(name, known)}")
+            raise HTTPException(422, f"{shown(name)} is not a known parameter; {nearest(name, known)}")
 
 
 async def busy(_: Request, error: Exception) -> JSONResponse:

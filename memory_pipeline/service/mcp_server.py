@@ -226,7 +226,7 @@ class _MemoryTool(Tool):
         if grant is not None and self.admin and grant.profile_id is not None:
             raise self._refusal("this erases more than one memory; it needs an administrator's token")
         if self.profile_id is not None and "profile_id" in arguments:
-            raise self._refusal("'profile_id' is no known field; this server has a single profile, leave it out")
+            raise self._refusal("'profile_id' is not a known field; this server has a single profile, leave it out")
         try:
             profile_id = allowed_profile(grant, arguments.get("profile_id"), self.profile_id)
         except ValueError as error:

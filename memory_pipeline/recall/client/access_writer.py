@@ -90,7 +90,7 @@ class AccessWriter:
         with self._changed:
             self._closed = True
             self._changed.notify()
-        if threading.current_thread() is self._thread:  # garbage collection runs there too, amid a write
+        if threading.current_thread() is self._thread:  # garbage collection may run in it during a write
             return
         try:
             self._write()

@@ -45,7 +45,7 @@ _RANKING_COLUMNS: Final = (
 
 
 def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ranking: str) -> Answer:
-    """Return a ranking as an answer.
+    """Convert a ranking into an answer.
 
     Args:
         pool: the memories that were searched.
@@ -74,7 +74,7 @@ def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetim
 
 
 def _newer(pool: SearchPool, memory_ids: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Return of each of these memories its content, and when it was said or, if that is known, began to hold (`at`)."""
+    """Return the content of each of these memories, and when it began to hold or, if unknown, was said (`at`)."""
     names = sorted(memory_ids)
     rows = pool.rows(names, ["content", "valid_from", "said_at", "created_at"])
     return {
@@ -88,8 +88,8 @@ def _outdated_sentences(
 ) -> dict[str, tuple[str, ...]]:
     """Return the sentences of each memory that newer ones may have outdated.
 
-    A memory of one sentence is left out, and one where it is not clear which sentence a newer memory is about: there
-    the whole text is in doubt.
+    Memories of one sentence are left out, and those where it is unclear which sentence a newer memory is about: their
+    whole text is in doubt.
     """
     linked = [
         (hit["memory_id"], row["content"], newer[name]["content"])
@@ -133,7 +133,7 @@ def _recalled(
 def access_events(answer: Answer, profile_id: str) -> list[dict[str, Any]]:
     """Return the profile, type and payload of the events that record a recall, one for each profile of its memories.
 
-    What was asked is known to the asking profile alone. Memories that only a deep recall returns are counted as regret
+    The query is recorded in the asking profile alone. Memories that only a deep recall returns are counted as regret
     (see `runs/metrics`).
 
     Args:

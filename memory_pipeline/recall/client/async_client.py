@@ -18,7 +18,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _THREADS: Final = 4
-"""Calls that run at the same time; others wait."""
+"""Most calls that run at the same time; further ones wait."""
 
 
 def _asynchronous(

@@ -1,4 +1,4 @@
-"""A pool of open clients, one per profile, shared by all who serve several profiles at a time.
+"""A pool of open clients, one per profile, for servers of several profiles.
 
 Not here: what a client does (`memory_client`), and who may use which profile (`service`, `integrations`).
 """
@@ -13,7 +13,8 @@ from typing import Final, Self
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
 OPEN_AT_ONCE: Final = 64
-"""Idle clients that stay open, most recently used first; each holds the index of its profile in memory."""
+"""Most clients that stay open while idle, the most recently used ones; each holds the index of its profile in
+memory."""
 
 
 class Clients:

@@ -55,7 +55,7 @@ def explain(
         ValueError: several profiles have it, or nothing had been committed at `as_of`; gives the remedy.
         LakeError: the tables of that instant are no longer stored, as after an erasure.
 
-    Cost: reads the published tables and the events of one profile; to find the profile, of all, filtered by id.
+    Cost: reads the published tables and the events of one profile; without `profile_id`, of all, filtered by id.
     """
     owner = profile_id if profile_id is not None else _owner(lake, memory_id)
     seq, clock, base = _state(lake, owner, as_of)
@@ -213,7 +213,7 @@ def _unknown(memory_id: str, all_ids: pl.Series, where: str) -> str:
     near = difflib.get_close_matches(
         memory_id, pl.concat([alike, all_ids.sort()]).head(_CANDIDATES).unique().to_list(), n=3
     )
-    hint = f"the nearest are {', '.join(near)}" if near else "none is like it"
+    hint = f"the nearest are {', '.join(near)}" if near else "no id is similar"
     return f"memory {shown(memory_id)} is unknown {where}; {hint}; correct the id"
 
 

@@ -124,7 +124,7 @@ class Explanation:
         if memory["lifecycle"] not in LIVE and moves and not moves[-1]["reverted"]:
             yield f"  by {_decision(moves[-1])}"
         elif memory["lifecycle"] not in LIVE and memory["members"]:
-            yield "  because a member of it says something else now"
+            yield "  because one of its members says something else now"
         if memory["superseded_by"]:
             yield f"superseded by: {memory['superseded_by']} ({memory['superseded_kind']})"
         for one in memory.get("closed_statements") or ():
@@ -148,7 +148,7 @@ class Explanation:
         if self.is_protected is not None:
             yield f"protection: {self.protection_reason or 'none'}"
         elif self.consolidated and self.memory["lifecycle"] != Lifecycle.ERASED.value:
-            yield "protection: none is needed, since only live memories can leave"
+            yield "protection: not needed, since only live memories can leave the live set"
         if self.centrality:
             yield f"centrality: PageRank {_figure(self.centrality['pagerank'])}, {self.centrality['degree']} neighbours"
 

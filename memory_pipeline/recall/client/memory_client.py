@@ -53,7 +53,7 @@ from memory_pipeline.settings import Settings, load
 from memory_pipeline.text.embed import embedding
 
 _TOGETHER: Final = 4
-"""Sets of profiles whose joint index a client keeps."""
+"""Most joint indexes of several profiles that a client keeps in memory."""
 _ATTEMPTS: Final = 4
 """Attempts to plan and commit a run in spite of concurrent commits."""
 
@@ -144,7 +144,7 @@ class MemoryClient:
             fields: optional fields (see `MemoryFields`); session, agent and user default to the client's.
 
         Raises:
-            ValueError: a field is unknown or out of range, or another text has or had its `memory_id`; names it.
+            ValueError: a field is unknown or out of range, or its `memory_id` is or was that of another text; names it.
             LakeError: the store cannot be written.
         """
         self._check_open()
@@ -177,8 +177,8 @@ class MemoryClient:
 
         Args:
             events: events as in `docs/event-format.md`; profile, session, agent and user default to the client's. Or a
-                function that makes them of what it reads: nobody else changes or erases memories of the profile from
-                its call until they are written.
+                function that reads and then returns them: from its call until they are written, nobody else changes or
+                erases memories of the profile.
 
         Raises:
             ValueError: an event is invalid, or of another profile; names row and field.
@@ -219,15 +219,16 @@ class MemoryClient:
                 `cosine` is the cosine similarity of the vectors and comparable between queries.
             as_of: instant whose state is searched; default: now. A new instant is folded from the ledger: seconds at
                 100,000 memories.
-            deep: also search memories that are cold, stubs, archived, expired or superseded, with half their lead.
+            deep: also search memories that are cold, stubs, archived, expired or superseded, at a penalty.
             filters: conditions that returned memories must meet.
             ranking: default, or a published formula (see `rank/ranking`).
             record: record the access, which keeps memories fresh; False leaves no trace, nor does a read-only store.
             session_id: session in which the query is asked; default: the client's.
-            user_id: person who asks; default: the client's. The ranking `engram` prefers what is near to both.
+            user_id: person who asks; default: the client's. The ranking `engram` prefers memories near to the session
+                and the person.
             profiles: profiles whose memories are searched together, such as a team's beside one's own; default: the
-                client's. Each memory says whose it is. Every profile records the accesses of its own memories; the
-                query stays with the client's.
+                client's. Each memory names its profile. Every profile records the accesses of its own memories; the
+                query is recorded in the client's alone.
 
         Raises:
             ValueError: an argument is out of range; names it.
@@ -343,7 +344,7 @@ class MemoryClient:
         Args:
             memory_id: the memory.
             reason: why it is protected.
-            protected: False lifts an explicit protection; what a policy protects stays protected.
+            protected: False lifts an explicit protection; a memory that a policy protects stays protected.
 
         Raises:
             UnknownMemory: no memory has this id.
@@ -351,7 +352,7 @@ class MemoryClient:
             LakeError: the store cannot be written.
         """
         if reason is not None and not protected:
-            raise ValueError(f"reason is {shown(reason)}; it says why a memory is protected: leave it out to lift that")
+            raise ValueError(f"reason is {shown(reason)}; leave it out to lift the protection")
         return self._write_about(memory_id, EventType.UPDATED, {"protected": protected, "protected_reason": reason})
 
     def feedback(self, memory_id: str, *, helpful: bool) -> Memory:
@@ -379,7 +380,7 @@ class MemoryClient:
         try:
             restoring.restore(self._lake, memory_id, profile_id=self._profile, now=self._now())
         except restoring.NothingToRestore:
-            self._memory(self._state_cache.current(), memory_id)  # an unknown id is the better message
+            self._memory(self._state_cache.current(), memory_id)  # reports an unknown id first
             raise
         snapshot.publish(self._lake)
         return self.get(memory_id)
@@ -438,7 +439,7 @@ class MemoryClient:
     def consolidate(
         self, *, lightweight: bool = False, task: str | None = None, scope: str = "all", dry_run: bool = False
     ) -> Consolidated:
-        """Consolidate the profile in this process: plan, check, commit, snapshot. Others may use it meanwhile.
+        """Consolidate the profile in this process: plan, check, commit, snapshot. It stays usable meanwhile.
 
         Args:
             lightweight: only core memory blocks and faded edges, and no snapshot.
@@ -524,7 +525,8 @@ class MemoryClient:
             memory_id: the memory.
             user: the person.
             profile: the whole profile.
-            questions_since: instead, the words of every question asked since, such as after an erasure.
+            questions_since: instead of memories, the words of every question asked since this instant, such as that of
+                an erasure.
             reason: why, as recorded in the ledger; do not repeat what is erased.
 
         Raises:
@@ -571,7 +573,7 @@ class MemoryClient:
         self._access_writer.check()
 
     def _searched(self, profiles: Sequence[str] | None, past: datetime | None) -> Alone | Together:
-        """Return what a recall searches: the state of the own profile, or those of several."""
+        """Return what a recall searches: the state of the client's profile, or those of several."""
         names = (self._profile,) if profiles is None else validation.profile_names(profiles)
         if names == (self._profile,):
             state = self._state_cache.current() if past is None else self._state_cache.past(past)
@@ -590,7 +592,7 @@ class MemoryClient:
         return together.current() if past is None else together.past(past)
 
     def _record(self, answer: Answer, asker: Mapping[str, str | None], now: datetime) -> None:
-        """Record a recall in every profile whose memories it returned; who asked, and what, in the own one only."""
+        """Record a recall in every profile whose memories it returned; who asked, and what, in the client's only."""
         for access in answering.access_events(answer, self._profile):
             own = access["profile_id"] == self._profile
             ids = {**self._ids, **validation.given_ids(**asker)} if own else {}
@@ -613,8 +615,8 @@ class MemoryClient:
             raise ValueError(f"it is {shown(fields)}; give an event: a mapping")  # noqa: TRY004 - one class of error
         if (event := self._event(fields)).profile_id != self._profile:
             raise ValueError(
-                f"profile_id is {shown(event.profile_id)}, and this client is of {shown(self._profile)}; leave it out, "
-                "or open a client of that profile"
+                f"profile_id is {shown(event.profile_id)}, but this client serves {shown(self._profile)}; leave it "
+                "out, or open a client of that profile"
             )
         return event
 
@@ -622,7 +624,7 @@ class MemoryClient:
         self._lake.ledger.append([self._event(fields)])
 
     def _write_about(self, memory_id: str, kind: EventType, payload: Mapping[str, Any]) -> Memory:
-        """Append an event about an existing memory, and return the memory after it."""
+        """Append an event about an existing memory, and return the changed memory."""
         self._check_open()
         check_id("memory_id", memory_id)
         self._memory(self._state_cache.current(), memory_id)
@@ -631,7 +633,7 @@ class MemoryClient:
 
     def _memory(self, state: State, memory_id: str) -> Memory:
         if memory_id not in state.pool.row_ids:
-            raise UnknownMemory(f"memory_id is {shown(memory_id)}, which is no memory of profile {self._profile!r}")
+            raise UnknownMemory(f"memory_id is {shown(memory_id)}, which is not a memory of profile {self._profile!r}")
         return self._state_cache.memories(state, [memory_id])[0]
 
     def _run(self, task: str, scope: str, *, dry_run: bool) -> Consolidated:

@@ -63,7 +63,7 @@ def stored_event(row: Mapping[str, Any] | str) -> dict[str, Any]:
     if not isinstance(fields, Mapping):
         raise ValueError(f"it is {shown(row)}; give a text, or a mapping with text")  # noqa: TRY004 - one class of error
     if unknown := [name for name in fields if name not in _FIELDS]:
-        raise ValueError(f"{shown(unknown[0])} is no field of a memory; {nearest(unknown[0], _FIELDS)}")
+        raise ValueError(f"{shown(unknown[0])} is not a field of a memory; {nearest(unknown[0], _FIELDS)}")
     text = fields.get("text")
     check_text("text", text)
     present = {name: value for name, value in fields.items() if value is not None}
@@ -77,7 +77,7 @@ def stored_event(row: Mapping[str, Any] | str) -> dict[str, Any]:
 
 
 def parse_event(fields: Mapping[str, Any], at: datetime, settings: Settings) -> Event:
-    """Return an event that is recorded at an instant, with texts and tags within the limits of the settings.
+    """Parse an event recorded at an instant, and check its texts and tags against the limits of the settings.
 
     Raises:
         ValueError: a value is out of range; names it.
@@ -86,7 +86,7 @@ def parse_event(fields: Mapping[str, Any], at: datetime, settings: Settings) -> 
 
 
 def as_rows(rows: Any, most: int) -> list[Any]:
-    """Return any iterable of at most so many rows as a list.
+    """Return an iterable of at most `most` rows as a list.
 
     Raises:
         ValueError: it is a single text or mapping, not iterable, or too long.
@@ -100,7 +100,7 @@ def as_rows(rows: Any, most: int) -> list[Any]:
 
 
 def numbered(make: Callable[[Any], Event], row: Any, position: int) -> Event:
-    """Return the event that is made of a row.
+    """Make the event of a row.
 
     Raises:
         ValueError: the row is invalid; names it and its field.
@@ -137,14 +137,14 @@ def check_opening(home: Any, settings: Any) -> None:
 
 
 def check_recall(query: Any, *, most: int, k: Any, token_budget: Any, min_score: Any, ranking: Any) -> None:
-    """Check the arguments of a recall, and that the query has at most so many characters.
+    """Check the arguments of a recall, and that the query has at most `most` characters.
 
     Raises:
         ValueError: an argument is out of range; names it.
     """
     check_text("query", query)
     if len(query) > most:
-        raise ValueError(f"query has {len(query):,} characters, more than max_text_characters = {most}; ask for less")
+        raise ValueError(f"query has {len(query):,} characters, more than max_text_characters = {most}; shorten it")
     check_count("k", k)
     if token_budget is not None:
         check_count("token_budget", token_budget)
@@ -157,7 +157,7 @@ def check_recall(query: Any, *, most: int, k: Any, token_budget: Any, min_score:
 
 
 def conditions(filters: Filters | Mapping[str, Any] | None, most: int) -> Filters:
-    """Return the filters of a call, each with at most so many words.
+    """Return the filters of a call, each with at most `most` values.
 
     Raises:
         ValueError: a name is unknown, or a value of the wrong kind or too long; names it.
@@ -165,15 +165,15 @@ def conditions(filters: Filters | Mapping[str, Any] | None, most: int) -> Filter
     wanted = Filters.of(filters)
     for name in ("tags", "memory_types"):
         if (count := len(getattr(wanted, name) or ())) > most:
-            raise ValueError(f"filters.{name} has {count:,} entries, more than max_tags = {most}; ask for fewer")
+            raise ValueError(f"filters.{name} has {count:,} entries, more than max_tags = {most}; give fewer")
     return wanted
 
 
 def given_ids(**ids: str | None) -> dict[str, str]:
-    """Return the ids that are given, by name.
+    """Return the ids that are not None, by name.
 
     Raises:
-        ValueError: one is no id; names it.
+        ValueError: one is not an id; names it.
     """
     given = {name: value for name, value in ids.items() if value is not None}
     for name, value in given.items():
@@ -253,7 +253,7 @@ def profile_names(profiles: Any) -> tuple[str, ...]:
     """Return the names of profiles to search together, each once, in order.
 
     Raises:
-        ValueError: they are no list of ids, or there is none.
+        ValueError: they are not a list of ids, or the list is empty.
     """
     if isinstance(profiles, str) or not isinstance(profiles, Sequence) or not profiles:
         raise ValueError(f"profiles is {shown(profiles)}; give a list of profiles, or leave it out")
@@ -271,7 +271,7 @@ def check_embedders(policies: Mapping[str, Policy]) -> None:
     by_embedder = {policy.embedder: name for name, policy in policies.items()}
     if len(by_embedder) > 1:
         named = ", ".join(f"{name!r} has {embedder}" for embedder, name in sorted(by_embedder.items()))
-        raise ValueError(f"profiles cannot be searched together: of their embedders {named}; use one embedder")
+        raise ValueError(f"profiles with different embedders cannot be searched together: {named}; use one embedder")
 
 
 def as_list(value: Any) -> Any:

@@ -93,7 +93,7 @@ class Index:
             model: name of the embedder.
 
         Raises:
-            ValueError: the rows belong to more than one profile, or a memory occurs repeated.
+            ValueError: the rows belong to more than one profile, or a memory occurs more than once.
 
         Cost: about 5 s for 100,000 short memories on one core.
         """
@@ -126,7 +126,7 @@ class Index:
             vectors: rows of `vectors` for new texts.
 
         Raises:
-            ValueError: the rows belong to another profile, or a memory occurs repeated.
+            ValueError: the rows belong to another profile, or a memory occurs more than once.
 
         Cost: a few milliseconds and copies of some arrays; only new texts are tokenised.
         """
@@ -281,7 +281,7 @@ def _recallable(memories: pl.DataFrame) -> pl.DataFrame:
     """Return the rows that can be recalled, oldest first.
 
     Raises:
-        ValueError: the rows belong to more than one profile, or a memory occurs repeated.
+        ValueError: the rows belong to more than one profile, or a memory occurs more than once.
     """
     rows = memories.filter(~pl.col("lifecycle").is_in(_REMOVED)).sort(_ORDER)
     if rows["profile_id"].n_unique() > 1:

@@ -116,7 +116,7 @@ class Passages:
         cues: [passages, cues], as in `CUES`: 0 or 1, the graded ones 0 to 100.
         spans: [mentions, 3]: passage, first day and day after the last (days since 1970) of each date mentioned.
         names: names of people, places and things in each, sorted.
-        languages: language of the whole text that each is cut from, null where it is open.
+        languages: language of the whole text that each is cut from, null where unknown.
     """
 
     row: Integers
@@ -148,7 +148,7 @@ class Passages:
     def language_of(self, query: str) -> str | None:
         """Return the language to read a query in: its own if passages are in it, else that of most passages.
 
-        So a name asked for in another language is still found. None if the language of all passages is open. Cost: 1 ms
+        So a name asked for in another language is still found. None if that of all passages is unknown. Cost: 1 ms
         for 100,000 passages.
         """
         counted = self.languages.drop_nulls().value_counts().sort(["count", "language"], descending=[True, False])

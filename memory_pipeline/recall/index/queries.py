@@ -104,7 +104,7 @@ _PAST: Final = re.compile(
     r"|(?:has|have)(?:n't)? [^.!?]*?\bever"
     r"|(?:what|which) (?:[\w'-]+ ){0,4}?[\w'-]*[^\W's]s (?:has|have)(?:n't)?)\b"
 )
-"""Asks for the past, or for all that has been until now: "Has she ever …", "Which books has she read?"."""
+"""Asks for the past, or for everything up to now: "Has she ever …", "Which books has she read?"."""
 _OF_THE_FIRST: Final = re.compile(r"\b(?:of|for|with|[a-z]{3,}ing) (?:the|my|our|your|his|her|their) first\b")
 """"first" that identifies a thing rather than a time: "the deadline of the first sprint"."""
 _VALUE: Final = re.compile(
@@ -112,7 +112,7 @@ _VALUE: Final = re.compile(
     r"(?:what|which|when|where|who|whom|whose|how (?:many|much|often|long|old|big|far|tall))\b"
     r"|^(?:am|is|are|do|does|can|will|may|must|should|has|have)(?:n't)? (?!you\b)"
 )
-"""Asks for a value, or whether something is so; in what tense is another matter."""
+"""Asks for a value, or whether something is so, in any tense."""
 _PAST_TENSE: Final = re.compile(r"\b(?:did|was|were|had)\b")
 """Past tense: "on Monday" then means the last Monday."""
 _POLAR: Final = re.compile(
@@ -169,7 +169,7 @@ class Question:
         spans: [dates, 2]: first day and day after the last (days since 1970) of each date it names.
         now: it asks explicitly for what holds now.
         present: it asks in the present tense for a value that may have changed.
-        holds: it asks for a value or a truth, and not for one of the past: the newest is wanted.
+        holds: it asks for a value, or whether something is so, and not in the past: the newest memory is wanted.
         polar: it is a yes-no question.
         bare: it is a list of search words, not a question.
         open: it asks for help or for what holds in general, not for what was said or done.

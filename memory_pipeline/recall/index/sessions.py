@@ -52,7 +52,7 @@ class Sessions:
         return replace(built, number=number, place=place, members=frozenset(replaced.to_list()))
 
     def extended(self, rows: pl.DataFrame, known: pl.DataFrame) -> Self:
-        """Insert further rows of `memories` among the known ones."""
+        """Insert further rows of `memories` among those already ordered."""
         if rows["said_at"].null_count() < rows.height or not self.members.isdisjoint(rows["memory_id"]):
             return self.build(pl.concat([known, rows.select(known.columns)]))
         names = dict(self.names)

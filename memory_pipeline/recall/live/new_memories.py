@@ -1,4 +1,4 @@
-"""Rows of memories that were stored since the last run and about which nothing else was written: no fold needed.
+"""Builds the rows of memories without a fold: those stored since the last run with no other event about them.
 
 Equal to the result of the fold at a small part of its cost. Not here: which memories qualify (`ledger_tail`) and the
 fold itself (`consolidation/state/projection`).

@@ -26,7 +26,7 @@ REVIVABLE: Final = (Lifecycle.EXPIRED.value, Lifecycle.COLD.value, Lifecycle.STU
 _EQUALITY_FILTERS: Final = ("session_id", "agent_id", "user_id")
 """Filters on the value of the column of the same name."""
 _MASKS: Final = 16
-"""Masks of filters to keep."""
+"""Most filter masks to keep."""
 
 
 @dataclass(frozen=True)

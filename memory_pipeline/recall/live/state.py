@@ -51,7 +51,7 @@ NOT_FOLLOWED: Final = ("FOLLOWS", "REFERENCES", "CONTRADICTS")
 """Edge types that lead no recall from one memory to another: order in time, shared names, doubts."""
 
 _PASTS: Final = 2
-"""Past states to keep."""
+"""Most past states to keep."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class State:
     fact_links: pl.DataFrame
     """Links between memories about the same fact (see `fact_links.pairs`)."""
     used: Mapping[str, Usage] = field(default_factory=dict)
-    """Usage since the row of a memory was folded; it changes nothing that recall searches by."""
+    """Usage since the row of a memory was folded; it does not affect what recall finds."""
     edges: pl.DataFrame | None = None
     """Edges asserted or decided up to a past instant (table `association_edges`); None for the current state."""
     erasing: bool = False
@@ -235,7 +235,7 @@ class StateCache:
 
     def _rebuilt(self, previous: SearchPool | None) -> State:
         """Read the published tables, fold the tail, and update the previous pool or build a new one."""
-        erasing = pending_erasure(self._lake) is not None  # asked before and after: it may begin or end meanwhile
+        erasing = pending_erasure(self._lake) is not None  # checked before and after: it may begin or end meanwhile
         position, published, self._tail = load_published(self._lake, self._profile)
         changed, used = affected(self._tail.rows, ids_in(published, REVIVABLE))
         folded, closure = self._tail.folded(changed)

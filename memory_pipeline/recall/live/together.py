@@ -27,7 +27,7 @@ _IDS: Final = ("memory_id", "session_id", "superseded_by", "closed_by", "cluster
 
 @dataclass(frozen=True)
 class Alone:
-    """What is searched of one profile."""
+    """The searched state of one profile."""
 
     cache: StateCache
     state: State
@@ -65,7 +65,7 @@ class Alone:
 
 @dataclass(frozen=True)
 class Together:
-    """What is searched of several profiles: their states and one pool of their memories."""
+    """The searched states of several profiles, and one pool of their memories."""
 
     caches: Mapping[str, StateCache]
     states: Sequence[State]
@@ -93,7 +93,7 @@ class Together:
         )
 
     def context(self, **_: object) -> Context:
-        """Refuse: what is near to the asking session and user is known of one profile only."""
+        """Refuse: proximity to the asking session and user exists within one profile only."""
         raise ValueError("ranking = 'engram' searches one profile; leave out profiles, or choose another ranking")
 
     def allowed(self, filters: Filters) -> NDArray[np.bool_] | None:
@@ -128,10 +128,10 @@ class Together:
 
     @classmethod
     def of(cls, caches: Mapping[str, StateCache], states: Sequence[State], previous: SearchPool | None = None) -> Self:
-        """Return what is searched of some states: the previous pool with the differences, if there is one."""
+        """Combine states for one search: the previous pool with the differences, if there is one."""
         memories = pl.concat([_rows(place, state, caches) for place, state in enumerate(states)])
         if previous is None or previous.index.memories.join(memories, on="memory_id", how="anti").height:
-            # Built anew too where a memory is gone: nothing of an erased one may stay.
+            # A pool that has lost a memory is rebuilt too: nothing of an erased one may remain.
             model = states[0].pool.index.model
             pool = SearchPool.of(Index.build(memories, _vectors(caches, states, memories), model=model))
         else:
@@ -141,7 +141,7 @@ class Together:
 
 
 class TogetherCache:
-    """Keeps what is searched of some profiles now. Threads may share it."""
+    """Caches the joint search state of several profiles. Threads may share it."""
 
     def __init__(self, caches: Mapping[str, StateCache]) -> None:
         self._caches = caches
@@ -149,7 +149,7 @@ class TogetherCache:
         self._last: Together | None = None
 
     def current(self) -> Together:
-        """Return what is searched now.
+        """Return the current joint state.
 
         Cost: that of each profile's state; the first call builds an index of all, seconds at 100,000 memories; after a
         change of one profile the index takes over the differences, some tens of milliseconds.
@@ -164,12 +164,12 @@ class TogetherCache:
             return self._last or Together.of(self._caches, states)
 
     def past(self, as_of: datetime) -> Together:
-        """Return what was to be searched at an instant. Cost: that of each past state, and an index of all."""
+        """Return the joint state at an instant. Cost: that of each past state, and an index of all."""
         return Together.of(self._caches, [cache.past(as_of) for cache in self._caches.values()])
 
 
 def _rows(place: int, state: State, caches: Mapping[str, StateCache]) -> pl.DataFrame:
-    """Return the memories of a state with ids that no other profile has."""
+    """Return the memories of a state with ids that are unique across profiles."""
     prefix = _prefix(place)
     statement = pl.element().struct.with_fields(closed_by=prefix + pl.element().struct.field("closed_by"))
     return _prefixed(place, state.pool.index.memories, _IDS).with_columns(

@@ -1,6 +1,6 @@
-"""Follows associations from the best memories of a deep recall to what is associated with them.
+"""Extends a deep recall along the associations of its best memories.
 
-A summary leads to its originals, and a memory to what it is linked with, even where these share no word with the query.
+A summary leads to its originals, and a memory to its linked memories, even if these share no word with the query.
 Not here: the scores by which memories are found directly (`features`, `baselines`).
 """
 
@@ -67,11 +67,12 @@ def reach(index: Index, found: Integers, scores: Floats, associations: pl.DataFr
 
 
 def merged(scores: Floats, reached: Reached) -> Integers:
-    """Return the positions of an answer's memories and, counted on from these, of the reached ones in one order.
+    """Return one order of an answer's memories and the reached ones, whose positions continue those of the answer.
 
     Args:
         scores: scores of the memories found directly, in the order of the answer, which need not be that of scores.
-        reached: what to insert: each behind all that scores as much, and behind the memory it was reached from.
+        reached: memories to insert, each after all that score at least as much and after the memory it was reached
+            from.
     """
     falling = np.minimum.accumulate(scores) if len(scores) else scores
     behind = np.maximum(np.searchsorted(-falling, -reached.scores, side="right"), reached.places + 1)

@@ -25,7 +25,7 @@ SCORED: Final = ("engram", "automem", "cognitive")
 """Rankings that need scores of the memories (see `present_scores`)."""
 FORMULAS: Final = (*SCORED, "cosine", "lexical")
 RECENT: Final = timedelta(days=7)
-"""Age up to which what a user said tells what they are concerned with."""
+"""Greatest age of a user's statements that show what they are concerned with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

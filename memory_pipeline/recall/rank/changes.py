@@ -1,10 +1,10 @@
-"""Features by which the newest of several values comes first where a query asks for what holds.
+"""Features that put the newest of several values first if a query asks for what holds.
 
 Memories about one thing are compared with each other, whether or not a run has found that one changes another: a later
 one that says nearly the same, shares the query's words, shows the kind of value asked for or has a word of change is
 likely to hold the present value. A later one without a word of the query, or one related to it, changes no answer. Long
-memories are similar where the passages are that have the query's words, not where they go on about other things. The
-weights are fitted (`models/changes.toml`); nothing is decided here.
+memories are compared by the passages that have the query's words, not as wholes. The weights are fitted
+(`models/changes.toml`); nothing is decided here.
 
 Not here: the features of a memory by itself (`features`).
 """
@@ -31,22 +31,22 @@ CHANGES: Final = {
     "changing": "it has a word of change, by its share of the query's words",
     "succeeds": "it shares words with an older one that answers well",
     "akin": "it is similar to an older one that answers well",
-    "akin_changing": "so, and it has a word of change",
-    "akin_kind": "so, and it shows a sign of the kind of answer asked for",
+    "akin_changing": "akin, and it has a word of change",
+    "akin_kind": "akin, and it shows a sign of the kind of answer asked for",
     "overtaken": "a similar later one with a word of change is of the kind asked for; 1 if a run has found it so",
 }
 """Features by name, with what each one measures."""
 COMPARED: Final = 10
 """Best candidates that are compared with each other, and only reordered: an answer of ten has the same memories."""
 _ANSWERS: Final = 0.04
-"""Score below the best at which a memory counts 1/e as an answer."""
+"""Distance from the best score at which a memory's weight as an answer falls to 1/e."""
 _CUE: Final = {name: place for place, name in enumerate(CUES)}
 _LITTLE: Final = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Words:
-    """Words of memories: of each, those of the passage with most of the query's.
+    """Words of memories: of each, those of the passage with most words of the query.
 
     Attributes:
         passages: that passage of each memory.

@@ -56,7 +56,7 @@ def confidence_features(index: Index, question: Question, candidates: Candidates
 
 
 def confidence(index: Index, question: Question, candidates: Candidates, scores: Floats) -> float:
-    """Return the probability that one of the best memories answers a query, were half of all queries answered.
+    """Return the probability that one of the best memories answers a query, if half of all queries have an answer.
 
     Args: see `confidence_features`.
     """

@@ -60,7 +60,7 @@ def pairs(edges: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         `edge_type`, `memory_id`, `other_id`, each pair once: contradictions, repetitions, and updates with the newer
-        memory first. CONTRADICTS/contrast is no statement about a fact.
+        memory first. Edges CONTRADICTS of the kind contrast are left out: they are not about a fact.
     """
     contrast = (pl.col("edge_type") == PROPOSED["conflict"]) & (pl.col("kind").ne_missing(pl.lit("conflict")))
     about_facts = edges.filter(pl.col("edge_type").is_in(list(PROPOSED.values())), ~contrast)

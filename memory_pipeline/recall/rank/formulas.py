@@ -101,7 +101,7 @@ def weighted_mean(
     effective = {**WEIGHTS, **(weights or {})}
     for name, weight in effective.items():
         if name not in WEIGHTS:
-            raise ValueError(f"there is no factor {name!r} to weight; known are {', '.join(WEIGHTS)}")
+            raise ValueError(f"{name!r} is not a factor; choose one of {', '.join(WEIGHTS)}")
         if not 0.0 <= weight < float("inf"):
             raise ValueError(f"weight {name} is {weight}; give a number that is not negative")
     weight_sum = sum(effective[name] for name in factors)

@@ -1,4 +1,4 @@
-"""Scores of memories at the instant of a query, in every lifecycle: what the published ranking formulas judge by.
+"""Scores memories of every lifecycle at the instant of a query, for the published ranking formulas.
 
 Not here: the formulas of the scores (`consolidation/scoring`) and those of the rankings (`formulas`).
 """

@@ -35,12 +35,12 @@ __all__ = ["DEEP_PENALTY", "RANKINGS", "SCHEMA", "Context", "rank", "weights"]
 
 RANKINGS: Final = ("default", *FORMULAS)
 DEEP_PENALTY: Final = 0.5
-"""Factor for memories that only a deep recall reaches: on the score of a formula; by the default model on the lead over
-the median candidate."""
+"""Factor for memories that only a deep recall reaches: applied to the score of a formula, or to the lead over the
+median candidate in the default model."""
 _MORE: Final = 4
 """Multiple of `k` candidates considered for an answer within a token budget."""
 _LEAST: Final = 1e-9
-"""Least lead of the best candidates over the rest, whatever changed what they say."""
+"""Least lead of the best candidates over the rest after values are compared."""
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
 _SHOWN: Final = [
     "memory_id",
@@ -152,9 +152,9 @@ def rank(
         validity did); outdated_by and conflicts (ids); expanded (reached over an association only, so its score has no
         parts); confidence (that one of them answers the query, the same in every row; null by a formula). Sentences
         that no longer hold are marked in the text.
-        The order differs from that of the scores in some cases: a query for what holds puts what closed a memory before
-        it and what does not hold yet behind what does, and a summary comes after what it repeats. Ties go to the older
-        memory, then by id.
+        The order differs from that of the scores in some cases: for a query about what holds, a memory that closed
+        another precedes it and memories that do not hold yet follow those that do; a summary comes after what it
+        repeats. Ties go to the older memory, then by id.
 
     Raises:
         ValueError: the ranking is unknown, `k` or the budget is below 1, or the formula needs `scored`.
@@ -261,7 +261,7 @@ def _by_formula(index: Index, within: Marks, all_scores: Floats, factors: dict[s
 
 
 def _walked(index: Index, ranked: _Ranked, within: Marks, links: pl.DataFrame, k: int) -> _Ranked:
-    """Add what the associations of the best memories reach and the first `k` lack.
+    """Add memories that the associations of the best ones reach and the first `k` lack.
 
     A memory that only a deep recall reaches takes over `DEEP_PENALTY` of the lead.
     """

@@ -1,7 +1,7 @@
 """Orders scored candidates into an answer.
 
-What closed a memory comes before it if the query asks for what holds, what does not hold yet behind. The other
-side of a known contradiction is included, and so are standing rules where the query asks for help. Not here: the scores
+If the query asks for what holds, a memory that closed another precedes it, and memories that do not hold yet follow.
+Contradicting memories are included, and so are standing rules if the query asks for help. Not here: the scores
 (`features`, `changes`, `baselines`) and repetition within an answer (`redundancy`).
 """
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 Marks = NDArray[np.bool_]
 
 BEST: Final = 5
-"""Number of best answers that bring the other side of a contradiction."""
+"""Number of best answers whose contradicting memories are included."""
 _ABOUT: Final = 0.5
 """Least share of the query's words, relative to the best memory, of a rule that is about the query."""
 AS_WELL: Final = 0.8
@@ -37,7 +37,7 @@ def best_first(index: Index, rows: Integers, scores: Floats) -> Integers:
 
 
 def valid_first(order: Integers, candidates: Candidates, future: Marks) -> Integers:
-    """Move what does not hold yet, among the best, behind what holds and shares a word with the query.
+    """Move memories that do not hold yet, among the best, behind those that hold and share a word with the query.
 
     Args:
         order: positions of the candidates, best first.
