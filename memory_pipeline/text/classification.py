@@ -1,7 +1,7 @@
 """Classification: type and category of a memory, given names in canonical form or inferred from cues in the text.
 
-All functions are expressions over a column, so that a fold of a million rows stays vectorised. Not here: precedence of
-given over inferred names (`consolidation/state/folding`).
+All functions are expressions over a column, so that a fold of a million rows stays vectorised. Not here: that given
+names take precedence over inferred ones (`consolidation/state/folding`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -192,7 +192,7 @@ _ONE_TIME: Final = r"""
 """
 """Cues of a one-time event, which is not a general statement."""
 _MAX_CHARACTERS: Final = 400
-"""Cues count within this many first characters: a long text contains a cue of everything somewhere."""
+"""Only this many first characters are searched for cues: a long text contains a cue of everything somewhere."""
 
 
 def memory_type(content: pl.Expr) -> pl.Expr:
@@ -242,6 +242,6 @@ def _contains(text: pl.Expr, cues: str) -> pl.Expr:
 
 
 def _first_match(cases: Mapping[str, pl.Expr], fallback: str) -> pl.Expr:
-    """Name of the first condition that holds."""
+    """Return the name of the first condition that holds."""
     named = (pl.when(condition).then(pl.lit(name)) for name, condition in cases.items())
     return pl.coalesce(*named, pl.lit(fallback))

@@ -27,7 +27,7 @@ _COMMITMENT: Final = (
 )
 _FIRST_PERSON: Final = rf"(?-u:\b)(?:{'|'.join(sorted(FIRST_PERSON))})(?-u:\b)"
 _UNIT: Final = r"^[\p{Latin}\p{Greek}\p{Cyrillic}]{1,2}$"
-"""A unit or an abbreviation, no keyword; in scripts without spaces a word may have one letter."""
+"""A unit or an abbreviation, which is not a keyword; in scripts without spaces a word may have one letter."""
 _THREE_WORDS: Final = r"[\p{L}\p{N}][^\p{L}\p{N}]+[\p{L}\p{N}']+[^\p{L}\p{N}]+[\p{L}\p{N}]"
 _MARKUP: Final = " \t\r*#>|`_-•"
 
@@ -35,7 +35,7 @@ _MARKUP: Final = " \t\r*#>|`_-•"
 def texts(memories: pl.DataFrame) -> pl.DataFrame:
     """Return distinct texts of memories, one row per profile and text.
 
-    Leaves out stubs, which hold only the beginning of their text.
+    Stubs are left out, since they hold only the beginning of their text.
 
     Returns:
         profile_id, content_hash, speaker, content (to read) and embedded (text to embed), sorted by key.
@@ -86,7 +86,7 @@ def _features(content: pl.Series, languages: pl.Series) -> tuple[pl.DataFrame, p
 
     The form of a stem is the word of the text that has it most often.
 
-    Counts only what a text states; questions count in a text that only asks.
+    Only what a text states is counted; questions count in a text that only asks.
     """
     low = tokens.fold(content)
     statements = facts.without_questions(low)

@@ -1,8 +1,8 @@
-"""Judges of how the newer of two memories relates to the older: what each one takes and gives.
+"""The interface of judges, which decide how the newer of two memories relates to the older.
 
-The policy's `judge` names the one that judges every pair of a run, a module of `compare/judges`. A language model
-judges the likeliest pairs alone: `llm_model` and `llm_pairs` lay its verdicts over those of the judge
-(`consolidation/model_judge`). Not here: the choice of the pairs and what a run makes of a judgement
+The policy's `judge` names the one that judges every pair of a run, a module of `compare/judges`. With `llm_model` and
+`llm_pairs`, a language model also judges the likeliest pairs, and its verdicts are combined with those of the judge
+(`consolidation/model_judge`). Not here: the choice of the pairs and what a run decides from a judgement
 (`consolidation/change_detection`).
 """
 
@@ -38,16 +38,16 @@ JUDGEMENT_COLUMNS: Final = {
     "rule": pl.String(),
     "reason": pl.String(),
 }
-"""What a judge says of each pair.
+"""Columns of a judgement.
 
 `confidence` is the probability of `relation` in stores that the judge was not fitted to; `statement` the sentence of
-the older memory that no longer holds, or null where that is all of it; `attribute`, `value` (in the older) and
+the older memory that no longer holds, or null for the whole memory; `attribute`, `value` (in the older) and
 `other_value` (in the newer) may be null; `rule` names what decided, and `reason` is one sentence for a reader.
 """
 
 
 NO_LEAST: Final[Mapping[str, float]] = MappingProxyType({})
-"""Every relation matters, however unsure."""
+"""No minimum: every relation matters, however unsure."""
 
 
 class RelationJudge(Protocol):
@@ -63,8 +63,8 @@ class RelationJudge(Protocol):
                 `relation_reading.MEMORY_COLUMNS`.
             older: index of the older memory of each pair.
             newer: index of the newer one, as many.
-            least: confidence by relation below which nothing follows from it: such a pair may be called unrelated,
-                which spares most of the work.
+            least: minimum confidence of each relation that anything follows from; a pair below it may be judged
+                unrelated, which saves most of the work.
 
         Returns:
             One row per pair, in their order, with `JUDGEMENT_COLUMNS`.

@@ -1,8 +1,8 @@
-"""Merge guard: decides whether two similar texts state the same or differ in a fact.
+"""Merge guard: decides whether two similar texts state the same facts.
 
-Two texts state the same if neither says anything that the other does not. What says nothing does not count: greetings,
-fillers, determiners and politeness, spelling, synonyms and word order. A word more in one text is another statement,
-since it may limit the other ("paid" and "paid in part", "the door" and "the back door").
+Two texts state the same if neither says anything that the other does not. Differences without meaning do not count:
+greetings, fillers, determiners and politeness, spelling, synonyms and word order. An additional word makes another
+statement, since it may limit the fact ("paid" and "paid in part", "the door" and "the back door").
 
 Not here: how texts are parsed (`parse/facts`, `parse/lemmatize`), which pairs are similar enough to be compared
 (`consolidation/similarity`) and which are merged (`consolidation/groups/clustering`).
@@ -53,7 +53,7 @@ RELATIVE_DATES: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yes
 _SIDES: Final = ("left", "right")
 _FACT_COLUMNS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
 _COMPARED_COLUMNS: Final = ("numbers", "dates", "names", "content_lemmas", "function_lemmas", "words")
-"""Columns of which the values of one side are compared with those of the other."""
+"""Columns whose values are compared between the two sides."""
 _ALIGNED_COLUMNS: Final = (
     "content",
     "lemmas",
@@ -68,7 +68,7 @@ _ALIGNED_COLUMNS: Final = (
 )
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 _MAX_TYPOS: Final = 6
-"""Unknown words in one text up to which all may be typos."""
+"""Maximum number of unknown words in one text that may all be typos."""
 _QUANTIFIERS: Final = frozenset({"all", "some", "sever", "few", "many", "both", "mani"})
 _BOUND_WORDS: Final = frozenset({"over", "under", "above", "below", "before", "after", "until", "since", "by", "up"})
 """Connectives that make a limit of the number or date after them."""
@@ -87,7 +87,7 @@ _FIXED_CONNECTIVES: Final = (_BOUND_WORDS - {"by", "over"}) | {
 """Connectives that no other connective can replace."""
 _PREPOSITIONS: Final = frozenset(CONNECTIVES.values()) - {"and", "or", "but", "because", "when", "than"}
 _MODAL_MAY: Final = re.compile(r"(?<!as you )\bmay\b(?! \d|,| of\b)")
-"""The auxiliary, which turns a fact into a possibility; the month has a capital or a day."""
+"""The auxiliary "may", which turns a fact into a possibility; the month is capitalised or has a day."""
 _SAYING_NOTHING: Final = {"a", "well", "even", "still", "super", "pretty", "ok", "own"} | {
     *("to", "in", "on", "for", "and", "because"),
     *AUXILIARIES.values(),
@@ -252,9 +252,9 @@ def _reason() -> pl.Expr:
 
 
 def _unrelated() -> pl.Expr:
-    """Return whether two texts share nothing that has a meaning, so that neither elaborates the other.
+    """Return whether two texts share nothing meaningful, so that neither elaborates on the other.
 
-    Names in the texts are among the lemmas; the column of names has the speaker too, who is no content.
+    Names in the texts are among the lemmas; the column of names also has the speaker, who is not content.
     """
     shared = [
         pl.col(f"left_{name}").list.set_intersection(f"right_{name}").list.len()
@@ -308,7 +308,7 @@ def _detail() -> pl.Expr:
 
 
 def _dates_differ(both: pl.DataFrame) -> pl.Series:
-    """Return whether one text of a pair has a date that is none of the other's."""
+    """Return whether one text of a pair has a date that the other lacks."""
     rows = both.filter(_either_adds("dates")).select("row", "left_dates", "right_dates")
     differ = [
         not (_all_match(left, right) and _all_match(right, left))
@@ -319,12 +319,12 @@ def _dates_differ(both: pl.DataFrame) -> pl.Series:
 
 
 def _all_match(ones: Lemmas, others: Lemmas) -> bool:
-    """Return whether each date of the first list is one of the second."""
+    """Return whether each date of the first list matches one of the second."""
     return all(any(_same_date(one, other) for other in others) for one in ones)
 
 
 def _same_date(one: str, other: str) -> bool:
-    """Return whether two dates in normal form are one: --03-12 and 2024-03-12 are, 2024-03 and 2024-03-12 are not."""
+    """Return whether two dates in normal form match: --03-12 and 2024-03-12 do, 2024-03 and 2024-03-12 do not."""
     yearless = any(a.startswith("--") and b.endswith(a[1:]) for a, b in ((one, other), (other, one)))
     return one == other or yearless
 

@@ -1,4 +1,4 @@
-"""Which sentence of a memory another text is about: the one that shares most words with it.
+"""Finds the sentence of a memory that another text is about: the one that shares most words with it.
 
 Not here: whether the two say the same, or what has changed (`relation_model`).
 """
@@ -16,8 +16,8 @@ def nearest_sentences(pairs: pl.DataFrame) -> pl.DataFrame:
         pairs: pair (its number), whole (text of the memory), newer (the other text).
 
     Returns:
-        pair, sentence, sentences (how many the memory has), alone (it shares more than each of the others, and
-        something); no row for a memory without a sentence. Cost: about 0.1 ms per sentence that is read.
+        pair, sentence, sentences (how many the memory has), alone (it shares something, and more than every other); no
+        row for a memory without a sentence. Cost: about 0.1 ms per sentence that is read.
     """
     wholes = pairs.select("whole").unique(maintain_order=True)
     clauses = split_clauses(wholes["whole"]).with_columns(

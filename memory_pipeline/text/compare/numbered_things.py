@@ -1,6 +1,6 @@
 """Tells statements about different things of one kind apart: "task 12 ..." and "task 13 ...", "the second rehearsal".
 
-Only what a statement begins with counts: a number further on is a value that may change. Not here: values
+Only the beginning of a statement counts: a number further on is a value that may change. Not here: values
 (`relation_features`).
 """
 

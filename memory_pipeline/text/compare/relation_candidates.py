@@ -1,4 +1,4 @@
-"""Pairs of memories worth judging: those that share rare words, and the latest before that share frequent ones.
+"""Finds pairs of memories worth judging: those that share rare words, or frequent ones if they are near in time.
 
 Not here: how memories are read (`relation_reading`), pairs whose vectors are near
 (`consolidation/change_detection`), and what the two of a pair share (`relation_features`).
@@ -17,11 +17,11 @@ Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 MOST_SHARED: Final = 128
-"""Statements up to which a word pairs all of them."""
+"""Maximum number of statements that share a word for it to pair all of them."""
 NEAREST_BEFORE: Final = 12
-"""Earlier statements that a more frequent word pairs a statement with."""
+"""Number of earlier statements that a more frequent word pairs a statement with."""
 MOST_CANDIDATES: Final = 24
-"""Older memories that a memory is compared with."""
+"""Maximum number of older memories that a memory is compared with."""
 _LEAST_SIMILARITY: Final = 0.03
 _CONTEXT_WEIGHT: Final = 0.3
 _ROWS_AT_ONCE: Final = 2048
@@ -51,14 +51,14 @@ def candidates(reading: Reading) -> tuple[Rows, Rows]:
 
 
 def each_once(pairs: Rows, count: int) -> tuple[Rows, Rows]:
-    """Return pairs of rows, [n, 2], each once and in order, as two columns; there are so many rows."""
+    """Return pairs of rows, [n, 2], each once and in order, as two columns; `count` is the number of rows."""
     numbers = np.sort(pairs[:, 0] * count + pairs[:, 1])  # np.unique hashes first, which costs many times as much
     older, newer = np.divmod(numbers[np.diff(numbers, prepend=-1) > 0], max(count, 1))
     return older, newer
 
 
 def _keys(reading: Reading) -> sparse.csr_array:
-    """Return [statements, words and words of the context, by store]; a product of two rows is how much they share."""
+    """Return [statements, words and words of the context, by store]; the product of two rows is how much they share."""
     profile = reading.statements["profile_id"].to_numpy()
     parts = []
     for matrix, weight in ((reading.weighted, 1.0), (reading.context, _CONTEXT_WEIGHT)):
@@ -72,7 +72,7 @@ def _keys(reading: Reading) -> sparse.csr_array:
 
 
 def _latest(keys: sparse.csr_array, counts: Rows) -> sparse.csr_array:
-    """Return what statements share by frequent words, each with the latest statements before it."""
+    """Return how much each statement shares, by frequent words, with the latest statements before it."""
     often = sparse.csc_array(keys @ sparse.diags_array((counts > MOST_SHARED).astype(np.float64)))
     often.eliminate_zeros()
     column = np.repeat(np.arange(often.shape[1]), np.diff(often.indptr))

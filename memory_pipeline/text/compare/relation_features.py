@@ -1,4 +1,4 @@
-"""What two memories share and where they differ, in numbers: the features by which a pair is judged.
+"""The features by which a pair of memories is judged: what the two share and where they differ, in numbers.
 
 Features count shared and unshared words, values of one type and cues of change, of two statements and of their clauses.
 Not here: how memories are read (`relation_reading`), the choice of pairs of memories (`relation_candidates`), and the
@@ -21,13 +21,13 @@ Floats = NDArray[np.float64]
 _PAIRS_AT_ONCE: Final = 20_000
 """Pairs whose features are computed at once; bounds the scratch memory."""
 _STATEMENT_PAIRS: Final = 8
-"""Pairs of statements of two long memories that are compared, those that share most."""
+"""Maximum number of pairs of statements compared for two long memories: those that share most."""
 
 
 def statement_pairs(reading: Reading, older: Rows, newer: Rows) -> tuple[Rows, Rows, Rows]:
     """Return pairs of statements of pairs of memories: index of the pair, older and newer statement.
 
-    Of long memories, the pairs of statements that share most.
+    For long memories, only the pairs of statements that share most.
     """
     pair, left, right = _crossed(reading.start, older, newer)
     long = np.bincount(pair, minlength=len(older))[pair] > _STATEMENT_PAIRS
@@ -59,7 +59,7 @@ def features(reading: Reading, older: Rows, newer: Rows) -> tuple[tuple[str, ...
 
 
 def parts(count: int) -> list[slice]:
-    """Return slices of so many pairs, such that their features fit into little memory; at least one."""
+    """Return slices of `count` pairs whose features fit into bounded memory; at least one slice."""
     return [slice(low, low + _PAIRS_AT_ONCE) for low in range(0, max(count, 1), _PAIRS_AT_ONCE)]
 
 
@@ -74,14 +74,14 @@ def _dot(one: sparse.csr_array, other: sparse.csr_array, left: Rows, right: Rows
 
 
 def columns(reading: Reading, older: Rows, newer: Rows, *, at_most: bool = False) -> dict[str, Floats]:
-    """Return all features of pairs of statements but the ranks.
+    """Return all features of pairs of statements except the ranks.
 
     Args:
         reading: the memories.
         older: index of the older statement of each pair.
         newer: index of the newer.
-        at_most: leave the clauses unread, which is most of the cost: `OF_CLAUSES` are then the largest values they can
-            have; their least is 0.
+        at_most: skip the clauses, which are most of the cost: `OF_CLAUSES` are then the largest possible values; the
+            least is 0.
     """
     found = {
         **_shared(reading, older, newer),
@@ -241,7 +241,7 @@ _NEW_CLAUSE_CUES: Final = ("change", "end", "negation", "onset", "return", "plan
 _CHANGING: Final = ("change", "end", "onset", "return")
 _DENYING: Final = ("negation", "end")
 _MOST_PLAIN: Final = 3.0
-"""Most that the plain words of two clauses count."""
+"""Upper bound on what the plain words of two clauses count."""
 OF_CLAUSES: Final = frozenset(
     {
         *("clause_match", "clause_plain", "clause_old", "clause_new", "change_plain", "change_match", "end_plain"),
@@ -250,7 +250,7 @@ OF_CLAUSES: Final = frozenset(
         *("changed_value", "changed_attribute"),
     }
 )
-"""Features that take a look at clauses; none is below 0."""
+"""Features that need the clauses; none is below 0."""
 
 
 def _clause_columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floats]:

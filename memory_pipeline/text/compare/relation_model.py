@@ -1,9 +1,9 @@
 """The default judge: a linear model over what two memories share and where they differ.
 
 The probability of each relation is the softmax of four linear scores over `relation_features`; the weights were fitted
-on made-up stores (`evaluation/fit_relations`) and stand in `models/relations.toml`. Nothing is bound to a particular
-text. An update is called `changed_value` or `ended` where the newer memory states the change outright
-(`stated_changes`); else it is only `likely`.
+on made-up stores (`evaluation/fit_relations`) and are in `models/relations.toml`. Nothing depends on particular texts.
+The rule of an update is `changed_value` or `ended` where the newer memory states the change outright
+(`stated_changes`), else `likely`.
 """
 
 from collections.abc import Mapping
@@ -35,12 +35,12 @@ Floats = NDArray[np.float64]
 LEAST_CONFIDENCE: Final = 0.2
 """Probability below which a pair counts as unrelated."""
 _ROUNDING: Final = 1e-6
-"""Difference of scores that an order of summation may turn."""
+"""Largest difference of scores that can come from the order of summation."""
 _QUESTION: Final = r"^[^,.;:!]*\?\W*$"
 """A statement that only asks."""
 _NOTHING: Final = np.eye(len(RELATIONS))[RELATIONS.index("unrelated")]
 _EXCERPT: Final = 120
-"""Characters of a statement that are quoted."""
+"""Maximum number of characters quoted of a statement."""
 _UPDATE: Final = RELATIONS.index("update")
 _DUPLICATE: Final = RELATIONS.index("duplicate")
 _CONFLICT: Final = RELATIONS.index("conflict")
@@ -53,7 +53,7 @@ _REASONS: Final = {
 _STATED: Final = 0.95
 """Confidence of a change that the newer memory states outright."""
 _OTHER_NAME: Final = 0.85
-"""Confidence of a change where the newer memory gives another name to what the subject has one of."""
+"""Confidence of a change where the newer memory gives another name for something that the subject has only one of."""
 
 
 class RelationModel:
@@ -117,16 +117,16 @@ class RelationModel:
 def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floats) -> Floats:
     """Return the probability of each relation of pairs of statements, [pairs, relations].
 
-    Clauses, which cost most, are read of those memories alone of which the other features leave a relation possible;
-    the other pairs, some nine in ten, are unrelated. Half the confidence needed is possible enough, since `_bar` may
-    add the probability of a repetition to that of another relation.
+    Clauses, which cost most, are read only for pairs of memories for which the other features leave a relation
+    possible; the other pairs, about nine in ten, are unrelated. Half the minimum confidence counts as possible, since
+    `_bar` may add the probability of a repetition to that of another relation.
 
     Args:
         reading: the memories.
         pair: to which pair of memories each pair of statements belongs.
         left: index of the older statement of each.
         right: index of the newer.
-        needed: confidence of each relation but `unrelated` below which nothing follows from it.
+        needed: minimum confidence of each relation except `unrelated`.
     """
     least = np.maximum(needed / 2, LEAST_CONFIDENCE)
     possible, similarity = np.empty((len(pair), len(RELATIONS) - 1)), np.empty(len(pair))
@@ -147,7 +147,7 @@ def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floa
 
 
 def _at_most(table: Mapping[str, Floats]) -> Floats:
-    """Return by how much some features raise the score of each relation above that of none at most."""
+    """Return the most by which some features can raise the score of each relation above that of `unrelated`."""
     weights = _weights(tuple(table))[0]
     gain = weights[:, :_UNRELATED] - weights[:, [_UNRELATED]]
     unread = np.array([name in OF_CLAUSES for name in table])
@@ -158,8 +158,8 @@ def _at_most(table: Mapping[str, Floats]) -> Floats:
 def _bar(probability: Floats, reading: Reading, left: Rows, right: Rows) -> None:
     """Set to zero, in place, the probability that statements repeat or contradict each other where they cannot.
 
-    What says in like words that the other has ended or is so again is likely to update it; what denies it in its own
-    words, to contradict it.
+    A statement that says in similar words that the other has ended or resumed is likely to update it; one that denies
+    it in the same words, to contradict it.
     """
     rows = np.flatnonzero(probability[:, _DUPLICATE] >= LEAST_CONFIDENCE)
     turned, denied, changed = stances.differ(reading.statements["low"], left[rows], right[rows])

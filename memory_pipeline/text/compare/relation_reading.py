@@ -1,8 +1,8 @@
-"""How memories are read before two of them are compared: statements, words, names, values, cues and clauses.
+"""Reads memories before they are compared: statements, words, names, values, cues and clauses.
 
 A memory is read as one statement if it is short, otherwise sentence by sentence. Words weigh by their rarity in the
-store. Everything is a sparse matrix over statements, so that a million pairs cost seconds. Nothing here knows a
-particular text. Not here: which memories are worth comparing (`relation_candidates`), and what two of them share
+store. Everything is a sparse matrix over statements, so that a million pairs cost seconds. Nothing here depends on
+particular texts. Not here: which memories are worth comparing (`relation_candidates`), and what two of them share
 (`relation_features`).
 """
 
@@ -35,23 +35,23 @@ MEMORY_COLUMNS: Final = {
 """What a judge sees of each memory; `speaker` and `session_id` may be null."""
 
 MAX_CHARACTERS: Final = 6_000
-"""Characters of a memory that are read; the rest of a longer one is ignored."""
+"""Maximum number of characters read of a memory; the rest is ignored."""
 _MAX_STATEMENT_CHARACTERS: Final = 600
-"""Characters of a statement that are read."""
+"""Maximum number of characters read of a statement."""
 _WHOLE_WORDS: Final = 60
-"""Words up to which a memory is one statement."""
+"""Maximum number of words of a memory that is read as one statement."""
 _MAX_CLAUSES: Final = 8
-"""Clauses of a statement that are compared."""
+"""Maximum number of clauses compared of a statement."""
 CONTEXT_REACH: Final = 2
-"""Neighbouring statements of the session, on each side, whose words are the context of a statement."""
+"""Number of neighbouring statements of the session, on each side, whose words are the context of a statement."""
 _VALUE_REACH: Final = 6
-"""Words around a value that say what it is the value of."""
+"""Number of words around a value that say what it is the value of."""
 LEAST_WEIGHT: Final = 0.05
 _LEAST_STORE: Final = 50
-"""Statements that a smaller store is taken to have: in a store of three, every word is frequent."""
+"""Number of statements that a smaller store is assumed to have: in a store of three, every word is frequent."""
 SMALL_TALK_WEIGHT: Final = 0.2
 _LEAST_CLOSENESS: Final = 0.3
-"""Closeness from which a word stands for another."""
+"""Closeness from which one word can replace another."""
 _TYPES: Final = ("number", "money", "day", "date", "time")
 _WORD: Final = r"[$\u20ac\u00a3]?\p{N}+(?:[.,:]\p{N}+)*\p{L}*%?|[\p{L}\p{M}_]+(?:['./_-][\p{L}\p{M}\p{N}_]+)*\p{N}*"
 _CLAUSE_BREAK: Final = (
@@ -82,8 +82,8 @@ class Reading:
         units: [statements, stems] what is counted, and [statements, counts] how many of what.
         cues: [statements, cues].
         clauses: statement of each clause; [clauses, stems] its words; [clauses, cues].
-        totals: for each statement, of its words the weight (`words`), that of its names and its values, and the length
-            as a vector (`norm`); of its context the weight.
+        totals: for each statement, the weight of its words (`words`), of its names, of its values and of its context,
+            and the length of its words as a vector (`norm`).
         clause_weights: [clauses, stems] its weighted words and names; the weight of each clause.
         clause_cues: [statements, cues] 1 where one of its clauses has it.
     """
@@ -249,7 +249,7 @@ def _with_values(words: pl.DataFrame) -> pl.DataFrame:
 
 
 def _beside(column: str, lag: int) -> pl.Expr:
-    """Return what stands so many words before in the same text, which are adjacent rows; null where nothing does."""
+    """Return the value of the word `lag` places before in the same text (adjacent rows); null where there is none."""
     return pl.when(pl.col("row").shift(lag) == pl.col("row")).then(pl.col(column).shift(lag))
 
 

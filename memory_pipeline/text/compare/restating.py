@@ -1,6 +1,6 @@
-"""Tells how a sentence that a model words says something else than the sentences it was taken from.
+"""Finds where a sentence worded by a model departs from the sentences it was taken from.
 
-Compared are what a fact may not change however it is worded: denials, conditions, doubts, plans and reports, the tense,
+It compares what a fact must not change however it is worded: denials, conditions, doubts, plans and reports, the tense,
 who does what to whom, and which figure belongs to what. English only. Not here: numbers, dates and names that are in no
 sentence at all (`consolidation/summaries/faithfulness`).
 """
@@ -43,7 +43,7 @@ _BE: Final = {"is": "be", "was": "be+ed", "does": "do", "did": "do+ed"}
 
 
 def fault(fact: str, sentences: Sequence[str], own: Sequence[int]) -> str | None:
-    """Return what a fact says otherwise than the sentences it was taken from, None if nothing was found.
+    """Return how a fact departs from the sentences it was taken from; None if nothing was found.
 
     Args:
         fact: one sentence.
@@ -51,7 +51,7 @@ def fault(fact: str, sentences: Sequence[str], own: Sequence[int]) -> str | None
         own: places of those that the fact was taken from, ascending.
 
     Returns:
-        One of the reasons of this module. A name in place of a pronoun is the first one of the nearest sentence before
+        One of the reasons of this module. A pronoun is taken to mean the first name of the nearest earlier sentence
         that has any. Cost: about 2 ms.
     """
     sources = [sentences[place] for place in own]

@@ -63,11 +63,12 @@ _MEASURES: Final = _UNITS | _CASELESS | {"g", "mg", "l", "ml", "ft", "in", "d", 
 _NAMESAKES: Final = frozenset({"us", "it", "who", "may", "will", "a"})
 """Short words that mean something else in capitals."""
 _MIN_SHOUTED_LETTERS: Final = 5
-"""Letters from which a common word in capitals is only emphasised."""
+"""Minimum number of letters of a common word that capitals only emphasise."""
 _MAX_OPENING_WORDS: Final = 5
-"""Words up to which a comma may end an opening phrase ("Just so you know, ..."), after which a sentence begins."""
+"""Maximum number of words of an opening phrase that a comma ends ("Just so you know, ..."), before the sentence
+begins."""
 _MEANINGFUL_SIGNS: Final = frozenset("🚫❌✗✘✖⛔👎🙅≠¬✅✔☑👍⚠")
-"""Symbols that assert or deny wherever they stand; others at the end of a sentence are decoration."""
+"""Symbols that assert or deny wherever they occur; others at the end of a sentence are decoration."""
 _CACHED_CHUNKS: Final = 1 << 16
 
 
@@ -126,7 +127,7 @@ def _difference(left: str, right: str) -> str | None:
 
 
 def _may_differ(one: Sequence[_Forms], other: Sequence[_Forms]) -> bool:
-    """Return whether these chunks may be one word in two spellings, wherever they stand."""
+    """Return whether these chunks may be one word in two spellings, wherever they occur."""
     if any(forms.signs for side in (one, other) for forms in side):
         return True
     if all(any(forms.codes for forms in side) for side in (one, other)):

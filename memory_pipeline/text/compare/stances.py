@@ -1,7 +1,7 @@
 """Tells pairs of statements that cannot repeat or contradict each other, however alike their words are.
 
-"I live in Ghent" and "I no longer live in Ghent" are no repetition; weights of two days are no contradiction, and told
-in the same words no repetition either. English only. Not here: how likely a relation is (`relation_model`).
+"I live in Ghent" and "I no longer live in Ghent" are not repetitions; weights of two days do not contradict each other,
+nor repeat each other if the words are the same. English only. Not here: how likely a relation is (`relation_model`).
 """
 
 import re
@@ -32,7 +32,7 @@ def differ(low: pl.Series, older: Rows, newer: Rows) -> tuple[Mask, Mask, Mask]:
 
     Returns:
         Whether one denies, limits, doubts or intends what the other states; whether only one denies; whether only the
-        newer says that something has ended or is so again. Cost: about 10 µs per statement that is in a pair.
+        newer says that something has ended or resumed. Cost: about 10 µs per statement that is in a pair.
     """
     rows, place = np.unique(np.concatenate([older, newer]), return_inverse=True)
     found = np.array([[bool(p.search(text)) for p in _PATTERNS] for text in low.gather(rows)], dtype=np.bool_)
@@ -56,7 +56,7 @@ def same_words(reading: Reading, left: Rows, right: Rows) -> Mask:
 
 
 def of_other_occasions(reading: Reading, left: Rows, right: Rows) -> tuple[Mask, Mask]:
-    """Return whether two statements tell the same of two days, and whether they measure on two days.
+    """Return whether two statements report the same on two days, and whether both measure something on two days.
 
     Args:
         reading: the memories.

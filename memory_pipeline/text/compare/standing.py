@@ -1,8 +1,8 @@
-"""Tells what is so until something else is said ("Ann lives in Rome") from what happened or was measured once.
+"""Tells lasting states ("Ann lives in Rome") from events and from measurements of one moment.
 
-Saying twice that something is so adds nothing; "took ibuprofen", "weight 71.2" and "paid 18.90" on two days are two
-doses, weights and payments. What is not surely standing counts as an occasion. English only. Not here: whether two
-texts say the same (`merge_guard`).
+Stating a lasting state twice adds nothing; "took ibuprofen", "weight 71.2" and "paid 18.90" on two days are two doses,
+weights and payments. Whatever is not surely lasting counts as an occasion. English only. Not here: whether two texts
+say the same (`merge_guard`).
 """
 
 import re
@@ -17,7 +17,7 @@ from memory_pipeline.text.lang.en.relation_cues import MONTHS, NUMBERS, WEEKDAYS
 from memory_pipeline.text.parse.tokens import fold
 
 COPIED_CHARACTERS: Final = 100
-"""Length from which equal texts are copies: nobody tells two occasions in so many equal words."""
+"""Length in characters from which equal texts are copies: nobody reports two occasions in so many equal words."""
 
 _TOKEN: Final = re.compile(r"[$\u20ac\u00a3]?[0-9]+(?:[.,:/][0-9]+)*[^\W\d_]*%?|[^\W\d_]+(?:['.-][^\W_]+)*")
 _FIGURE: Final = re.compile(r"[$\u20ac\u00a3]?[0-9]")
@@ -31,7 +31,7 @@ _BE: Final = frozenset({"is", "are", "am", "i'm", "we're", "they're", "you're", 
 
 
 def are_standing(texts: pl.Series) -> pl.Series:
-    """Return whether each text says what is so and nothing that happened, was measured or was paid once.
+    """Return whether each text states only what lasts, and nothing that happened, was measured or was paid once.
 
     Cost: about 20 µs per text.
     """
@@ -59,7 +59,7 @@ def _is_standing(low: str) -> bool:
 
 
 def _happened(tokens: Sequence[str]) -> bool:
-    """Return whether a verb is of the past; a participle after "is" is none."""
+    """Return whether a verb is in the past tense; a participle after "is" is not."""
     return any(
         lemma(word).endswith(PAST) and not (place and tokens[place - 1] in _BE)
         for place, word in enumerate(tokens)
@@ -73,7 +73,7 @@ def has_measure(tokens: Sequence[str]) -> bool:
 
 
 def is_measure(tokens: Sequence[str], place: int) -> bool:
-    """Return whether the word at a place is a figure that is no time or date, is not agreed on and names nothing.
+    """Return whether the word at a place is a figure, but not a time, a date, an agreed amount or part of a name.
 
     Args:
         tokens: words and figures of a text in lower case, in order.

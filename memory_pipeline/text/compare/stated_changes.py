@@ -1,11 +1,11 @@
-"""Changes that a sentence states outright: that something has ended, or has another value now.
+"""Finds changes that a sentence states outright: something has ended, or has another value now.
 
 "The standup moved to Friday" replaces "The standup is on Monday", and "I no longer cycle to work" ends "I cycle to work
 in summer": the newer sentence names subject and attribute in the words of the older one, and says by a closed-class cue
-that they changed. What is open (a plan, a question, hearsay, a joke, an exception, a passing state), what is narrower
-than the older statement, and an older sentence that states more than what ended, are no stated changes. Another figure
-of what is measured or counted is only likely to replace the older one: each was true of its moment. English only. Not
-here: changes without such a cue (`relation_model`).
+that they changed. Uncertain statements (a plan, a question, hearsay, a joke, an exception, a passing state), statements
+narrower than the older one, and older sentences that state more than what ended do not count. A new figure of something
+measured or counted is only likely to replace the older one, since each was true at its time. English only. Not here:
+changes without such a cue (`relation_model`).
 """
 
 import re
@@ -32,15 +32,15 @@ Rows = NDArray[np.int64]
 _Read = TypeVar("_Read")
 
 _CUE: Final = f"{words.ENDING}|{words.REPLACING}|{words.PLACING}"
-"""Pattern, over folded text, of what a text that states a change has."""
+"""Pattern over folded text that every text with a stated change matches."""
 _MAX_CHARACTERS: Final = 6_000
-"""Characters of a memory that are read."""
+"""Maximum number of characters read of a memory."""
 _MAX_WORDS: Final = 30
-"""Words of a sentence that is read; a longer one is taken to state more than one thing."""
+"""Maximum number of words of a sentence that is read; a longer one is taken to state more than one thing."""
 _LEAST_CONTENT: Final = 2
-"""Content words of an ending that says less than what it ends."""
+"""Minimum content words of an ending that may say less than the statement it ends."""
 _PAST_LETTERS: Final = 5
-"""Letters from which a word in -ed is a verb of the past."""
+"""Minimum number of letters of a word in -ed that is a verb in the past tense."""
 _TOKEN: Final = re.compile(r"[$\u20ac\u00a3]?[0-9]+(?:[.,:][0-9]+)*[^\W\d_]*%?|[^\W_]+(?:['.-][^\W_]+)*")
 _FIGURE: Final = re.compile(r"[$\u20ac\u00a3]?[0-9]")
 _TIME: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?:[ap]m)?|[0-9]{1,2}[ap]m")
@@ -93,14 +93,14 @@ class Change:
     """What a clause ends or replaces.
 
     Attributes:
-        kind: which of the two; `likely` where what has one name at a time is given another without a word of change,
-            and where the new value is measured or counted.
-        how: what an older statement must be: `statement` (subject on; it may add to it), `event` (its subject, with any
-            value), `object` (its subject, a verb of having or doing, and `old`), `value` (its subject, with another
-            value than `new`), `place` (the same up to a name, and another name).
-        subject: what it is said of; for `statement` and `place` all that the two have in common.
-        old: what held, where that is said.
-        new: what holds.
+        kind: which of the two; `likely` where something that has one name at a time gets another without a word of
+            change, and where the new value is measured or counted.
+        how: what an older statement must consist of: `statement` (`subject`, and possibly more), `event` (`subject`
+            with any value), `object` (`subject`, a verb of having or doing, and `old`), `value` (`subject` with a value
+            other than `new`), `place` (the same up to a name, then another name).
+        subject: what the change is about; for `statement` and `place` all that the two have in common.
+        old: what held before, where the clause says so.
+        new: what holds now.
     """
 
     kind: Kind
@@ -111,7 +111,7 @@ class Change:
 
 
 def find(memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
-    """Find pairs of memories of which the newer states that a sentence of the older has changed.
+    """Find pairs of memories where the newer states that a sentence of the older has changed.
 
     Args:
         memories: `relation_reading.MEMORY_COLUMNS`, in the order of their validity.
@@ -120,7 +120,7 @@ def find(memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
 
     Returns:
         pair, kind, ended (the sentence of the older), by (that of the newer). At most one row per pair, and none where
-        both hold since one instant. Of statements that give a subject different values, only the latest one is
+        both hold from the same instant. Of statements that give a subject different values, only the latest one is
         replaced, unless the change says which value it replaces. Cost: about 40 µs per sentence read.
     """
     texts = memories["content"].fill_null("").str.head(_MAX_CHARACTERS)
@@ -191,12 +191,12 @@ def changes(sentence: str) -> tuple[Change, ...]:
 
 
 def is_changed(older: Clause, change: Change, *, one_speaker: bool) -> bool:
-    """Return whether a change says that an older statement holds no more.
+    """Return whether a change says that an older statement no longer holds.
 
     Args:
         older: a statement.
         change: a change that a newer text states.
-        one_speaker: whether the same person said the two; "I" and "the car" of another are others.
+        one_speaker: whether the same person said both; another speaker's "I" and "the car" mean something else.
     """
     known = any(change.subject.named) and words.SPEAKING.isdisjoint(change.subject.low + older.low)
     return (one_speaker or known) and _TESTS[change.how](older, change)
@@ -205,7 +205,8 @@ def is_changed(older: Clause, change: Change, *, one_speaker: bool) -> bool:
 def _by_memory(
     texts: pl.Series, memories: Rows, read: Callable[[str], Iterable[_Read]]
 ) -> dict[int, list[tuple[str, _Read]]]:
-    """Read the sentences of some memories, each with the sentence; memories without any result are left out."""
+    """Return what `read` finds in the sentences of some memories, with the sentence; no entry where it finds
+    nothing."""
     rows = np.unique(memories)
     result: dict[int, list[tuple[str, _Read]]] = {}
     for row, sentence in split_sentences(texts.gather(rows)).select("row", "sentence").iter_rows():
@@ -228,7 +229,7 @@ def _continues(older: Clause, change: Change) -> bool:
 
 
 def _takes_place(older: Clause, change: Change) -> bool:
-    """Return whether a statement says when or where something is that was called off."""
+    """Return whether a statement says when or where something takes place that was called off."""
     subject, rest = _given(older)
     return bool(len(rest)) and subject.stems == change.subject.stems and bool(_values(rest))
 
@@ -309,7 +310,7 @@ def _joined(*parts: Clause) -> Clause:
 
 
 def _is_present(clause: Clause) -> bool:
-    """Return whether no verb is of the past; a participle after "is" is none."""
+    """Return whether no verb is in the past tense; a participle after "is" is not."""
     return not any(
         word in words.PAST
         or (word.endswith("ed") and len(word) >= _PAST_LETTERS and not (place and clause.stems[place - 1] == "be"))
@@ -377,7 +378,7 @@ def _moved(clause: Clause) -> Iterator[Change]:
 
 
 def _now(clause: Clause) -> Iterator[Change]:
-    """Yield what a clause says is so now."""
+    """Yield what a clause says holds now."""
     place = clause.find("now")
     if place < 0:
         return
@@ -402,13 +403,13 @@ def _now(clause: Clause) -> Iterator[Change]:
 
 
 def _revalued(subject: Clause, old: Clause, new: Clause) -> Change:
-    """Return that a subject has another value, which is only likely to replace one that was measured."""
+    """Return the change of a subject's value; it is only likely to replace a value that was measured."""
     measured = standing.has_measure(subject.low + new.low)
     return Change("likely" if measured else "changed_value", "value", subject, old, new)
 
 
 def _elsewhere(clause: Clause) -> Iterator[Change]:
-    """Yield that a clause names the place of somebody who has one at a time."""
+    """Yield the change of place of somebody who is in one place at a time."""
     if clause.find("now") >= 0 or not _is_present(clause):
         return
     for at in range(1, len(clause) - 1):
@@ -419,13 +420,13 @@ def _elsewhere(clause: Clause) -> Iterator[Change]:
 
 
 def _place(clause: Clause, at: int) -> int:
-    """Return where the place begins that a verb gives, 0 where it gives none."""
+    """Return where the place that a verb gives begins; 0 if it gives none."""
     given = clause.stems[at] in _PLACES and clause.low[at + 1] in {"in", "at", "for"}
     return at + 2 if given else 0
 
 
 def _given(clause: Clause) -> tuple[Clause, Clause]:
-    """Return the subject of a statement and what its verb gives it; the latter empty where there is no such verb."""
+    """Return the subject of a statement and what its verb assigns to it; the latter is empty without such a verb."""
     for place in range(1, len(clause)):
         for verb in _BEGINNINGS:
             if clause.stems[place : place + len(verb)] == verb:
@@ -436,7 +437,7 @@ def _given(clause: Clause) -> tuple[Clause, Clause]:
 
 
 def _name(clause: Clause, start: int) -> Clause:
-    """Return the words with capitals from a place on."""
+    """Return the capitalised words from a place on."""
     end = start
     while end < len(clause) and clause.named[end]:
         end += 1
@@ -444,13 +445,13 @@ def _name(clause: Clause, start: int) -> Clause:
 
 
 def _tail(clause: Clause) -> Clause:
-    """Return what follows the thing that a clause begins with."""
+    """Return what follows the thing that a clause begins with, if any."""
     end = next((place for place, word in enumerate(clause.low) if word in words.BOUNDARY), len(clause))
     return clause[end:]
 
 
 def _thing(clause: Clause) -> Clause:
-    """Return a thing without its owner, who is the one who speaks."""
+    """Return a thing without its owner, if that is the speaker."""
     return clause[1:] if clause.low[:1] in {("my",), ("our",)} else clause
 
 
@@ -473,7 +474,7 @@ def _values(clause: Clause) -> Mapping[str, frozenset[str]]:
 
 
 def _value_kind(clause: Clause, place: int) -> str | None:
-    """Return the type of the value at a place; None where none is."""
+    """Return the type of the value at a place; None if there is none."""
     word = clause.low[place]
     following = clause.low[place + 1] if place + 1 < len(clause) else ""
     figure = bool(_FIGURE.match(word)) or word in NUMBERS

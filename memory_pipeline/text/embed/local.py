@@ -57,7 +57,7 @@ class LocalEmbedder:
 
     @cached_property
     def _probe_vectors(self) -> NDArray[np.float32]:
-        """Vectors of two probes, after a check that each is the same without the other."""
+        """Return the vectors of two probes, after checking that each is the same without the other."""
         together = _encode(self._encoder, list(_PROBES))
         alone = np.vstack([_encode(self._encoder, [probe]) for probe in _PROBES])
         if np.abs(together - alone).max() > _TOLERANCE:
@@ -101,7 +101,7 @@ class LocalEmbedder:
 
 
 def is_at_hand() -> bool:
-    """Tell whether the default model can be loaded without a download: fastembed is installed and has it in its cache.
+    """Return whether the default model loads without a download: fastembed is installed and has it in its cache.
 
     Cost: nothing without fastembed; else the time to load the model, about a second.
     """

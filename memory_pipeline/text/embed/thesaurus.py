@@ -3,8 +3,8 @@
 `models/thesaurus.txt` names topics ("pet animal: dog leash vet") and word families of one root ("decide decision"). A
 word is a vector over these and one dimension of its own; it has more weight in a topic that it names than in one that
 it belongs to. The closeness of two words is the product of their vectors over the square roots of their lengths, at
-most 1: by cosine, a word of many topics would be close to none. Words that a line separates ("/ cat dog") are not
-close, whatever they share. Not here: the weight of closeness in ranking (`recall/rank/related_words`).
+most 1; by cosine, a word of many topics would be close to none. Words that a line declares separate ("/ cat dog") are
+not close, whatever they share. Not here: the weight of closeness in ranking (`recall/rank/related_words`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ NAME_WEIGHT: Final = 1.0
 MEMBER_WEIGHT: Final = 0.5
 """Weight of a word in a family, in a topic that it names, and in a topic that it belongs to."""
 SELF_WEIGHT: Final = 1.0
-"""Weight of the word's own dimension: sharing the only topic does not make two words the same."""
+"""Weight of the word's own dimension: sharing their only topic does not make two words the same."""
 MIN_CLOSENESS: Final = 0.2
 """Words less close than this are unrelated."""
 

@@ -1,1 +1,1 @@
-"""Languages: what is bound to one language, behind one protocol, and which language a text is in."""
+"""Languages: language packs behind one protocol, and the identification of a text's language."""

@@ -1,7 +1,7 @@
-"""Which language a text is in: by its script, else by its byte sequences.
+"""Identifies the language of a text: by its script, else by its byte sequences.
 
-Identification of each text depends on that text alone and may leave it open; what is open can be read in the language
-of most texts of its profile. Not here: what is known of a language (`registry`).
+The result depends on that text alone and may be open; an open text can be read in the language of most texts of its
+profile. Not here: the language packs (`registry`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,31 +27,31 @@ _SCRIPTS: Final[Mapping[str, str]] = {
     "hi": r"\p{Devanagari}",
     "ru": r"\p{Cyrillic}",
 }
-"""Languages told by their script, the most read language of each, in the order in which they count."""
+"""Languages identified by script: the most read language of each, in order of precedence."""
 _LATIN: Final = (
     *("en", "de", "fr", "es", "it", "pt", "nl", "sv", "da", "no"),
     *("fi", "pl", "cs", "ro", "hu", "tr", "id", "vi", "hr", "ca"),
 )
-"""Languages in Latin script that are told apart."""
+"""Languages in Latin script that are distinguished."""
 SURE: Final = 0.5
-"""Least probability of a language. Of 1,061 English notes and messages, most of them shorter than ten words, none was
+"""Minimum probability of a language. Of 1,061 English notes and messages, most of them shorter than ten words, none was
 taken for another language and 5 % stayed open; of 170 texts in ten other languages 1 was wrong and 8 stayed open."""
 _SCRIPT_SHARE: Final = 0.2
-"""Least share of the letters in a script: a name in another script does not change the language."""
+"""Minimum share of the letters in a script: a name in another script does not change the language."""
 _ROUNDING: Final = 1e-3
-"""Difference of probabilities that an order of summation may turn; those of the library have 32 bits."""
+"""Largest difference of probabilities that can come from the order of summation; those of the library have 32 bits."""
 _SIDE_BY_SIDE: Final = 2_000
-"""Texts scored at once: more take more memory, some 50 KB a text, and no less time."""
+"""Texts scored at once: more take more memory, about 50 KB per text, and no less time."""
 _READ: Final = 128
-"""Letters read of a text: more do not change the answer."""
+"""Maximum number of letters read of a text: more do not change the answer."""
 
 
 def identify(texts: pl.Series) -> pl.Series:
     """Identify the language of each text, from that text alone.
 
     Returns:
-        ISO 639-1 codes; null where a text is too short or too mixed to tell. Cost: about 10 µs a text, and 0.4 s for
-        the model, once a process.
+        ISO 639-1 codes; null where a text is too short or too mixed to tell. Cost: about 10 µs per text, and 0.4 s for
+        the model, once per process.
     """
     heads = texts.fill_null("").str.slice(0, _READ)
     by_script = _by_script(heads)
@@ -62,7 +62,7 @@ def identify(texts: pl.Series) -> pl.Series:
 
 
 def _by_script(texts: pl.Series) -> pl.Series:
-    """Return the languages that are told by their script; null for the others."""
+    """Return the languages identified by script; null for the others."""
     languages = pl.repeat(None, len(texts), dtype=pl.String, eager=True).alias("language")
     others = texts.str.contains(r"[^\p{Latin}\p{Common}\p{Inherited}]").arg_true()
     letters = pl.first().str.count_matches(r"\p{L}")
@@ -96,7 +96,7 @@ def of_profiles(languages: pl.DataFrame) -> pl.Series:
 
 
 def judged(languages: pl.DataFrame) -> pl.Series:
-    """Tell which texts may be closed, merged (exact copies apart) and trimmed: those in a language with full rules.
+    """Return which texts may be closed, merged (beyond exact copies) and trimmed: those in a language with full rules.
 
     Args:
         languages: profile_id, language (null where open), one row per text.
@@ -111,7 +111,8 @@ def judged(languages: pl.DataFrame) -> pl.Series:
 def _identify_latin(texts: pl.Series) -> pl.Series:
     """Return the language of each text in Latin script; null where it is open.
 
-    All texts walk through the identifier's automaton side by side. Where rounding might decide, it is asked itself.
+    All texts pass through the identifier's automaton side by side. Where rounding might decide, the identifier is
+    called.
     """
     different = texts.unique(maintain_order=True)
     pieces = (different.slice(start, _SIDE_BY_SIDE).to_list() for start in range(0, len(different), _SIDE_BY_SIDE))

@@ -1,4 +1,4 @@
-"""Language packs: what is known of one language, and packs made of word lists and a Snowball stemmer.
+"""Language packs: the protocol, and packs made of word lists and a Snowball stemmer.
 
 Not here: which pack reads a text (`registry`, `identification`) and the words of each language (`<code>/pack`).
 """
@@ -17,7 +17,7 @@ RARITY_NUMBER: Final = 70
 RARITY_LETTER: Final = 50
 """Rarity of a word of one letter."""
 RARITY_UNLISTED: Final = 100
-"""Rarity of a word that no list has."""
+"""Rarity of a word that is in no list."""
 NEVER: Final = r"[^\s\S]"
 """Pattern that matches nothing."""
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
@@ -28,7 +28,7 @@ _LOCAL: Final = threading.local()
 
 
 class LanguagePack(Protocol):
-    """What is known of one language. Pure: the same word always gives the same answer."""
+    """What the pipeline knows about one language. Pure: the same word always gives the same answer."""
 
     @property
     def code(self) -> str:
@@ -60,17 +60,17 @@ class LanguagePack(Protocol):
 
     @property
     def question_words(self) -> Mapping[str, str]:
-        """Words that say what a question asks for, and "now", lower-case, and the English for each."""
+        """Words that show what a question asks for, and "now", lower-case, and the English for each."""
 
     @property
     def safety(self) -> str:
-        """Pattern over folded text for what harms when it is forgotten: health, prohibitions, law, payment."""
+        """Pattern over folded text for what does harm if forgotten: health, prohibitions, law, payment."""
 
     def stem(self, word: str) -> str:
         """Reduce a lower-case word to its stem; a number word becomes its digits."""
 
     def written(self, word: str) -> str:
-        """Return a lower-case word as a reader would list it: whole, without what is only joined to it."""
+        """Return a lower-case word as a reader would list it: whole, without clitics."""
 
     def rarity(self, word: str, stem: str) -> int:
         """Return how rare a lower-case word with this stem is, in hundredths; 0 for a stop word."""

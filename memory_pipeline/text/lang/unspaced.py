@@ -1,7 +1,7 @@
-"""Packs of languages that are written without spaces: letters and pairs of letters stand for words.
+"""Packs of languages that are written without spaces: characters and pairs of characters stand for words.
 
-Pairs do about as well as a segmenter in retrieval (Nie and Ren 1999) and need no dictionary. Not here: the letters of
-each language (`<code>/pack`) and how texts are cut into pairs (`parse/tokens`).
+Pairs do about as well as a segmenter in retrieval (Nie and Ren 1999) and need no dictionary. Not here: the characters
+of each language (`<code>/pack`) and how texts are cut into pairs (`parse/tokens`).
 """
 
 from collections.abc import Mapping
@@ -21,18 +21,18 @@ DATED: Final = {
 }
 """Months and days in numerals, and the same in digits: 十二月 is 12月."""
 _LETTER: Final = 15
-"""Rarity of a single letter, which has many meanings."""
+"""Rarity of a single character, which has many meanings."""
 _PAIR: Final = 90
 _HALF: Final = 45
-"""Rarity of a pair of letters, and of one with a letter that mostly serves grammar."""
+"""Rarity of a pair of characters, and of a pair with one that mostly serves grammar."""
 
 
 @dataclass(frozen=True, eq=False)
 class UnspacedPack:
-    """A language written without spaces, known by the letters that serve its grammar; no rule judges its texts.
+    """A language written without spaces, known by its grammatical characters; no rule judges its texts.
 
     Attributes:
-        function_letters: letters that mostly serve grammar; alone or in a pair they are no topic.
+        function_letters: characters that mostly serve grammar; alone or in a pair they name no topic.
     """
 
     code: str
@@ -47,7 +47,7 @@ class UnspacedPack:
 
     @property
     def stop_words(self) -> frozenset[str]:
-        """Single letters that serve grammar."""
+        """Single characters that serve grammar."""
         return self.function_letters
 
     def written(self, word: str) -> str:
@@ -55,11 +55,11 @@ class UnspacedPack:
         return word
 
     def stem(self, word: str) -> str:
-        """Return the word: it has no endings."""
+        """Return the word itself: it has no endings."""
         return word
 
     def rarity(self, word: str, stem: str) -> int:  # noqa: ARG002 - a word is its own stem
-        """Return how rare a letter, pair or foreign word is, in hundredths; 0 where only grammar is in it."""
+        """Return how rare a character, pair or foreign word is, in hundredths; 0 if it is only grammar."""
         of_grammar = sum(letter in self.function_letters for letter in word)
         if of_grammar == len(word):
             return 0

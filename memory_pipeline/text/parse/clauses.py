@@ -13,7 +13,7 @@ from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.parse.tokens import count_tokens
 
 _SENTENCE_MARK: Final = "\ufdd0"
-"""Marks a caption within a sentence while that is split: a noncharacter. A text that contains it is not split."""
+"""Marks a caption within a sentence during splitting: a noncharacter. A text that contains it is not split."""
 _CLAUSE_MARK: Final = "\ufdd1"
 """Marks a clause boundary within a sentence, likewise."""
 _SUBJECT: Final = (

@@ -1,6 +1,6 @@
 """Named entities: names of people, places and things, found by capitalisation.
 
-A capital within a sentence makes a name; at the start of a sentence only on a word that is not a common one. Adjacent
+A capitalised word within a sentence is a name; at the start of a sentence only if it is not a common word. Adjacent
 capitalised words make one name. Not here: comparison of the names of two texts (`compare/merge_guard`).
 """
 
@@ -25,9 +25,9 @@ _SALUTATION: Final = (
     r"(?i:(?:aww?|bye|cheers|congrats|congratulations|dear|goodbye|hah?a|hello|hey|heya|hi|hiya|howdy|no|nope|oh|ok|okay"
     rf"|sorry|thanks|thank you|welcome|whoa|woah|wow|yeah|yep|yes|yup),?|(?:{'|'.join(sorted(SMALL_TALK))}),)[ \t]+"
 )
-"""Words before a name that is only addressed, as in "Thanks, Anna": not a mention."""
+"""Words before a name in an address, as in "Thanks, Anna", which is not a mention."""
 _VOCATIVE: Final = r",[ \t]+\p{Lu}\p{L}*!"
-"""A name addressed at the end of a sentence, as in "Well done, Anna!": not a mention either."""
+"""An address at the end of a sentence, as in "Well done, Anna!", which is not a mention either."""
 _SCAN: Final = rf"(?:{_SENTENCE_START})?(?:\b{_SALUTATION})?\b(?:{_CAPITALISED}(?:{_JOINED}{_CAPITALISED})*|{_CAMEL})"
 _MATCH_PARTS: Final = re.compile(
     rf"(?P<start>(?:{_SENTENCE_START})*)(?P<salutation>{_SALUTATION})?(?P<run>.*)", re.DOTALL
@@ -44,7 +44,7 @@ def names(texts: pl.Series) -> pl.Series:
     """Extract the names that each text mentions: as written, without possessive ending, distinct and sorted.
 
     Args:
-        texts: strings in their original case; null counts as empty. A text in capitals only has no names.
+        texts: strings in their original case; null counts as empty. A text all in capitals has no names.
 
     Returns:
         A list of strings per text.
@@ -74,7 +74,7 @@ def names(texts: pl.Series) -> pl.Series:
 
 
 def _names_in_match(text: str) -> list[str]:
-    """Return the names in one match of the scan; the text before the capitals tells whether they begin a sentence."""
+    """Return the names in one match of the scan; the text before the capitals shows whether they begin a sentence."""
     match = _MATCH_PARTS.fullmatch(text)
     if match is None:
         return []

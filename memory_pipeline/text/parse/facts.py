@@ -61,7 +61,7 @@ _NEGATION_IDIOMS: Final = (
     r"|whether or not|(?:can't|cannot|can not) (?:wait|believe|help but|thank)|don't (?:worry|forget|hesitate|mention)"
     r"|couldn't (?:agree|be happier|ask for)|why (?:not|don't))(?-u:\b)"
 )
-"""Phrases with a negator that negate nothing."""
+"""Phrases with a negator that do not negate anything."""
 _AUXILIARY: Final = (
     r"(?:do|does|did|is|are|was|were|can|could|will|would|shall|should|have|has|had|am|may|might)(?:n't)?"
 )

@@ -1,6 +1,6 @@
-"""Puts closed-class words of other languages into English: months, weekdays, number words, denials, question words.
+"""Translates closed-class words into English: months, weekdays, number words, denials, question words.
 
-So that one set of patterns reads dates, numbers, denials and the kind of question in each language that has a pack. Not
+One set of patterns then reads dates, numbers, denials and the kind of question in each language that has a pack. Not
 here: the words (`lang/<code>/pack`) and the patterns (`facts`, `dates`, `recall/index/queries`).
 """
 
@@ -21,18 +21,18 @@ _DATE_FORMS: Final = (
     (re.compile(r"([0-9]{4})年 *([0-9]{1,2})月 *([0-9]{1,2})[日号]"), lambda found: f" {_date(*found.groups())} "),
     (re.compile(r"([0-9]{1,2})月 *([0-9]{1,2})[日号]"), lambda found: f" {_day_of_month(*found.groups())} "),
 )
-"""Dates of other languages once their words are English, and how English writes them."""
+"""Word orders of dates in other languages, with English words, and the English order."""
 
 
 def glossed(low: pl.Series, languages: pl.Series) -> pl.Series:
-    """Put the words for dates, numbers and denials in texts of other languages into English.
+    """Translate the words for dates, numbers and denials in texts of other languages into English.
 
     Args:
         low: texts normalised by `tokens.fold`.
         languages: code of each text's language, null where unknown.
 
     Returns:
-        The texts; those in English or in a language without a pack are unchanged. Cost: about 10 µs a text in another
+        The texts; those in English or in a language without a pack are unchanged. Cost: about 10 µs per text in another
         language.
     """
     foreign = (languages.is_in([code for code in PACKS if code != ENGLISH])).fill_null(value=False)
@@ -44,12 +44,12 @@ def glossed(low: pl.Series, languages: pl.Series) -> pl.Series:
 
 
 def gloss(low: str, language: str, *, question: bool = False) -> str:
-    """Put the closed-class words of one text normalised by `tokens.fold` into English.
+    """Translate the closed-class words of one text normalised by `tokens.fold` into English.
 
     Args:
         low: the text.
         language: code of its language.
-        question: it is a question, so that question words are put into English too.
+        question: whether it is a question, so that question words are translated too.
     """
     words = _words(language, question)
     if not words:
@@ -66,14 +66,14 @@ def _date(year: str, month: str, day: str) -> str:
 
 
 def _day_of_month(month: str, day: str) -> str:
-    """Return a day of a month as English writes it; the numbers themselves where there is no such month."""
+    """Return a day of a month as written in English; the numbers themselves if there is no such month."""
     names = _MONTHS.split("|")
     return f"{names[int(month) - 1]} {day}" if 1 <= int(month) <= len(names) else f"{month} {day}"
 
 
 @cache
 def _words(language: str, question: bool) -> Mapping[str, str]:
-    """Return words and phrases of a language with their English."""
+    """Return words and phrases of a language with their English translation."""
     known = pack(language)
     if known.code != language or language == ENGLISH:
         return {}

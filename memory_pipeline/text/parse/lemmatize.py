@@ -1,4 +1,4 @@
-"""Lemmatizes texts: the lemmas of every text, with its negations and its mood.
+"""Lemmatizes texts: returns the lemmas of each text, with its negations and its mood.
 
 Not here: lemmas of single words (`lang/en/lemmas`), which differences between two texts matter (`compare/merge_guard`),
 keywords (`tokens`) and facts (`facts`).
@@ -35,7 +35,7 @@ _HEDGES: Final = (
     r"did (?:you|i) (?:know|mention|tell you)(?: that)?|(?:believe|trust) (?:you )?me|i (?:can )?tell you",
     r"(?:i )?hope (?:you(?:'re| are)|all is|everything is|this finds you)(?: doing)? (?:well|fine|good|great|ok|okay)",
 )
-"""Phrases that announce or stress a statement and say nothing themselves."""
+"""Phrases that announce or stress a statement without saying anything themselves."""
 
 _REWRITES: Final = (
     (rf"\b(?:{'|'.join(_HEDGES)})(?:\b|$|\s)", " "),

@@ -1,4 +1,4 @@
-"""Splits texts into sentences: the one place where that is done.
+"""Splits texts into sentences; the only place that does so.
 
 Lossless: the sentences of a text, joined, are the text. Not here: clauses within a sentence (`clauses`).
 """
@@ -15,9 +15,9 @@ from sentencex import segment
 from memory_pipeline.text.lang.registry import ENGLISH
 
 _PART: Final = re.compile(r".*?(?:\n\s*|\u2026\s+|\Z)", re.DOTALL)
-"""Up to the end of a line, or to an ellipsis, which also stands for what was left out."""
+"""A part of a text up to the end of a line, or to an ellipsis, which may also mark an omission."""
 _WINDOW: Final = 2_000
-"""Characters looked at together: `segment` searches the rest of what it is given for the end of each quotation."""
+"""Characters read at once: `segment` searches the rest of its input for the end of each quotation."""
 
 
 def split_sentences(texts: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
@@ -55,7 +55,7 @@ def _sentences(text: str, language: str) -> Iterator[str]:
 def _segments(text: str, language: str) -> Iterator[str]:
     """Yield the segments of one text, read window by window, so that time grows with its length alone.
 
-    A window begins where a segment begins, or goes on with one that is longer than a window; none is cut.
+    A window begins where a segment begins, or continues one that is longer than a window; no segment is cut.
     """
     start, carried = 0, ""
     while len(text) - start > _WINDOW:

@@ -11,5 +11,5 @@ ASSISTANTS: Final = frozenset({"assistant", "agent", "ai", "bot", "chatbot", "mo
 
 
 def by_assistant(speaker: pl.Expr) -> pl.Expr:
-    """Return whether an assistant or another program spoke; False for nobody."""
+    """Return whether the speaker is an assistant or another program; False if there is none."""
     return speaker.str.to_lowercase().is_in(sorted(ASSISTANTS)).fill_null(value=False)

@@ -14,7 +14,7 @@ from memory_pipeline.text.lang.folding import folded
 from memory_pipeline.text.lang.registry import UNSPACED, pack
 
 _UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
-"""Scripts written without spaces: each letter is a token of its own."""
+"""Scripts written without spaces: each character is a token of its own."""
 
 _SPACED_LETTERS: Final = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]+"
 
@@ -44,7 +44,7 @@ def fold(texts: pl.Series) -> pl.Series:
 
 
 def tokenize(texts: pl.Series) -> pl.Series:
-    """Split each text into lower-case words, in order; letters of scripts without spaces stand alone."""
+    """Split each text into lower-case words, in order; characters of scripts without spaces are words of their own."""
     return fold(texts).str.extract_all(_WORD)
 
 
@@ -53,8 +53,8 @@ def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFr
 
     Args:
         low: texts normalised by `fold`.
-        languages: code of each text's language, null where unknown; default: English. Of a language written without
-            spaces, the pairs of adjacent letters are words too.
+        languages: code of each text's language, null where unknown; default: English. In a language written without
+            spaces, pairs of adjacent characters are words too.
 
     Returns:
         row (index of the text), word, and the columns of `vocabulary`. Texts without words have no row. Cost: about 4 s
@@ -79,7 +79,7 @@ def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFr
 
 
 def _letter_pairs(low: pl.Series, rows: pl.Series) -> pl.DataFrame:
-    """Return the pairs of adjacent letters of some texts in scripts without spaces: row, word."""
+    """Return the pairs of adjacent characters of some texts in scripts without spaces: row, word."""
     runs = (
         pl.DataFrame({"row": rows, "run": low.gather(rows).str.extract_all(rf"[{_UNSPACED}]{{2,}}")})
         .explode("run")
@@ -105,7 +105,7 @@ def rarities(low: pl.Series, language: str | None = None) -> dict[str, int]:
 
 
 def count_tokens(texts: pl.Series) -> pl.Series:
-    """Count the tokens of each text, word and punctuation marks (Int64); 0 for null."""
+    """Count the tokens of each text, words and punctuation marks (Int64); 0 for null."""
     count = pl.first().fill_null("").str.count_matches(_WORD_OR_MARK).cast(pl.Int64)
     return texts.to_frame().select(count).to_series()
 

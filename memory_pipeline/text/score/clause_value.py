@@ -1,8 +1,8 @@
-"""Clause value: the number of words of a clause that somebody may ask for, by a linear model over readable features.
+"""Clause value: the number of words of a clause that may be asked for later, by a linear model over readable features.
 
-Facts, names, numbers, dates, preferences, promises and changes are asked for later; greetings, thanks, praise and mere
+Facts, names, numbers, dates, preferences, promises and changes are asked for; greetings, thanks, praise and mere
 questions are not. Not here: splitting into clauses (`parse/clauses`), fitting of the model
-(`evaluation/fit_clause_value`), and what a budget leaves of a store (`consolidation/trimming`).
+(`evaluation/fit_clause_value`), and what remains of a store under a budget (`consolidation/trimming`).
 """
 
 from collections.abc import Mapping
@@ -101,9 +101,9 @@ FEATURES: Final = ("words", *COUNTED_FEATURES, *STATEMENT_CUES, *CHAT_CUES, "ass
 """Features of a clause, in the order in which they are summed.
 
 `words` is the weight of its distinct content words, 0..1 each. Names other than those of the speakers, numbers, dates
-and plain statements about the speaker are counted. Every other feature is `words` again where a condition holds: a cue
-matches, the memory answers a question (`answers`, see `follows_question`), an assistant speaks (`assistant`). So the
-model multiplies the weight of the words by the kind of clause, and adds something per fact.
+and plain statements about the speaker are counted. Every other feature equals `words` where a condition holds: a cue
+matches, the memory answers a question (`answers`, see `follows_question`), an assistant speaks (`assistant`). The model
+thus multiplies the weight of the words by a factor for the kind of clause, and adds a value per fact.
 """
 
 
@@ -147,14 +147,14 @@ def features(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def standalone_values(texts: pl.Series) -> pl.DataFrame:
-    """Return the values of the clauses of each text by themselves, without its context, its speaker or its store.
+    """Return the values of the clauses of each text alone, without its context, its speaker or its store.
 
     Args:
         texts: any texts; null has no clause.
 
     Returns:
         The columns of `split_clauses` and value, as by `values`, but words are weighted by their rarity in the
-        language, so that more memories change nothing. Cost: about 20 µs per text.
+        language, so that other memories do not matter. Cost: about 20 µs per text.
     """
     clauses = split_clauses(texts)
     low = fold(clauses["clause"])
@@ -192,7 +192,7 @@ def values(memories: pl.DataFrame) -> pl.DataFrame:
         memories: profile_id, speaker, text (as shown), follows_question (see `follows_question`).
 
     Returns:
-        The columns of `split_clauses` and value (positive; about the number of words that somebody may ask for).
+        The columns of `split_clauses` and value (positive; about the number of words that may be asked for).
     """
     return score(features(memories), coefficients(MODEL))
 

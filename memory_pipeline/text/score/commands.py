@@ -1,6 +1,6 @@
-"""Tells texts that command a language model, and sentences that tell their reader what to do.
+"""Finds texts that instruct a language model, and sentences that tell their reader what to do.
 
-Cues are English; a text in another language is told by marks of prompts alone. Not here: the cues
+Cues are English; texts in other languages are found only by the markup of prompts. Not here: the cues
 (`lang/en/command_cues`), and standing instructions that a person gives an agent (`core_facts`).
 """
 
@@ -13,8 +13,8 @@ from memory_pipeline.text.parse import tokens
 def commands_a_model(texts: pl.Series) -> pl.Series:
     """Return whether each text tries to command a language model, as in "ignore all previous instructions".
 
-    Such a text is kept and recalled like any other, but no summary, fact or core memory is made of it. Known forms
-    alone are found: this keeps what is told from spreading, and is no proof that a text is harmless.
+    Such a text is stored and recalled like any other, but no summary, fact or core memory is made from it. Only known
+    forms are found: this keeps instructions from spreading, and does not prove that a text is harmless.
 
     Args:
         texts: strings; null counts as empty.
@@ -26,5 +26,5 @@ def commands_a_model(texts: pl.Series) -> pl.Series:
 
 
 def instructs_reader(sentences: pl.Series) -> pl.Series:
-    """Return whether each sentence tells its reader, or an assistant, what to do; a report of a wish does not."""
+    """Return whether each sentence tells its reader, or an assistant, what to do; the report of a wish does not."""
     return tokens.fold(sentences).str.strip_chars().str.contains(command_cues.READER)

@@ -1,4 +1,4 @@
-"""Which sentences of a text an agent should know before every session, and what kind of fact each is.
+"""Finds the sentences of a text that an agent should know before every session, and the kind of fact each states.
 
 Not here: the cues of a language (`lang/en/core_cues`), and which of these facts still hold and come first
 (`consolidation/core_memory`).
@@ -20,20 +20,20 @@ PROJECT: Final = "current_projects"
 
 WORD: Final = r"[\p{L}\p{N}]+"
 _WORD_CHARACTER: Final = r"[0-9a-z_\x{c0}-\x{1fff}\x{2c00}-\x{2dff}\x{3040}-\x{d7ff}\x{f900}-\x{ffef}]"
-"""What `\\w` matches in folded text, as few ranges: with its own, a pattern takes up to 20 times as long to compile."""
+"""What `\\w` matches in folded text, in few ranges: a pattern with `\\w` takes up to 20 times as long to compile."""
 LEAST_WORDS: Final = 4
-"""Fewest words of a sentence that states something for good."""
+"""Minimum number of words of a sentence that states something lasting."""
 LEAST_CERTAIN: Final = 2
-"""Fewest words of a sentence whose cue leaves no doubt: a name, a diet, what a body has for good, a command."""
+"""Minimum number of words of a sentence whose cue leaves no doubt: a name, a diet, a lasting condition, a command."""
 MOST_WORDS: Final = 40
-"""Longer sentences are lists or stories, of which a cue tells little."""
+"""Longer sentences are lists or stories, about which a cue says little."""
 
 
 def core_facts(texts: pl.Series) -> pl.DataFrame:
     """Return the sentences of texts that state a core fact.
 
-    A sentence that leans on the one before it ("It gives me hives.") stands with it. Questions, sentences about one
-    day or one deed, those about works of fiction, dreams and jokes, gaps never filled, and sentences without a cue
+    A sentence that leans on the one before it ("It gives me hives.") is joined to it. Questions, sentences about one
+    day or one deed, those about works of fiction, dreams and jokes, unfilled placeholders, and sentences without a cue
     state none.
 
     Args:
@@ -41,9 +41,9 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
 
     Returns:
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of the
-        kinds above), lasting (it tells what a body has for good, or a name), commands (it is an imperative), leans
-        (nothing before it says whom its first words mean), of_user (whoever speaks undertakes or wants it; true but for
-        projects and wishes of others). Sorted by row and place. Cost: about 30 s for a million sentences.
+        kinds above), lasting (it states a lasting condition of a body, or a name), commands (it is an imperative),
+        leans (nothing before it says whom its first words mean), of_user (false for projects and wishes of people other
+        than the speaker). Sorted by row and place. Cost: about 30 s for a million sentences.
     """
     said = _sentences(texts)
     low = tokens.fold(said["sentence"])
@@ -145,18 +145,18 @@ def _sections(low: pl.Series) -> pl.Series:
 
 
 def in_earnest(low: pl.Expr) -> pl.Expr:
-    """Return whether a folded text states something itself: no fiction, joke, hearsay, case or question."""
+    """Return whether a folded text is in earnest: no fiction, joke, hearsay, hypothetical case or question."""
     supposed = low.str.contains(core_cues.HYPOTHETICAL) | low.str.contains(core_cues.SUPPOSED)
     return ~(_framed(low) | low.str.contains(core_cues.REPORTED) | supposed | low.str.contains(r"\?"))
 
 
 def _framed(text: pl.Expr) -> pl.Expr:
-    """Return whether a folded sentence tells of a work of fiction, a dream or a joke."""
+    """Return whether a folded sentence is about a work of fiction, a dream or a joke."""
     return text.str.contains(core_cues.FICTION) | text.str.contains(core_cues.JOKE)
 
 
 def _of_user(text: pl.Expr, section: pl.Expr) -> pl.Expr:
-    """Return whether a folded sentence tells what whoever speaks undertakes or wants, if it tells of such things."""
+    """Return whether a project or wish in a folded sentence is the speaker's own; true for any other sentence."""
     wish = _contains(text, core_cues.WISH) & ~_contains(text, core_cues.INSTRUCTION) & ~_commands(text)
     own_wish = text.str.contains(core_cues.OWN_WISH)
     return (

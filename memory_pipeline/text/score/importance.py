@@ -13,7 +13,7 @@ UNKNOWN: Final = 0.5
 
 BASE: Final = 0.08
 MASS: Final = 0.42
-"""Most that content words add; a text reaches 63 % of it at `MASS_SCALE`."""
+"""Maximum that content words add; a text reaches 63 % of it at `MASS_SCALE`."""
 MASS_SCALE: Final = 900.0
 """Hundredths of rarity: nine rare words."""
 FIRST_PERSON: Final = 0.12
@@ -22,11 +22,11 @@ NAMES: Final = 0.08
 NUMBERS: Final = 0.08
 NEGATION: Final = 0.02
 CUE: Final = 0.16
-"""A decision, an insight, a preference, a habit, a promise."""
+"""Added for a decision, an insight, a preference, a habit or a promise."""
 QUESTION: Final = -0.18
-"""Only a question."""
+"""Added if the text is only a question."""
 SMALL_TALK: Final = -0.20
-"""Only greetings, thanks and praise; less in proportion to their share of the words."""
+"""Added for greetings, thanks and praise, in proportion to their share of the words."""
 
 
 def rule() -> pl.Expr:

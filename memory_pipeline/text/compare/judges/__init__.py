@@ -1,7 +1,7 @@
 """Judges of pairs of memories: one module each, registered by existing.
 
 A module of this package with a `JUDGE` is a judge named after the module, and the policy's `judge` names the one that
-judges every pair. Not here: what a judge takes and gives (`compare/judge`).
+judges every pair. Not here: the interface of a judge (`compare/judge`).
 """
 
 import pkgutil

@@ -1,1 +1,1 @@
-"""German: what is bound to the language."""
+"""The German language pack."""

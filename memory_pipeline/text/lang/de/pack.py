@@ -1,4 +1,4 @@
-"""German: function words, negations, months and number words. No rules: nothing is judged."""
+"""German: function words, negations, months and number words. No rules judge German texts."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""English cues of texts that command: a language model that reads them, or whoever reads a summary.
+"""English cues of texts that instruct a language model, or the reader of a summary.
 
 All patterns are for text folded by `tokens.fold`. Not here: standing instructions that a person gives (`core_cues`).
 """
@@ -74,4 +74,4 @@ READER: Final = "|".join(
         ),
     )
 )
-"""A sentence that tells its reader what to do; statements about third persons tell nobody."""
+"""A sentence that tells its reader what to do; statements about third persons do not."""

@@ -1,4 +1,4 @@
-"""Cues of English that tell what a statement says about a person for good: broad word classes, one pattern a line.
+"""English cues of lasting statements about a person: broad word classes, one pattern per line.
 
 Patterns are matched as whole words in folded text: lower case, straight apostrophes. Not here: how they are applied
 (`score/core_facts`).
@@ -89,11 +89,11 @@ CHRONIC: Final = rf"""
     blood[ -](?:type|group)\w*
     (?:has|have|having|with) (?:an? )?(?:bad|weak|artificial) (?:left |right |lower |upper )?{_BODY}
 """
-"""What a body has for good, whatever happened on a day."""
+"""Lasting conditions of a body, whatever happened on a day."""
 DOSE: Final = r"""
     \d+(?:\.\d+)? ?(?:mg|mcg|µg|milligrams?|micrograms?|iu)
 """
-"""The dose of a medicine, which stands from the day on which it was set."""
+"""The dose of a medicine, which holds from the day on which it was set."""
 
 HEALTH: Final = rf"""
     migraines?
@@ -112,17 +112,17 @@ HEALTH: Final = rf"""
     (?:doctor|physio\w*|dentist|gp|pharmacist)'s (?:orders|advice)
     (?:vitamin|supplement|tablets?|pills?|capsules?) (?:\w+ ){{0,4}}(?:every|daily|with|at night|in the)
 """
-"""Health, allergies, medicines, and who looks after it."""
+"""Health, allergies, medicines and carers."""
 
 FORMER: Final = (
     r"(?-u:\b)(?:was|were|used to be|used to have) (?:an? |\w+ly )?(?:allergic|diabetic|asthmatic|epileptic|intolerant"
     r"|coeliac|celiac)(?-u:\b)|(?-u:\b)(?:was|were|had) (?:\w+ )+?as an? (?:child|kid|boy|girl|baby|teenager)(?-u:\b)"
 )
-"""What a body had once."""
+"""Conditions that a body had in the past."""
 DIET: Final = rf"""
     (?:{_BE}|been|became|turned|went|eats?) (?:an? |strictly |now )?{_DIET}
 """
-"""What somebody does not eat or drink for good."""
+"""Lasting diets: what somebody does not eat or drink."""
 
 WISH: Final = rf"""
     {_WANTS} (?:\S+ ){{0,4}}{_REPLY}
@@ -189,16 +189,16 @@ NO_COMMAND: Final = (
     r"|always (?:up|good|nice|great|fun|a|an|the|so|be|been|happy|here|love|loved|wanted|have|had|there|there's)"
     r"|(?:keep|leave) (?:it up|up|going|doing|at|me|us)|use(?:d|s))(?-u:\b)"
 )
-"""First words that command nothing for good."""
+"""First words of sentences that give no lasting command."""
 ADDRESSED: Final = r"(?-u:\b)(?:you|your|yours|you're|you've|you'll|yourself|u|ur)(?-u:\b)"
-"""A sentence about whom it is said to."""
+"""A sentence about the person addressed."""
 SUPPOSED: Final = r"(?-u:\b)(?:if i|wish|maybe|people who|anyone|i'll|i will|i'd|would be)(?-u:\b)"
-"""A wish, a promise of the moment, or a case."""
+"""A wish, a promise of the moment, or a hypothetical case."""
 HYPOTHETICAL: Final = (
     r"^(?:(?:what|even|only|but|and) )?(?:if|suppose|supposing|imagine|unless)(?-u:\b)"
     r"|(?-u:\b)(?:maybe|perhaps|possibly|might|undecided|not (?:yet )?(?:decided|sure)|in theory|if only)(?-u:\b)"
 )
-"""A case that is only supposed, or what somebody has not decided."""
+"""A hypothetical case, or something not decided."""
 NOBODY_KNOWN: Final = r"^(?:some(?:one|body)|every(?:one|body)|no(?: one|body)|people|some people)(?-u:\b)"
 """A sentence about nobody in particular."""
 JOKE: Final = (
@@ -206,7 +206,7 @@ JOKE: Final = (
     r"|dreams? (?:of|about|that)"
     r"|imagin(?:es?|ed|ing|ary)|fictional|said (?:nobody|no one))(?-u:\b)|^ha(?-u:\b)"
 )
-"""What is said in fun, dreamt or played."""
+"""Jokes, dreams and pretence."""
 _WORK_OF_FICTION: Final = (
     r"(?:films?|movies?|books?|novels?|stor(?:y|ies)|series|shows?|plays?|dreams?|episodes?|songs?|games?|comics?|tales?"
     r"|soap|sketch|musical)"
@@ -215,19 +215,19 @@ FICTION: Final = (
     rf"(?:^|, )in (?:the|an?|my|this|that|his|her|our) (?:\w+ )?{_WORK_OF_FICTION}(?-u:\b)"
     r"|(?-u:\b)(?:character|hero|heroine|protagonist|villain)s? (?:in|of|from)(?-u:\b)"
 )
-"""What holds in a work of fiction."""
+"""What is true in a work of fiction."""
 REPORTED: Final = (
     r"(?-u:\b)(?:says|said|claims|claimed|thinks|believes|reckons|guesses|suspects|rumou?r|apparently"
     r"|supposedly)(?-u:\b)"
 )
-"""What somebody else says, for which nobody vouches."""
+"""Hearsay."""
 QUOTED: Final = r"(?-u:\b)(?:says|said|reads|read|wrote|writes|shouted|yelled)(?: to \w+)?\s*[:\x22\x{201c}]"
 """Words of somebody else."""
 PLACEHOLDER: Final = (
     r"<[\p{L}][\p{L} _.-]*>|\{[^{}]*\}|\[[\p{L}_ -]+\]|(?-u:\b)(?:TODO|TBD|TBC|TBA|FIXME|N/A|[xX]{3,})(?-u:\b)|_{3,}"
     r"|\.{4,}|(?i:lorem ipsum)|(?i:(?-u:\b)(?:is|are|called|named|in|at|to))\s*[:=]?\s*[.?_-]*$"
 )
-"""A gap that was never filled; in a text as it is written."""
+"""A placeholder that was never filled; matched in the original text."""
 SMALL_TALK: Final = (
     r"^(?:thanks|thank you|wow|yeah|yes|yep|yup|no|nope|nah|hey|hi|hello|haha\w*|lol|oh|ooh|aw+|ah"
     r"|congrats|congratulations|cool|great|nice|awesome|sure|ok|okay|sounds?|glad|good|definitely|absolutely|totally|exactly|sorry|bye|woah|whoa"
@@ -239,7 +239,7 @@ REACTION: Final = (
     r"(?-u:\b)(?:love|loves|like|likes|enjoy|enjoys|adore|adores) (?:this|that|these|those|it|them|how|what|when|the"
     r"|your|you|her|him)(?-u:\b)"
 )
-"""Praise of what is at hand, no lasting taste."""
+"""Praise of the moment, which is no lasting taste."""
 
 PREFERENCE: Final = rf"""
     prefers?
@@ -300,22 +300,22 @@ _NAME: Final = r"\p{Lu}\p{Ll}+(?:-\p{Lu}\p{Ll}+)?"
 INTRODUCTION: Final = (
     rf"(?:^|[^\p{{L}}'\x{{2019}}])I(?:['\x{{2019}}]m| am) {_NAME}(?: {_NAME})?(?:[,.;!]|$| (?:and|but|from))"
 )
-"""Who speaks, by name or nation; in a text as it is written."""
+"""Introductions by name or nationality; matched in the original text."""
 CALLED: Final = (
     rf"(?i:(?-u:\b)(?:people|friends|everyone|everybody|family|colleagues|they|just|please|you can)) call me {_NAME}"
     rf"|^[Cc]all me {_NAME}(?:[.,;!]|$)"
     rf"|(?-u:\b)(?i:my|our) (?:\w+ ){{0,2}}(?i:{_KIN}|name|landlord|landlady|{_PET})(?: is|'s|\x{{2019}}s) {_NAME}"
     rf"|(?-u:\b)(?i:my|our) (?:new |line )?(?i:boss|manager|employer)(?: is|'s|\x{{2019}}s) {_NAME}"
 )
-"""How somebody is called; likewise."""
+"""What somebody is called; likewise."""
 A_PLACE_OF_THINGS: Final = r"(?-u:\b)lives? (?:in|at|on) \S*[/`_\\]"
-"""Where a file is, no home."""
+"""The location of a file, which is not a home."""
 
 _SOMETIMES: Final = r"(?: (?:currently|now|still|also|really|just|\w+ly))?"
 
 
 def _undertaken(who: str, being: str) -> str:
-    """Return the cues that somebody does or intends something that takes a while."""
+    """Return the cues that somebody does or intends something that takes time."""
     return rf"""
     {being}{_SOMETIMES} {_DO}
     {who}(?:'ve|'s| have| has) been {_DO}
@@ -329,7 +329,7 @@ def _undertaken(who: str, being: str) -> str:
 
 
 PROJECT: Final = _undertaken(r"\w+", _BE)
-"""What is under way or intended, whoever does it."""
+"""Projects under way or intended, by anybody."""
 OWN_PROJECT: Final = (
     _undertaken(r"(?:i|we|user)", r"(?:i'm|i am|we're|we are|user is)")
     + rf"""    (?:my|our|user's) (?:\S+ )?(?:goal|target|aim|project|thesis|dissertation) (?:is|for)
@@ -339,15 +339,15 @@ OWN_PROJECT: Final = (
     (?:runs?|leads?|manages?|heads?|(?:is|am) in charge of) the (?:\S+ ){{1,3}}(?:project|release|migration|bid)
 """
 )
-"""What the user does or intends; and projects with whoever runs them, and deadlines."""
+"""What the user does or intends, projects with the person who runs them, and deadlines."""
 SOMEDAY: Final = (
     r"(?-u:\b)(?:one day|some ?day|sometime|eventually|at some point|in a few years"
     r"|when i(?:'m| am) (?:old|retired|rich))"
     r"(?-u:\b)"
 )
-"""No time: a dream rather than a project."""
+"""No definite time: a dream rather than a project."""
 FINISHED: Final = r"(?-u:\b)(?:is|are|was|'s) (?:over|past|done|finished|cancelled|canceled|off|dead|passed)(?-u:\b)"
-"""What is under way no longer."""
+"""What is no longer under way."""
 
 ONE_TIME: Final = rf"""
     yesterday
@@ -376,7 +376,7 @@ PASSIVE: Final = (
     r"(?:(?-u:\b)(?:am|is|are|be|been|being|gets?|get|an?|the|my|our|his|her|their)|'s|'m|'re)"
     r" (?:\w+ly )?\w+(?:ed|en)(?-u:\b)"
 )
-"""Participles after an auxiliary or an article, which are no past tense."""
+"""Participles after an auxiliary or an article, which are not past tense."""
 PAST: Final = r"^(?:\S+ ){1,3}?[a-z]{2,}[^e\s]ed(?-u:\b)"
 """A verb in the past near the beginning."""
 LEANING_START: Final = (
@@ -385,18 +385,18 @@ LEANING_START: Final = (
 )
 """First words that lean on the sentence before."""
 PERSON_START: Final = r"(?i)^(?:and |but |so )?(?:he|she|they|his|her|their)(?-u:\b)"
-"""First words that mean somebody whom the sentence before names."""
+"""First words that refer to somebody whom the sentence before names."""
 _PERSONS: Final = r"(?:he|she|him|her|his)"
 PERSON: Final = rf"(?i)^(.*?)(?-u:\b){_PERSONS}(?-u:\b)"
-"""What a sentence says before its first pronoun of a person."""
+"""The words of a sentence before its first pronoun of a person."""
 PERSON_NAMED: Final = rf"(?:[\p{{Ll}},;:)] |^)\p{{Lu}}\p{{Ll}}+|(?i:(?-u:\b)(?:{_KIN}|{_WORK}|{_CARER}|{_PET})(?-u:\b))"
-"""Somebody whom such a pronoun can mean."""
+"""Words for somebody to whom such a pronoun can refer."""
 THING: Final = r"(?i)^(.*?)(?-u:\b)(?:it|they|them|its|their)(?-u:\b)"
-"""What a sentence says before its first pronoun of things or of several people."""
+"""The words of a sentence before its first pronoun of things or of several people."""
 THING_NAMED: Final = (
     r"(?i)(?-u:\b)(?:the|an?|my|our|your|this|these|those|no|any|all|every|each) \p{L}+|\p{L}+s(?-u:\b)"
 )
-"""Something that such a pronoun can mean."""
+"""Words for something to which such a pronoun can refer."""
 _I_HAVE: Final = r"(?-u:\b)(?:i|we)(?: have|'ve)?(?: just| \w+ly)?"
 _END_OF_JOB: Final = (
     rf"()(?:{_I_HAVE} (?:(?:quit|resigned from|lost|left) (?:my|the|that) (?:\w+ )?(?:job|work|position|post|role"
@@ -425,6 +425,6 @@ ENDS: Final = (
     (_END_OF_HOME, _HOME),
     (_END_OF_PET, _A_PET),
 )
-"""What ends a job, a couple, a home or an animal of whoever speaks, and the facts that it ends if both groups agree."""
+"""What ends the speaker's job, relationship, home or pet, and the facts that it ends if both groups agree."""
 BEGINS: Final = r"(?-u:\b)(?:since|started|began|begun)(?-u:\b)"
-"""Words before a date that is no deadline."""
+"""Words before a date that is not a deadline."""

@@ -1,4 +1,4 @@
-"""Broad classes of English words that decide what a token budget keeps: of memories, and of the sentences of one.
+"""Broad classes of English words that decide which memories, and which of their sentences, a token budget keeps.
 
 Each is an expression over folded text (`tokens.fold`) for the regular expressions of Polars. Not here: how memories are
 ranked by them (`consolidation/keeping`), and the value of a clause (`text/score/clause_value`).
@@ -43,7 +43,7 @@ _LEGAL_AND_PAYMENT: Final = _any_of(r"""
     bank accounts?; credit cards?; direct debits?; insur(?:ed|ance|er); overdue
 """)
 SAFETY: Final = f"{_HEALTH}|{_PROHIBITIONS}|{_ORDERS}|{_LEGAL_AND_PAYMENT}"
-"""What harms when it is forgotten: health and medication, prohibitions, legal matters, payments."""
+"""What does harm if it is forgotten: health and medication, prohibitions, legal matters, payments."""
 
 STANDING: Final = _any_of(r"""
     name is; (?:call|address(?:ed)?) (?:me|him|her|them|us) (?:as|by)?; pronouns; nickname\w*; birthday; was born;
@@ -62,7 +62,7 @@ STANDING: Final = _any_of(r"""
     (?:are|is) [a-z]+, never; (?:phone number|address|e-?mail) is; new address; (?:i|we) live (?:in|at|on);
     (?:bad|weak|artificial) (?:left |right )?(?:knee|back|hip|shoulder|heart|ankle|eyes?|hearing)
 """)
-"""What stands until it is changed: who somebody is, instructions, rules, preferences."""
+"""What holds until it is changed: who somebody is, instructions, rules, preferences."""
 
 _TURNS: Final = r"""
     not; never; no; none; nobody; nothing; nowhere; neither; nor; cannot; without; hardly; barely; [a-z]+n't; except;
@@ -77,10 +77,10 @@ HOLDS: Final = r"\d|" + _any_of(
     asked (?:me|us|him|her|them) (?:not )?to
 """
 )
-"""What a text cannot lose of its sentences: a figure, a negation, a condition, an outcome."""
+"""Marks of sentences that a text cannot lose: a figure, a negation, a condition, an outcome."""
 
 PERSONS: Final = _any_of("he; she; him; her; hers; he's; she's; he'd; she'd; he'll; she'll; himself; herself")
-"""Who somebody is that is named before."""
+"""Pronouns of somebody named before."""
 
 _MEANT: Final = _any_of(f"it; its; they; them; theirs; it's; it'll; they're; they've; they'd; they'll; such; {_TURNS}")
 _STARTS: Final = (
@@ -90,4 +90,4 @@ _STARTS: Final = (
     r"the (?:first|second|third|others?|last|latter|former|rest|same|next))(?-u:\b)"
 )
 DEPENDS: Final = f"{_STARTS}|{_MEANT}|{PERSONS}"
-"""A sentence whose subject, or whose other half, stands before it, or that turns what is said before it."""
+"""A sentence whose subject or other half is in the one before, or that qualifies what was said before."""

@@ -64,4 +64,4 @@ NO_TOPIC: Final = (
 )
 """Function words, small talk, words of dates, and general verbs, adjectives and measures of time, in every form."""
 PAST_ENDING: Final = r"\p{L}{2}[^e]ed$"
-"""The ending of verbs in the past."""
+"""The ending of verbs in the past tense."""

@@ -196,7 +196,7 @@ _LOOKALIKES: Final = frozenset(
     dinners/diners supper/super latter/later personal/personnel
     """)
 )
-"""Pairs of words that differ by one letter and are no typos of each other."""
+"""Pairs of words that differ by one letter and are not typos of each other."""
 
 AUXILIARIES: Final = {"be": "is", "be+ed": "was", "do": "does", "do+ed": "did"}
 
@@ -283,8 +283,8 @@ _FIRST_SYNONYM |= _first_synonyms()
 lemma.cache_clear()
 
 OPERATORS: Final = frozenset(lemma(word) + past for word in _OPERATORS.split() for past in ("", PAST))
-"""Lemmas that turn a fact into a wish, a doubt, hearsay, a condition or its end; present in one text alone, they
-make it state another fact."""
+"""Lemmas that turn a fact into a wish, a doubt, hearsay, a condition or its end; if only one text has them, it states
+another fact."""
 
 NUMBER_LEMMAS: Final = frozenset(lemma(word) for word in _NUMBER_WORDS.split())
 """Lemmas that are part of numbers, amounts and times of day, besides digits."""

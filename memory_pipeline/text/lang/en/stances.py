@@ -1,6 +1,6 @@
 """Words by which a statement denies, limits, doubts or intends something.
 
-Closed classes of English, as patterns over folded text, for `compare/stances` and for facts that a model words. Not
+Closed classes of English, as patterns over folded text, for `compare/stances` and for facts worded by a model. Not
 here: cues of change (`relation_cues`).
 """
 
@@ -43,8 +43,8 @@ STANCES: Final[Mapping[str, str]] = MappingProxyType(
         ),
     }
 )
-"""Ways of not simply stating something, and the pattern of each."""
+"""Stances other than plain statement, and the pattern of each."""
 PASSING: Final = _any_of(
     "while; until; till; as soon as; once(?! (?:a|an|every|per|in)); before; after; temporarily; for now"
 )
-"""What a fact holds for, where another wording of it may leave that out."""
+"""The scope of a fact, where another wording may leave it out."""

@@ -1,4 +1,4 @@
-"""Words that tell what is so from what happened or was measured once.
+"""Words that tell lasting states from events and measurements of one moment.
 
 Broad word classes of English, for `compare/standing` and `compare/stated_changes`. Not here: words of change
 (`stated_change`), and cues that only make a relation likely (`relation_cues`).
@@ -15,14 +15,14 @@ MEASURES: Final = frozenset(
     second seconds sec minute minutes min hour hours hr hrs day days night nights week weeks month months year years
     """.split()  # noqa: SIM905 - a list of so many words is read better so
 )
-"""Units of what varies."""
+"""Units of quantities that vary."""
 NAMING: Final = frozenset(
     """
     code codes pin password passcode passphrase combination number numbers extension ext id room hall desk seat locker
     gate platform pier dock bay building bus tram route channel port version iban plate serial
     """.split()  # noqa: SIM905
 )
-"""Nouns whose figures name a thing and do not measure it."""
+"""Nouns whose figures name a thing instead of measuring it."""
 AGREED: Final = frozenset(
     """
     rent salary wage wages fee fees allowance pension premium deposit subscription membership tariff limit quota budget
@@ -36,11 +36,11 @@ STATES: Final = (
     "|wears?|drives?|rides?|walks?|cycles?|takes?|gets?|gives?|pays?|sells?|keeps?|goes|serves?|allows?|requires?"
     "|expects?|depends?|runs?|sits?|attends?|collects?|manages?|leads?|supports?|accepts?|prints?|comes?|says"
 )
-"""Present forms of verbs of being, having, and of what is done again and again."""
+"""Present forms of verbs of being, having and habitual action."""
 PASSING: Final = (
     "again|once|just|now|today|tonight|tomorrow|yesterday|soon|this (?:morning|afternoon|evening|week|month|year|time)"
     "|last (?:night|week|month|year)|ago|at last|finally|right away"
 )
 """Expressions that tie a statement to the day it was said."""
 SAME_FORM: Final = "put|read|cut|set|hit|let|quit|cost|hurt|shut|beat|bet|split"
-"""Verbs whose past looks like their present."""
+"""Verbs whose past tense looks like their present."""

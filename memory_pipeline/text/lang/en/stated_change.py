@@ -25,7 +25,7 @@ moved; rescheduled; postponed; pushed; shifted; brought; changed; switched; migr
 ; increased; reduced; went; rose; fell; dropped; replaced; swapped; now; nowadays; these days""")
 """Cues of another value."""
 PLACING: Final = any_of("lives?; living; works?; working")
-"""Verbs that say where somebody is, of which one has one place at a time."""
+"""Verbs that say where somebody is, who can be in one place at a time."""
 OPEN: Final = _words(
     """
 if; unless; whether; would; could; might; maybe; perhaps; probably; possibly; apparently; allegedly; seems?; supposedly
@@ -44,12 +44,12 @@ if; unless; whether; would; could; might; maybe; perhaps; probably; possibly; ap
 |summer|winter|spring|autumn|time)""",
     r"[?\"\u201c\u201d\u00ab*`<>{}=#_]|\w\(",
 )
-"""What leaves open whether a sentence states how things are from now on: doubt, hearsay, jokes, plans, questions, the
-past, exceptions, what is so for a while or for a passing reason; and signs of code."""
+"""Marks of sentences that may not state how things are from now on: doubt, hearsay, jokes, plans, questions, the past,
+exceptions, temporary states and passing reasons; and signs of code."""
 RETRACTED: Final = any_of("""
 kidding; jok(?:e|es|ed|ing); april fools?; not true; scratch that; never ?mind; ignore (?:that|this|it); false alarm
 ; i was wrong; i misread; i misheard; turned out (?:to be )?(?:false|wrong)""")
-"""What takes back the rest of a text."""
+"""Words that retract the rest of a text."""
 DENIED: Final = _words("not; no; never; none; nobody; nothing; neither; nor; cannot; [a-z]+n't; without; hardly")
 """Denials."""
 SPELLED_OUT: Final = (
@@ -70,7 +70,7 @@ SPELLED_OUT: Final = (
     (r"\bcalled off\b", "cancelled"),
     (r"\b(?:gave|given) up\b", "quit"),
 )
-"""Short forms and other wordings, and what they are read as."""
+"""Short forms and variants, and how they are read."""
 BREAK: Final = re.compile(
     r"[;()\u2013\u2014]|[,:](?!\S)|\s-\s|\s(?:and|but|so|because|since|although|though|while|as of)\s"
 )
@@ -98,18 +98,18 @@ PAST: Final = frozenset(
     drove ate drank wrote grew knew brought caught taught won sold bought found said told rode swam sang slept spoke
     """.split()  # noqa: SIM905
 )
-"""Forms of the past that no ending shows."""
+"""Past forms without a past ending."""
 THIRD: Final = frozenset("he she it they this that these those there one who which here".split())  # noqa: SIM905
-"""Pronouns: what they stand for is not known."""
+"""Pronouns, whose reference is unknown."""
 SPEAKING: Final = frozenset("i we my our us you your".split())  # noqa: SIM905
-"""Words that mean another person when another speaks."""
+"""Words that refer to somebody else when somebody else speaks."""
 BOUNDARY: Final = frozenset(
     """
     in on at for with to from by near of about around through during under over after before every each twice daily
     weekly most per via into together as
     """.split()  # noqa: SIM905
 )
-"""Words that open what is only added to a statement, so that without it the statement says less."""
+"""Words that open an addition to a statement, which says less without it."""
 BEGINNINGS: Final = (
     *("take place", "be schedule", "be plan", "be set", "be due", "be", "start", "begin", "open", "close", "end"),
     *("finish", "leave", "arrive", "depart", "run", "last", "cost", "happen"),
@@ -127,11 +127,11 @@ SWITCHES: Final = frozenset("switched changed migrated swapped".split())  # noqa
 """Verbs that give their subject another thing to use."""
 USES: Final = frozenset("use drive take drink have be own ride play".split())  # noqa: SIM905
 PLACES: Final = frozenset({"live", "work"})
-"""Verbs of which one has one place at a time."""
+"""Verbs that give their subject one place at a time."""
 PRACTICES: Final = frozenset("drink eat play smoke do take practise practice have attend learn study use".split())  # noqa: SIM905
-"""Verbs of what one may quit."""
+"""Verbs of practices that one may quit."""
 CALLED_OFF: Final = frozenset("cancelled canceled scrapped discontinued".split())  # noqa: SIM905
-"""Participles of what does not take place."""
+"""Participles of what no longer takes place."""
 CURRENCIES: Final = frozenset("euro euros eur dollar dollars usd pound pounds gbp franc francs percent".split())  # noqa: SIM905
 PLACED: Final = frozenset("in on at to by for from until till be about around".split())  # noqa: SIM905
 """Words before a value."""

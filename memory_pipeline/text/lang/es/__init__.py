@@ -1,1 +1,1 @@
-"""Spanish: what is bound to the language."""
+"""The Spanish language pack."""

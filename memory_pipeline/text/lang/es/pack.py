@@ -1,4 +1,4 @@
-"""Spanish: function words, negations, months and number words. No rules: nothing is judged."""
+"""Spanish: function words, negations, months and number words. No rules judge Spanish texts."""
 
 from typing import Final
 

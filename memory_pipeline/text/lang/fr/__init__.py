@@ -1,1 +1,1 @@
-"""French: what is bound to the language."""
+"""The French language pack."""

@@ -1,4 +1,4 @@
-"""French: function words, negations, months and number words. No rules: nothing is judged."""
+"""French: function words, negations, months and number words. No rules judge French texts."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""Italian: what is bound to the language."""
+"""The Italian language pack."""

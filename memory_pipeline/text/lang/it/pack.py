@@ -1,4 +1,4 @@
-"""Italian: function words, negations, months and number words. No rules: nothing is judged."""
+"""Italian: function words, negations, months and number words. No rules judge Italian texts."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""Japanese: what is bound to the language."""
+"""The Japanese language pack."""

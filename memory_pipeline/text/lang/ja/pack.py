@@ -1,4 +1,4 @@
-"""Japanese: letters and their pairs stand for words. No rules: nothing is judged."""
+"""Japanese: characters and pairs of characters stand for words. No rules judge Japanese texts."""
 
 from typing import Final
 

@@ -1,1 +1,1 @@
-"""Chinese: what is bound to the language."""
+"""The Chinese language pack."""

@@ -1,4 +1,4 @@
-"""Chinese: letters and their pairs stand for words. No rules: nothing is judged."""
+"""Chinese: characters and pairs of characters stand for words. No rules judge Chinese texts."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""The most common Chinese surnames of one letter, which most names begin with, simplified and traditional."""
+"""The most common Chinese surnames of one character, which most names begin with, simplified and traditional."""
 
 from typing import Final
 
