@@ -32,7 +32,7 @@ def once(tmp_path_factory, told):
 
 
 def test_what_a_task_has_no_use_for():
-    idle = {task: {name for stage in pipeline.idle(task) for name in stage.kept} for task in TASKS}
+    idle = {task: {name for stage in pipeline.idle(task) for name in stage.reused} for task in TASKS}
     assert idle["full"] == idle["tick"] - {"fact_changes"} == idle["reflect"] == set()
     assert idle["lightweight"] == set(FOUND)
     assert idle["promote"] == idle["decay"] == set(FOUND) - {"derived_edges"}
@@ -47,7 +47,7 @@ def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_and_an_undo_below_it_g
         homes.night(lake, as_of=homes.NIGHT, run_id="second", task=task)
         after = homes.published(lake)
         for stage in pipeline.idle(task):
-            for name in stage.kept:
+            for name in stage.reused:
                 assert after[name].equals(before[name]), name
         assert set(after["scored_memories"]["as_of"]) == {homes.NIGHT}
         assert_rebuilt(lake)

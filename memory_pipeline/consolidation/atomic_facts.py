@@ -174,10 +174,10 @@ def _sentences(texts: pl.Series) -> list[list[str]]:
     return [found.get(row, []) for row in range(len(texts))]
 
 
-def _shown(said: datetime, speaker: str | None, sentences: Sequence[str]) -> dict[str, Any]:
+def _shown(day: datetime, speaker: str | None, sentences: Sequence[str]) -> dict[str, Any]:
     """Return what the model sees of an entry."""
     numbered = {str(number): sentence for number, sentence in enumerate(sentences, start=1)}
-    return {"said": f"{said:%Y-%m-%d}"} | ({"speaker": speaker} if speaker else {}) | {"sentences": numbered}
+    return {"said": f"{day:%Y-%m-%d}"} | ({"speaker": speaker} if speaker else {}) | {"sentences": numbered}
 
 
 def _read(content: str) -> _Answer | None:
@@ -218,7 +218,7 @@ def _faithful(found: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     invented = faithfulness.unfaithful(texts, of_fact, on=[*KEY, "place"], whole=False)
     together = texts.group_by(KEY, maintain_order=True).agg(pl.col("content").str.join(" "))
     lost = faithfulness.unfaithful(together, members, on=KEY)
-    unsupported = support.kept(texts, of_fact, on=[*KEY, "place"]).drop_nulls("reason")
+    unsupported = support.supported(texts, of_fact, on=[*KEY, "place"]).drop_nulls("reason")
     turned = [_misdated(stated, candidates), _instructed(stated), _turned(stated, candidates)]
     faults = [invented, lost, *turned, unsupported]
     wrong = pl.concat(fault.select(*KEY, "reason") for fault in faults).unique(KEY, keep="first", maintain_order=True)
@@ -241,10 +241,10 @@ def _turned(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
 def _instructed(stated: pl.DataFrame) -> pl.DataFrame:
     """Return entries with a fact that tells its reader what to do and is not a sentence of the entry word for word."""
     instructing = stated.filter(commands.instructs_reader(stated["fact"]))
-    told = instructing.select(*KEY, "sentences", words=tokens.tokenize(instructing["fact"])).with_row_index("row")
-    said = told.explode("sentences")
-    same = said.filter(said["words"] == tokens.tokenize(said["sentences"]))["row"]
-    return told.filter(~pl.col("row").is_in(same.implode())).select(*KEY, reason=pl.lit(INSTRUCTED))
+    numbered = instructing.select(*KEY, "sentences", words=tokens.tokenize(instructing["fact"])).with_row_index("row")
+    by_sentence = numbered.explode("sentences")
+    same = by_sentence.filter(by_sentence["words"] == tokens.tokenize(by_sentence["sentences"]))["row"]
+    return numbered.filter(~pl.col("row").is_in(same.implode())).select(*KEY, reason=pl.lit(INSTRUCTED))
 
 
 def _misdated(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
@@ -262,7 +262,7 @@ def _misdated(stated: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
 def _days(row: dict[str, Any]) -> frozenset[date]:
     """Return the day of an entry, and the first day of each date or span that its sentences name."""
     day = row["created_at"].date()
-    spans = (dates.span(said, day) for said in row["dates"])
+    spans = (dates.span(stated, day) for stated in row["dates"])
     return frozenset([day, *(found[0] for found in spans if found is not None)])
 
 
@@ -347,11 +347,11 @@ def withdrawn(accepted: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFr
     unknown = made.join(named, left_on=KEY, right_on=["profile_id", "fact_id"], how="anti").select(
         "profile_id", fact_id="memory_id", memory_id="entry", sentences=pl.lit([], pl.List(pl.String))
     )
-    known = pl.concat([named.select(unknown.columns), unknown])
-    changed = _changed(known, memories, changes).rename({"fact_id": "memory_id"})
-    gone = made.join(groups, on=lineage.CLUSTER, how="anti")
+    all_facts = pl.concat([named.select(unknown.columns), unknown])
+    changed = _changed(all_facts, memories, changes).rename({"fact_id": "memory_id"})
+    departed = made.join(groups, on=lineage.CLUSTER, how="anti")
     reasons = {
-        "Its entry has left or says something else.": gone,
+        "Its entry has left or says something else.": departed,
         "Something newer changes what it says.": made.join(changed, on=KEY, how="semi"),
     }
     rows = [frame.select(*KEY, reason=pl.lit(reason)) for reason, frame in reasons.items()]

@@ -68,7 +68,7 @@ def compare(
     older, newer = _candidates(reading, points, edges)
     judged = JUDGES[policy.judge].judge(reading, older, newer, least=_least(policy))
     pairs = judged.with_columns(older=pl.Series(older, dtype=pl.Int64), newer=pl.Series(newer, dtype=pl.Int64))
-    found = _standing(pairs.filter(_likely(policy)), points, policy)
+    found = _unsettled(pairs.filter(_likely(policy)), points, policy)
     return TABLES["fact_changes"].conform(
         _described(found, points, vectors, policy).with_columns(plan_id=pl.lit(plan_id))
     )
@@ -136,7 +136,7 @@ def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
     return joined.select("older", "newer").to_numpy().reshape(-1, 2)
 
 
-def _standing(judged: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def _unsettled(judged: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Drop pairs that are settled: newer than the older memory's successor, or begun after the older one ended.
 
     Adds `decided`, true for the earliest of the sure updates of a memory.

@@ -239,11 +239,11 @@ def _facts(
     )
     eligible = eligible.filter(~commands.commands_a_model(eligible["content"]))
     if policy.core_facts == PROFILE:
-        known = memories.join(eligible.select(KEY), on=KEY, how="anti")
+        others = memories.join(eligible.select(KEY), on=KEY, how="anti")
         own = eligible.filter(_is("kind", *_OWN))
         drawn = TABLES["proposed_edges"].empty() if edges is None else edges
         of_statements = TABLES["fact_changes"].empty() if changes is None else changes
-        chosen = core_profile.facts(own, scored, drawn, of_statements, as_of=as_of, others=known)
+        chosen = core_profile.facts(own, scored, drawn, of_statements, as_of=as_of, others=others)
         chosen = chosen.with_columns(gist="text")
     else:
         chosen = _counted(eligible, scored, enrichment, policy)

@@ -81,9 +81,9 @@ def facts(
         with the day on which it was said if it uses words such as "today"). Cost: that of `core_facts.core_facts`, and
         the square of at most 200 facts of a profile.
     """
-    known = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
+    everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
     present = memories.filter(~by_assistant(pl.col("speaker"))).join(
-        currency.outdated(known, _of_whole(edges, changes)), on=KEY, how="anti"
+        currency.outdated(everything, _of_whole(edges, changes)), on=KEY, how="anti"
     )
     doubted = _doubted(changes).group_by(KEY).agg(doubted="statement")
     present = present.join(doubted, on=KEY, how="left").sort("profile_id", "created_at", "memory_id")
@@ -94,11 +94,11 @@ def facts(
     )
     compared = ranked.group_by("profile_id", "place", maintain_order=True).head(MOST_COMPARED)
     repeats = edges.filter(pl.col("edge_type") == "MAY_REPEAT").select("profile_id", "source", "target")
-    kept = [
+    chosen = [
         rows[_newest(rows, repeats.filter(pl.col("profile_id") == profile_id).drop("profile_id").rows())]
         for (profile_id,), rows in compared.group_by("profile_id", maintain_order=True)
     ]
-    return pl.concat([compared.clear(), *kept]).select("profile_id", "place", "memory_id", "text")
+    return pl.concat([compared.clear(), *chosen]).select("profile_id", "place", "memory_id", "text")
 
 
 def _doubted(changes: pl.DataFrame) -> pl.DataFrame:
@@ -127,14 +127,14 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl
     read = core_facts.core_facts(rows["content"])
     stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
     of_user = pl.col("of_user") | pl.col("sentence").str.starts_with(pl.col("name")).fill_null(value=False)
-    wished = (pl.col("section") == core_facts.INSTRUCTION) & ~of_user
-    stated = stated.with_columns(section=pl.when(wished).then(pl.lit(core_facts.PREFERENCE)).otherwise("section"))
+    others_wish = (pl.col("section") == core_facts.INSTRUCTION) & ~of_user
+    stated = stated.with_columns(section=pl.when(others_wish).then(pl.lit(core_facts.PREFERENCE)).otherwise("section"))
     project = pl.col("section") == core_facts.PROJECT
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
-    standing = _not_ended(_still_true(stated), rows)
+    current_facts = _not_ended(_still_true(stated), rows)
     return (
-        standing.with_columns(overdue=_overdue(standing, as_of))
+        current_facts.with_columns(overdue=_overdue(current_facts, as_of))
         .filter(
             pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= LEAST_IMPORTANCE,
             ~(heard & pl.col("leans")),
@@ -176,25 +176,25 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     closed = stated.select("row", sentence="closed_statements").explode("sentence").drop_nulls("sentence")
     closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"))
     doubted = stated.select("row", over="doubted").explode("over").drop_nulls("over")
-    gone = (
+    outdated = (
         stated.join(pl.concat([closed, doubted]).unique(), on="row")
         .filter(pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True))
         .select("row", "place")
     )
-    return stated.join(gone, on=["row", "place"], how="anti", maintain_order="left").drop("place")
+    return stated.join(outdated, on=["row", "place"], how="anti", maintain_order="left").drop("place")
 
 
 def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Drop the statements about a job, a relationship, a home or an animal that ended later."""
-    said = memories.select("profile_id", "speaker", ended_at="created_at", low=tokens.fold(memories["content"]))
-    said = said.filter(core_facts.in_earnest(pl.col("low")))
+    earnest = memories.select("profile_id", "speaker", ended_at="created_at", low=tokens.fold(memories["content"]))
+    earnest = earnest.filter(core_facts.in_earnest(pl.col("low")))
     by = ["profile_id", "speaker", "what"]
     for ending, ended in ENDS:
-        ends = said.with_columns(what=pl.col("low").str.extract(ending)).drop_nulls("what")
+        ends = earnest.with_columns(what=pl.col("low").str.extract(ending)).drop_nulls("what")
         last = ends.group_by(by).agg(pl.col("ended_at").max())
-        told = stated.with_columns(what=tokens.fold(stated["sentence"]).str.extract(ended))
+        matched = stated.with_columns(what=tokens.fold(stated["sentence"]).str.extract(ended))
         stated = (
-            told.join(last, on=by, how="left", nulls_equal=True, maintain_order="left")
+            matched.join(last, on=by, how="left", nulls_equal=True, maintain_order="left")
             .filter(pl.col("ended_at").is_null() | (pl.col("ended_at") <= pl.col("created_at")))
             .drop("what", "ended_at")
         )
@@ -236,13 +236,13 @@ def _newest(rows: pl.DataFrame, repeats: Iterable[Sequence[str]]) -> list[int]:
     named = rows["text"].str.extract_all(_NAMED).explode().drop_nulls().str.extract(r"(\p{Lu}[\p{L}-]+)$")
     names = frozenset(tokens.content_stems(named).explode().drop_nulls().to_list())
     doses = core_facts.doses(rows["text"]).to_list()
-    ids, said, blocks = (rows[name].to_list() for name in ("memory_id", "created_at", "place"))
+    ids, instants, blocks = (rows[name].to_list() for name in ("memory_id", "created_at", "place"))
     rank = list(range(len(words)))
-    standing = list[int]()
-    for one in sorted(rank, key=lambda place: (said[place], -place), reverse=True):
+    newest = list[int]()
+    for one in sorted(rank, key=lambda place: (instants[place], -place), reverse=True):
         newer = [
             other
-            for other in standing
+            for other in newest
             if _alike(words[one], words[other], names, (doses[one], doses[other]))
             or frozenset((ids[one], ids[other])) in same
         ]
@@ -250,8 +250,8 @@ def _newest(rows: pl.DataFrame, repeats: Iterable[Sequence[str]]) -> list[int]:
             if blocks[other] == blocks[one]:
                 rank[other] = min(rank[other], rank[one])
         if not newer:
-            standing.append(one)
-    return sorted(standing, key=lambda place: (blocks[place], rank[place], place))
+            newest.append(one)
+    return sorted(newest, key=lambda place: (blocks[place], rank[place], place))
 
 
 def _alike(

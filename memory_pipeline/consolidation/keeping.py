@@ -124,10 +124,10 @@ def _first_ranks(memories: pl.DataFrame, accesses: pl.DataFrame, copies: pl.Data
     use = pl.concat([direct.select(*KEY, "use"), of_copies.select(*KEY, "use")]).group_by(KEY).agg(pl.col("use").sum())
     low = fold(memories["content"])
     asks = low.str.ends_with("?")
-    said = memories.select(
+    marked = memories.select(
         KEY, safety=low.str.contains(SAFETY) & ~asks, standing=low.str.contains(STANDING) & ~asks
     ).join(use, on=KEY, how="left", maintain_order="left")
-    return said.select(
+    return marked.select(
         *KEY,
         use=pl.col("use").fill_null(0.0),
         rank=pl.when(pl.col("use") >= ASKED_FOR)
@@ -182,8 +182,8 @@ def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFr
             on=["profile_id", end],
         )
     labels = components.components(len(node), ends["older_node"].to_numpy(), ends["newer_node"].to_numpy())
-    kept = pl.col("memory_id").filter("live").last().over("group")
-    grouped = node.with_columns(group=pl.Series(labels)).with_columns(kept=kept)
+    newest = pl.col("memory_id").filter("live").last().over("group")
+    grouped = node.with_columns(group=pl.Series(labels)).with_columns(kept=newest)
     copies = grouped.filter(pl.col("kept") != pl.col("memory_id"))
     return copies.select("profile_id", older="memory_id", newer="kept")
 

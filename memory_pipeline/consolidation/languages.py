@@ -21,5 +21,7 @@ def judged(memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.Series:
         its profile.
     """
     keys = ["profile_id", "content_hash"]
-    known = memories.select(keys).join(enrichment.select(*keys, "language"), on=keys, how="left", maintain_order="left")
-    return identification.judged(known)
+    identified = memories.select(keys).join(
+        enrichment.select(*keys, "language"), on=keys, how="left", maintain_order="left"
+    )
+    return identification.judged(identified)

@@ -154,15 +154,15 @@ def verdicts(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.
         whole text), `value` and `other_value` (the words quoted from the older and from the newer), or `refused` with
         the reason; then the rules' judgement stands.
     """
-    said: dict[tuple[str, str], dict[str, Any]] = {}
+    by_pair: dict[tuple[str, str], dict[str, Any]] = {}
     for profile_id, subject, content in _answered(recorded, policy).iter_rows():
         for name, verdict in _read(content, subject.split(" ")).items():
-            said.setdefault((profile_id, name), verdict)
+            by_pair.setdefault((profile_id, name), verdict)
     unique = pairs.unique(["profile_id", "pair"], keep="first", maintain_order=True)
     rows = [
-        {"profile_id": pair["profile_id"], "pair": pair["pair"]} | _checked(said[key], pair)
+        {"profile_id": pair["profile_id"], "pair": pair["pair"]} | _checked(by_pair[key], pair)
         for pair in unique.iter_rows(named=True)
-        if (key := (pair["profile_id"], pair["pair"])) in said
+        if (key := (pair["profile_id"], pair["pair"])) in by_pair
     ]
     found = pl.DataFrame(rows, schema=VERDICTS)
     return _without_different_facts(found, unique)
@@ -180,8 +180,8 @@ def _shown(pair: Mapping[str, Any]) -> dict[str, Any]:
 
     def note(side: str) -> dict[str, str]:
         speaker = pair[f"{side}_speaker"]
-        said = {"said": pair[f"{side}_day"], "speaker": speaker, "text": pair[f"{side}_text"]}
-        return {name: value for name, value in said.items() if value}
+        fields = {"said": pair[f"{side}_day"], "speaker": speaker, "text": pair[f"{side}_text"]}
+        return {name: value for name, value in fields.items() if value}
 
     return {"pair": pair["pair"], "older": note("older"), "newer": note("newer")}
 
@@ -337,19 +337,21 @@ def overlaid(
     sure = asked.join(
         verdicts(asked, recorded, policy).filter("sure"), on=["profile_id", "pair"], maintain_order="left"
     )
-    said = sure.select(*(*_ENDS, "relation", "statement", "value", "other_value", "at"), p=pl.lit(policy.llm_precision))
-    both = changes.join(said.select(*_ENDS, "p", heard="relation"), on=_ENDS, how="left", maintain_order="left")
+    confirmed = sure.select(
+        *(*_ENDS, "relation", "statement", "value", "other_value", "at"), p=pl.lit(policy.llm_precision)
+    )
+    both = changes.join(confirmed.select(*_ENDS, "p", heard="relation"), on=_ENDS, how="left", maintain_order="left")
     agreed = pl.col("heard").eq_missing(pl.col("relation"))
     combined = 1.0 - (1.0 - pl.col("confidence")) * (1.0 - pl.col("p"))
     update = pl.col("relation") == "update"
     contested = pl.col("heard").is_not_null() & ~agreed
-    kept = both.filter(~contested | pl.col("decided")).with_columns(
+    remaining = both.filter(~contested | pl.col("decided")).with_columns(
         confidence=pl.when(agreed).then(combined).when(contested).then(1.0 - pl.col("p")).otherwise("confidence"),
         decided=pl.when(agreed)
         .then(pl.col("decided") | (update & (combined >= DECIDED)))
         .otherwise(pl.col("decided") & ~contested),
     )
-    new = said.filter(pl.col("relation") != "unrelated").join(kept, on=_ENDS, how="anti")
+    new = confirmed.filter(pl.col("relation") != "unrelated").join(remaining, on=_ENDS, how="anti")
     by_model = new.with_columns(
         decided=update & (pl.col("p") >= DECIDED),
         confidence="p",
@@ -366,7 +368,7 @@ def overlaid(
     )
     table = TABLES["fact_changes"]
     return table.conform(
-        pl.concat([kept.select(changes.columns), by_model.select(changes.columns)], how="vertical_relaxed")
+        pl.concat([remaining.select(changes.columns), by_model.select(changes.columns)], how="vertical_relaxed")
     )
 
 

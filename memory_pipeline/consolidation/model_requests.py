@@ -134,8 +134,8 @@ def judged(
             for profile_id, subject in named.select("profile_id", "subject").iter_rows()
         ]
         new = table.conform(named.with_columns(pl.Series("refused", refused, dtype=pl.List(pl.String))))
-    known = pl.concat([verdicts, new])
-    return model_judge.overlaid(changes, pairs, known, context.policy, plan_id=context.plan_id), new
+    recorded = pl.concat([verdicts, new])
+    return model_judge.overlaid(changes, pairs, recorded, context.policy, plan_id=context.plan_id), new
 
 
 def _entry_requests(memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:

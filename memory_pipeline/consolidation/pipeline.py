@@ -167,7 +167,7 @@ def _made(
         reused = computed.filter(pl.col("profile_id").is_in(list(last_run.profiles)))
         own = reused["profile_id"].to_list()
         parts.append(
-            {name: last_run.read(name, own) if name in stage.kept else TABLES[name].empty() for name in stage.gives}
+            {name: last_run.read(name, own) if name in stage.reused else TABLES[name].empty() for name in stage.gives}
         )
         computed = computed.join(reused, on="profile_id", how="anti", maintain_order="left")
     if computed.height or not parts:

@@ -46,8 +46,8 @@ def names(kind: str, events: pl.DataFrame) -> pl.DataFrame:
         events: table `events`.
     """
     types = [EventType.STORED.value, EventType.UPDATED.value]
-    told = events.filter(pl.col("event_type").is_in(types) & pl.col("erased_at").is_null())
-    named = told.select("profile_id", name=KINDS[kind])
+    naming = events.filter(pl.col("event_type").is_in(types) & pl.col("erased_at").is_null())
+    named = naming.select("profile_id", name=KINDS[kind])
     if kind == "tag":
         named = named.explode("name")
     return named.drop_nulls().unique().sort("profile_id", "name")
@@ -139,8 +139,8 @@ def sides(scope: str, memories: pl.DataFrame) -> list[pl.DataFrame]:
         return [memories]
     is_original = pl.col("kind") == "original"
     shared = memories.filter(~is_original & pl.col("lifecycle").is_in(LIVE)).join(own, on=KEY, how="anti")
-    told = shared.select("profile_id", memory_id="members").explode("memory_id")
-    apart = own.join(told, on=KEY, how="anti")
+    summarised = shared.select("profile_id", memory_id="members").explode("memory_id")
+    apart = own.join(summarised, on=KEY, how="anti")
     summaries = memories.filter(~is_original)
     originals = memories.filter(is_original)
     return [

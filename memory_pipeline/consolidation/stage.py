@@ -43,7 +43,7 @@ class Stage:
         return tuple(name for name in self.gives if name in self.takes)
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def reused(self) -> tuple[str, ...]:
         """Tables taken from the last run where nothing needs the stage; those that no commit publishes are empty."""
         return tuple(name for name in self.gives if name not in self.takes and TABLES[name].write_mode != "per_run")
 

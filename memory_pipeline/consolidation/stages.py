@@ -619,13 +619,13 @@ def _leaving(
 
     Where memories were deferred, it is unknown which clusters are gone.
     """
-    standing = pl.concat(
-        [summaries, _standing(memories=memories, summaries=summaries, clusters=clusters)], how="diagonal"
+    lasting = pl.concat(
+        [summaries, _remaining_summaries(memories=memories, summaries=summaries, clusters=clusters)], how="diagonal"
     )
     selected = forgetting.select(
         scored=scored_memories,
         memories=memories,
-        summaries=standing,
+        summaries=lasting,
         policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
@@ -654,7 +654,7 @@ def _leaving(
     return conform(ArchivedSet, pl.concat([selected, stale], how="diagonal"))
 
 
-def _standing(memories: pl.DataFrame, summaries: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
+def _remaining_summaries(memories: pl.DataFrame, summaries: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:
     """Return live summaries whose cluster gets no new one; they supersede again members that became live again."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", "cluster_id", "memory_id", "members")
     return (

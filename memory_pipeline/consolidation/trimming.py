@@ -87,10 +87,14 @@ def select(
         (pl.col("cost").cum_sum().over("profile_id") <= pl.col("room")) | (pl.col("priority") == _REQUIRED) | _of_last()
     )
     whole = pl.col("fits").all().over("row")
-    kept = order.with_columns(fits=fits).with_columns(kept=pl.col("fits") & (whole | (pl.col("priority") != _REPEATED)))
-    remaining = _texts(kept)
+    admitted = order.with_columns(fits=fits).with_columns(
+        kept=pl.col("fits") & (whole | (pl.col("priority") != _REPEATED))
+    )
+    remaining = _texts(admitted)
     waiting = _waiting(rows.join(remaining, on="row", how="left"), order, spare)
-    least = _texts(kept.join(waiting, on="row", how="semi", maintain_order="left").with_columns(kept=pl.col("base")))
+    least = _texts(
+        admitted.join(waiting, on="row", how="semi", maintain_order="left").with_columns(kept=pl.col("base"))
+    )
     final = pl.concat([remaining.join(waiting, on="row", how="anti"), least])
     after = rows.join(final, on="row", how="left", maintain_order="left").with_columns(
         waits=pl.col("row").is_in(waiting["row"].implode()), plan_id=pl.lit(plan_id)
@@ -106,9 +110,9 @@ def _of_last() -> pl.Expr:
 
 def _waiting(after: pl.DataFrame, order: pl.DataFrame, spare: pl.DataFrame) -> pl.DataFrame:
     """Return originals without text left that must wait for a later run: row. Those that are kept least leave first."""
-    gone = after.filter(_without_text(), pl.col("kind") == ORIGINAL).join(spare, on="profile_id", how="left")
+    leaving = after.filter(_without_text(), pl.col("kind") == ORIGINAL).join(spare, on="profile_id", how="left")
     first = order.with_row_index("at").group_by("row").agg(pl.col("at").min())
-    least_first = gone.join(first, on="row").sort("profile_id", "at", descending=[False, True])
+    least_first = leaving.join(first, on="row").sort("profile_id", "at", descending=[False, True])
     place = pl.int_range(pl.len()).over("profile_id")
     return least_first.filter(place >= pl.col("spare").fill_null(0)).select("row")
 
@@ -223,7 +227,7 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     flagged = _flagged(divisible)
     whole = sentences.join(divisible, on="row", how="anti", maintain_order="left")
     parts = pl.concat([flagged, whole], how="diagonal").with_columns(pl.col("chain").fill_null(0))
-    kept = pl.col("opens").any() | (pl.col("holds").any() & (pl.col("value").sum() >= _EMPTY))
+    essential = pl.col("opens").any() | (pl.col("holds").any() & (pl.col("value").sum() >= _EMPTY))
     return (
         parts.group_by("row", "chain", "tail", maintain_order=True)
         .agg(
@@ -231,7 +235,7 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
             pl.col("clause").str.join(""),
             pl.col("tokens", "value").sum(),
             sentences=pl.len(),
-            holds=kept.fill_null(value=False),
+            holds=essential.fill_null(value=False),
         )
         .drop("tail")
         .sort("row", "place")

@@ -236,7 +236,7 @@ def _last_run(lake: Lake, profiles: pl.DataFrame, earlier: pl.DataFrame, reverte
             computed[at] = {
                 name: pl.concat([TABLES[name].empty(), *(one[name] for one in states)]) for name in PUBLISHED
             }
-        tables |= {name: computed[at][name] for name in stage.kept}
+        tables |= {name: computed[at][name] for name in stage.reused}
     return pipeline.LastRun(
         frozenset(before["profile_id"]), lambda name, own: tables[name].filter(pl.col("profile_id").is_in(list(own)))
     )

@@ -93,9 +93,9 @@ def relations(
 
 def _nodes(memories: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
     """Return the memories numbered by profile and id, with their importance."""
-    known = memories.select(*KEY, live=pl.col("lifecycle").is_in(LIVE))
+    nodes = memories.select(*KEY, live=pl.col("lifecycle").is_in(LIVE))
     return (
-        known.join(importance.select(*KEY, "importance"), on=KEY, how="left", validate="1:1")
+        nodes.join(importance.select(*KEY, "importance"), on=KEY, how="left", validate="1:1")
         .with_columns(pl.col("importance").fill_null(UNKNOWN_IMPORTANCE))
         .sort(KEY)
         .with_row_index("node")

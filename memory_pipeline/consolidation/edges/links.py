@@ -156,10 +156,10 @@ def no_longer_held(
         as_of: instant of the run.
     """
     present = decided.filter(pl.col("origin") == "decided", edge_rows.is_fact_link())
-    gone = present.join(about_facts(fact_changes, memories, as_of=as_of), on=TABLES["decided_edges"].key, how="anti")
+    missing = present.join(about_facts(fact_changes, memories, as_of=as_of), on=TABLES["decided_edges"].key, how="anti")
     for end in ("source", "target"):
-        gone = gone.join(deferred, left_on=["profile_id", end], right_on=KEY, how="anti")
-    return gone.join(_at_rest(gone, memories), on=TABLES["decided_edges"].key, how="anti")
+        missing = missing.join(deferred, left_on=["profile_id", end], right_on=KEY, how="anti")
+    return missing.join(_at_rest(missing, memories), on=TABLES["decided_edges"].key, how="anti")
 
 
 def _at_rest(edges: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:

@@ -43,13 +43,13 @@ def find(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.Da
 
 
 def brought_up_to(
-    memories: pl.DataFrame, known: pl.DataFrame, *, before: pl.DataFrame, vectors: pl.DataFrame, policy: Policy
+    memories: pl.DataFrame, previous: pl.DataFrame, *, before: pl.DataFrame, vectors: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
     """Return what `find` returns for `memories`, comparing only those that were not live with the same text `before`.
 
     Args:
         memories: table `memories` of the state that is described.
-        known: table `neighbours` of the state `before`.
+        previous: table `neighbours` of the state `before`.
         before: table `memories` of that state.
         vectors: table `vectors` of both states.
         policy: rules and their thresholds.
@@ -58,15 +58,15 @@ def brought_up_to(
     """
     text = [*KEY, "content_hash"]
     live = _live(memories)
-    kept = live.join(_live(before), on=text, how="semi").select(KEY)
-    fresh = live.join(kept, on=KEY, how="anti").select(KEY)
+    unchanged = live.join(_live(before), on=text, how="semi").select(KEY)
+    fresh = live.join(unchanged, on=KEY, how="anti").select(KEY)
     touched = live.join(fresh, on="profile_id", how="semi", maintain_order="left")
     is_fresh = touched.join(fresh.with_columns(new=True), on=KEY, how="left", maintain_order="left")["new"]
     found = _joined(touched, vectors, policy, fresh=is_fresh.fill_null(value=False).to_numpy())
-    standing = known.join(kept, on=KEY, how="semi").join(
-        kept, left_on=["profile_id", "other_id"], right_on=KEY, how="semi"
+    reused = previous.join(unchanged, on=KEY, how="semi").join(
+        unchanged, left_on=["profile_id", "other_id"], right_on=KEY, how="semi"
     )
-    return TABLES["neighbours"].conform(pl.concat([standing, found]))
+    return TABLES["neighbours"].conform(pl.concat([reused, found]))
 
 
 def pairs(neighbours: pl.DataFrame, live: pl.DataFrame, least: float) -> Pairs:

@@ -58,9 +58,9 @@ def derive(
 
 def _own_members(live: pl.DataFrame) -> pl.DataFrame:
     """Return each live summary with each of its members, as ends of an edge: a summary mentions what they mention."""
-    told = live.filter(pl.col("members").list.len() > 0).select(*KEY, "members").explode("members")
+    members = live.filter(pl.col("members").list.len() > 0).select(*KEY, "members").explode("members")
     ends = ("memory_id", "members")
-    return told.select("profile_id", source=pl.min_horizontal(ends), target=pl.max_horizontal(ends))
+    return members.select("profile_id", source=pl.min_horizontal(ends), target=pl.max_horizontal(ends))
 
 
 def _similar(live: pl.DataFrame, pairs: Pairs, policy: Policy, *, as_of: datetime) -> pl.DataFrame:

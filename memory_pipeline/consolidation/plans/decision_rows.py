@@ -284,8 +284,10 @@ def _statements(rows: pl.DataFrame) -> pl.DataFrame:
         .sort("at", "other_id")
         .unique([*KEY, "sentence"], keep="first", maintain_order=True)
     )
-    kept = sentences.group_by(*KEY, "other_id", maintain_order=True).agg(statement=pl.col("sentence").str.join("\n"))
-    return rows.drop("statement").join(kept, on=[*KEY, "other_id"]).with_columns(valid_until="at")
+    statements = sentences.group_by(*KEY, "other_id", maintain_order=True).agg(
+        statement=pl.col("sentence").str.join("\n")
+    )
+    return rows.drop("statement").join(statements, on=[*KEY, "other_id"]).with_columns(valid_until="at")
 
 
 def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:

@@ -126,7 +126,7 @@ def propose(
     signature = ["profile_id", "signature"]
     barred = _barred(profiles, decisions, reverted)
     earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
-    permitted = _standing(_signed(changes), barred, earlier)
+    permitted = _not_undone(_signed(changes), barred, earlier)
     possible = permitted.join(_without_members(permitted, summaries), on=KEY, how="anti")
     desired = _consistent(_without_needless_links(possible, retired_links), state)
     present = committed.filter(pl.col("action") != Action.WITHDRAW.value, allowed)
@@ -221,7 +221,7 @@ def _restored_texts(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame
     return cut.join(restored, on=[*KEY, "content_hash"], how="semi").select("profile_id", "signature")
 
 
-def _standing(desired: pl.DataFrame, barred: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
+def _not_undone(desired: pl.DataFrame, barred: pl.DataFrame, earlier: pl.DataFrame) -> pl.DataFrame:
     """Drop decisions that were undone, and those that earlier runs made and reversed."""
     obsolete = [_pruned_before(earlier), _forgotten_summaries(desired, earlier), _restored_texts(desired, barred)]
     return _permitted(desired, pl.concat([barred.select("profile_id", "signature"), *obsolete]))

@@ -146,8 +146,8 @@ def _stored(dated: pl.DataFrame) -> pl.DataFrame:
 
 def _erased(dated: pl.DataFrame) -> pl.DataFrame:
     """Return erased memories and when they were erased; no event about them counts."""
-    gone = dated.filter(_of(EventType.STORED), pl.col("erased_at").is_not_null())
-    return gone.group_by(KEY).agg(gone_at=pl.col("erased_at").min())
+    erased = dated.filter(_of(EventType.STORED), pl.col("erased_at").is_not_null())
+    return erased.group_by(KEY).agg(gone_at=pl.col("erased_at").min())
 
 
 def _tombstones(erased: pl.DataFrame) -> pl.DataFrame:

@@ -162,12 +162,12 @@ def _untrue(moved: pl.DataFrame) -> pl.DataFrame:
     )
     stated = pl.col("valid_until_given")
     ends = {"stated": stated, "shortened": pl.min_horizontal(stated, "closed_until")}
-    said = moved.select("profile_id", "content_hash", "updated_at", member="memory_id", **ends)
-    told = made.with_columns(member="members").explode("member").join(said, on=["profile_id", "member"])
-    touched = told.drop_nulls("updated_at").select(KEY).unique()
+    members = moved.select("profile_id", "content_hash", "updated_at", member="memory_id", **ends)
+    pairs = made.with_columns(member="members").explode("member").join(members, on=["profile_id", "member"])
+    touched = pairs.drop_nulls("updated_at").select(KEY).unique()
     other_end = pl.col("end").ne_missing(pl.col("stated")) & pl.col("end").ne_missing(pl.col("shortened"))
     rows = (
-        told.join(touched, on=KEY, how="semi")
+        pairs.join(touched, on=KEY, how="semi")
         .group_by(KEY, maintain_order=True)
         .agg(
             pl.col("kind", "members", "cluster_id").first(),

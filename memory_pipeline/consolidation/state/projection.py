@@ -79,22 +79,22 @@ def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
         reverted: table `reverted`; the decisions it names are undone. An undone withdrawal withdraws nothing.
     """
     readable = decisions.filter(~pl.col("after").str.starts_with(ERASED))
-    standing = readable.join(reverted, on=["profile_id", "decision_id"], how="anti")
-    withdrawals = standing.filter(_is(Action.WITHDRAW)).select("profile_id", decision_id="target_id")
-    standing = standing.join(withdrawals, on=["profile_id", "decision_id"], how="anti")
+    in_force = readable.join(reverted, on=["profile_id", "decision_id"], how="anti")
+    withdrawals = in_force.filter(_is(Action.WITHDRAW)).select("profile_id", decision_id="target_id")
+    in_force = in_force.join(withdrawals, on=["profile_id", "decision_id"], how="anti")
     summaries = decisions.filter(_is(Action.SUMMARISE)).select("profile_id", target_id="memory_id").unique()
     since = (
-        standing.filter(_is(Action.SUMMARISE))
+        in_force.filter(_is(Action.SUMMARISE))
         .group_by("profile_id", target_id="memory_id")
         .agg(since=pl.col("seq").min())
     )
     orphans = (
-        standing.filter(_is(Action.SUPERSEDE) | _is(Action.ARCHIVE))
+        in_force.filter(_is(Action.SUPERSEDE) | _is(Action.ARCHIVE))
         .join(summaries, on=["profile_id", "target_id"], how="semi")
         .join(since, on=["profile_id", "target_id"], how="left")
         .filter(pl.col("since").is_null() | (pl.col("since") > pl.col("seq")))
     )
-    return standing.join(orphans, on=["profile_id", "decision_id"], how="anti")
+    return in_force.join(orphans, on=["profile_id", "decision_id"], how="anti")
 
 
 def _is(action: Action) -> pl.Expr:
@@ -155,17 +155,19 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
         .agg(pruned=pl.col("turn").max())
     )
     deleted = ordered.filter(_is(Action.DELETE)).group_by(KEY).agg(deleted=pl.col("turn").max())
-    standing = candidates.join(pruned, on=decision_json.EDGE_KEY, how="left", maintain_order="left").filter(
+    remaining = candidates.join(pruned, on=decision_json.EDGE_KEY, how="left", maintain_order="left").filter(
         by_agent | pl.col("pruned").is_null() | (pl.col("pruned") < pl.col("turn"))
     )
     for end in ("source", "target"):
-        standing = (
-            standing.join(deleted.rename({"memory_id": end}), on=["profile_id", end], how="left", maintain_order="left")
+        remaining = (
+            remaining.join(
+                deleted.rename({"memory_id": end}), on=["profile_id", end], how="left", maintain_order="left"
+            )
             .filter(pl.col("deleted").is_null() | (pl.col("deleted") < pl.col("turn")))
             .drop("deleted")
         )
     return TABLES["decided_edges"].conform(
-        standing.sort(by_agent, "turn").unique(decision_json.EDGE_KEY, keep="last", maintain_order=True)
+        remaining.sort(by_agent, "turn").unique(decision_json.EDGE_KEY, keep="last", maintain_order=True)
     )
 
 

@@ -163,12 +163,12 @@ def _chosen(ordered: pl.DataFrame) -> pl.DataFrame:
     return groups.select(*_GROUP, content=pl.Series(texts, dtype=pl.String))
 
 
-def missing_facts(kept: pl.DataFrame, owed: pl.DataFrame) -> pl.DataFrame:
+def missing_facts(written: pl.DataFrame, required: pl.DataFrame) -> pl.DataFrame:
     """Return facts of members that their summary lacks.
 
     Args:
-        kept: profile_id, summary_id, and numbers, dates and entities of each summary's text.
-        owed: the same of its members, any number of rows per summary.
+        written: profile_id, summary_id, and numbers, dates and entities of each summary's text.
+        required: the same of its members, any number of rows per summary.
 
     Returns:
         profile_id, summary_id, kind (numbers, dates or entities) and fact, sorted; empty if no fact is missing.
@@ -178,7 +178,7 @@ def missing_facts(kept: pl.DataFrame, owed: pl.DataFrame) -> pl.DataFrame:
             frame.select(*_GROUP, kind=pl.lit(name), fact=pl.col(name)).explode("fact").drop_nulls("fact")
             for name in FACTS
         ).unique()
-        for frame in (owed, kept)
+        for frame in (required, written)
     )
     return wanted.join(found, on=[*_GROUP, "kind", "fact"], how="anti").sort(*_GROUP, "kind", "fact")
 
@@ -268,10 +268,10 @@ def _features(texts: pl.Series) -> pl.DataFrame:
     )
 
 
-def _digest(members: list[list[Sentence]], owed: list[frozenset[str]], budget: int) -> str:
+def _digest(members: list[list[Sentence]], required: list[frozenset[str]], budget: int) -> str:
     """Return sentences selected from many memories, in order of time."""
     draft = Draft()
-    _keep_facts(draft, members, owed)
+    _keep_facts(draft, members, required)
     draft.fill(
         (
             sentence
@@ -287,13 +287,13 @@ def _digest(members: list[list[Sentence]], owed: list[frozenset[str]], budget: i
     return _rendered([draft.chosen[order] for order in sorted(draft.chosen)], dated=True)
 
 
-def _version(members: list[list[Sentence]], owed: list[frozenset[str]], budget: int, contents: list[str]) -> str:
+def _version(members: list[list[Sentence]], required: list[frozenset[str]], budget: int, contents: list[str]) -> str:
     """Return the fullest of several versions of one text, and what the others add."""
     draft = Draft()
     fullest = max(range(len(members)), key=lambda place: _fullness(members[place]))
     for sentence in members[fullest]:
         draft.add(sentence)
-    _keep_facts(draft, members, owed)
+    _keep_facts(draft, members, required)
     draft.fill(
         (
             sentence
@@ -318,17 +318,17 @@ def _fullness(sentences: list[Sentence]) -> tuple[int, int, int]:
     return len(facts_held), sum(words.values()), -sum(sentence.tokens for sentence in sentences)
 
 
-def _keep_facts(draft: Draft, members: list[list[Sentence]], owed: list[frozenset[str]]) -> None:
+def _keep_facts(draft: Draft, members: list[list[Sentence]], required: list[frozenset[str]]) -> None:
     """Add sentences until every fact of the members is covered; all of a member if no single sentence holds a fact."""
-    wanted = frozenset().union(*owed)
+    wanted = frozenset().union(*required)
     draft.fill(
         (sentence for member_sentences in members for sentence in member_sentences),
         lambda sentence: len((sentence.facts & wanted) - draft.facts) / sentence.tokens,
         None,
     )
-    for member_sentences, facts_owed in zip(members, owed, strict=True):
-        if facts_owed - draft.facts:
-            draft.facts |= facts_owed
+    for member_sentences, facts_required in zip(members, required, strict=True):
+        if facts_required - draft.facts:
+            draft.facts |= facts_required
             for sentence in member_sentences:
                 if sentence.order not in draft.chosen:
                     draft.add(sentence)

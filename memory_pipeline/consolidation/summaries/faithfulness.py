@@ -99,7 +99,7 @@ def _source(row: dict[str, Any]) -> Source:
     text = f"{row['speaker'] or ''}\n{row['content'] or ''}"
     return Source(
         numbers=frozenset(row["numbers"] or ()),
-        dates={said: frozenset({said, *(_meant(said, day) if day else ())}) for said in row["dates"] or ()},
+        dates={written: frozenset({written, *(_meant(written, day) if day else ())}) for written in row["dates"] or ()},
         names=frozenset(row["entities"] or ()),
         words=frozenset(_words(text)),
         links=frozenset(_links(text)),
@@ -107,9 +107,9 @@ def _source(row: dict[str, Any]) -> Source:
     )
 
 
-def _meant(said: str, day: date) -> list[str]:
+def _meant(text: str, day: date) -> list[str]:
     """Return the day, month or year that a date means when it is said on a given day."""
-    span = dates.span(said, day)
+    span = dates.span(text, day)
     if span is None:
         return []
     first, end = span
@@ -190,9 +190,9 @@ def _covers(full: str, part: str) -> bool:
     )
 
 
-def _parts(said: str) -> Parts | None:
+def _parts(text: str) -> Parts | None:
     """Return the year, month and day of a date in normal form; None for anything with other words."""
-    found = _DATE.fullmatch(said)
+    found = _DATE.fullmatch(text)
     return None if found is None else (found["year"].strip("-"), found["month"] or "", found["day"] or "")
 
 

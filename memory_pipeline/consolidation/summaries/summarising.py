@@ -115,12 +115,12 @@ def stale(
     kinds = [strategy.kind for strategy in STRATEGIES.values() if not strategy.supersedes]
     live = pl.col("lifecycle").is_in(LIVE)
     beside = memories.filter(live & pl.col("kind").is_in([*kinds, *LEVELS]))
-    told = beside.select(*KEY, "members").explode("members")
+    by_member = beside.select(*KEY, "members").explode("members")
     old = memories.select(KEY).clear() if outdated is None else outdated
-    untrue = told.join(old.rename({"memory_id": "members"}), on=["profile_id", "members"], how="semi").select(KEY)
-    standing = beside.join(_with_departed_member(memories), on=KEY, how="anti")
-    unasked = standing.join(clusters.filter(~lineage.wanted(policy)), on=CLUSTER, how="semi")
-    unclustered = standing.join(clusters, on=CLUSTER, how="anti")
+    untrue = by_member.join(old.rename({"memory_id": "members"}), on=["profile_id", "members"], how="semi").select(KEY)
+    complete = beside.join(_with_departed_member(memories), on=KEY, how="anti")
+    unasked = complete.join(clusters.filter(~lineage.wanted(policy)), on=CLUSTER, how="semi")
+    unclustered = complete.join(clusters, on=CLUSTER, how="anti")
     present = (
         cluster_members.join(clusters.select(*CLUSTER, kind=summary_kind()), on=CLUSTER)
         .group_by("profile_id", "kind", summary_id="cluster_id")

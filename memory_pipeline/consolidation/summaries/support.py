@@ -89,11 +89,11 @@ class _Source:
 
     def holds(self, words: Iterable[str], numbers: frozenset[str]) -> bool:
         """Return whether it has all these words, or words of the same roots, and all these numbers."""
-        known = (word in self.words or not self.roots.isdisjoint(roots().get(word, ())) for word in words)
-        return numbers <= self.numbers and all(known)
+        present = (word in self.words or not self.roots.isdisjoint(roots().get(word, ())) for word in words)
+        return numbers <= self.numbers and all(present)
 
 
-def kept(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str]) -> pl.DataFrame:
+def supported(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str]) -> pl.DataFrame:
     """Return each text without the sentences that none of its sources states.
 
     A sentence that begins with a pronoun stays or goes with the one before it.
@@ -119,21 +119,21 @@ def kept(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str]) -> pl.Dat
     sentences = _sentences(keyed)
     rows = []
     for row, key in enumerate(texts.select(on).iter_rows()):
-        standing, reason = _standing(sentences.get(row, []), sources.get(key, []))
-        rows.append((*key, standing, reason))
+        content, reason = _supported(sentences.get(row, []), sources.get(key, []))
+        rows.append((*key, content, reason))
     schema = {name: texts.schema[name] for name in on} | {"content": pl.String(), "reason": pl.String()}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _standing(sentences: Iterable[_Sentence], sources: Sequence[_Source]) -> tuple[str, str | None]:
+def _supported(sentences: Iterable[_Sentence], sources: Sequence[_Source]) -> tuple[str, str | None]:
     """Return the supported sentences, and what is wrong with the first of the others."""
-    standing, reason, dropped = list[str](), None, False
+    supported, reason, dropped = list[str](), None, False
     for text, leans, pieces in sentences:
         fault = _fault(pieces, sources)
         dropped = fault is not None or (dropped and leans)
         reason = reason or fault
-        standing += [] if dropped else [text]
-    return "".join(standing).strip(), reason
+        supported += [] if dropped else [text]
+    return "".join(supported).strip(), reason
 
 
 def _fault(pieces: Sequence[_Piece], sources: Sequence[_Source]) -> str | None:
@@ -169,18 +169,18 @@ def _agrees(piece: _Piece, operators: frozenset[str], clause: _Piece) -> bool:
 
 def _sources(members: pl.DataFrame) -> list[_Source]:
     """Return what each member states."""
-    said: dict[int, list[_Piece]] = {}
+    by_row: dict[int, list[_Piece]] = {}
     split = clauses.split_clauses(members["content"], members["language"])
     spans = split.select("row", content="clause", language=members["language"].gather(split["row"]))
     for row, piece in zip(spans["row"], _pieces(spans), strict=True):
-        said.setdefault(row, []).append(piece)
+        by_row.setdefault(row, []).append(piece)
     found = []
     for row in range(members.height):
-        parts = said.get(row, [])
+        parts = by_row.get(row, [])
         words = frozenset[str]().union(*(part.words.union(part.names) for part in parts))
-        known = frozenset(root for word in words for root in roots().get(word, ()))
+        related = frozenset(root for word in words for root in roots().get(word, ()))
         numbers = frozenset[str]().union(*(part.numbers for part in parts))
-        found.append(_Source(words, known, numbers, parts))
+        found.append(_Source(words, related, numbers, parts))
     return found
 
 

@@ -31,8 +31,8 @@ def nearest_sentences(pairs: pl.DataFrame) -> pl.DataFrame:
         .with_columns(sentences=pl.len().over("whole"))
     )
     choices = pairs.select("pair", "whole", "newer").join(sentences, on="whole", maintain_order="left_right")
-    said, about = _content(choices["sentence"]), _content(choices["newer"])
-    shared = pl.DataFrame([said.alias("said"), about.alias("about")]).select(
+    stems, about = _content(choices["sentence"]), _content(choices["newer"])
+    shared = pl.DataFrame([stems.alias("said"), about.alias("about")]).select(
         pl.col("said").list.set_intersection("about").list.len()
     )
     ranked = choices.with_columns(shared=shared.to_series()).sort("shared", descending=True, maintain_order=True)

@@ -150,8 +150,8 @@ def _shared(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floats]:
         np.maximum(plain_total[side] - value_total[side] - plain_both - close, 0.0)
         for side, close in ((older, close_old), (newer, close_new))
     ]
-    known = np.flatnonzero(lead >= 0)
-    leads = sparse.csr_array((np.ones(len(known)), (known, lead[known])), shape=words.shape)
+    leading = np.flatnonzero(lead >= 0)
+    leads = sparse.csr_array((np.ones(len(leading)), (leading, lead[leading])), shape=words.shape)
     absent = [
         (lead[one] >= 0) & (_dot(leads, words, one, other) < 1) for one, other in ((older, newer), (newer, older))
     ]

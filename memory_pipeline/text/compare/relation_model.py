@@ -83,20 +83,20 @@ class RelationModel:
         relation[place] = _UPDATE
         confidence[place] = np.where(kind == "likely", _OTHER_NAME, _STATED)
         rule[place] = kind
-        kept = np.flatnonzero(confidence >= needed[relation])
+        confident = np.flatnonzero(confidence >= needed[relation])
         texts = reading.statements["text"]
         pairs = pl.DataFrame(
             {
-                "index": kept,
-                "relation": pl.Series(RELATIONS).gather(relation[kept]),
-                "older": texts.gather(left[best[kept]]),
-                "newer": texts.gather(right[best[kept]]),
-                "whole": reading.memories["content"].gather(older[kept]),
+                "index": confident,
+                "relation": pl.Series(RELATIONS).gather(relation[confident]),
+                "older": texts.gather(left[best[confident]]),
+                "newer": texts.gather(right[best[confident]]),
+                "whole": reading.memories["content"].gather(older[confident]),
             }
         ).join(stated.select("ended", "by", index="pair"), on="index", how="left", maintain_order="left")
         described = _described(pairs.with_row_index("pair"))
         judged = described.with_columns(
-            index=kept, confidence=confidence[kept].round(6), rule=pl.Series(rule[kept], dtype=pl.String)
+            index=confident, confidence=confidence[confident].round(6), rule=pl.Series(rule[confident], dtype=pl.String)
         )
         everything = pl.DataFrame({"index": np.arange(len(older))}).join(
             judged, on="index", how="left", maintain_order="left"
@@ -131,8 +131,8 @@ def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floa
     least = np.maximum(needed / 2, LEAST_CONFIDENCE)
     possible, similarity = np.empty((len(pair), len(RELATIONS) - 1)), np.empty(len(pair))
     for part in parts(len(pair)):
-        known = columns(reading, left[part], right[part], at_most=True)
-        similarity[part], possible[part] = known["similarity"], _at_most(known)
+        bounds = columns(reading, left[part], right[part], at_most=True)
+        similarity[part], possible[part] = bounds["similarity"], _at_most(bounds)
     placed = ranks(similarity, left, right)
     possible += _at_most(placed)
     possible += _weights(("similarity",))[1][:_UNRELATED] - _weights(("similarity",))[1][_UNRELATED]

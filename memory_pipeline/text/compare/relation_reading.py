@@ -202,8 +202,8 @@ def _words(statements: pl.DataFrame) -> pl.DataFrame:
         place=pl.int_range(pl.len(), dtype=pl.Int64).over("row"),
         spelled=pl.col("spelled").str.replace(r"'s$", ""),
     ).with_columns(word=pl.col("spelled").str.to_lowercase())
-    known = vocabulary(listed["word"]).select("word", "stem", "rarity", "stop", "small_talk")
-    listed = listed.join(known, on="word", how="left", maintain_order="left")
+    entries = vocabulary(listed["word"]).select("word", "stem", "rarity", "stop", "small_talk")
+    listed = listed.join(entries, on="word", how="left", maintain_order="left")
     capital = pl.col("spelled").str.contains(r"^\p{Lu}") & ~pl.col("stop")
     listed = listed.with_columns(seen=(capital & (pl.col("place") > 0)).any().over("profile_id", "word"))
     calendar = pl.col("word").is_in([*WEEKDAYS, *MONTHS])
@@ -278,13 +278,13 @@ def _weighted(content: pl.DataFrame, statements: pl.DataFrame, shape: tuple[int,
 
 def _neighbours(stems: Sequence[str]) -> tuple[sparse.csr_array, sparse.csr_array]:
     """Return [stems, stems]: closeness in the thesaurus, and which exclude each other."""
-    known = thesaurus()
-    place = np.full(len(known.places), -1)
-    listed = [(row, known.places[word]) for row, word in enumerate(stems) if word in known.places]
+    words = thesaurus()
+    place = np.full(len(words.places), -1)
+    listed = [(row, words.places[word]) for row, word in enumerate(stems) if word in words.places]
     rows, places = np.array(listed, dtype=np.int64).reshape(-1, 2).T
     place[places] = rows
     size = (len(stems), len(stems))
-    topics, separations = known.topics[0][places], known.apart[0][places]
+    topics, separations = words.topics[0][places], words.apart[0][places]
     closeness = (topics @ topics.T).tocoo()
     exclusive = (separations @ separations.T).tocoo()
     near = (closeness.data >= _LEAST_CLOSENESS) & (closeness.row != closeness.col)
@@ -318,12 +318,12 @@ def _context(present: sparse.csr_array, statements: pl.DataFrame) -> sparse.csr_
     session = statements.select(
         pl.when(pl.col("session_id") >= 0).then(pl.struct("profile_id", "session_id").rle_id())
     ).to_series()
-    known = session.fill_null(-1).to_numpy()
+    sessions = session.fill_null(-1).to_numpy()
     around = present
     for lag in range(1, CONTEXT_REACH + 1):
-        here = np.flatnonzero((known[lag:] == known[:-lag]) & (known[lag:] >= 0))
+        here = np.flatnonzero((sessions[lag:] == sessions[:-lag]) & (sessions[lag:] >= 0))
         pairs = np.concatenate([here, here + lag]), np.concatenate([here + lag, here])
-        around = around + sparse.csr_array((np.ones(2 * len(here)), pairs), shape=(len(known),) * 2) @ present
+        around = around + sparse.csr_array((np.ones(2 * len(here)), pairs), shape=(len(sessions),) * 2) @ present
     around.data = np.minimum(around.data, 1.0)
     return sparse.csr_array(around)
 

@@ -126,16 +126,16 @@ def _lemmas_turned(fact: str, source: str) -> str | None:
     by_text = {
         text: [_BE.get(word, word) for word in found] for text, found in texts.select("content", "lemmas").rows()
     }
-    said, given = by_text[fact], by_text[source]
-    for word in set(said) - set(given):
+    stated, given = by_text[fact], by_text[source]
+    for word in set(stated) - set(given):
         other = word.removesuffix(PAST) if word.endswith(PAST) else f"{word}{PAST}"
         if other in given:
             return TENSE
-    shared = (set(said) & set(given)) - FUNCTION_LEMMAS - {NOT, *AUXILIARIES}
+    shared = (set(stated) & set(given)) - FUNCTION_LEMMAS - {NOT, *AUXILIARIES}
     order = [word for word in given if word in shared]
-    turns = [0, *(at for at in range(1, len(said)) if said[0] in _OPENERS or said[at] in _OPENERS)]
-    kept = ([word for word in chain(said[at:], said[:at]) if word in shared] for at in turns)
-    return None if any(_follows(words, order) for words in kept) else ORDER
+    turns = [0, *(at for at in range(1, len(stated)) if stated[0] in _OPENERS or stated[at] in _OPENERS)]
+    orders = ([word for word in chain(stated[at:], stated[:at]) if word in shared] for at in turns)
+    return None if any(_follows(words, order) for words in orders) else ORDER
 
 
 def _follows(words: Sequence[str], order: Sequence[str]) -> bool:

@@ -75,11 +75,11 @@ class Clause:
 
     def without(self, *places: int) -> "Clause":
         """Return the clause without the words at some places."""
-        kept = [place for place in range(len(self)) if place not in places]
+        rest = [place for place in range(len(self)) if place not in places]
         return Clause(
-            tuple(self.stems[place] for place in kept),
-            tuple(self.low[place] for place in kept),
-            tuple(self.named[place] for place in kept),
+            tuple(self.stems[place] for place in rest),
+            tuple(self.low[place] for place in rest),
+            tuple(self.named[place] for place in rest),
         )
 
     def find(self, *wanted: str) -> int:
@@ -133,13 +133,13 @@ def find(memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
     stated = _by_memory(texts, older[pairs], lambda sentence: filter(None, [statement(sentence)]))
     rows: list[tuple[int, str, str, str]] = []
     for name, group in groupby(pairs[np.lexsort((pairs, older[pairs], newer[pairs]))].tolist(), key=newer.__getitem__):
-        said = [
+        statements = [
             (pair, sentence, clause, speaker[older[pair]] == speaker[name])
             for pair in group
             for sentence, clause in stated.get(older[pair], ())
         ]
         for by, change in read[int(name)]:
-            hits = [row for row in said if is_changed(row[2], change, one_speaker=row[3])]
+            hits = [row for row in statements if is_changed(row[2], change, one_speaker=row[3])]
             latest = {row[2].stems for row in hits[-1:]} if _replaces_any(change) else {row[2].stems for row in hits}
             rows += [(pair, change.kind, ended, by) for pair, ended, clause, _ in hits if clause.stems in latest]
     found = pl.DataFrame(rows, {"pair": pl.Int64, "kind": pl.String, "ended": pl.String, "by": pl.String}, orient="row")
@@ -198,15 +198,14 @@ def is_changed(older: Clause, change: Change, *, one_speaker: bool) -> bool:
         change: a change that a newer text states.
         one_speaker: whether the same person said both; another speaker's "I" and "the car" mean something else.
     """
-    known = any(change.subject.named) and words.SPEAKING.isdisjoint(change.subject.low + older.low)
-    return (one_speaker or known) and _TESTS[change.how](older, change)
+    named = any(change.subject.named) and words.SPEAKING.isdisjoint(change.subject.low + older.low)
+    return (one_speaker or named) and _TESTS[change.how](older, change)
 
 
 def _by_memory(
     texts: pl.Series, memories: Rows, read: Callable[[str], Iterable[_Read]]
 ) -> dict[int, list[tuple[str, _Read]]]:
-    """Return what `read` finds in the sentences of some memories, with the sentence; no entry where it finds
-    nothing."""
+    """Return what `read` finds in the sentences of some memories, with the sentence; empty results are left out."""
     rows = np.unique(memories)
     result: dict[int, list[tuple[str, _Read]]] = {}
     for row, sentence in split_sentences(texts.gather(rows)).select("row", "sentence").iter_rows():
@@ -254,12 +253,12 @@ def _has_other_value(older: Clause, change: Change) -> bool:
     subject, rest = _given(older)
     if not len(rest) or subject.stems != change.subject.stems:
         return False
-    was, now, said = _values(rest), _values(change.new), _values(change.old)
+    was, now, before = _values(rest), _values(change.new), _values(change.old)
     others = _others(rest) ^ _others(change.new)
     narrower = (now.keys() - was.keys()) - (_WHEN if not _WHEN.isdisjoint(was) else set())
     differs = any(now[kind] != value for kind, value in was.items() if kind in now)
     alike = bool(was) and was.keys() <= now.keys() and not others and not narrower
-    return alike and differs and said.items() <= was.items()
+    return alike and differs and before.items() <= was.items()
 
 
 def _has_other_name(older: Clause, change: Change) -> bool:
@@ -288,10 +287,10 @@ def _clause(text: str) -> Clause:
     for pattern, wording in _SHORT if _ANY_SHORT.search(spelled) else ():
         spelled = pattern.sub(wording, spelled)
     found = [word.removesuffix("'s").removesuffix("'") for word in _TOKEN.findall(spelled)]
-    kept = [word for word in found if word.lower() not in words.DROPPED]
-    low = tuple(word.lower() for word in kept)
+    remaining = [word for word in found if word.lower() not in words.DROPPED]
+    low = tuple(word.lower() for word in remaining)
     stems = tuple(words.FORMS.get(word) or stem(word) for word in low)
-    clause = Clause(stems, low, tuple(word[:1].isupper() and word != "I" for word in kept))
+    clause = Clause(stems, low, tuple(word[:1].isupper() and word != "I" for word in remaining))
     doing = (
         place
         for place in range(len(clause) - 1)
@@ -364,10 +363,10 @@ def _moved(clause: Clause) -> Iterator[Change]:
     to = max((rest.find(word) for word in ("to", "until", "till")), default=-1)
     if to < 0:
         return
-    said, new = rest[:to], rest[to + 1 :]
-    start = said.find("from")
-    old = said[start + 1 :] if start >= 0 else Clause()
-    moved = said[: start if start >= 0 else to]
+    before, new = rest[:to], rest[to + 1 :]
+    start = before.find("from")
+    old = before[start + 1 :] if start >= 0 else Clause()
+    moved = before[: start if start >= 0 else to]
     if _values(new):
         yield _revalued(_thing(moved if len(moved) else subject), old, new)
     elif len(old) and not len(moved) and clause.low[place] == "moved" and all(old.named) and _name(new, 0) == new:

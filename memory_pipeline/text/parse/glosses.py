@@ -74,13 +74,13 @@ def _day_of_month(month: str, day: str) -> str:
 @cache
 def _words(language: str, question: bool) -> Mapping[str, str]:
     """Return words and phrases of a language with their English translation."""
-    known = pack(language)
-    if known.code != language or language == ENGLISH:
+    language_pack = pack(language)
+    if language_pack.code != language or language == ENGLISH:
         return {}
-    tables = (dict.fromkeys(known.negations, "not"), known.number_words, known.date_words)
+    tables = (dict.fromkeys(language_pack.negations, "not"), language_pack.number_words, language_pack.date_words)
     listed = dict(chain.from_iterable(table.items() for table in tables))
-    listed |= known.question_words if question else {}
-    return {word: f" {english} " for word, english in listed.items()} if known.unspaced else listed
+    listed |= language_pack.question_words if question else {}
+    return {word: f" {english} " for word, english in listed.items()} if language_pack.unspaced else listed
 
 
 @cache

@@ -68,9 +68,9 @@ def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFr
     unspaced = by_row.filter(pl.col("language").is_in(UNSPACED))["row"]
     if len(unspaced):
         listed = pl.concat([listed, _letter_pairs(low, unspaced)]).sort("row", maintain_order=True)
-    known = listed.join(by_row, on="row", how="left", maintain_order="left")
-    return known.join(
-        vocabulary(known["word"], known["language"]),
+    identified = listed.join(by_row, on="row", how="left", maintain_order="left")
+    return identified.join(
+        vocabulary(identified["word"], identified["language"]),
         on=["word", "language"],
         how="left",
         maintain_order="left",
@@ -96,12 +96,12 @@ def rarities(low: pl.Series, language: str | None = None) -> dict[str, int]:
 
     The single-text form of `occurrences`. Cost: about 0.1 ms.
     """
-    known = pack(language)
+    language_pack = pack(language)
     tokens = low.str.extract_all(_WORD)[0].to_list()
-    if known.unspaced:
+    if language_pack.unspaced:
         tokens += _letter_pairs(low, pl.Series([0], dtype=pl.UInt32))["word"].to_list()
-    stemmed = ((known.stem(word), word) for word in tokens)
-    return {root: rarity for root, word in stemmed if (rarity := known.rarity(word, root))}
+    stemmed = ((language_pack.stem(word), word) for word in tokens)
+    return {root: rarity for root, word in stemmed if (rarity := language_pack.rarity(word, root))}
 
 
 def count_tokens(texts: pl.Series) -> pl.Series:

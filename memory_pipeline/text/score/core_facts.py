@@ -45,13 +45,13 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
         leans (nothing before it says whom its first words mean), of_user (false for projects and wishes of people other
         than the speaker). Sorted by row and place. Cost: about 30 s for a million sentences.
     """
-    said = _sentences(texts)
-    low = tokens.fold(said["sentence"])
+    sentences = _sentences(texts)
+    low = tokens.fold(sentences["sentence"])
     words = low.str.count_matches(WORD)
     written = pl.col("sentence")
     introduced = written.str.contains(core_cues.INTRODUCTION) | written.str.contains(core_cues.CALLED)
     named = introduced & ~written.str.contains(r"\?") & ~_framed(pl.col("low"))
-    marks = said.with_columns(low=low, section=_sections(low)).select(
+    marks = sentences.with_columns(low=low, section=_sections(low)).select(
         commands=_commands(pl.col("low")),
         lasting=_contains(pl.col("low"), core_cues.CHRONIC) | named,
         certain=_contains(pl.col("low"), core_cues.CHRONIC)
@@ -66,7 +66,7 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
         filled=~written.str.contains(core_cues.PLACEHOLDER),
     )
     least = pl.when("certain").then(LEAST_CERTAIN).otherwise(LEAST_WORDS)
-    stated = said.hstack(marks).filter(
+    stated = sentences.hstack(marks).filter(
         pl.col("section").is_not_null() & pl.col("filled") & pl.lit(words).is_between(least, MOST_WORDS)
     )
     return stated.drop("certain", "filled")

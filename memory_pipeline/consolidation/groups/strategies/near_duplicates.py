@@ -180,15 +180,15 @@ def _on_one_day(verdicts: pl.DataFrame) -> pl.DataFrame:
 
 def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.DataFrame:
     """Return table `merge_refusals`: the refused pairs, and of the plainly different ones those nearest to a memory."""
-    kept = _frame(_take(plain, slice(0)))
+    nearest = _frame(_take(plain, slice(0)))
     for start in range(0, len(plain), _REFUSED_AT_ONCE):
-        kept = _nearest(pl.concat([kept, _frame(_take(plain, slice(start, start + _REFUSED_AT_ONCE)))]))
-    kept = _nearest(pl.concat([refused, _disagreeing(stated, _ends(kept))]))
-    one, two = (stated["memory_id"].gather(kept[side]) for side in ("left", "right"))
-    texts = [stated["content"].gather(kept[side]) for side in ("left", "right")]
+        nearest = _nearest(pl.concat([nearest, _frame(_take(plain, slice(start, start + _REFUSED_AT_ONCE)))]))
+    nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest))]))
+    one, two = (stated["memory_id"].gather(nearest[side]) for side in ("left", "right"))
+    texts = [stated["content"].gather(nearest[side]) for side in ("left", "right")]
     ordered = pl.when(pl.col("one") <= pl.col("two"))
-    named = kept.with_columns(
-        stated["profile_id"].gather(kept["left"]), one=one, two=two, said=texts[0], other=texts[1]
+    named = nearest.with_columns(
+        stated["profile_id"].gather(nearest["left"]), one=one, two=two, said=texts[0], other=texts[1]
     ).with_columns(
         memory_id=pl.min_horizontal("one", "two"),
         other_id=pl.max_horizontal("one", "two"),
