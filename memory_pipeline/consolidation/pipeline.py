@@ -163,6 +163,7 @@ def _made(
 ) -> dict[str, pl.DataFrame]:
     """Return what a stage makes of the tables of some profiles under one policy (see `run_stage`)."""
     computed, parts = tables["profiles"].select("profile_id"), list[dict[str, pl.DataFrame]]()
+    given = {name: tables[name] for name in stage.takes}
     if last_run and not context.actions & stage.serves:
         reused = computed.filter(pl.col("profile_id").is_in(list(last_run.profiles)))
         own = reused["profile_id"].to_list()
@@ -170,8 +171,8 @@ def _made(
             {name: last_run.read(name, own) if name in stage.reused else TABLES[name].empty() for name in stage.gives}
         )
         computed = computed.join(reused, on="profile_id", how="anti", maintain_order="left")
+        given = {name: _of(computed, table) for name, table in given.items()}
     if computed.height or not parts:
-        given = {name: _of(computed, tables[name]) for name in stage.takes}
         parts.append(stage.tables(stage.function(replace(context, complete=complete), **given)))
     return {name: _united(name, [part[name] for part in parts]) for name in stage.gives}
 
