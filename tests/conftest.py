@@ -1,6 +1,7 @@
 """What every test can ask for. Being here, it also puts this folder on the path: `import frames` works anywhere."""
 
 import ast
+import gc
 import json
 import os
 from functools import cache
@@ -15,6 +16,7 @@ for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         name, "1"
     )  # the workers of a test run share the cores: their threads would wait for each other
 
+gc.disable()  # until all tests are collected: what imports and collection make stays
 example_counts.register()
 
 SHARED = Path(__file__).parents[2] / "shared" / "conformance"
@@ -80,6 +82,11 @@ def pytest_collection_modifyitems(items):
     """Begin with the longest files; the others keep their order."""
     places = {name: place for place, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 ONE_RUN = "test_one_run.py"
