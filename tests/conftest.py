@@ -89,6 +89,10 @@ def pytest_collection_finish():
     gc.enable()
 
 
+def pytest_unconfigure():
+    gc.unfreeze()  # else DuckDB complains of its own types when the process ends
+
+
 ONE_RUN = "test_one_run.py"
 """The tests that `--quick` runs besides those of the pure rooms."""
 PURE = {"schemas", "settings", "text", "llm", "consolidation"}

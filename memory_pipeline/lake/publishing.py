@@ -202,7 +202,7 @@ def replace_rows(
     def attempt() -> dict[str, int] | None:
         with ledger.reading() as transaction:
             names = standing(transaction)
-            before = {name: catalog.visible(transaction, name) for name in new}
+            before = catalog.visible_by_table(transaction, new)
         if not names:
             return {}
         changed = [name for name in names if name not in unchanged]
@@ -211,9 +211,8 @@ def replace_rows(
             replaced = new if changed else ()
             changes = [_changed(store, TABLES[name], before[name], own[name], changed, written) for name in replaced]
             with ledger.writing() as transaction:
-                if standing(transaction) != names or not all(
-                    catalog.still_visible(transaction, change.removed) for change in changes
-                ):
+                removed = [file for change in changes for file in change.removed]
+                if standing(transaction) != names or not catalog.still_visible(transaction, removed):
                     return None
                 positions = record(transaction, names)
                 _swap(transaction, store, changes, seq=min(positions.values()))
@@ -267,8 +266,8 @@ def unlisted_removed(ledger: Ledger, store: ObjectStore) -> Iterator[list[NewFil
 
 def _swap(transaction: Transaction, store: ObjectStore, changes: Sequence[_Change], *, seq: int) -> None:
     """Make all changes visible from the first position of a commit, so that any of its positions shows all of them."""
+    catalog.remove(transaction, [file for change in changes for file in change.removed], seq=seq)
     for change in changes:
-        catalog.remove(transaction, change.removed, seq=seq)
         for bucket, file in change.added:
             add_file(transaction, store, table_name=change.table_name, file=file, seq=seq, bucket=bucket)
 
