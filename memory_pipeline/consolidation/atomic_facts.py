@@ -164,7 +164,7 @@ def split(candidates: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> p
 
 
 def _sentences(texts: pl.Series) -> list[list[str]]:
-    """Return the sentences of each text, without the blanks around them."""
+    """Return the sentences of each text, without surrounding white space."""
     pieces = clauses.split_clauses(texts).with_columns(
         sentence=pl.col("ends").shift(1, fill_value=False).cum_sum().over("row")
     )

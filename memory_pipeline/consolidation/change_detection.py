@@ -22,7 +22,7 @@ from memory_pipeline.text.parse.speakers import by_assistant
 Rows = NDArray[np.int64]
 
 MOST_SIMILAR: Final = 8
-"""Maximum number of older SIMILAR_TO neighbours that a memory is compared with, beside those that share words."""
+"""Maximum number of older SIMILAR_TO neighbours that a memory is compared with, besides those that share words."""
 MOST_UPDATES: Final = 3
 """Maximum number of newer memories reported as outdating one memory: the most probable ones."""
 CERTAIN: Final = ("changed_value", "ended")
@@ -52,7 +52,7 @@ def compare(
         edges: table `association_edges`; pairs joined by SIMILAR_TO are compared too.
         policy: whether facts are compared (`fact_changes`), by which `judge`, and the confidence for links and for
             closing.
-        as_of: instant of the state; memories valid only later change nothing yet.
+        as_of: instant of the state; memories that become valid later change nothing yet.
         plan_id: plan that the rows belong to.
 
     Returns:

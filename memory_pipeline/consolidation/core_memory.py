@@ -27,9 +27,9 @@ SEPARATOR: Final = "\n---\n"
 TOP: Final = 5
 """Maximum number of facts in the blocks that take only the first few."""
 DECISION_ACCESSES: Final = 3
-"""Accesses from which a Decision counts as active."""
+"""Minimum number of accesses of a Decision that counts as active."""
 PREFERENCE_CONFIDENCE: Final = 0.7
-"""Confidence from which a preference counts as learned."""
+"""Minimum confidence of a preference that counts as learned."""
 RULES: Final = "rules"
 """Value of `compiled_by` for a block that no model worded."""
 

@@ -29,11 +29,11 @@ NAMES: Final = (
 )
 """The blocks, in the order in which they are filled."""
 PROJECT_DAYS: Final = 90
-"""Age in days from which a project no longer counts as current."""
+"""Age in days after which a project no longer counts as current."""
 LEAST_IMPORTANCE: Final = 0.2
-"""Importance from which a memory is worth reading before every session."""
+"""Minimum importance of a memory that is worth reading before every session."""
 SAME: Final = 0.5
-"""Share of the shorter fact's content words from which two facts are about the same thing."""
+"""Minimum share of the shorter fact's content words that two facts about the same thing have in common."""
 LEAST_SHARED: Final = 2
 MOST_COMPARED: Final = 40
 """Maximum number of facts of a block that are compared with one another; many more than fit into it."""
@@ -102,7 +102,7 @@ def facts(
 
 
 def _doubted(changes: pl.DataFrame) -> pl.DataFrame:
-    """Return statements that a newer memory may outdate while the rest of their memory stands."""
+    """Return statements that a newer memory may outdate while the rest of their memory holds."""
     updates = changes.filter(pl.col("relation") == currency.UPDATE, pl.col("statement").is_not_null())
     return updates.select(*KEY, "other_id", "statement")
 
@@ -202,7 +202,7 @@ def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
-    """Return whether every date that a statement names has passed; dates since which something goes on do not count."""
+    """Return whether every date that a statement names has passed; a date that began something is ignored."""
     low = tokens.fold(stated["sentence"])
     spans = dates.resolve(facts_of_texts.extract(stated["sentence"], low)["dates"], stated["created_at"])
     over = spans.list.eval(pl.element().struct.field("end")).list.max() <= as_of
@@ -210,7 +210,7 @@ def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
 
 
 def _main_names(memories: pl.DataFrame) -> pl.DataFrame:
-    """Return the name with which many of a profile's notes begin: profile_id, name; no row where there is none."""
+    """Return the name that many of a profile's notes begin with: profile_id, name; no row where there is none."""
     notes = memories.filter(pl.col("speaker").is_null()).select(
         "profile_id", name=pl.col("content").str.extract(_FIRST_NAME), notes=pl.len().over("profile_id")
     )

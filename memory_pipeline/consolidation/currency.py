@@ -1,4 +1,4 @@
-"""Which memories no longer speak for the present: closed, not valid now, or probably outdated by a newer one.
+"""Finds memories that no longer speak for the present: closed, not valid now, or probably outdated by a newer one.
 
 Summaries and core memory leave them out. Not here: what closes a memory (`change_detection`).
 """

@@ -1,4 +1,4 @@
-"""Which memories the rules may judge: those in a language that has a pack with full rules.
+"""Finds the memories that the rules may judge: those in a language that has a pack with full rules.
 
 A memory in another language is not closed, linked as a possible update, trimmed, or merged except with exact copies.
 Not here: how a language is identified (`text/lang/identification`).

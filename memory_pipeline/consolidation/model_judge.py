@@ -1,4 +1,4 @@
-"""A language model as a judge of pairs of memories: what it is asked, and which of its verdicts are accepted.
+"""Lets a language model judge pairs of memories: builds the requests, and decides which verdicts are accepted.
 
 Pairs are asked in batches and looked up one by one: a pair is named by a hash of both texts, speakers and days, so that
 a verdict is found whatever batch it was asked in, and no pair is asked twice. A verdict is accepted only if it names a
@@ -37,7 +37,7 @@ OTHER_NUMBERS: Final = "calls the same what differs in numbers, dates or negatio
 """Reasons why a verdict is refused."""
 
 DECIDED: Final = 0.95
-"""Confidence from which an update closes what it outdates."""
+"""Minimum confidence of an update that closes what it outdates."""
 NEAR: Final = 0.3
 """Minimum cosine of a pair proposed by its vectors alone."""
 
@@ -102,7 +102,7 @@ def named(pairs: pl.DataFrame) -> pl.DataFrame:
     """Add `pair`, the name of each pair: 12 hex digits of the SHA-256 of what the model sees of it.
 
     Args:
-        pairs: `older_` and `newer_` text, speaker (may be null) and at (instant), beside any other columns.
+        pairs: `older_` and `newer_` text, speaker (may be null) and at (instant), and any other columns.
     """
     days = pairs.with_columns(
         older_day=pl.col("older_at").dt.to_string("%Y-%m-%d"), newer_day=pl.col("newer_at").dt.to_string("%Y-%m-%d")
@@ -220,7 +220,7 @@ def _checked(verdict: Mapping[str, Any], pair: Mapping[str, Any]) -> dict[str, A
 
 
 def _words(text: str) -> str:
-    """Return a text with single blanks: a model may not copy line breaks as they are."""
+    """Return a text with single spaces, since a model may not copy line breaks as they are."""
     return " ".join(text.split())
 
 
@@ -233,7 +233,7 @@ def _sentence(text: str, quote: str) -> str | None:
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences of a text, with the blanks after them."""
+    """Return the sentences of a text, with the white space after them."""
     pieces = clauses.split_clauses(pl.Series([text], dtype=pl.String))
     found, sentence = list[str](), ""
     for clause, ends in pieces.select("clause", "ends").iter_rows():
@@ -289,11 +289,11 @@ def pairs(
         enrichment: table `enrichment`.
         vectors: table `vectors`; only those of the policy's embedder are read.
         policy: the model, and the maximum number of older memories that each memory is compared with (`llm_pairs`).
-        as_of: instant of the state; memories valid only later are not compared yet.
+        as_of: instant of the state; memories that become valid later are not compared yet.
 
     Returns:
-        As `named` returns them, with profile_id, memory_id (the older), other_id and at (since when the newer holds);
-        likeliest first. None if no model is set. Cost: one exact search for the nearest of each memory.
+        As `named` returns them, with profile_id, memory_id (the older), other_id and at (the instant from which the
+        newer holds); likeliest first. None if no model is set. Cost: one exact search for the nearest of each memory.
     """
     asks = policy.llm_model is not None and policy.llm_pairs > 0 and policy.fact_changes
     points = _points(memories if asks else memories.clear(), enrichment, as_of)

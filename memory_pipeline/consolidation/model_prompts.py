@@ -1,4 +1,4 @@
-"""How a language model is asked, and how its recorded answers are found.
+"""Builds the requests to a language model, and finds its recorded answers.
 
 A prompt is a pure function of what it concerns, so that nothing is asked twice about the same texts. The text of a
 memory is untrusted: it is placed between markers that nobody can predict, and the model is told not to follow anything

@@ -175,9 +175,9 @@ def answers_from(
 class ModelAnswers:
     """Asks a language model for the texts that have no recorded answer, within the budget of one run.
 
-    Requests are sent in order. One is sent only if the budget covers its maximum cost beside all others in flight; when
-    their real cost is known, the remainder goes to the requests that had to wait. Calls with requests of one purpose,
-    pairs of memories or anything else, share one budget.
+    Requests are sent in order. One is sent only if the budget covers its maximum cost on top of all others in flight;
+    when their real cost is known, the remainder goes to the requests that had to wait. Calls with requests of one
+    purpose, pairs of memories or anything else, share one budget.
     """
 
     def __init__(self, client: CompletionClient, settings: LanguageModel) -> None:

@@ -92,8 +92,8 @@ def run(
 ) -> dict[str, pl.DataFrame]:
     """Run stages in order: for a run, a preview, a rebuild, an undo or a view of a past state.
 
-    All stages run for one group of profiles before the next (see `ROWS_AT_ONCE`), so that beside the tables that are
-    kept, only those of one group are in memory.
+    All stages run for one group of profiles before the next (see `ROWS_AT_ONCE`), so that apart from the tables that
+    are kept, only those of one group are in memory.
 
     Args:
         tables: the tables of `SOURCES`.
@@ -137,7 +137,7 @@ def run_stage(
         complete: answers requests to a language model.
 
     Returns:
-        The tables that the stage gives, in canonical order; of one that it adds to, the rows to add.
+        The tables that the stage gives, in canonical order; for a table that it adds to, only the rows to add.
     """
     parts = [
         _made(

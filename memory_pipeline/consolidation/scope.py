@@ -1,7 +1,7 @@
 """Limits what a run decides about: to sessions with new memories, or to one user, agent, session or tag of a profile.
 
-A scope is a text: `all`, `recent`, or a kind and a name such as `user:ana`. Not here: since when a session is recent,
-and whether a name is known (`runs.inputs`), and what the run would decide without the limit (`stages`).
+A scope is a text: `all`, `recent`, or a kind and a name such as `user:ana`. Not here: from when on a session is recent
+and whether a name exists (`runs.inputs`), and what the run would decide without the limit (`stages`).
 """
 
 from typing import Final

@@ -160,7 +160,7 @@ def threshold_join(
         vectors: rows to compare, float32 [n, d].
         groups: integer code of each row [n]; only rows with the same code are compared.
         minimum: smallest cosine, -1 to 1, inclusive.
-        fresh: mask of rows [n], of which at least one must be in a pair, so that rows compared before are not compared
+        fresh: mask of rows [n]; every pair contains at least one of them, so that rows compared before are not compared
             again; default: all.
         memory_budget_mb: bound on scratch memory; input and result come on top.
 

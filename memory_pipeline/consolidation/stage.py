@@ -1,4 +1,4 @@
-"""What a stage is: a typed function, and what its signature declares.
+"""Defines stages: typed functions whose signatures declare the tables they take and give.
 
 Not here: the stages themselves (`stages`) and their order (`pipeline`).
 """
@@ -57,7 +57,7 @@ def tables_taken(function: Callable[..., Any]) -> tuple[str, ...]:
     """Return the names of the tables that a function takes after its context.
 
     Raises:
-        TypeError: a parameter is no table, or its annotation names the schema of another table.
+        TypeError: a parameter is not a table, or its annotation names the schema of another table.
     """
     hints = get_type_hints(function)
     names = tuple(inspect.signature(function).parameters)[1:]

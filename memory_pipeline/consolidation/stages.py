@@ -353,7 +353,7 @@ def associate(
 
 
 def _weighted(context: Context, accesses: pl.DataFrame, edges: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Unite tables of edges, of which the first one wins, and strengthen and decay them up to `as_of`."""
+    """Unite tables of edges (the first one wins), and strengthen and decay them up to `as_of`."""
     strengthened = associations.strengthen(
         edges=associations.union(*edges), accesses=accesses, policy=context.policy, as_of=context.as_of
     )

@@ -16,7 +16,7 @@ from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy, next_tick
 
 NIGHT_GRACE: Final = timedelta(minutes=15)
-"""Delay after the nightly schedule's tick from which a missed or failed nightly run is due."""
+"""Delay after the nightly schedule's tick before a missed or failed nightly run is due."""
 
 DAY: Final = 86_400
 
@@ -37,7 +37,7 @@ THROUGHPUT: Final = 200.0
 """Assumed memories per second until a run was measured."""
 
 MEASURED_RUNS: Final = 10
-"""Number of latest runs from which the throughput is measured."""
+"""Number of latest runs used to measure the throughput."""
 
 _SWITCHES: Final = (
     "enabled",
@@ -101,7 +101,7 @@ def due(
 ) -> pl.DataFrame:
     """Return the runs that are due now.
 
-    A full run does the work of every other task, so where one is due, nothing else is reported beside it.
+    A full run does the work of every other task, so where one is due, nothing else is reported with it.
 
     Args:
         activity: activity of agents (see `ACTIVITY`).

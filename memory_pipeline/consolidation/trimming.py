@@ -390,7 +390,7 @@ def _texts(order: pl.DataFrame) -> pl.DataFrame:
 
 
 def _trims(after: pl.DataFrame) -> pl.DataFrame:
-    """Return table `trims`: memories of which some but not all sentences are left."""
+    """Return table `trims`: memories that keep some but not all of their sentences."""
     cut = after.filter((pl.col("left_text") != "") & (pl.col("left") < pl.col("sentences")))
     return TABLES["trims"].conform(
         cut.with_columns(

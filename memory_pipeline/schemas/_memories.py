@@ -32,7 +32,7 @@ class Memories(dy.Schema):
     valid_until = instant("End of the fact's validity (exclusive).", nullable=True)
     protected = dy.Bool(description="Whether it is explicitly protected.")
     protected_reason = text("Reason for the explicit protection.", nullable=True)
-    tags = words("Tags; a summary that replaces its members has all of theirs.")
+    tags = words("Tags; a summary that replaces its members has all their tags.")
     metadata = text("Anything else that the agent attached, as JSON.", nullable=True)
     source = text("Where the memory came from.", nullable=True)
     session_id = text(

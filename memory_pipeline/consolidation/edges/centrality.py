@@ -1,4 +1,4 @@
-"""How central each live memory is in the graph of its profile.
+"""Measures how central each live memory is in the graph of its profile.
 
 Not here: where edges come from (`associations`), and graph measures on plain arrays (`graph`).
 """

@@ -22,7 +22,7 @@ REACH: Final = 100
 memories counts every pair; a longer one yields at most 100 pairs per memory instead of the square of its length."""
 
 FULL_WEIGHT: Final = 10
-"""Number of shared sessions from which a co-activation has weight 1."""
+"""Minimum number of shared sessions of a co-activation with weight 1."""
 
 NO_HOP: Final = ("COACTIVATED", "SHORTCUT", "SUMMARIZES")
 """Edge types that do not count as a path; otherwise no shortcut would ever be needed."""

@@ -33,7 +33,7 @@ def derive(
 ) -> pl.DataFrame:
     """Return SIMILAR_TO and REFERENCES edges between live memories; see `associations.derive`.
 
-    `near` is table `neighbours`, of which each rule takes what reaches its threshold.
+    `near` is table `neighbours`, from which each rule takes the pairs that reach its threshold.
     """
     across = "cross_session" in policy.associations
     rows, entities = _mentions(live, enrichment, policy)

@@ -1,1 +1,1 @@
-"""Groups of memories: which belong together by which method, and what their summary inherits."""
+"""Groups of memories: the clustering methods, and what the summary of a group inherits."""

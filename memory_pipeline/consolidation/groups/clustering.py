@@ -72,7 +72,7 @@ def cluster(
         vectors: table `vectors`; only those of the policy's embedder are read.
         edges: table `association_edges` at present weight; COACTIVATED and CONTRADICTS are read.
         policy: methods, thresholds and sizes.
-        as_of: instant of the state; memories valid only later are not superseded yet.
+        as_of: instant of the state; memories that become valid later are not superseded yet.
         plan_id: plan that the rows belong to.
 
     Returns:

@@ -143,7 +143,7 @@ def _conflicts(
 def _compatible(
     row: int, neighbours: NDArray[np.int64], conflicts: dict[int, set[int]], limit: int
 ) -> NDArray[np.int64]:
-    """Return a row and its first `limit` neighbours of which no two conflict."""
+    """Return a row and its first `limit` neighbours such that no two conflict."""
     if conflicts.keys().isdisjoint((row, *neighbours.tolist())) if conflicts else True:
         return np.concatenate([[row], neighbours[:limit]])
     group = [row]

@@ -22,7 +22,7 @@ SUMMARY: Final = ["profile_id", "summary_id"]
 VOICE: Final = ("speaker", "agent_id", "user_id", "session_id", "tags", "said_at")
 """Columns that record who said a memory, when and where."""
 LEAST_MEMBERS: Final = 3
-"""Minimum number of members in a summary that stays beside them, without outdated ones."""
+"""Minimum number of members, outdated ones excluded, of a summary that stays beside them."""
 LEAST_SAID: Final = 0.3
 """Minimum importance by rule of a member that says something; below it are greetings, jokes and answers out of
 context."""

@@ -73,7 +73,7 @@ def propose(
     by a summary is not closed either, and links about its facts are dropped, as are those of a closed memory. Those of
     a memory that leaves in another way are kept, and show what remains the newest. Undone decisions are not proposed
     again unless the profile asks for it; with an undone summary all its supersessions are left out, and a text that was
-    restored whole is not trimmed in any other way. A block compiled from a summary that is not made keeps its text.
+    restored whole is not trimmed in any other way. A block compiled from a summary that is not created keeps its text.
     Decisions committed at this very instant are not repeated, and are withdrawn if no longer desired.
 
     Args:
@@ -248,7 +248,7 @@ def _without_members(permitted: pl.DataFrame, summaries: pl.DataFrame) -> pl.Dat
 
 
 def _unfounded(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Return blocks compiled from a summary that is not made, and trims of such a summary."""
+    """Return blocks compiled from a summary that is not created, and trims of such a summary."""
     existing = pl.concat(
         [state.memories.select(KEY), permitted.filter(pl.col("action") == Action.SUMMARISE.value).select(KEY)]
     )

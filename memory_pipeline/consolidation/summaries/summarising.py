@@ -43,11 +43,11 @@ def summarise(
     """Make the summaries of clusters that have none yet.
 
     Each clustering method has its kind of summary. A compression or consolidation supersedes its members, and is made
-    only if its text holds every date, number and name of theirs; the members of all others stay live, and none of them
-    is outdated. Unless the policy asks for it, such a summary is made only in a model's words. A summary
-    replaces a live one of its kind if their members overlap by half (Jaccard), or if it contains all members of that
-    one, and an agent's summary replaces every live one of the same agent; but only if each member that left for the
-    replaced summary still has a summary then.
+    only if its text holds all their dates, numbers and names; the members of all other summaries stay live, and none of
+    them is outdated. Unless the policy asks for it, such a summary is made only in a model's words. A summary replaces
+    a live one of its kind if their members overlap by half (Jaccard), or if it contains all members of that one, and an
+    agent's summary replaces every live one of the same agent; but only if each member that left for the replaced
+    summary still has a summary then.
 
     Args:
         clusters: table `clusters`.

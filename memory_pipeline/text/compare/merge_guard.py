@@ -230,7 +230,7 @@ def _either_adds(column: str) -> pl.Expr:
 
 
 def _reason() -> pl.Expr:
-    """Return the reason as far as column operations can tell; null where the wording must be aligned."""
+    """Return the reason as far as column operations can find it; null where the wording must be aligned."""
     same_negations = pl.col("left_negations") == pl.col("right_negations")
     negation_differs = ~same_negations | (
         (pl.col("left_negated") != pl.col("right_negated")) & (pl.col("left_negations") == 0)

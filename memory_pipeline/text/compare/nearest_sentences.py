@@ -10,7 +10,7 @@ from memory_pipeline.text.parse.tokens import content_stems
 
 
 def nearest_sentences(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return for each pair the sentence of a memory that shares most stems with another text; the first of several.
+    """Return for each pair the sentence of a memory that shares most stems with another text, the first on a tie.
 
     Args:
         pairs: pair (its number), whole (text of the memory), newer (the other text).

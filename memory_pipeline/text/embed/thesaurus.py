@@ -50,7 +50,7 @@ class Thesaurus:
 
         Skips empty lines and "#" comments.
         """
-        root = cache(stem)  # a word stands in five lines on average
+        root = cache(stem)  # a word occurs in five lines on average
         weights: dict[tuple[str, int], float] = {}
         separated: list[set[str]] = []
         for topic, line in enumerate(lines):

@@ -73,7 +73,7 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
 
 
 def doses(sentences: pl.Series) -> pl.Series:
-    """Return the medicines, in lower case, of which each sentence gives a dose; null for none."""
+    """Return the medicines for which each sentence gives a dose, in lower case; null for none."""
     low = pl.DataFrame({"low": tokens.fold(sentences)})
     medicines = pl.col("low").str.extract_all(rf"(?-u:\b){core_cues.MEDICINE}(?-u:\b)").list.unique().list.sort()
     given = _contains(pl.col("low"), core_cues.DOSE) & (medicines.list.len() > 0)

@@ -28,7 +28,7 @@ from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import merge_guard, standing
 
 KIN: Final = ("profile_id", "user_id", "agent_id", "speaker")
-"""Columns that all members of a group share: whose memory it is, and who said it."""
+"""Columns that all members of a group share: the memory's owner and speaker."""
 NEAREST_REFUSALS: Final = 10
 """Number of refusals kept per memory: texts of one template ("order 17 shipped") refuse each other by the million."""
 _GUARDED_AT_ONCE: Final = 100_000
@@ -38,7 +38,8 @@ _REFUSED_AT_ONCE: Final = 2_000_000
 _IN_WORDS: Final = ("words", "conflict")
 """Reasons of refusals that are explained by the words that differ, since no fact differs."""
 LONGEST_GUARDED: Final = 6_000
-"""Characters up to which the guard reads a text word by word; of longer ones, such as logs, only copies are merged."""
+"""Maximum characters of a text that the guard reads word by word; of longer texts, such as logs, only copies are
+merged."""
 _WORD: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
 _STATED: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
 
@@ -47,10 +48,10 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     """Group live originals that may be superseded, and those that a live compression already supersedes.
 
     So a group that grew replaces its summary, and one that did not proposes nothing. Only memories of one user, agent
-    and speaker are compared, since a merge must not lose whose they are. Groups are components of the agreeing pairs
-    with a cosine of at least `duplicate_similarity`, split where two members would disagree, with at least
-    `duplicate_min_size` memories. Memories joined by a conflict edge stay apart. Per memory the `NEAREST_REFUSALS`
-    nearest refusals are kept; of identical texts the oldest represents all.
+    and speaker are compared, since a merge must not lose the owner or the speaker. Groups are components of the
+    agreeing pairs with a cosine of at least `duplicate_similarity`, split where two members would disagree, with at
+    least `duplicate_min_size` memories. Memories joined by a conflict edge stay apart. Per memory the
+    `NEAREST_REFUSALS` nearest refusals are kept; of identical texts the oldest represents all.
 
     Costs the similarity join and about 25 µs for each pair that the guard judges.
     """

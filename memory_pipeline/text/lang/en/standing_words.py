@@ -13,7 +13,7 @@ MEASURES: Final = frozenset(
     inch inches foot feet degree degrees celsius fahrenheit c f bar psi volt volts watt watts kwh kw amp amps bpm rpm
     kcal calories steps hz khz mhz ghz kb mb gb tb mbit gbit km/h kmh mph
     second seconds sec minute minutes min hour hours hr hrs day days night nights week weeks month months year years
-    """.split()  # noqa: SIM905 - a list of so many words is read better so
+    """.split()  # noqa: SIM905 - a long list is easier to read as text
 )
 """Units of quantities that vary."""
 NAMING: Final = frozenset(

@@ -79,7 +79,7 @@ DROPPED: Final = frozenset(
     """
     a an the actually still currently really just finally officially recently unfortunately sadly luckily fortunately
     always usually generally already okay ok well hey oh update correction note fyi btw please fully completely
-    """.split()  # noqa: SIM905 - a list of so many words is read better so
+    """.split()  # noqa: SIM905 - a long list is easier to read as text
 )
 """Words that do not change what is stated."""
 FORMS: Final = {

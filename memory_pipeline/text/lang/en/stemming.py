@@ -51,7 +51,7 @@ _UNINFLECTED: Final = frozenset(
     butterfly dragonfly firefly assembly anomaly monopoly melancholy homily july italy early ugly holy silly curly daily
     only emily molly sally kelly billy polly carly beverly kimberly
     tired wicked naked sacred hundred earring evening news lens series species
-    """.split()  # noqa: SIM905 - a list of so many words is read better so
+    """.split()  # noqa: SIM905 - a long list is easier to read as text
 )
 """Words that only look inflected."""
 
