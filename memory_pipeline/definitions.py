@@ -105,7 +105,7 @@ def build_defs(
 
     Raises:
         SettingsError: settings are to be read, and one is unknown or out of range.
-        ValueError: `key_prefix` is no name in Dagster, or `resources` names none of the pipeline's resources.
+        ValueError: `key_prefix` is not a Dagster name, or `resources` names none of the pipeline's resources.
     """
     deployment = settings or load()
     names = Namespace.of(key_prefix)

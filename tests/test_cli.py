@@ -558,4 +558,4 @@ def test_an_import_is_shown_before_it_is_done_and_a_format_is_named(tmp_path):
     assert "nothing was stored; profiles: ana, ben" in shown
     assert not (tmp_path / "data").exists()
     assert "skipped: 1 memories" in text("import", "mem0", stores / "mem0", home=tmp_path / "data")
-    assert "has no format that is known" in refused("import", "detect", stores / "make.py")
+    assert "the format is unknown" in refused("import", "detect", stores / "make.py")

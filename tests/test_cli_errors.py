@@ -40,7 +40,7 @@ def copy(home, tmp_path):
         ("consolidate --scope some", ("--scope", "scope is 'some'; give one of all, recent, user:NAME")),
         ("consolidate --max-archived-share 7", ("--max-archived-share", "less than or equal to 1", "given: 7")),
         ("consolidate --task decay --lightweight", ("--lightweight and --task exclude each other",)),
-        ("consolidate --out plan.json", ("--out goes with --dry-run",)),
+        ("consolidate --out plan.json", ("--out needs --dry-run",)),
         ("consolidate --dry-run --out /no/where/plan.json", ("--out /no/where/plan.json", "no folder /no/where")),
         ("consolidate --as-of now --json", ("--as-of 'now' is not an instant",)),
         ("consolidate --as-of yesterday", ("--as-of 'yesterday' is not an instant", "2026-03-01T02:00:00Z")),

@@ -111,7 +111,7 @@ def found_and_made_again(copy, lost, damage):
 def test_rows_that_no_rebuild_makes_again_are_said_to_be_lost(copy):
     next(copy.glob("lake/score_history/*.parquet")).unlink()
     detail = examined(copy, "--repair")["lake"][1]
-    assert "but not what score_history held of earlier runs: restore its files from a backup" in detail
+    assert "but not the rows of earlier runs in score_history: restore its files from a backup" in detail
 
 
 def test_lost_payloads_are_said_to_need_a_backup(copy):
@@ -124,7 +124,7 @@ def test_lost_payloads_are_said_to_need_a_backup(copy):
             lost = next(finding for finding in found if finding.subject == "lake")
             assert not lost.well
             assert lost.detail.endswith(
-                "is missing; nothing else holds its payloads: restore lake/payloads from a backup"
+                "is missing; its payloads are nowhere else: restore lake/payloads from a backup"
             )
         assert lake.read("events").equals(events)
 

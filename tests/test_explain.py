@@ -92,7 +92,7 @@ def test_every_recall_says_when_by_which_query_and_at_which_rank(lake):
         ("a\nport?", 2, "s1", True),
     ]
     text = told.lines()
-    assert "recalled: 2 times, last first" in text
+    assert "recalled: 2 times, latest first" in text
     assert f"  {ago(50).isoformat()} by 'a port?', rank 2, session s1, over an association" in text
 
 
@@ -111,7 +111,7 @@ def test_a_memory_stored_since_the_last_run_is_told_as_far_as_it_is_known(lake):
     assert told.memory["content"] == "note fresh"
     assert [(event["event_id"], event["consolidated"]) for event in told.events] == [("event of fresh", False)]
     text = told.lines()
-    assert "not consolidated yet: no run has seen it; the next one scores, links and groups it" in text
+    assert "not consolidated yet: no run has processed it; the next one scores, links and groups it" in text
     assert any(line.endswith("not consolidated yet") for line in text if "event of fresh" in line)
     assert json.loads(json.dumps(told.to_dict()))["consolidated"] is False
 

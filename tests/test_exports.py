@@ -369,7 +369,7 @@ def test_the_command_writes_tables_that_say_of_which_state_they_are(home, tmp_pa
     assert pl.read_parquet_metadata(tmp_path / "p/memories.parquet")["memory_pipeline.run_id"] == "run"
     for options, reason in (
         ((), "memories.parquet exists; choose another folder, or give --force"),
-        (("--run", "run", "--as-of", "2026-05-02"), "--run and --as-of name two states"),
+        (("--run", "run", "--as-of", "2026-05-02"), "--run and --as-of exclude each other"),
     ):
         line = commands.refused("export", "parquet", tmp_path / "p", *names, *options, home=home, status=2)
         assert reason in line

@@ -117,7 +117,7 @@ def test_the_scaffolder_writes_a_component_that_loads():
         ({"preset": "dance"}, "preset 'dance' is unknown"),
         ({"profiles": {"ana": {"dance": 1}}}, "setting .profiles.ana. dance is unknown"),
         ({"schedules": {"nightly": "whenever"}}, "nightly = 'whenever'"),
-        ({"key_prefix": "my-memory"}, "key_prefix 'my-memory' is no name in Dagster"),
+        ({"key_prefix": "my-memory"}, "key_prefix 'my-memory' is not a Dagster name"),
     ],
 )
 def test_a_wrong_attribute_is_refused_by_name(attributes, message):

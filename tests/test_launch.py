@@ -133,8 +133,8 @@ def test_apply_is_refused_when_the_file_was_edited(lake, written):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"as_of": "tomorrow"}, "run.as_of = 'tomorrow' is no instant; write it like 2026-03-01T02:00:00Z"),
-        ({"as_of": "2999-01-01"}, "run.as_of = 2999-01-01T00:00:00+00:00 lies in the future, and later runs could not"),
+        ({"as_of": "tomorrow"}, "run.as_of = 'tomorrow' is not an instant; write it like 2026-03-01T02:00:00Z"),
+        ({"as_of": "2999-01-01"}, "run.as_of = 2999-01-01T00:00:00+00:00 is in the future, and later runs could not"),
         ({"task": "dance"}, f"task 'dance' is unknown; choose one of {', '.join(TASKS)}"),
         ({"profiles": ["nobody"]}, "profile 'nobody' has no memory; correct the name: `memory-pipeline pro"),
         ({"preset": "dance"}, "preset 'dance' is unknown; known names: automem, cognitive, default"),

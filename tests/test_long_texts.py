@@ -190,5 +190,5 @@ def test_a_body_over_the_limit_is_refused_before_it_is_read(tmp_path, declared):
     with TestClient(app, "http://localhost", headers=bearer(token)) as client:
         answer = client.post("/memories", content=b"x" * 100_000 if declared else iter([b"x" * 100] * 1_000))
         assert answer.status_code == 413
-        assert "the body has more than max_body_bytes = 2000" in answer.json()["detail"]
+        assert "the body exceeds max_body_bytes = 2000" in answer.json()["detail"]
         assert client.post("/memories", json={"text": "short"}).status_code == 201

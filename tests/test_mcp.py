@@ -176,7 +176,7 @@ def test_only_the_tools_that_are_asked_for_are_offered(home, exposure, tools):
         (("--tools", "recal"), "--tools: tool 'recal' is unknown; the closest match is 'recall'"),
         (("--tools", "remember", "--read-only"), "tool 'remember' changes memories"),
         (("--http", "here"), "--http 'here' is not an address; write HOST:PORT"),
-        (("--host-name", "x"), "--host-name goes with --http"),
+        (("--host-name", "x"), "--host-name needs --http"),
     ],
 )
 def test_wrong_options_are_refused(home, options, part):

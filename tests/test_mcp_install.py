@@ -62,7 +62,7 @@ def test_comments_of_a_toml_file_stay(tmp_path):
 def test_a_file_that_is_not_understood_is_left_alone(tmp_path, text):
     file = tmp_path / "mcp.json"
     file.write_text(text, "utf-8")
-    with pytest.raises(ValueError, match="mend it, or move it away"):
+    with pytest.raises(ValueError, match="fix it, or move it away"):
         mcp_install.entry("cursor", file, COMMAND)
 
 

@@ -148,10 +148,10 @@ def test_a_server_that_is_not_there_is_one_sentence_without_a_password(tmp_path,
         said += [done.stdout, done.stderr]
         assert "environment MEMORY_PIPELINE_LEDGER: ledger = " in done.stderr
     said.append(commands.refused("config", "set", "ledger", address, home=tmp_path))
-    assert "must not stand in the settings file" in said[-1]
+    assert "must not be in the settings file" in said[-1]
     (tmp_path / "memory_pipeline.toml").write_text(f'ledger = "{address}"', "utf-8")
     said.append(commands.refused("status", home=tmp_path))
-    assert "must not stand in the settings file" in said[-1]
+    assert "must not be in the settings file" in said[-1]
     assert SECRET not in "".join((*said, caplog.text))
 
 

@@ -475,7 +475,7 @@ def test_a_report_that_cannot_be_made_is_logged_and_no_failure(failed, receiver,
     chosen(failed[0], top=f'alert_url = "{address.format(receiver=receiver[0])}"')
     lines = reported(*failed, capfd)
     assert len(lines) == 2
-    assert "alert_url could not be told: " in lines[1]
+    assert "posting to alert_url failed: " in lines[1]
     assert "alert" not in lines[1].partition("told: ")[2], "an address can be a secret"
 
 
@@ -489,7 +489,7 @@ def test_an_address_that_is_set_later_is_told_too(failed, receiver, capfd, monke
     assert len(receiver[1]) == 1
     chosen(home, top='alert_url = "nowhere"')
     lines = reported(*failed, capfd, definitions=loaded)
-    assert "no alert_url could be read: " in lines[1]
+    assert "alert_url could not be read: " in lines[1]
 
 
 def test_without_an_address_a_failure_is_only_logged(failed, capfd):

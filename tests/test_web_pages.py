@@ -194,7 +194,7 @@ def test_a_memory_has_its_history_its_links_and_why_it_stands(client, tokens, ho
     enter(client, tokens["agent"])
     page = client.get("/ui/memory", params={"id": "script"})
     assert f"<blockquote>{escape(SCRIPT)}</blockquote>" in page.text
-    assert "No run has seen it yet" in page.text
+    assert "No run has processed it yet" in page.text
     assert "&lt;i&gt;" in page.text
     with MemoryClient(home, profile_id=OWN) as memory:
         summary = next(row for row in memory.list(limit=1000, deep=True) if row.members)

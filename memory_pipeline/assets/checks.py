@@ -1,4 +1,4 @@
-"""Asset checks: every table holds to its schema and grain; a plan breaks no invariant and exceeds no quota."""
+"""Asset checks: every table conforms to its schema and grain; a plan breaks no invariant and exceeds no quota."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -26,7 +26,7 @@ def schema_and_grain(key: dg.AssetKey) -> dg.AssetCheckSpec:
 
 
 def schema_and_grain_of(key: dg.AssetKey, rows: pl.DataFrame) -> dg.AssetCheckResult:
-    """Say which rules of its schema a table breaks."""
+    """Report which rules of its schema a table breaks."""
     bad = TABLES[key.path[-1]].violations(rows)
     return dg.AssetCheckResult(
         asset_key=key,
@@ -43,13 +43,13 @@ def invariants(key: dg.AssetKey) -> dg.AssetCheckSpec:
         name="invariants",
         asset=key,
         blocking=True,
-        description="No protected memory leaves, no row meets another profile's, every merged memory's summary is "
-        "found by a search, nothing is lost: a violated invariant stops the run before anything changes.",
+        description="No protected memory leaves, no row refers to another profile's, a search finds the summary of "
+        "every merged memory, nothing is lost: a violated invariant stops the run before anything changes.",
     )
 
 
 def invariants_of(key: dg.AssetKey, broken: pl.DataFrame) -> dg.AssetCheckResult:
-    """Name the rows of a plan that break an invariant (see `stages.violations`)."""
+    """Report the rows of a plan that break an invariant (see `stages.violations`)."""
     return dg.AssetCheckResult(
         asset_key=key,
         check_name="invariants",
@@ -69,7 +69,7 @@ def quota(key: dg.AssetKey) -> dg.AssetCheckSpec:
 
 
 def quota_of(key: dg.AssetKey, plan: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> dg.AssetCheckResult:
-    """Name the profiles that a plan holds back, with their numbers.
+    """Report the profiles that a plan holds back, with their numbers.
 
     Args:
         key: the plan's asset.
@@ -89,7 +89,7 @@ def quota_of(key: dg.AssetKey, plan: pl.DataFrame, tables: Mapping[str, pl.DataF
         severity=dg.AssetCheckSeverity.ERROR,
         description="no profile is held back"
         if held.is_empty()
-        else f"held back: {'; '.join(shown)}; look at the plan, release with run.max_archived_share",
+        else f"held back: {'; '.join(shown)}; review the plan, release it with run.max_archived_share",
         metadata={
             "held": dg.MetadataValue.table(
                 [dg.TableRecord(row) for row in held.head(SHOWN).iter_rows(named=True)],

@@ -46,11 +46,10 @@ def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
 
 
 def _committed(store: Store, tables: Mapping[str, pl.DataFrame], **run: Any) -> tuple[dict[str, int], pl.DataFrame]:
-    """Commit the plan; one that people agreed to whole or not at all, others profile by profile.
+    """Commit the plan: a reviewed one whole or not at all, any other profile by profile.
 
     Returns:
-        Ledger position of each profile's commit, and the plan as it was committed, which others' commits may have had
-        made anew.
+        Ledger position of each profile's commit, and the plan as it was committed: after a conflict it is made again.
     """
     if store.run.plan_file:
         policies = store.policies(tables["profiles"])

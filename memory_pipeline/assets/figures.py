@@ -1,4 +1,4 @@
-"""What the UI shows of a table: row counts, key figures that plot themselves, a small picture. Never memory text."""
+"""Metadata of tables for the UI: row counts, key figures that Dagster plots, a small picture. Never memory text."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ FIGURES: Final[Mapping[str, Sequence[pl.Expr]]] = {
     "fact_changes": [pl.col("decided").sum()],
     "consolidation_plan": [(pl.col("status") == "held").sum().alias("held")],
 }
-"""Key figures of a table, each one number."""
+"""Key figures by table, each one number."""
 
 PICTURES: Final[Mapping[str, str]] = {
     "memories": "lifecycle",
@@ -60,7 +60,7 @@ PICTURES: Final[Mapping[str, str]] = {
     "trims": "value",
     "consolidation_plan": "action",
 }
-"""Column whose distribution is drawn."""
+"""Column of each table whose distribution is drawn."""
 
 _SMALLEST: Final = 0.001
 _LARGE: Final = 1000.0
@@ -98,7 +98,7 @@ def column_schema(name: str) -> dg.TableSchema:
 
 
 def picture(values: pl.Series, *, bars: int = 12) -> str:
-    """Draw how values are distributed, as a data URI of an SVG: ten bins of numbers, or the most frequent words."""
+    """Draw the distribution of values as a data URI of an SVG: bins of numbers, or the most frequent words."""
     if values.dtype.is_numeric():
         edges = values.cast(pl.Float64).hist(bin_count=bars)
         labels = [readable(value) for value in edges["breakpoint"]]
@@ -110,7 +110,7 @@ def picture(values: pl.Series, *, bars: int = 12) -> str:
 
 
 def readable(value: float) -> str:
-    """Write a number for a person: no exponents, and no more digits than a bar can show."""
+    """Format a number for people: no exponents, and no more digits than a bar can show."""
     if value and abs(value) < _SMALLEST:
         return f"<{_SMALLEST:g}" if value > 0 else f">-{_SMALLEST:g}"
     return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.3g}"

@@ -1,7 +1,7 @@
 """The default IO manager: hands tables from step to step, in memory and staged beside the lake.
 
-Staged files (`runs/<run id>/`) let every executor run the steps, a partial launch be looked at, and a failed run be
-taken up again. An input comes from this run, else from the newest commit. Nothing here makes a table visible to
+Staged files (`runs/<run id>/`) let any executor run the steps, a person inspect a partial launch, and a failed run
+resume. An input comes from this run, else from the newest commit. Nothing here makes a table visible to
 readers. Any other IO manager of Polars frames can take this one's place.
 """
 
@@ -20,7 +20,7 @@ from memory_pipeline.schemas import TABLES
 _STAGED = ("replaced", "per_run")
 """Write modes of tables that a step stages; the others are read again as of the state of the run."""
 _MADE_AGAIN = dict.fromkeys(STATE, STAGES["memories"]) | {"neighbours": STAGES["neighbours"]}
-"""Stages of tables that no commit keeps and that follow from kept ones: they are made again where a run lacks them."""
+"""Stages of tables that no commit stores but that follow from stored ones; they are made again if a run lacks them."""
 
 
 class StagedTables(dg.IOManager):
@@ -31,7 +31,7 @@ class StagedTables(dg.IOManager):
 
         Args:
             store: the data folder.
-            run_ids: the run, then the runs that it takes up again.
+            run_ids: the run, then the runs that it resumes.
             job: name of the job that makes every table, for messages.
         """
         self._store = store
@@ -68,14 +68,14 @@ class StagedTables(dg.IOManager):
             return self._made_again(name)
         if TABLES[name].write_mode == "per_run":
             raise dg.Failure(
-                f"this run has not made {name}, which lasts only as long as a run; launch the job {self._job}, or "
+                f"this run has not made {name}, which exists only during a run; launch the job {self._job}, or "
                 "select everything upstream too",
                 allow_retries=False,
             )
         return self._store.lake.read(name)
 
     def _made_again(self, name: str) -> pl.DataFrame:
-        """Make a table that no commit keeps from the tables that its stage takes."""
+        """Make a table that no commit stores from the tables that its stage takes."""
         profiles, stage = self._table("profiles"), _MADE_AGAIN[name]
         tables = {table: self._table(table) for table in stage.takes}
         return pipeline.run_stage(stage, {"profiles": profiles, **tables}, self._store.policies(profiles))[name]

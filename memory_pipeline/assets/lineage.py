@@ -1,6 +1,6 @@
-"""Where the columns of a table come from, for Dagster's view of column lineage.
+"""Column lineage of tables, for Dagster.
 
-Only columns that are carried over unchanged are told: keys, and those listed here. A computed column is described in
+It covers only columns that are carried over unchanged: keys, and those listed here. A computed column is described in
 the schema and explained row by row by `explain`.
 """
 
@@ -32,7 +32,7 @@ CARRIED: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 
 
 def column_lineage(name: str, takes: Sequence[str], names: Namespace) -> dg.TableColumnLineage | None:
-    """Return from which columns of the tables it was made from a table carries its columns; None if from none."""
+    """Return the sources of the columns that a table carries over; None if it carries none."""
     deps: dict[str, list[dg.TableColumnDep]] = {}
     for column in TABLES[name].key:
         source = next((other for other in takes if other != name and column in TABLES[other].key), None)

@@ -1,4 +1,4 @@
-"""The names under which the pipeline appears in a code location, so that it can live beside other definitions."""
+"""Names of the pipeline's definitions in a code location, so that they do not collide with others."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ import dagster as dg
 from memory_pipeline.schemas import TABLES
 
 ASSETS: Final = frozenset({*TABLES, "consolidation_commit", "snapshot"})
-"""Bare names of the pipeline's assets, and of tables that none makes."""
+"""Bare names of the pipeline's assets, and of tables that no asset makes."""
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Namespace:
         """Return the namespace of a key prefix; an empty one leaves every name bare.
 
         Raises:
-            ValueError: a part of the prefix is no Dagster name.
+            ValueError: a part of the prefix is not a Dagster name.
         """
         parts = (key_prefix,) if isinstance(key_prefix, str) else tuple(key_prefix)
         prefix = tuple(part for part in parts if part)
         if wrong := [part for part in prefix if not re.fullmatch(r"[A-Za-z0-9_]+", part)]:
-            raise ValueError(f"key_prefix {wrong[0]!r} is no name in Dagster; use letters, digits and underscores")
+            raise ValueError(f"key_prefix {wrong[0]!r} is not a Dagster name; use letters, digits and underscores")
         return cls(prefix)
 
     def key(self, name: str) -> dg.AssetKey:
@@ -49,7 +49,7 @@ JOBS: Final = (
 
 
 def is_own(run: dg.DagsterRun, names: Namespace) -> bool:
-    """Return whether a run is one of the pipeline's, and not one of the project that it lives in."""
+    """Return whether a run is one of the pipeline's, and not of the project around it."""
     steps = run.asset_selection or frozenset()
     return run.job_name in {names.name(job) for job in JOBS} or (
         bool(steps) and all(tuple(key.path[:-1]) == names.prefix and key.path[-1] in ASSETS for key in steps)

@@ -1,4 +1,4 @@
-"""What a launch is given: where the store is, and which state of the ledger it reads.
+"""Resources of a run: the store, and the state of the ledger that the run reads.
 
 Settings come from the environment, the settings file and the presets (`memory_pipeline.settings`), never from here.
 """
@@ -28,10 +28,10 @@ from memory_pipeline.settings import Policy, Settings, SettingsError, load, unde
 
 
 class Run(dg.ConfigurableResource[None]):
-    """Which state is read and what may be decided; set once a launch."""
+    """Which state a run reads and what it may decide; set per launch."""
 
     as_of: str = Field(
-        default="", description="The one clock of the run, ISO 8601, UTC unless it says otherwise; empty: now."
+        default="", description="The one clock of the run, ISO 8601, UTC unless it has an offset; empty: now."
     )
     seq: int = Field(default=0, ge=0, description="Ledger position to read up to; 0: the head.")
     profiles: list[str] = Field(default=[], description="Profiles that take part; empty: every profile with a memory.")
@@ -45,7 +45,7 @@ class Run(dg.ConfigurableResource[None]):
     )
     trigger: str = Field(default="manual", description="What started the run: schedule, sensor, manual or cli.")
     preset: str = Field(default="", description="Preset to use instead of each profile's own.")
-    retry_reverted: bool = Field(default=False, description="Propose again what was undone.")
+    retry_reverted: bool = Field(default=False, description="Propose undone decisions again.")
     max_archived_share: float = Field(
         default=-1.0, le=1.0, description="Quota of this run instead of the policy's; negative: the policy's."
     )
@@ -55,21 +55,23 @@ class Run(dg.ConfigurableResource[None]):
         """Return the clock of the run: as configured, else now.
 
         Raises:
-            ValueError: `as_of` is no instant.
+            ValueError: `as_of` is not an instant.
         """
         if not self.as_of:
             return datetime.now(UTC)
         try:
             given = datetime.fromisoformat(self.as_of)
         except ValueError as error:
-            raise ValueError(f"run.as_of = {self.as_of!r} is no instant; write it like 2026-03-01T02:00:00Z") from error
+            raise ValueError(
+                f"run.as_of = {self.as_of!r} is not an instant; write it like 2026-03-01T02:00:00Z"
+            ) from error
         return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
 
     def plan(self) -> dict[str, Any]:
         """Return the plan file that the run is to apply.
 
         Raises:
-            ValueError: there is none, or it is no JSON object.
+            ValueError: there is none, or it is not a JSON object.
         """
         try:
             return dict(json.loads(Path(self.plan_file).read_text("utf-8")))
@@ -144,8 +146,8 @@ class Store:
             clock = run.instant()
             if not preview and clock > datetime.now(UTC) + CLOCK_SKEW:
                 raise ValueError(
-                    f"run.as_of = {clock.isoformat()} lies in the future, and later runs could not go back before it; "
-                    "look at it with a preview"
+                    f"run.as_of = {clock.isoformat()} is in the future, and later runs could not go back before it; "
+                    "use a preview to look at it"
                 )
             profiles = inputs.select_profiles(
                 self.lake,
@@ -196,12 +198,12 @@ def store_of(context: Any, names: Namespace) -> Store:
 
 
 RETRY: Final = "dagster/retry_on_asset_or_op_failure"
-"""Tag of a run whose failure another try can mend."""
+"""Tag of a run whose failure another try can fix."""
 
 
 @contextmanager
 def refusing(*kinds: type[Exception]) -> Iterator[None]:
-    """Turn errors that say all there is to say into the failure of a launch: one sentence, and no retry of the step."""
+    """Turn expected errors into a failure of the step: one sentence, and no retry."""
     complete: tuple[type[Exception], ...] = (*kinds, SettingsError, LakeError)
     try:
         yield
@@ -211,7 +213,7 @@ def refusing(*kinds: type[Exception]) -> Iterator[None]:
 
 @contextmanager
 def overtaken(instance: dg.DagsterInstance, run_id: str) -> Iterator[None]:
-    """Turn a conflict with a later change into a failure that mends itself: the whole run is tried again."""
+    """Turn a conflict with a later change into a failure after which Dagster retries the whole run."""
     try:
         yield
     except Conflict as conflict:

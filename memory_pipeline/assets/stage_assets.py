@@ -27,7 +27,7 @@ def asset_ins(names: Namespace, tables: Sequence[str]) -> dict[str, dg.AssetIn]:
 
 
 def asset_outs(names: Namespace, tables: Sequence[str], code_version: str) -> dict[str, dg.AssetOut]:
-    """Declare tables as outputs, which an IO manager keeps."""
+    """Declare tables as outputs, which an IO manager stores."""
     return {
         name: dg.AssetOut(
             key=names.key(name),
@@ -40,10 +40,10 @@ def asset_outs(names: Namespace, tables: Sequence[str], code_version: str) -> di
 
 
 def stage_asset(stage: Stage, names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
-    """Make one step of a stage: it computes, checks and hands on the stage's tables.
+    """Make the step of a stage: it computes, checks and hands on the stage's tables.
 
     The rows that the stage adds to recorded tables (`enrichment`, `vectors`, `completions`) become durable in this
-    step; they are keyed by content, and change nothing that was there.
+    step; they are keyed by content, and change no existing row.
     """
     store_key = names.name("store")
     inputs = [name for name in ("profiles", *stage.takes) if name not in stage.recorded]
@@ -69,7 +69,7 @@ def stage_asset(stage: Stage, names: Namespace, *, code_version: str) -> dg.Asse
 
 
 def compute(stage: Stage, store: Store, tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Run a stage on its inputs, keep the rows that it adds to recorded tables, and return its tables whole."""
+    """Run a stage on its inputs, store the rows that it adds to recorded tables, and return its whole tables."""
     profiles = tables["profiles"]
     policies = store.policies(profiles)
     recorded = {name: store.lake.read(name, profiles=profiles["profile_id"].to_list()) for name in stage.recorded}

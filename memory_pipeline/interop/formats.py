@@ -1,4 +1,4 @@
-"""The formats that can be imported: what each reads, how it is told from others, and its options.
+"""The formats that can be imported: what each reads, how it is detected, and its options.
 
 Not here: the formats themselves, one module each, and the import loop (`importing.py`).
 """
@@ -55,12 +55,12 @@ class Format:
 
 
 OPTIONS: Final[Mapping[str, str]] = {
-    "profile": "Profile to import into; default: the user whom a record names, else one named after the format.",
-    "assistant": "Take what the assistant said too.",
-    "episodes": "Take the texts of episodes too, with links to them.",
-    "observations": "Take what was concluded from facts too, with links to them.",
-    "scope": "Where a name says whose it is, such as memories/{user_id}; known are user_id, agent_id, session_id.",
-    "name": "Name by which later imports know this folder; default: where it is.",
+    "profile": "Profile to import into; default: the user that a record names, or else one named after the format.",
+    "assistant": "Also import what the assistant said.",
+    "episodes": "Also import the texts of episodes, with links to them.",
+    "observations": "Also import what was concluded from facts, with links to it.",
+    "scope": "How to read a namespace or session id, such as memories/{user_id}; also: agent_id, session_id.",
+    "name": "Name by which later imports recognise this folder; default: its path.",
 }
 """Options by name, and their meaning."""
 
@@ -113,14 +113,14 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
         Format(
             "mem0",
-            "Memories of mem0, with every change where its history is there",
+            "Memories of mem0, with every change if its history is there",
             "JSON of its server, history.db, the folder of its local Qdrant, or a folder with these",
             mem0.events,
             mem0.detect,
         ),
         Format(
             "langgraph",
-            "Items of a LangGraph store, those of LangMem too",
+            "Items of a LangGraph store, including those of LangMem",
             "a database of SqliteStore, the URL or a dump (.sql) of a PostgresStore, or a JSON array of items",
             langgraph.events,
             langgraph.detect,
@@ -144,7 +144,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         Format(
             "letta",
             "Agent files of Letta: memory blocks, and what the person said",
-            "an .af file or a folder of such",
+            "an .af file or a folder of them",
             letta.events,
             letta.detect,
             options=("profile", "assistant"),
@@ -152,7 +152,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         Format(
             "graphiti",
             "Facts of Graphiti or Zep with their validity, as JSON (docs/formats.md)",
-            "a JSON or JSON Lines file of nodes and edges, or a folder of such",
+            "a JSON or JSON Lines file of nodes and edges, or a folder of them",
             graphiti.events,
             graphiti.detect,
             options=("profile", "episodes"),
@@ -217,7 +217,7 @@ FORMATS: Final[Mapping[str, Format]] = {
 
 
 def detect(path: Path) -> list[Format]:
-    """Return the formats that a path looks like, the most telling first.
+    """Return the formats that a path looks like, most specific first.
 
     Raises:
         ValueError: it cannot be read.

@@ -14,10 +14,10 @@ from memory_pipeline.runs import commit, consolidate
 
 WRITES: Final = {
     "memory_pipeline/writes": "true",  # one at a time: dagster.yaml limits runs with this tag
-    "dagster/max_retries": "3",  # a run whose process died is run again
-    "dagster/retry_strategy": "ALL_STEPS",  # a step retry would commit a plan made on a state that moved on
-    RETRY: "false",  # what a step refuses it would refuse again; the commit says so when it was only late
-    "dagster/max_runtime": "14400",  # a run whose machine went down is failed after four hours, and makes room
+    "dagster/max_retries": "3",  # retries a run whose process died
+    "dagster/retry_strategy": "ALL_STEPS",  # retrying one step would commit a plan made on an older state
+    RETRY: "false",  # a refused step would be refused again; the commit sets it after a conflict
+    "dagster/max_runtime": "14400",  # a run whose machine went down fails after four hours, which frees its place
 }
 
 
@@ -43,7 +43,7 @@ JOBS: Final = (
     Job("forget", Run(task="forget"), "Part of full: archives or deletes what fell below a threshold."),
     Job("reembed", Run(task="reembed"), "Embeds every text with the embedder of the settings; decides nothing."),
 )
-"""Every job that commits, in the order in which they matter to a person."""
+"""Every job that commits, most important first."""
 
 
 def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[Any]:

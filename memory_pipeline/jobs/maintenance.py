@@ -26,18 +26,18 @@ LOGGER: Final = logging.getLogger("memory_pipeline")
 
 
 class Undo(dg.Config):
-    """What to take back."""
+    """What to undo."""
 
     target: str = Field(description="Plan id, run id, or memory id (of a summary: the whole merge).")
     profile: str = Field(default="", description="Profile of the memory; needed where two profiles use the same id.")
-    cascade: bool = Field(default=False, description="Also take back what builds on it.")
+    cascade: bool = Field(default=False, description="Also undo what builds on it.")
 
 
 def oldest_kept(lake: Lake, versions: int) -> int:
-    """Return the ledger position of the oldest of so many last commits that published; 0 while there are fewer.
+    """Return the ledger position of the oldest of the last `versions` commits that published; 0 if there are fewer.
 
-    From there on every table can be read as it was. An undo needs none of this: it makes the tables again from the
-    ledger, and from the table `profiles`, of which every version stays.
+    From there on every table can be read as it was. An undo does not depend on this: it rebuilds the tables from the
+    ledger and from the table `profiles`, of which every version stays.
     """
     runs = lake.ledger.runs().filter(pl.col("outcome") != "unchanged")
     commits = runs.group_by("run_id").agg(pl.col("commit_seq").min())["commit_seq"].sort(descending=True)
@@ -67,7 +67,7 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
 
     @dg.op(
         name=names.name("sweep"),
-        description="Finishes an interrupted erasure, sweeps what nothing refers to, drops old snapshots and runs.",
+        description="Finishes an interrupted erasure, deletes unreferenced files, drops old snapshots and runs.",
         required_resource_keys={store_key},
     )
     def sweep(context: dg.OpExecutionContext) -> None:
@@ -77,7 +77,7 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
     @dg.job(
         name=names.name("undo"),
         tags=WRITES,
-        description="Takes back a run, a merge or one decision; the ledger keeps both.",
+        description="Undoes a run, a merge or one decision; the ledger keeps both.",
         executor_def=executor,
     )
     def undo_job() -> None:
@@ -97,8 +97,7 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
 def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> dict[str, Any]:
     """Keep the store small; never touches a file that a table, an undo or a kept snapshot needs.
 
-    Each part is done whatever becomes of the others. Of the run history only runs of the pipeline's own jobs are
-    dropped.
+    Each part runs even if others fail. Of the run history only runs of the pipeline's own jobs are dropped.
 
     Returns:
         What was done, as figures for Dagster's metadata.
@@ -126,8 +125,8 @@ def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> di
             LOGGER.exception("[maintenance] %s failed; the other parts go on", name)
             failed[name] = " ".join(f"{type(error).__name__}: {error}".split())
     if failed:
-        said = "; ".join(f"{name}: {why}" for name, why in failed.items())
-        raise dg.Failure(f"{said}; the other parts are done, the next maintenance tries again", metadata=done)
+        reasons = "; ".join(f"{name}: {why}" for name, why in failed.items())
+        raise dg.Failure(f"{reasons}; the other parts are done, the next maintenance tries again", metadata=done)
     return done
 
 
@@ -153,7 +152,7 @@ def _dropped(instance: dg.DagsterInstance, names: Namespace, *, before: datetime
 
 
 def _drop_files(instance: dg.DagsterInstance, run_id: str) -> None:
-    """Remove what Dagster leaves of a dropped run: the file of its events, where each run has one, and its output."""
+    """Remove what Dagster leaves of a dropped run: the file of its events, if each run has one, and its output."""
     instance.compute_log_manager.delete_logs(prefix=[run_id])
     if shard := getattr(instance.event_log_storage, "path_for_shard", None):
         for suffix in ("", *BESIDE):
@@ -161,13 +160,13 @@ def _drop_files(instance: dg.DagsterInstance, run_id: str) -> None:
 
 
 def schedule(settings: Settings, names: Namespace, *, start: bool) -> dg.ScheduleDefinition:
-    """Make the schedule of the maintenance; started as soon as Dagster loads it if `start`."""
+    """Make the schedule of maintenance; with `start`, it starts as soon as Dagster loads it."""
     return dg.ScheduleDefinition(
         name=names.name("maintenance_daily"),
         job_name=names.name("maintenance"),
         cron_schedule=settings.maintenance,
         execution_timezone=settings.timezone,
         default_status=schedule_status(start=start),
-        description="Sweeps what nothing refers to, drops old snapshots, old versions of tables and old run history, "
-        "and moves what old events said from the ledger's database to files.",
+        description="Deletes unreferenced files, old snapshots, old versions of tables and old run history, and moves "
+        "payloads of old events from the ledger's database to files.",
     )

@@ -1,8 +1,8 @@
 """Schedules: the nightly run, and the tasks that have an interval of their own.
 
-A schedule looks more often than its task is due, and asks what the last successful run says: a run that failed is due
-again at the next look, and however many were missed, one catches up.
-Not here: the schedule of the maintenance (`maintenance.py`).
+A schedule ticks more often than its task is due, and checks when the last run succeeded: a failed run is due again at
+the next tick, and one run makes up for any number of missed ones.
+Not here: the schedule of maintenance (`maintenance.py`).
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from memory_pipeline.sensors.requests import request
 from memory_pipeline.settings import Settings
 
 LOOKS: Final = 10
-"""A schedule looks at least this often within an interval, but at most once a minute and at least once an hour."""
+"""A schedule ticks at least this often within an interval, but at most once a minute and at least once an hour."""
 
 _MINUTES: Final = (60, 30, 20, 15, 12, 10, 6, 5, 4, 3, 2, 1)
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
@@ -104,6 +104,6 @@ def spoken(seconds: int) -> str:
 
 
 def _cron(seconds: int) -> str:
-    """Return when to look for a task of this interval."""
+    """Return the ticks for a task of this interval, as a cron expression."""
     minutes = next((step for step in _MINUTES if step * 60 * LOOKS <= seconds), 1)
     return {60: "0 * * * *", 1: "* * * * *"}.get(minutes, f"*/{minutes} * * * *")

@@ -1,4 +1,4 @@
-"""The identity of a store as its ledger holds it: an id that the first commit gives it, and an epoch.
+"""The identity of a store, recorded in its ledger: an id that the first commit gives it, and an epoch.
 
 Not here: the lake's copy, and what it means if the two differ (`lake/identity.py`).
 """

@@ -1,4 +1,4 @@
-"""Sensors: each looks whether something is due (`consolidation.triggers`), and requests one run for all who are."""
+"""Sensors: each checks what is due (`consolidation.triggers`), and requests one run for all due profiles."""
 
 from collections.abc import Callable, Sequence
 

@@ -1,6 +1,6 @@
-"""Sensors that look at what agents did: which of them requests a run of which job.
+"""Sensors for the activity of agents, and the job that each requests.
 
-What is due by time alone is asked by schedules (`jobs/schedules.py`).
+What is due by time alone is left to schedules (`jobs/schedules.py`).
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ WATCHES: Final = (
         "activity",
         "lightweight",
         ("idle", "steps"),
-        "Compiles core memory and prunes faded edges after a pause, once a pause, and after so many new memories "
+        "Compiles core memory and prunes faded edges once per pause of activity, and after so many new memories "
         "(idle_timeout_seconds, step_count_trigger).",
     ),
     Watch(

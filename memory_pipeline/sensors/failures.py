@@ -1,6 +1,6 @@
-"""The failure sensor: says which run failed, for whom, why, and what to do, and reports it where `alert_url` says.
+"""The failure sensor: logs which run failed, for which profiles, why and what to do, and posts it to `alert_url`.
 
-Sensors and schedules ask again by themselves; nothing here starts a run.
+Sensors and schedules retry by themselves; nothing here starts a run.
 """
 
 import json
@@ -34,7 +34,7 @@ def sensor(
         settings: the deployment.
         names: the namespace of the jobs.
         start: start it as soon as Dagster loads it.
-        in_force: returns the settings at the time of a failure, for the address that is told.
+        in_force: returns the settings at the time of a failure, for the current `alert_url`.
     """
 
     @dg.run_failure_sensor(
@@ -48,15 +48,15 @@ def sensor(
             return
         found = document(context, names)
         who = ", ".join(found["profiles"]) or "all profiles"
-        said = "[consolidation] %s failed for %s: %s; %s"
-        context.log.error(said, found["job"], who, found["reason"], found["remedy"])
-        tell(context.log, in_force, found)
+        message = "[consolidation] %s failed for %s: %s; %s"
+        context.log.error(message, found["job"], who, found["reason"], found["remedy"])
+        send_alert(context.log, in_force, found)
 
     return evaluate
 
 
-def tell(log: logging.Logger, in_force: Callable[[], Settings], found: dict[str, Any]) -> None:
-    """Send a report to `alert_url`, if one is set; what keeps it from being sent is logged.
+def send_alert(log: logging.Logger, in_force: Callable[[], Settings], found: dict[str, Any]) -> None:
+    """Send a report to `alert_url`, if one is set; a failure to send is logged.
 
     Args:
         log: log of the sensor's tick.
@@ -67,18 +67,18 @@ def tell(log: logging.Logger, in_force: Callable[[], Settings], found: dict[str,
         if url := in_force().alert_url:
             post(url, found)
     except SettingsError as error:
-        log.warning("[consolidation] no alert_url could be read: %s", error)
+        log.warning("[consolidation] alert_url could not be read: %s", error)
     except (OSError, HTTPException) as error:
-        # The address itself stays unsaid: often it is the secret.
-        log.warning("[consolidation] alert_url could not be told: %s", error)
+        # The address itself is not logged: often it is the secret.
+        log.warning("[consolidation] posting to alert_url failed: %s", error)
 
 
 def document(context: dg.RunFailureSensorContext, names: Namespace) -> dict[str, Any]:
-    """Return what is to be said about a failed run.
+    """Return the report on a failed run.
 
     Returns:
-        `job`, `run_id`, `task`, `trigger`, `profiles` (none named: all), `failed_at`, `reason`, `remedy`, `retried`
-        (it is started again without anybody's help).
+        `job`, `run_id`, `task`, `trigger`, `profiles` (empty: all), `failed_at`, `reason`, `remedy`, `retried`
+        (whether it is started again automatically).
     """
     run = context.dagster_run
     resources: dict[str, Any] = dict(run.run_config).get("resources", {})  # type: ignore[assignment]
@@ -104,8 +104,8 @@ def post(url: str, found: dict[str, Any]) -> None:
     """Send a report as JSON.
 
     Raises:
-        OSError: nobody answered, or the answer was an error.
-        HTTPException: the answer was no HTTP.
+        OSError: there was no answer, or it was an error.
+        HTTPException: the answer was not HTTP.
     """
     headers = {"Content-Type": "application/json"}
     sent = urllib.request.Request(url, json.dumps(found).encode(), headers, method="POST")  # noqa: S310 - settings take only addresses of the web
@@ -114,7 +114,7 @@ def post(url: str, found: dict[str, Any]) -> None:
 
 
 def _reason(context: dg.RunFailureSensorContext) -> str:
-    """Return what the first step that failed said, else the run."""
+    """Return the reason given by the first step that failed, or else by the run."""
     for event in context.get_step_failure_events():
         failure = event.step_failure_data
         if failure.user_failure_data and failure.user_failure_data.description:

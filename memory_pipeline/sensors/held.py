@@ -1,4 +1,4 @@
-"""The sensor for held profiles: says which profiles a successful run held back, and tells `alert_url`."""
+"""The sensor for held profiles: logs which profiles a successful run held back, and posts them to `alert_url`."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.runs import log
 from memory_pipeline.runs import status as run_status
 from memory_pipeline.sensors.activity import status
-from memory_pipeline.sensors.failures import tell
+from memory_pipeline.sensors.failures import send_alert
 from memory_pipeline.settings import Settings, SettingsError
 
 
@@ -37,7 +37,7 @@ def sensor(
         for profile in found["held"]:
             context.log.warning("[consolidation] %s: %s", profile["profile_id"], profile["reason"])
         if found["held"]:
-            tell(context.log, in_force, found)
+            send_alert(context.log, in_force, found)
 
     return evaluate
 

@@ -1,6 +1,6 @@
-"""How a run is requested: for all profiles that are due at once, and one of a job at a time.
+"""Requests runs: one for all profiles that are due, and one per job at a time.
 
-What is not here: when something is due (`consolidation/triggers.py`), who asks (`activity.py`, `jobs/schedules.py`).
+Not here: when something is due (`consolidation/triggers.py`), and who asks (`activity.py`, `jobs/schedules.py`).
 """
 
 from collections.abc import Collection
@@ -22,16 +22,16 @@ LONGEST_PAUSE: Final = timedelta(hours=1)
 """A job that fails again and again is tried at least this often."""
 
 KILLED: Final = "the process of the run was killed; nothing was half written, request the run again"
-"""Why a run is reported as failed whose process ended before it."""
+"""Reason for a run that is reported as failed because its process was killed."""
 
 _REMEMBERED: Final = 12
-"""Runs that are looked at: by then the pause has reached its longest."""
+"""Number of runs examined: by then the pause has reached its longest."""
 
 
 def in_flight(instance: dg.DagsterInstance, *jobs: str) -> str | None:
     """Return the id of a run of one of the jobs that is queued or running, if any.
 
-    A sensor asks this instead of setting a run key: a run key is used up also by a run that failed.
+    Sensors check this instead of setting a run key, which a failed run would use up.
     """
     for job in jobs:
         runs = instance.get_runs(filters=dg.RunsFilter(job_name=job, statuses=list(UNFINISHED)), limit=1)
@@ -41,7 +41,7 @@ def in_flight(instance: dg.DagsterInstance, *jobs: str) -> str | None:
 
 
 def end_abandoned(instance: dg.DagsterInstance, home: Path) -> None:
-    """Report runs as failed that a server or command executed until it was killed: others wait for them to end.
+    """Report the runs of killed servers and commands as failed, since other runs wait for them to end.
 
     Runs that Dagster launched are watched by its own monitoring.
     """
@@ -60,11 +60,11 @@ def request(
     *,
     clock: datetime | None = None,
 ) -> dg.RunRequest | dg.SkipReason:
-    """Request one run of a job for every profile for which one of the rules holds, or say why there is none.
+    """Request one run of a job for all profiles to which one of the rules applies, or say why there is none.
 
     While a run of that job, or a full one, is queued or running, nothing is requested. After a failure the next tick
-    asks again, after several in a row later and later, and then for one profile after the other: what one profile
-    cannot get done does not keep the others waiting.
+    tries again; after several in a row, the pause grows and profiles are tried one at a time, so that one that fails
+    does not keep the others waiting.
 
     Args:
         context: the tick.
@@ -103,7 +103,7 @@ def request(
 
 
 def _failures(instance: dg.DagsterInstance, job: str) -> tuple[int, datetime]:
-    """Count the runs of a job that failed since its last success, and say when the last of them ended."""
+    """Return how many runs of a job failed since its last success, and when the last of them ended."""
     records = instance.get_run_records(
         filters=dg.RunsFilter(job_name=job, statuses=[dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]),
         limit=_REMEMBERED,
@@ -116,5 +116,5 @@ def _failures(instance: dg.DagsterInstance, job: str) -> tuple[int, datetime]:
 
 
 def _pause(failed: int, seconds: int) -> timedelta:
-    """Return how long to wait after so many failures: twice as long after each."""
+    """Return how long to wait after `failed` failures in a row: twice as long after each."""
     return min(LONGEST_PAUSE, timedelta(seconds=seconds * 2 ** (failed - 1)))

@@ -1,4 +1,4 @@
-"""What the servers and commands do beyond a profile's client: store a text fast, and consolidate through Dagster.
+"""Actions of servers and commands beyond a profile's client: storing a text fast, consolidating through Dagster.
 
 Not here: how requests are made and answered (`commands`, `http_server`, `mcp_server`).
 """
@@ -40,7 +40,7 @@ class Consolidation(BaseModel):
     task: Task | None = Field(
         None,
         strict=False,
-        description="Run only this task; default: all, which under the preset automem are its four, in order.",
+        description="Run only this task; default: all; under the preset automem, its four in order.",
     )
     scope: str = Field(
         "all",
@@ -68,7 +68,7 @@ class Consolidation(BaseModel):
 
 
 class Approval(Consolidation):
-    """A request to commit exactly a plan that a dry run made and that somebody has read."""
+    """A request to commit exactly the plan of a dry run, once somebody has reviewed it."""
 
     plan_file: Path
 
@@ -78,7 +78,7 @@ class Approval(Consolidation):
         return "apply"
 
     def config(self) -> dict[str, Any]:
-        """Return the configuration of the run: the plan has the rest."""
+        """Return the configuration of the run; the plan has the rest."""
         return {"plan_file": str(self.plan_file)}
 
 

@@ -23,9 +23,9 @@ from memory_pipeline.ledger.disk import private, sync
 
 TOKENS_FILE: Final = "tokens.json"
 PREFIX: Final = "mpt_"
-"""Start of every token, so that a leaked one is recognised, by secret scanners too."""
+"""Start of every token, so that people and secret scanners recognise a leaked one."""
 REFUSED: Final = "a valid bearer token is required; an administrator creates one with: memory-pipeline token create"
-"""What a caller without a valid token is told; the same whatever is wrong with the token."""
+"""Answer to a caller without a valid token; the same whatever is wrong with the token."""
 
 _BYTES: Final = 32
 _LOCK_SECONDS: Final = 30.0
@@ -54,7 +54,7 @@ class Grant:
     """Hash of the token, 64 hex digits."""
     created_at: datetime
     reads: tuple[str, ...] = ()
-    """Profiles whose memories it may recall besides, such as a team's."""
+    """Other profiles whose memories it may recall, such as a team's."""
 
     def allows(self, profile_id: str) -> bool:
         """Whether the token may read, change and consolidate a profile."""
@@ -75,7 +75,7 @@ def create(
         role: what it allows.
         profile_id: the profile of an agent; an administrator has none.
         name: a label for listings.
-        reads: profiles whose memories an agent may recall besides its own.
+        reads: other profiles whose memories an agent may recall.
 
     Returns:
         The token and its grant.

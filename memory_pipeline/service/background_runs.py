@@ -83,7 +83,7 @@ class Runs:
     """
 
     def __init__(self, home: Path) -> None:
-        """Store the data folder; processes start with the first run, or if an earlier server's run was killed."""
+        """Store the data folder; processes start with the first run, or if a run of an earlier server was killed."""
         self._home = home
         self._lock = threading.Lock()
         self._runs, self._plans = _Lane(home), _Lane(home)
@@ -111,7 +111,7 @@ class Runs:
             return run
 
     def start_holding(self, request: Consolidation, held: ExitStack, *, trigger: str) -> RequestedRun:
-        """Put a run into the queue; what is `held` is let go when it has ended, or at once if it is refused.
+        """Put a run into the queue; `held` is closed when the run has ended, or at once if it is refused.
 
         Raises:
             AlreadyQueued: see `start`.
@@ -139,7 +139,7 @@ class Runs:
             return [run.status(running=run is first) for run in reversed(self._requested)]
 
     def stop(self) -> None:
-        """Drop what waits, end dry runs at once and a run in progress after `stop_seconds`; returns at once."""
+        """Drop queued runs, end dry runs at once and a run in progress after `stop_seconds`; returns at once."""
         patience = limits(self._home).stop_seconds
         self._plans.stop(0)
         self._runs.stop(patience)
@@ -158,7 +158,7 @@ class Runs:
 
 
 class _Lane:
-    """A queue of runs and the process that executes them, started with the first and anew after it was ended."""
+    """A queue of runs and the process that executes them, started with the first run and again after it ended."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
@@ -180,7 +180,7 @@ class _Lane:
             raise Ended(_STOPPED) from None
 
     def stop(self, patience: float) -> None:
-        """Take no more runs, and end the one in progress after some seconds; a second call changes nothing."""
+        """Accept no more runs, and end the one in progress after `patience` seconds; a second call changes nothing."""
         if not self._stopping:
             self._stopping = True
             self._queue.shutdown(wait=False)
@@ -215,7 +215,7 @@ class _Lane:
         return dict(answer)
 
     def _started(self) -> Connection:
-        """Return the pipe to the process, which is started unless it lives."""
+        """Return the pipe to the process, starting the process unless it is alive."""
         if self._process is None or self._pipe is None or not self._process.is_alive():
             if self._pipe is not None:
                 self._pipe.close()
@@ -239,7 +239,7 @@ class _Lane:
 
 
 def _end_abandoned(home: Path) -> None:
-    """Report runs whose server was killed in Dagster's history, in a separate process, since that takes seconds."""
+    """Report runs of killed servers as failed in Dagster's history, in a separate process, since that takes seconds."""
     if live_runs.abandoned(home):
         _SPAWN.Process(target=_report_abandoned, args=(home,), daemon=True).start()
 
@@ -261,7 +261,7 @@ def reason(error: BaseException) -> str:
 def _execute_runs(pipe: Connection) -> None:
     """Execute the runs that a server sends, in a process of their own, until the server ends."""
     cli.collect_seldom()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's, which decides how the run ends
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which decides how the run ends
     threading.Thread(target=_end_with_server, daemon=True).start()
     while True:
         try:
@@ -270,7 +270,7 @@ def _execute_runs(pipe: Connection) -> None:
             return
         try:
             answer: dict[str, Any] | Exception = _executed(home, request, trigger, run_id)
-        except Exception as error:  # noqa: BLE001 - whatever it is, the server tells who asked
+        except Exception as error:  # noqa: BLE001 - the server passes any error on to the caller
             answer = error
         pipe.send(answer)
 

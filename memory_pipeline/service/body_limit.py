@@ -12,8 +12,8 @@ from memory_pipeline.settings import Settings
 class BodyLimit:
     """ASGI middleware that reads bodies within limits.
 
-    It answers 413 to a body larger than `max_body_bytes`, having read no more than that, and 408 to one of which
-    nothing arrives for `idle_seconds`.
+    It answers 413 to a body larger than `max_body_bytes`, having read no more than that, and 408 if nothing of the
+    body arrives for `idle_seconds`.
     """
 
     def __init__(self, app: ASGIApp, limits: Callable[[], Settings]) -> None:
@@ -32,15 +32,15 @@ class BodyLimit:
             try:
                 messages.append(message := await asyncio.wait_for(receive(), patience))
             except TimeoutError:
-                said = f"nothing of the body arrived for idle_seconds = {patience}; send it again"
-                await JSONResponse({"detail": said}, 408, {"Connection": "close"})(scope, receive, send)
+                detail = f"no part of the body arrived for idle_seconds = {patience}; send it again"
+                await JSONResponse({"detail": detail}, 408, {"Connection": "close"})(scope, receive, send)
                 return
             received += len(message.get("body", b""))
             if message["type"] != "http.request" or not message.get("more_body", False):
                 break
         if max(declared, received) > most:
-            said = f"the body has more than max_body_bytes = {most}; send it in several requests, or raise the setting"
-            await JSONResponse({"detail": said}, 413, {"Connection": "close"})(scope, receive, send)
+            detail = f"the body exceeds max_body_bytes = {most}; send it in several requests, or raise the setting"
+            await JSONResponse({"detail": detail}, 413, {"Connection": "close"})(scope, receive, send)
             return
         unread = iter(messages)
 

@@ -102,7 +102,7 @@ def common(
 
 @app.command()
 def init() -> None:
-    """Create a data folder. With ledger, lake and Dagster's storage, and with a sentence encoder if one is at hand."""
+    """Create a data folder. With ledger, lake and Dagster's storage, and a sentence encoder if one is installed."""
     from memory_pipeline.service import launch  # noqa: PLC0415
 
     home = settings_in_force(writing=True).home
@@ -156,8 +156,8 @@ def consolidate(
         str,
         typer.Option(
             metavar="SCOPE",
-            help="all; recent: only sessions touched since the last reflection; or one user:NAME, agent:NAME, "
-            "session:NAME or tag:NAME.",
+            help="What to decide about: all; recent (sessions touched since the last reflection); or user:NAME, "
+            "agent:NAME, session:NAME or tag:NAME.",
             callback=_scope,
         ),
     ] = "all",
@@ -170,12 +170,10 @@ def consolidate(
     max_archived_share: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, metavar="0..1", help="Override the quota for this run: largest share of memories to archive."
+            min=0, max=1, metavar="0..1", help="Quota of this run instead of the policy's: largest share to archive."
         ),
     ] = None,
-    retry_reverted: Annotated[
-        bool, typer.Option("--retry-reverted", help="Propose decisions again that were undone.")
-    ] = False,
+    retry_reverted: Annotated[bool, typer.Option("--retry-reverted", help="Propose undone decisions again.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Consolidate now, as a Dagster run. With --dry-run, only show the plan.
@@ -185,7 +183,7 @@ def consolidate(
     if lightweight and task:
         raise Misused("--lightweight and --task exclude each other; give one of them")
     if plan_out and not dry_run:
-        raise Misused("--out goes with --dry-run; a run that applies its plan keeps it in the ledger")
+        raise Misused("--out needs --dry-run; a run that applies its plan keeps it in the ledger")
     new_file(plan_out, "--out")
     clock = instant(as_of)
     chosen = "lightweight" if lightweight else task.value if task else "full"
@@ -323,7 +321,7 @@ def show_status(profile: ProfileFilter = None, as_json: JsonOption = False) -> N
 
 @app.command("profiles")
 def show_profiles(as_json: JsonOption = False) -> None:
-    """List the profiles. Memories, preset and last run of each."""
+    """List the profiles. Shows memories, preset and last run of each."""
     settings = settings_in_force()
     with existing_lake(settings) as lake:
         rows = report.profiles_document(lake, settings, now=datetime.now(UTC))
@@ -434,14 +432,14 @@ def backup(
         show_json(asdict(made))
     else:
         out().print(f"backed up to {folder}: ledger position {made.position}, {len(made.files)} files", soft_wrap=True)
-        report.prose(out(), "what is erased later stays in this backup: remove it then, and make another")
+        report.prose(out(), "what you erase later stays in this backup: delete the backup then, and make another")
 
 
 @app.command("restore-backup")
 def restore_backup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the backup.")], as_json: JsonOption = False
 ) -> None:
-    """Make a store from a backup, in a data folder without one."""
+    """Restore a backup. The data folder must not have a store yet."""
     from memory_pipeline.lake import backup as backups  # noqa: PLC0415
 
     home = settings_in_force().home
@@ -450,7 +448,7 @@ def restore_backup(
         show_json(asdict(made))
     else:
         out().print(f"restored to {home}: ledger position {made.position}, as of {made.made_at}", soft_wrap=True)
-        report.prose(out(), "erasures since then are not in it: erase again what was erased")
+        report.prose(out(), "the backup lacks later erasures: repeat them")
 
 
 @app.command()

@@ -63,7 +63,7 @@ def config_unset(name: Setting, profile: SettingsProfile = None, as_json: JsonOp
 
 @app.command("calibrate")
 def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Show how similar a profile's memories are. Cosines to nearest neighbours, and the share above each threshold."""
+    """Compare cosines with the thresholds. Shows how close memories are to their nearest neighbours."""
     from memory_pipeline.evaluation import calibration  # noqa: PLC0415
 
     settings = settings_in_force()
@@ -86,9 +86,9 @@ def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False)
         (f"{share:.0%}", "" if cosine is None else f"{cosine:.3f}") for share, cosine in quantiles.iter_rows()
     ]
     threshold_rows = [(name, f"{value:g}", f"{share:.1%}") for name, value, share in reached.iter_rows()]
-    title = f"Cosine of each of {len(cosines)} memories to its nearest other ({policy.embedder})"
+    title = f"Cosines of {len(cosines)} memories to their nearest neighbour ({policy.embedder})"
     report.table(out(), ("memories below", "cosine"), quantile_rows, title=title)
-    report.table(out(), ("setting", "value", "memories with so similar a neighbour"), threshold_rows)
+    report.table(out(), ("setting", "value", "memories with such a neighbour"), threshold_rows)
 
 
 def _show(change: Change, *, as_json: bool) -> None:

@@ -98,7 +98,7 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
 
 
 def _access(home: Path) -> Finding:
-    """Say who else on this machine may enter the data folder."""
+    """Report who else on this machine may enter the data folder."""
     mode = stat.S_IMODE(home.stat().st_mode)
     others = f"other users of this machine may enter (mode {mode:o}); keep them out with: chmod 700 {home}"
     return Finding("access", well=True, detail=others if mode & 0o077 else "only its owner may enter the folder")
@@ -121,7 +121,7 @@ def _no_ledger(home: Path) -> str:
 
 
 def _store(lake: Lake, *, repair: bool) -> Finding | None:
-    """Say whether ledger and lake do not belong together; an older ledger is accepted if `repair`."""
+    """Check that ledger and lake belong together; with `repair`, accept an older ledger."""
     try:
         identity.check(lake.home, lake.ledger, lake.store)
     except identity.Mismatch as error:
@@ -135,17 +135,17 @@ def _store(lake: Lake, *, repair: bool) -> Finding | None:
 
 
 def _survivors(lake: Lake, *, repair: bool) -> Iterator[Finding]:
-    """Look for erased texts in what is published; nothing is said where nothing was left."""
+    """Look for erased texts in what is published; yield nothing if there are none."""
     try:
         left = survivors(lake)
     except LakeError:
-        return  # the finding before is about files
+        return  # reported by the check of files
     if not left:
         return
     places = "; ".join(f"profile {profile_id}: {', '.join(found)}" for profile_id, found in left.items())
     if repair:
         remove_survivors(lake, now=datetime.now(UTC))
-        yield Finding("erased texts", well=True, detail=f"what was left of them was removed ({places})")
+        yield Finding("erased texts", well=True, detail=f"their remains were removed ({places})")
     else:
         detail = f"some are still there ({places}); remove them with: memory-pipeline doctor --repair"
         yield Finding("erased texts", well=False, detail=detail)
@@ -162,12 +162,12 @@ def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
     if repair and lost:
         rest = f", except tables of {left}: rebuild those with: memory-pipeline consolidate" if left else ""
         if gone := [name for name in lost if TABLES[name].write_mode == "accumulated"]:
-            rest += f", but not what {', '.join(gone)} held of earlier runs: restore its files from a backup"
+            rest += f", but not the rows of earlier runs in {', '.join(gone)}: restore its files from a backup"
         said.append(f"{many(problems.height, 'missing or damaged file')} rebuilt{rest}")
     elif lost:
         said.append(f"{_first(problems)}; rebuild with: memory-pipeline doctor --repair")
     if kept.height:
-        said.append(f"{_first(kept)}; nothing else holds its payloads: restore lake/payloads from a backup")
+        said.append(f"{_first(kept)}; its payloads are nowhere else: restore lake/payloads from a backup")
     well = kept.is_empty() and not left and (repair or not lost)
     return Finding("lake", well, "; ".join(said) or "every file is present and intact")
 
@@ -222,11 +222,11 @@ def _rebuilt(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame] | None:
 
 
 def _clock(lake: Lake) -> Iterator[Finding]:
-    """Say which runs lie in the future; nothing is said where none does."""
+    """Report runs in the future; yield nothing if there are none."""
     ahead = status.progress(lake).filter(pl.col("last_as_of") > datetime.now(UTC) + CLOCK_SKEW)
     for profile_id, last in ahead.select("profile_id", "last_as_of").iter_rows():
         remedy = "correct the clock if it is wrong, then: memory-pipeline undo --ahead"
-        yield Finding("clock", well=False, detail=f"a run of profile {profile_id} is of {last.isoformat()}; {remedy}")
+        yield Finding("clock", well=False, detail=f"profile {profile_id} has a run dated {last.isoformat()}; {remedy}")
 
 
 def _snapshot(lake: Lake, *, repair: bool) -> Finding:

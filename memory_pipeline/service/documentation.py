@@ -31,8 +31,8 @@ from memory_pipeline.settings.values import takes
 _INTRODUCTION: Final = f"""# Settings
 
 An environment variable overrides `{SETTINGS_FILE}` in the data folder, which overrides the preset, which overrides the
-default. `memory-pipeline config show` prints every value in force and its origin. An unknown name is refused, with the
-nearest known one.
+default. `memory-pipeline config show` prints every value in force and its origin. An unknown name is refused, and the
+nearest known one suggested.
 
 - Variables are named `{ENVIRONMENT_PREFIX}` + the setting in capitals. Lists are comma-separated; empty means unset.
 - The data folder itself is `--home`, else `{HOME_VARIABLE}`, else `data`.
@@ -53,8 +53,8 @@ protected_types = ["Decision", "Insight", "Preference"]
 _OTHERS: Final = """
 ## Names of other systems
 
-Accepted as they are, so that a configuration moves over unchanged: in the settings file, with `config set`, and
-those in capitals that begin with `CONSOLIDATION_` also as environment variables. They work under every preset; a name
+Accepted as they are, so that configurations move over unchanged: in the settings file, with `config set`, and, for
+those that begin with `CONSOLIDATION_`, as environment variables. They work under every preset; a name
 that two systems share has the meaning of the system whose preset is in force. SuperLocalMemory's names may also stand
 in a table `consolidation`, such as `[policy.consolidation]`. Names that are identical here, such as `base_decay_rate`,
 are not listed. Settings files for AutoMem's three deployments are in `deploy/automem`.
@@ -91,7 +91,7 @@ A stage is a typed function of [`consolidation/stages.py`](../memory_pipeline/co
 are the tables that it takes, its return type names the tables that it gives. This page, the order of a run, the assets,
 the rebuild and the undo are made from those signatures. To add a table to a stage, add a parameter.
 
-Every asset, with the arrows that follow from no others:
+All assets; arrows that follow from others are left out:
 """
 
 _STAGES: Final = """
@@ -112,14 +112,14 @@ def stages() -> str:
             _STAGES,
             *rows,
             "",
-            f"A run is given {_code(pipeline.SOURCES)}. To {_code(pipeline.RECORDED)} stages only add rows.",
+            f"A run starts from {_code(pipeline.SOURCES)}. Stages only append to {_code(pipeline.RECORDED)}.",
             "",
         ]
     )
 
 
 def _diagram() -> list[str]:
-    """Draw all assets, those of one step in one box, with the arrows that follow from no others."""
+    """Draw all assets, one box per step, without arrows that follow from others."""
     gives = {
         "events": ("profiles", "events", "decisions", "reverted"),
         **{stage.name: stage.gives for stage in pipeline.ORDER},

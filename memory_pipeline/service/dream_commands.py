@@ -1,4 +1,4 @@
-"""The command `dream`: consolidates a folder of Markdown, shows what would change of it, writes it, takes it back.
+"""The command `dream`: consolidates a folder of Markdown, shows the changes as a diff, writes or undoes them.
 
 Not here: which lines change (`interop/dreaming.py`), and consolidation (`runs`).
 """
@@ -36,14 +36,15 @@ from memory_pipeline.settings import Settings
 app = typer.Typer()
 
 _REASONS = 20
-"""Reasons that are printed; the plan and `explain` have all."""
+"""Maximum number of reasons printed; the plan and `explain` have all."""
 
 
 @app.command()
 def dream(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of Markdown notes.", show_default=False)],
     profile: Annotated[
-        str | None, profile_option("Profile of the folder; default: that of an export, else named after the folder.")
+        str | None,
+        profile_option("Profile of the folder; default: the one it was exported from, or named after the folder."),
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Consolidate, and write the folder.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Undo the last applied dream: the run and the files.")] = False,
@@ -58,7 +59,7 @@ def dream(
     if apply and undo:
         raise Misused("--apply and --undo exclude each other; give one of them")
     if not directory.is_dir():
-        raise Misused(f"DIR {directory}: is no folder; name a folder of Markdown notes")
+        raise Misused(f"DIR {directory}: is not a folder; name a folder of Markdown notes")
     if undo:
         _undo(directory, as_json=as_json)
         return
@@ -74,7 +75,7 @@ def dream(
 
 
 def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, apply: bool) -> dict[str, Any]:
-    """Import the folder, plan or run, and return what changes; writes the folder if it is to be applied."""
+    """Import the folder, plan or run, and return the changes; with `apply`, write the folder."""
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
     from memory_pipeline.runs import consolidate, inputs  # noqa: PLC0415
 
@@ -135,7 +136,7 @@ def _changes(
 def _reasons(plan: pl.DataFrame, leaving: set[str]) -> list[str]:
     """Return why memories leave the folder, in the order of the plan, each reason once.
 
-    What a summary replaces leaves for the reason of the summary.
+    A memory that a summary replaces leaves for the summary's reason.
     """
     names = sorted(leaving)
     made = plan.filter(pl.col("target_id").is_not_null(), pl.col("memory_id").is_in(names))["target_id"]
@@ -149,7 +150,7 @@ def _reasons(plan: pl.DataFrame, leaving: set[str]) -> list[str]:
 
 
 def _undo(directory: Path, *, as_json: bool) -> None:
-    """Take the last applied dream back: its run in the store, and the files that it changed."""
+    """Undo the last applied dream: its run in the store, and the files that it changed."""
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
     from memory_pipeline.runs import undo as runs_undo  # noqa: PLC0415
 
@@ -170,7 +171,7 @@ def _undo(directory: Path, *, as_json: bool) -> None:
     if as_json:
         show_json({"profile_id": done.profile_id, "undone": decisions, "files": list(done.before), "commit": commit})
     else:
-        report.line(out(), f"taken back: {report.many(decisions, 'decision')}, {len(done.before)} files")
+        report.line(out(), f"undone: {report.many(decisions, 'decision')}, {len(done.before)} files")
 
 
 def _text(path: Path) -> str | None:
@@ -179,7 +180,7 @@ def _text(path: Path) -> str | None:
 
 def _show(directory: Path, document: Mapping[str, Any]) -> None:
     console, home = out(), settings_in_force().home
-    taken = f"{document['imported']} new or changed, {document['known']} known"
+    taken = f"{document['imported']} new or changed, {document['known']} unchanged"
     report.line(console, f"imported: {taken} (profile {document['profile_id']})")
     if document["refused"]:
         report.line(console, f"refused: {document['refused']}; see {report.command(home, 'dead-letters', 'list')}")

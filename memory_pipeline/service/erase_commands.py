@@ -66,12 +66,15 @@ def erase(
     ] = None,
     profile: Annotated[
         str | None,
-        profile_option("Profile (tenant), needed if the store has several; on its own: every memory of this profile."),
+        profile_option(
+            "Profile (tenant), needed if the store has several; given alone, erases every memory of the profile."
+        ),
     ] = None,
     questions_since: Annotated[
         str | None,
         typer.Option(
-            metavar="INSTANT", help="Instead, erase the text of every question asked since, such as after an erasure."
+            metavar="INSTANT",
+            help="Instead, erase the text of every question asked since then, such as after an erasure.",
         ),
     ] = None,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Reason; kept in the ledger.")] = "",
@@ -90,7 +93,7 @@ def erase(
     if memory_id is not None and user is not None:
         raise Misused("MEMORY and --user exclude each other; give one of them")
     if questions_since is not None and (memory_id is not None or user is not None):
-        raise Misused("--questions-since stands by itself; leave out MEMORY and --user")
+        raise Misused("--questions-since excludes MEMORY and --user; leave them out")
     since = instant(questions_since, "--questions-since")
     if memory_id is None and user is None and profile is None and since is None:
         raise Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")

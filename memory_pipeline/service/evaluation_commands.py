@@ -160,9 +160,9 @@ def evaluate_files(
     """Replay conversations under presets and budgets; report what recall still finds and which questions are lost.
 
     Each preset is tried without a budget and with each budget; a budget without a preset only trims. By default, the
-    preset default is tried without a budget and with half of the tokens. Everything is compared with keeping
-    everything. For a store, the questions are the recalls that were really made, answered by what was marked helpful.
-    Changes nothing.
+    preset default is tried without a budget and with half of the tokens. All results are compared with keeping
+    everything. For a store, the questions are the queries it actually received, and memories marked helpful
+    are the answers. Changes nothing.
     """
     new_file(page, "--html")
     from memory_pipeline.evaluation import experiment, sources  # noqa: PLC0415
@@ -218,8 +218,8 @@ def pairs(
 ) -> None:
     """Report what a run decides or links for pairs of texts.
 
-    The texts of all pairs make one store, in which one run of the preset default is made in memory. The two texts of a
-    line may have any obvious field names, such as first and second or older and newer; instants and speakers may be
+    The texts of all pairs form one store, over which one run of the preset default is made in memory. The two texts of
+    a line may have any obvious field names, such as first and second or older and newer; instants and speakers may be
     given. Each line is returned with outcome (merged, closed, partly closed, MAY_UPDATE, CONTRADICTS, MAY_REPEAT or
     nothing), its label (duplicate, update, contradiction or unrelated), confidence, reason and later (the newer text).
     """

@@ -1,4 +1,4 @@
-"""Dagster's own storage of runs and events, with databases that stay open while this process executes a run.
+"""Dagster's own storage of runs and events, with databases kept open while this process executes a run.
 
 Dagster opens, syncs and closes a database for each of the 700 events of a run, which takes as long as the run itself.
 The files are the same: the UI, the daemon and other processes read and write them as ever.
@@ -41,7 +41,7 @@ class KeptEventLog(SqliteEventLogStorage):
         return set(self._kept)
 
     def has_table(self, table_name: str) -> bool:
-        """Return whether the index has a table; one that is there is looked for once."""
+        """Return whether the index has a table; a table once found is not looked up again."""
         if table_name not in self._tables and super().has_table(table_name):
             self._tables.add(table_name)
         return table_name in self._tables
@@ -80,5 +80,5 @@ class KeptSqliteStorage(DagsterSqliteStorage):
 
     @classmethod
     def from_config_value(cls, inst_data: ConfigurableClassData, config_value: Mapping[str, Any]) -> Self:
-        """Make the storage as Dagster's configuration says."""
+        """Make the storage from Dagster's configuration."""
         return cls.from_local(inst_data=inst_data, **config_value)

@@ -1,6 +1,6 @@
 """The commands `export ...`: a profile as files of other tools, and tables of the store as Parquet or Delta Lake.
 
-Not here: what the files say (`interop/exports`), and snapshots for data scientists (`commands`).
+Not here: the content of the files (`interop/exports`), and snapshots for data scientists (`commands`).
 """
 
 import importlib.util
@@ -168,7 +168,7 @@ def export_delta(
 
 
 class _Chosen(NamedTuple):
-    """What the options of the exports of tables ask for."""
+    """Options of an export of tables."""
 
     names: Sequence[str]
     profile: str | None
@@ -177,7 +177,7 @@ class _Chosen(NamedTuple):
 
 
 def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool, as_json: bool) -> None:
-    """Write tables as of one state into a folder, in the format of a name."""
+    """Write the tables of one state into a folder, in the named format."""
     from memory_pipeline.interop.exports import tables  # noqa: PLC0415
     from memory_pipeline.runs import rebuild  # noqa: PLC0415
 
@@ -185,7 +185,7 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
     if directory.exists() and not directory.is_dir():
         raise Misused(f"DIR {directory}: is a file; name a folder")
     if chosen.run is not None and chosen.as_of is not None:
-        raise Misused("--run and --as-of name two states; give one of them")
+        raise Misused("--run and --as-of exclude each other; give one of them")
     with existing_lake(settings_in_force()) as lake:
         owner = None if chosen.profile is None else _known(chosen.profile, stored_profiles(lake))
         state = tables.state(lake, as_of=chosen.as_of, run=chosen.run, profile_id=owner)
@@ -207,7 +207,7 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
 
 
 def _export(file: Path, profile: str | None, text: Callable[[Current], str], *, force: bool, as_json: bool) -> None:
-    """Write one file of what a profile remembers now."""
+    """Write the current memories of a profile to one file."""
     new_file(file, "FILE", fresh=not force)
     held = _current(profile)
     _write(file, [text(held)], end="")
@@ -222,12 +222,12 @@ def _current(profile: str | None) -> Current:
 
 def _known(profile_id: str, profiles: list[str]) -> str:
     if profile_id not in profiles:
-        raise ValueError(f"profile {profile_id!r} has no memory; known are {', '.join(profiles[:20])}")
+        raise ValueError(f"profile {profile_id!r} has no memory; profiles with memories: {', '.join(profiles[:20])}")
     return profile_id
 
 
 def _write(file: Path, parts: Iterable[str], end: str = "\n") -> int:
-    """Write texts to a file, and return how many there were."""
+    """Write texts to a file and return their number."""
     count = 0
     with file.open("w", encoding="utf-8", newline="") as opened:
         for part in parts:

@@ -1,6 +1,6 @@
-"""Where a server listens, and by which names it may be called: a page of another site must not reach it.
+"""Checks Host and Origin of requests, so that a page of another site cannot reach a server.
 
-A browser sends the name that it was given as Host, and the site of the page as Origin. Not here: tokens
+A browser sends the name in the URL as Host, and the site of the page as Origin. Not here: tokens
 (`auth_tokens`), and the same check in the MCP server, which its SDK makes (`mcp_http`).
 """
 
@@ -14,10 +14,10 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
-"""Names of this machine for itself, as they stand in a URL."""
+"""Names of the loopback address in URLs."""
 _LAST_PORT: Final = 65_535
 _UNCHECKED: Final = "/health"
-"""Path that probes call by any address."""
+"""Path that probes may call by any address."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Address:
 
 
 class HostCheck:
-    """ASGI middleware that answers 421 to another name in Host, and 403 to a page of another site in Origin."""
+    """ASGI middleware that answers 421 to an unknown name in Host, and 403 to another site in Origin."""
 
     def __init__(self, app: ASGIApp, names: Sequence[str]) -> None:
         """Wrap an application; `names` are those by which it may be called, without ports."""
@@ -75,8 +75,8 @@ class HostCheck:
             )
             if refused:
                 code, header, value = refused
-                said = f"{header} is {value!r}, by which this server is not known; start it with --host-name NAME"
-                await JSONResponse({"detail": said}, code)(scope, receive, send)
+                detail = f"{header} is {value!r}, which is not a name of this server; start it with --host-name NAME"
+                await JSONResponse({"detail": detail}, code)(scope, receive, send)
                 return
         await self._app(scope, receive, send)
 

@@ -27,7 +27,7 @@ PAGES: Final = "/ui"
 
 SINGLE: Final = "object"
 SEVERAL: Final = "array"
-"""JSON types by which the schema tells one memory from a list of them."""
+"""JSON types that distinguish one memory from a list of them."""
 
 
 class Problem(BaseModel):
@@ -91,7 +91,7 @@ async def invalid(request: Request, error: Exception) -> JSONResponse:
 
 
 async def known_parameters(request: Request) -> None:
-    """Answer 422 to a query parameter that the route does not know: ignored, it would do something else than asked."""
+    """Answer 422 to an unknown query parameter: if it were ignored, the route would do something else than asked."""
     methods = request.app.openapi()["paths"].get(getattr(request.scope["route"], "path_format", ""), {})
     parameters = methods.get(request.method.lower(), {}).get("parameters", [])
     known = [parameter["name"] for parameter in parameters if parameter["in"] == "query"]
@@ -101,7 +101,7 @@ async def known_parameters(request: Request) -> None:
 
 
 async def busy(_: Request, error: Exception) -> JSONResponse:
-    """Answer a request that was turned away, and say when to ask again."""
+    """Answer a request that was turned away, with the time to ask again."""
     code = error.status if isinstance(error, Busy) else 503
     return problem(code, str(error), {"Retry-After": str(RETRY_SECONDS)})
 

@@ -45,12 +45,14 @@ class Question(RequestBody):
     token_budget: int | None = Field(None, ge=1, description="Maximum total of tokens to return.")
     min_score: float | None = Field(None, ge=0, le=1, description="Only memories with at least this score.")
     as_of: Instant | None = Field(None, description="Search the state of this instant; default: now.")
-    deep: bool = Field(False, description="Also archived, cold and superseded memories, at a lower score.")
+    deep: bool = Field(False, description="Include archived, cold and superseded memories, at a lower score.")
     filters: Conditions | None = Field(None, description="Only memories that meet all of these.")
     ranking: str = Field("default", description="default, engram, automem, cognitive, cosine or lexical.")
     record: bool = Field(True, description="Record an access, which keeps the memories alive.")
     session_id: Id | None = Field(None, description="Session in which it is asked.")
-    user_id: Id | None = Field(None, description="Person who asks; the ranking engram prefers what is near to them.")
+    user_id: Id | None = Field(
+        None, description="Person who asks; the ranking engram prefers memories of their context."
+    )
     profiles: list[Id] | None = Field(
         None, min_length=1, description="Profiles to search together; default: the one of the request."
     )
@@ -61,12 +63,12 @@ class Listing(Conditions):
 
     model_config = ConfigDict(strict=False)  # query parameters are text
     limit: int = Field(100, ge=1, le=10_000, description="Maximum number of memories to list.")
-    deep: bool = Field(False, description="Also archived, cold and superseded memories.")
+    deep: bool = Field(False, description="Include archived, cold and superseded memories.")
     profile_id: str | None = Field(None, min_length=1, description="Profile; a token for one profile needs none.")
 
 
 class SessionStart(RequestBody):
-    """How a session starts."""
+    """Options of a session start."""
 
     query: Id | None = Field(None, description="Topic of the session; default: return core memory only.")
 
@@ -181,7 +183,7 @@ def get_memory(client: Client, memory_id: Memory, as_of: AsOf = None) -> JSONRes
 
 @router.patch("/memories/{memory_id}")
 def update(client: Client, memory_id: Memory, change: Change) -> JSONResponse:
-    """Change a memory's text or the time in which it holds; the ledger keeps what it was."""
+    """Change a memory's text, fields or validity; the ledger keeps the old values."""
     if not (values := present_fields(change)):
         raise HTTPException(422, f"nothing to change: give at least one of {', '.join(Change.model_fields)}")
     return JSONResponse(client.update(memory_id, **values).to_dict())
@@ -209,7 +211,7 @@ def erase_user(
 def erase_questions(
     grant: Authorized,
     client: Client,
-    since: Annotated[Instant, Query(description="Questions asked since this instant, such as of an erasure.")],
+    since: Annotated[Instant, Query(description="Questions asked since this instant, such as that of an erasure.")],
 ) -> JSONResponse:
     """Erase the words of every question asked since an instant for good; needs an administrator's token."""
     _require_admin(grant)
@@ -265,10 +267,10 @@ def tick(request: Request, profile: Profile, client: Client) -> JSONResponse:
 def recall(request: Request, grant: Authorized, profile: Profile, client: Client, question: Question) -> JSONResponse:
     """Find the memories that answer a question, best first, each with its score and the parts of it.
 
-    Of several profiles, such as one's own and a team's, each memory says whose it is.
+    With several profiles, such as a user's own and a team's, each memory names its profile.
     """
     if refused := [name for name in question.profiles or () if not grant.recalls(name)]:
-        raise HTTPException(403, f"the token may not read profile {refused[0]!r}; give it that with --reads")
+        raise HTTPException(403, f"the token may not read profile {refused[0]!r}; create one that may, with --reads")
     filters = present_fields(question.filters) if question.filters else None
     answer = client.recall(**present_fields(question, exclude={"filters"}), filters=filters)
     _check_spelling(request, grant, profile, empty=not answer)
@@ -299,6 +301,6 @@ def _require_admin(grant: Grant) -> None:
 
 
 def _check_spelling(request: Request, grant: Grant, profile: str, *, empty: bool) -> None:
-    """Where an administrator gets nothing, answer 404 if the profile has no memories; an agent may start with none."""
+    """Answer an administrator's empty result with 404 if the profile has no memories; an agent may start with none."""
     if empty and grant.profile_id is None:
         require_memories(request.app.state.lake, profile)

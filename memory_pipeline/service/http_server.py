@@ -84,8 +84,8 @@ def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, page
     Args:
         home: data folder; created if it does not exist.
         runs: queue of runs; closed with the application.
-        names: names by which clients may call the server (`host_check`).
-        pages: whether to serve the pages for people, too (`ui`).
+        names: host names that clients may use for the server (`host_check`).
+        pages: whether to serve the pages for people as well (`ui`).
     """
 
     @asynccontextmanager

@@ -1,4 +1,4 @@
-"""The commands `import FORMAT PATH...` and `import detect PATH`, one for every format that the project reads.
+"""The commands `import detect PATH` and `import FORMAT PATH...`, one for each format that the project reads.
 
 Not here: the formats and their options (`interop/formats.py`), and printing (`report_import`).
 """
@@ -37,7 +37,10 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show the counts and the first rows as they would be stored; store nothing.")
 ]
 AllowRefused = Annotated[
-    bool, typer.Option("--allow-refused", help="Exit with 0 even if events were refused; they are kept all the same.")
+    bool,
+    typer.Option(
+        "--allow-refused", help="Exit with 0 even if events were refused; they are still kept as dead letters."
+    ),
 ]
 
 
@@ -46,7 +49,7 @@ def detect(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or folder.", show_default=False)],
     as_json: JsonOption = False,
 ) -> None:
-    """Say which format a file or folder has. Ends with 1 if none is known."""
+    """Detect the format of a file or folder. Exits with 1 if it is unknown."""
     found = formats.detect(path)
     if as_json:
         show_json([{"format": one.name, "title": one.title} for one in found])
@@ -54,7 +57,7 @@ def detect(
         report_import.detected(out(), path, found, home=home_folder())
     else:
         names = ", ".join(FORMATS)
-        raise ValueError(f"{path}: has no format that is known; known are {names}")
+        raise ValueError(f"{path}: the format is unknown; known are {names}")
     if not found:
         raise typer.Exit(1)
 
@@ -64,7 +67,7 @@ def run_import(
 ) -> None:
     """Import files with a progress bar and print the result; imports nothing if one of them cannot be read.
 
-    Ends with 1 if events were refused, unless that is allowed.
+    Exits with 1 if events were refused, unless that is allowed.
     """
     if dry_run:
         show_preview(form, paths, as_json=as_json, **options)
@@ -113,7 +116,7 @@ def show_preview(form: Format, paths: list[Path], *, as_json: bool, **options: A
 
 
 def _command(form: Format) -> Callable[..., None]:
-    """Return the command of a format: its paths, its own options, and those of all."""
+    """Return the command of a format, with its own options and the common ones."""
 
     def command(**given: Any) -> None:
         run_import(form, **given)

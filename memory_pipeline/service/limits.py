@@ -1,6 +1,6 @@
-"""What a server accepts at once: a bounded number of heavy requests, of one token and in all.
+"""Limits the heavy requests that a server accepts at once, per token and in total.
 
-Heavy is what reads a whole profile: consolidate, dry run, tick, undo, erase. Not here: sizes and times of a request
+Heavy requests read a whole profile: consolidate, dry run, tick, undo, erase. Not here: sizes and times of a request
 (`body_limit`, `listening`), and how runs are executed (`background_runs`).
 """
 
@@ -21,7 +21,7 @@ UNAVAILABLE: Final = 503
 
 
 class Busy(RuntimeError):
-    """A request was turned away; the message names the setting. `status` is the HTTP status that says whose limit."""
+    """A request was turned away; the message names the setting, `status` is the HTTP status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -37,7 +37,7 @@ def limits(home: Path) -> Settings:
 
 
 class Slots:
-    """Counts the heavy requests of a server, those that wait included; thread-safe."""
+    """Counts the heavy requests of a server, including those that wait; thread-safe."""
 
     def __init__(self, home: Path) -> None:
         """Begin with no request."""
@@ -57,11 +57,11 @@ class Slots:
         advice = f"ask again in {RETRY_SECONDS} seconds, or raise the setting"
         with self._lock:
             if self._taken[token_id] >= own:
-                said = f"this token has max_heavy_requests_per_token = {own} runs or erasures in progress; {advice}"
-                raise Busy(said, TOO_MANY)
+                message = f"this token has max_heavy_requests_per_token = {own} runs or erasures in progress; {advice}"
+                raise Busy(message, TOO_MANY)
             if self._taken.total() >= every:
-                said = f"the server has max_heavy_requests = {every} runs or erasures in progress; {advice}"
-                raise Busy(said, UNAVAILABLE)
+                message = f"the server has max_heavy_requests = {every} runs or erasures in progress; {advice}"
+                raise Busy(message, UNAVAILABLE)
             self._taken[token_id] += 1
         try:
             yield

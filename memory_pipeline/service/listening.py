@@ -1,4 +1,4 @@
-"""Runs an ASGI application on a socket: timeouts of slow clients, and a stop within seconds.
+"""Serves an ASGI application on a socket, with timeouts for slow clients and a stop within seconds.
 
 Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies (`body_limit`).
 """
@@ -41,7 +41,7 @@ def listen(
 
 
 class _Server(uvicorn.Server):
-    """A server that ends its runs before it waits for the requests that wait for them."""
+    """A server that stops its runs first, and then waits for the requests that wait for them."""
 
     def __init__(self, config: uvicorn.Config, runs: Runs) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""Where MCP clients keep their servers, and how ours is entered there.
+"""Finds the configuration files of MCP clients and adds our server to them.
 
 Not here: asking the user and writing the file (`server_commands`).
 """
@@ -19,7 +19,7 @@ from memory_pipeline.ledger.validation_errors import nearest
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
-    """Where a client keeps its servers."""
+    """Where a client lists its servers."""
 
     user: str
     """File below the user's home."""
@@ -46,30 +46,30 @@ class Entry:
 
     file: Path
     text: str
-    """All of the file with the entry."""
+    """The whole file with the entry."""
     shown: str
-    """The entry alone, as it will stand in the file."""
+    """The entry alone, as it will be in the file."""
     replaced: str | None
     """The entry of that name that is there now; None if there is none."""
 
 
 def place(client: str, *, project: Path | None, home: Path, environment: Mapping[str, str]) -> Path:
-    """Return the file in which a client keeps its servers.
+    """Return the file in which a client lists its servers.
 
     Args:
         client: its name.
         project: folder of a project, for its own servers; None for those of the user.
         home: the user's home.
-        environment: variables, for where an application keeps its data.
+        environment: variables that say where applications keep their data.
 
     Raises:
-        ValueError: the client is unknown, or has no servers of a project.
+        ValueError: the client is unknown, or has no servers per project.
     """
     if (found := PLACES.get(client)) is None:
         raise ValueError(f"client {client!r} is unknown; {nearest(client, PLACES)}")
     if project is not None:
         if found.project is None:
-            raise ValueError(f"{client} has no servers of a project; leave out --project")
+            raise ValueError(f"{client} has no servers per project; leave out --project")
         return project / found.project
     if client != "claude-desktop":
         return home / found.user
@@ -94,10 +94,10 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
     try:
         document: Any = tomlkit.parse(text) if toml else json.loads(text or "{}")
     except (TOMLKitError, ValueError) as error:
-        raise ValueError(f"{file} cannot be read ({error}); mend it, or move it away") from error
+        raise ValueError(f"{file} cannot be read ({error}); fix it, or move it away") from error
     servers = document.setdefault(table, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
-        raise ValueError(f"{file} has no table {table!r} of servers; mend it, or move it away")  # noqa: TRY004
+        raise ValueError(f"{file}: {table!r} is not a table of servers; fix it, or move it away")  # noqa: TRY004
     old = servers.get(name)
     own = {"command": command[0], "args": [*command[1:]]}
     servers[name] = {**old, **own} if isinstance(old, dict) else own
@@ -107,7 +107,7 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
 
 
 def _shown(table: str, name: str, own: Mapping[str, Any], *, toml: bool) -> str:
-    """Return one server as it stands in a file: only what starts it, for others may hold secrets."""
+    """Return one server as it is in a file: only the fields that start it, since others may hold secrets."""
     started = {key: own[key] for key in ("command", "args") if key in own}
     return tomlkit.dumps({table: {name: started}}).strip() if toml else json.dumps({table: {name: started}}, indent=2)
 

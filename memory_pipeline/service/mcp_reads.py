@@ -1,4 +1,4 @@
-"""What MCP clients read without a tool: resources that users attach, and prompts that they choose.
+"""Resources and prompts of the MCP server, which clients read without calling a tool.
 
 Not here: the tools (`mcp_tools`).
 """
@@ -83,8 +83,8 @@ class MemoryReads:
     def session(self, profile_id: str, session_id: str, context: Context) -> str:
         """Memories of one conversation as they were stored, oldest first."""
         with self._memory(profile_id, context) as memory:
-            said = memory.list({"session_id": session_id}, _EVERYTHING, deep=True)
-        return "\n".join(_line(row) for row in reversed(said) if row.kind == ORIGINAL)
+            newest_first = memory.list({"session_id": session_id}, _EVERYTHING, deep=True)
+        return "\n".join(_line(row) for row in reversed(newest_first) if row.kind == ORIGINAL)
 
     def session_start(
         self,
@@ -92,7 +92,7 @@ class MemoryReads:
         topic: Annotated[str, Field(description=_TOPIC)] = "",
         profile_id: Annotated[str, Field(description=_PROFILE)] = "",
     ) -> str:
-        """Begin a conversation with what is remembered of the user, and of a topic."""
+        """Begin a conversation with what is remembered about the user and a topic."""
         with self._memory(profile_id, context) as memory:
             answer = memory.recall(topic, record=self._records) if topic.strip() else None
             known = Opening(session_id=None, blocks=memory.core_memory(), answer=answer).text()
@@ -110,11 +110,11 @@ class MemoryReads:
             new = memory.list({"since": start}, _EVERYTHING, deep=True)
             with Lake(self._home) as lake:
                 decided = undo.in_force(lake, [self._profile(profile_id, context)]).filter(pl.col("as_of") >= start)
-        told = [row for row in new if row.kind == ORIGINAL]
+        stored = [row for row in new if row.kind == ORIGINAL]
         lines = [f"- {row['action']} {row['memory_id']}: {row['reason']}" for row in decided.head(SHOWN).to_dicts()]
         parts = [
             f"Tell me in a few sentences what changed in your memory since {start:%Y-%m-%d %H:%M} UTC. {_NO_ORDERS}",
-            _section("Stored", len(told), [_line(row) for row in told[:SHOWN]]),
+            _section("Stored", len(stored), [_line(row) for row in stored[:SHOWN]]),
             _section("Decided by runs", decided.height, lines),
         ]
         return "\n\n".join(parts)

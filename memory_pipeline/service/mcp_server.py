@@ -30,7 +30,7 @@ from memory_pipeline.service.mcp_tools import MemoryTools
 
 @dataclass(frozen=True)
 class _Offer:
-    """One tool: the method behind it, and what clients are told about its effects."""
+    """One tool: its method, and its effects as declared to clients."""
 
     name: str
     method: str
@@ -41,7 +41,7 @@ class _Offer:
     idempotent: bool = False
     erases: bool = False
     heavy: bool = False
-    """Reads a whole profile, so only some at once are accepted of one token."""
+    """Reads a whole profile, so few at once are accepted from one token."""
     admin: bool = False
     """Over HTTP it needs an administrator's token."""
     returns: tuple[str, ...] = ()
@@ -154,7 +154,7 @@ def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None =
         instructions=_instructions(exposure),
         version=version("memory-pipeline"),
         log_level="WARNING",
-        tools=_said_once([_tool(tools, offer, exposure.profile_id, slots) for offer in exposure.offers()]),
+        tools=_without_repetition([_tool(tools, offer, exposure.profile_id, slots) for offer in exposure.offers()]),
     )
     built.listed = [] if exposure.profile_id is None else [core_of(exposure.profile_id)]
     MemoryReads(home, clients, profile_id=exposure.profile_id, records=not exposure.read_only).offer(built)
@@ -162,12 +162,12 @@ def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None =
 
 
 class _Server(MCPServer[Any]):
-    """A server that lists resources which are read by a template, so that the caller of each reading is known."""
+    """A server whose listed resources are read through a template, so that the caller of each read is known."""
 
     listed: Sequence[Resource] = ()
 
     async def list_resources(self) -> list[Resource]:
-        """Return the resources that clients show without being asked for one by its id."""
+        """Return the resources that clients list without an id."""
         return [*self.listed]
 
 
@@ -188,7 +188,7 @@ class _MemoryTool(Tool):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
     profile_id: str | None = Field(default=None, exclude=True)
-    """The only profile of the server, if it has one."""
+    """The server's single profile, if it has one."""
     admin: bool = Field(default=False, exclude=True)
     slots: SkipValidation[Slots | None] = Field(default=None, exclude=True)
     """Bounds how many callers use it at once, if it is heavy."""
@@ -198,7 +198,7 @@ class _MemoryTool(Tool):
 
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
-        """The fields that a program looks for; there are more, which cost an agent more than they tell it."""
+        """The main fields; describing the others would cost an agent more tokens than it gains."""
         return self.returns
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
@@ -221,7 +221,7 @@ class _MemoryTool(Tool):
         """Return the arguments with the profile that server and token allow.
 
         Raises:
-            ToolError: the token is for another profile, or for no administrator.
+            ToolError: the token is for another profile, or not an administrator's.
         """
         if grant is not None and self.admin and grant.profile_id is not None:
             raise self._refusal("this erases more than one memory; it needs an administrator's token")
@@ -260,8 +260,8 @@ def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None, slots: Slot
     return tool.model_copy(update=changes)
 
 
-def _said_once(tools: list[Tool]) -> list[Tool]:
-    """Let a tool refer to the same fields of another that is offered too; the server validates by the full models."""
+def _without_repetition(tools: list[Tool]) -> list[Tool]:
+    """Replace fields that another offered tool has too by a reference to it; validation uses the full models."""
     offered = {tool.name: tool for tool in tools}
     if {"remember", "remember_many"} <= offered.keys():
         rows = offered["remember_many"].parameters["properties"]["memories"]
@@ -277,7 +277,7 @@ def _said_once(tools: list[Tool]) -> list[Tool]:
 
 
 def _answers(fields: Sequence[str]) -> dict[str, Any]:
-    """Return the schema of answers that have these fields among others."""
+    """Return a schema that requires nothing and names these fields of an answer."""
     typed = {name: {"type": kind or "string"} for name, _, kind in (field.partition(" ") for field in fields)}
     return {"type": "object", "properties": typed}
 

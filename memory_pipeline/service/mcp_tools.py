@@ -78,9 +78,9 @@ class MemoryTools:
         self,
         query: Annotated[str, Field(min_length=1, description="A plain question.")],
         profile_id: Profile = None,
-        k: Annotated[int, Field(ge=1, le=100, description="Memories at most.")] = 10,
-        token_budget: Annotated[int | None, Field(ge=1, description="Tokens at most.")] = None,
-        min_score: Annotated[float | None, Field(ge=0, le=1, description="Lowest score.")] = None,
+        k: Annotated[int, Field(ge=1, le=100, description="Maximum memories.")] = 10,
+        token_budget: Annotated[int | None, Field(ge=1, description="Maximum tokens.")] = None,
+        min_score: Annotated[float | None, Field(ge=0, le=1, description="Minimum score.")] = None,
         as_of: AsOf = None,
         deep: Deep = False,
         filters: Filters = None,
@@ -88,12 +88,12 @@ class MemoryTools:
             str, Field(description="default, engram, automem, cognitive, cosine or lexical.")
         ] = "default",
         session_id: SessionId = None,
-        user_id: Annotated[str | None, Field(min_length=1, description="Asker.")] = None,
+        user_id: Annotated[str | None, Field(min_length=1, description="Who asks.")] = None,
     ) -> dict[str, Any]:
         """Find memories that answer a question, best first.
 
         `current: false`: no longer true (see `closed_by`) or not yet (`holds_from`). Prefer the newer `outdated_by`.
-        Tell of `conflicts`. `confident: false`: perhaps no answer.
+        Mention `conflicts`. `confident: false`: perhaps no answer.
         """
         with self._memory(profile_id) as memory:
             answer = memory.recall(
@@ -126,7 +126,7 @@ class MemoryTools:
         self,
         profile_id: Profile = None,
         filters: Filters = None,
-        limit: Annotated[int, Field(ge=1, le=1000, description="Memories at most.")] = 20,
+        limit: Annotated[int, Field(ge=1, le=1000, description="Maximum memories.")] = 20,
         deep: Deep = False,
     ) -> dict[str, Any]:
         """List memories that meet filters, newest first."""
@@ -263,7 +263,7 @@ class MemoryTools:
         since: Annotated[Instant, Field(description="Instant of the erasure.")],
         profile_id: Profile = None,
     ) -> dict[str, Any]:
-        """Erase the words of all questions asked since an erasure, which may quote it. Returns a receipt."""
+        """Erase the words of all questions asked since an erasure; they may quote erased text. Returns a receipt."""
         with self._memory(profile_id) as memory:
             return dict(memory.erase(questions_since=since).to_dict())
 
@@ -285,7 +285,7 @@ class MemoryTools:
             Literal["decay", "creative", "cluster", "forget", "promote"] | None,
             Field(description="Only this task; not with lightweight."),
         ] = None,
-        scope: Annotated[str, Field(description="all, recent, or a user:NAME, agent:, session: or tag:.")] = "all",
+        scope: Annotated[str, Field(description="all, recent, or user:, agent:, session: or tag:NAME.")] = "all",
         dry_run: Annotated[bool, Field(description="Return the plan; change nothing.")] = False,
     ) -> dict[str, Any]:
         """Tidy the memories: merge duplicates, link, summarise, promote and forget, by the profile's policy.
@@ -363,7 +363,7 @@ _REMEDY: Final = "name one as profile_id"
 
 
 def _recalled(hit: Recalled) -> dict[str, Any]:
-    """Return what an agent needs of a recalled memory, without empty fields."""
+    """Return the fields of a recalled memory that an agent needs and that are set."""
     return _filled(
         {
             "memory_id": hit.memory_id,
@@ -434,7 +434,7 @@ def _json_text(value: object) -> str:
 
 @contextmanager
 def _tool_errors() -> Iterator[None]:
-    """Turn errors that a caller can mend into one line that the agent reads."""
+    """Turn errors that a caller can fix into one line that the agent reads."""
     try:
         yield
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Options shared by the commands, and how command lines are read and results printed."""
+"""Options shared by the commands; parsing of command lines and printing of results."""
 
 import json
 import os
@@ -88,7 +88,7 @@ def misuse(error: typer.TyperException) -> str:
 
 
 class State:
-    """Values of the options before the command."""
+    """Values of the options that precede the command."""
 
     home: Path | None = None
 

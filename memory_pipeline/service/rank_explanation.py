@@ -1,4 +1,4 @@
-"""Adds to the explanation of a memory why it ranks where it does for a query.
+"""Adds the rank for a query to the explanation of a memory.
 
 Not here: how scores are computed (`recall/rank/ranking`), and the rest of an explanation (`recall/client/explain`).
 """
@@ -11,7 +11,7 @@ from memory_pipeline.recall.client.explanation import Explanation
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
 DEPTH: Final = 1_000
-"""How far down an answer a memory is searched for."""
+"""Ranks of the answer among which the memory is looked for."""
 
 
 def with_rank(

@@ -33,13 +33,13 @@ from memory_pipeline.service.report import line
 
 app = typer.Typer()
 
-DeepOption = Annotated[bool, typer.Option("--deep", help="Also archived, cold and superseded memories.")]
+DeepOption = Annotated[bool, typer.Option("--deep", help="Include archived, cold and superseded memories.")]
 
 
 def _filters(
     session: Annotated[str | None, typer.Option("--session", metavar="NAME", help="Only from this session.")] = None,
     agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only stored by this agent.")] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only belonging to this person.")] = None,
+    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only memories of this person.")] = None,
     speaker: Annotated[str | None, typer.Option("--speaker", metavar="NAME", help="Only said by this speaker.")] = None,
     memory_type: Annotated[
         list[str] | None, typer.Option("--type", metavar="TYPE", help="Only of this type; repeatable.")
@@ -103,10 +103,10 @@ def recall(
     *,
     filters: Filters,
     asked_by: Annotated[
-        str | None, typer.Option("--asked-by", metavar="NAME", help="Person who asks; for the ranking engram.")
+        str | None, typer.Option("--asked-by", metavar="NAME", help="Person who asks; used by the ranking engram.")
     ] = None,
     asked_in: Annotated[
-        str | None, typer.Option("--asked-in", metavar="NAME", help="Session in which it is asked; for engram.")
+        str | None, typer.Option("--asked-in", metavar="NAME", help="Session in which it is asked; used by engram.")
     ] = None,
     also: Annotated[
         list[str] | None,
@@ -210,7 +210,7 @@ def list_memories(
 def explain(
     memory_id: MemoryArgument,
     profile: Annotated[
-        str | None, profile_option("Profile of the memory; needed only if several have one of that id.")
+        str | None, profile_option("Profile of the memory; needed only if several profiles have its id.")
     ] = None,
     as_of: InstantOption = None,
     query: Annotated[

@@ -1,4 +1,4 @@
-"""Prints for people: lines, tables and figures, and the reports on a store and its settings.
+"""Prints lines, tables and figures for people, and reports on a store and its settings.
 
 Texts of memories are never read as markup. Ids are shortened in tables and whole in suggested commands.
 Not here: plans and runs (`report_runs`), memories (`report_memory`), exit statuses (`cli`), and the checks of `doctor`.
@@ -282,7 +282,7 @@ def when(instant: datetime | None, otherwise: str = "-") -> str:
 
 
 def figure(value: float) -> str:
-    """Return a number as people read it: whole numbers whole, others to three digits, never in exponents."""
+    """Format a number for people: whole numbers whole, others to three digits, never in exponents."""
     if float(value).is_integer():
         return f"{value:.0f}"
     if abs(value) < _SMALL:
@@ -309,7 +309,7 @@ def flat(text: str) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """Return a count with its noun in the plural; actions have none."""
+    """Return a count with its noun, plural where needed; actions have no plural."""
     if count == 1 or what in set(Action):
         return f"{count} {what}"
     return f"{count} {what[:-1]}ies" if what.endswith("y") else f"{count} {what}s"

@@ -1,4 +1,4 @@
-"""Prints what an import took, left out and refused, and what one would store."""
+"""Prints the results and the previews of imports."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Pat
 
 
 def previewed(console: Console, previews: Mapping[str, Preview]) -> None:
-    """Print what imports would take, and their first rows as they would be stored."""
+    """Print what imports would store: counts and first rows."""
     _counts(console, {path: preview.report for path, preview in previews.items()})
     for preview in previews.values():
         for event in preview_document(preview)["first"]:
@@ -59,7 +59,7 @@ def detected(console: Console, path: Path, found: Sequence[Format], *, home: Pat
     """Print the formats that a path looks like, and the command that imports it."""
     for one in found:
         line(console, f"{one.name}: {one.title}")
-    line(console, f"see: {command(home, 'import', found[0].name, str(path), '--dry-run')}")
+    line(console, f"preview: {command(home, 'import', found[0].name, str(path), '--dry-run')}")
 
 
 def _counts(console: Console, reports: Mapping[str, ImportReport]) -> None:

@@ -31,11 +31,11 @@ def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
         line(console, "Perhaps none of them answers this.")
     line(console, f"{many(len(hits), 'memory')}, {many(hits.tokens, 'token')}, as of {when(hits.as_of)} UTC")
     explain = command(home, "explain", hits[0].memory_id, "--profile", hits[0].profile_id, "--query", hits.query)
-    line(console, f"why the first: {explain}")
+    line(console, f"why the first one: {explain}")
 
 
 def recalled(console: Console, hit: Recalled, shown: Iterable[Recalled], *, whose: str = "") -> None:
-    """Print one memory of those shown: its text, then score, id, type and perhaps its profile (`whose`)."""
+    """Print one of the recalled memories: its text, then score, id, type and perhaps its profile (`whose`)."""
     prose(console, f"{hit.rank}. {hit.line(shown).removeprefix('- ')}")
     line(console, f"   {hit.score:.2f} · {hit.memory_id} · {hit.memory_type}{whose}", style="dim")
 

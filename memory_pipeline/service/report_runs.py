@@ -1,4 +1,4 @@
-"""Prints plans and runs, and builds the JSON documents that say the same.
+"""Prints plans and runs, and builds their JSON documents.
 
 Not here: how a run is started (`launch`), and how lines and tables are printed (`report`).
 """
@@ -70,7 +70,7 @@ def plan(
 
 
 def scoped(console: Console, profiles: Iterable[Mapping[str, Any]]) -> None:
-    """Print which part of the profiles a run was about, if it was about a part."""
+    """Print the scope of each profile of which a run covered only a part."""
     named = [(row["scope"], row["profile_id"]) for row in profiles if ":" in row["scope"]]
     for scope, profile_id in named:
         prose(
@@ -240,7 +240,7 @@ def _unsplit(console: Console, lake: Lake, done: Mapping[str, Any], memories: pl
 
 
 def _unjudged(console: Console, verdicts: pl.DataFrame) -> None:
-    """Print how many pairs rules alone have judged because the language model gave no usable verdict, and why."""
+    """Print how many pairs only rules have judged because the language model gave no usable verdict, and why."""
     failed = verdicts.filter(pl.col("content").is_null()).select("outcome", pair=pl.col("subject").str.split(" "))
     reasons = pl.concat([verdicts["refused"].explode().drop_nulls(), failed.explode("pair")["outcome"]])
     if reasons.len():
@@ -249,7 +249,7 @@ def _unjudged(console: Console, verdicts: pl.DataFrame) -> None:
 
 
 def _kinds(reasons: pl.Series) -> pl.Series:
-    """Return reasons without the facts that they name."""
+    """Return reasons without the facts that they quote."""
     readable = reasons.str.replace("_", " ", literal=True)
     named = {"invented": "with an invented fact", "lacks": "without a fact", "unsupported:": "with an unsupported fact"}
     for start, kind in named.items():

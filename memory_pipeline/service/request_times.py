@@ -26,7 +26,7 @@ class RequestTimes:
         )
 
     def add(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count a request; its route is the pattern, never a path with ids, and empty where none fits."""
+        """Count a request under the pattern of its route, never a path with ids; empty if no route matches."""
         route = getattr(scope.get("route"), "path", "")
         self._seconds.labels(scope["method"], route, str(status)).observe(seconds)
 

@@ -94,7 +94,7 @@ def mcp(
             "--profile",
             "-p",
             metavar="NAME",
-            help="The only profile agents may use; default: every call may name one.",
+            help="The only profile that agents may use; default: each call may name one.",
             show_default=False,
         ),
     ] = None,
@@ -135,7 +135,7 @@ def mcp(
     from memory_pipeline.service.mcp_server import Exposure, server  # noqa: PLC0415
 
     if host_name and http is None:
-        raise Misused("--host-name goes with --http")
+        raise Misused("--host-name needs --http")
     try:
         exposure = Exposure(
             profile_id=profile,
@@ -162,16 +162,16 @@ def mcp_install(
     client: Annotated[str, typer.Argument(metavar="CLIENT", help=f"{', '.join(install.PLACES)}.")],
     profile: Annotated[
         str | None,
-        profile_option("The only profile that agents may use; default: every call may name one."),
+        profile_option("The only profile that agents may use; default: each call may name one."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")] = False,
     project: Annotated[
-        bool, typer.Option("--project", help="For the project in this folder; default: for all that you do.")
+        bool, typer.Option("--project", help="Only for the project in this folder; default: for all your projects.")
     ] = False,
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the server in the client.")] = install.DEFAULT_NAME,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Enter this store as an MCP server in a client's configuration. What will be written is shown first."""
+    """Add this store as an MCP server to a client's configuration. Shows the entry before writing it."""
     _require("mcp", extra="mcp")
     options = [*(["--profile", profile] if profile else []), *(["--read-only"] if read_only else [])]
     command = [_program(), "--home", str(settings_in_force().home.resolve()), "mcp", *options]
@@ -179,7 +179,7 @@ def mcp_install(
     file = install.place(client, project=folder, home=Path.home(), environment=os.environ).resolve()
     change = install.entry(client, file, command, name=name)
     if change.replaced is not None:
-        out().print(f"{file} has now:\n{change.replaced}\n", soft_wrap=True, markup=False, highlight=False)
+        out().print(f"{file} now has:\n{change.replaced}\n", soft_wrap=True, markup=False, highlight=False)
     out().print(f"{file} will have:\n{change.shown}\n", soft_wrap=True, markup=False, highlight=False)
     if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Misused("nothing was written; add --yes to write it")
@@ -188,11 +188,11 @@ def mcp_install(
         raise typer.Exit(1)
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file, change.text)
-    report.line(out(), f"written: {file}; start {client} anew to use it")
+    report.line(out(), f"written: {file}; restart {client} to use it")
 
 
 def _program() -> str:
-    """Return the path of this command: clients that are started elsewhere do not have it on theirs."""
+    """Return the full path of this command, since clients may run with another PATH."""
     beside = shutil.which("memory-pipeline", path=str(Path(sys.executable).parent))
     return beside or shutil.which("memory-pipeline") or str(Path(sys.argv[0]).resolve())
 
@@ -204,7 +204,7 @@ def token_create(
     name: Annotated[str, typer.Option(metavar="TEXT", help="Label for `token list`.")] = "",
     reads: Annotated[
         list[str] | None,
-        typer.Option("--reads", metavar="NAME", help="Profile that an agent may recall besides; repeatable."),
+        typer.Option("--reads", metavar="NAME", help="Another profile that the agent may recall; repeatable."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -263,10 +263,10 @@ def _serve_mcp(server: "MCPServer[Any]", runs: "Runs", settings: Settings, *, ht
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:
-    """Open a listening socket.
+    """Return a listening socket.
 
     Raises:
-        ValueError: the address is taken or not ours; names the option that gave it.
+        ValueError: the address is taken or not of this machine; names the option.
     """
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)

@@ -30,7 +30,7 @@ class Alias:
     why: str = ""
     """Reason for having no effect."""
     fixed: float | None = None
-    """The value in force, whatever value is configured."""
+    """The value in force, whatever is configured."""
 
     def converted(self, value: Any) -> Any:
         """Return a value in the unit of the setting; the setting itself validates values that are not numbers."""

@@ -30,7 +30,7 @@ class Settings(LanguageModel):
     ledger: LedgerAddress = Field(
         SQLITE,
         description="Where the ledger is: in a SQLite file of the data folder, or in a PostgreSQL database. A password "
-        "does not belong into the settings file: name it in the variable, in PGPASSWORD or in a password file.",
+        "must not be in the settings file: use the environment variable, PGPASSWORD or a password file.",
     )
     timezone: Zone = Field("UTC", description="Time zone of the schedules.")
     nightly: Cron = Field(
@@ -62,7 +62,9 @@ class Settings(LanguageModel):
         "either the clock is wrong or nobody was there. `--max-archived-share` overrides it.",
     )
     alert_url: str | None = Field(
-        None, pattern="^https?://", description="URL that receives failed runs as JSON by POST; unset: none."
+        None,
+        pattern="^https?://",
+        description="URL to which failed runs and held profiles are posted as JSON; unset: none.",
     )
     max_text_characters: int = Field(
         100_000, ge=100, description="Longest text of an event, in characters; a longer one is refused."
@@ -82,11 +84,11 @@ class Settings(LanguageModel):
         "more are answered with 503.",
     )
     max_heavy_requests_per_token: int = Field(
-        4, ge=1, description="As many of them for one token; more are answered with 429."
+        4, ge=1, description="The same for one token; more are answered with 429."
     )
     dry_run_seconds: int = Field(300, ge=1, description="Longest dry run that a server executes, in seconds.")
     run_seconds: int = Field(
-        7200, ge=1, description="Longest run that a server executes, in seconds; one that hangs is ended then."
+        7200, ge=1, description="Longest run that a server executes, in seconds; a longer one is ended."
     )
     idle_seconds: int = Field(
         30,
@@ -95,7 +97,7 @@ class Settings(LanguageModel):
         "next request of a connection.",
     )
     stop_seconds: int = Field(
-        5, ge=0, description="Seconds that a server which is stopped gives the run and the requests in progress."
+        5, ge=0, description="Seconds that a stopping server gives the run and the requests in progress."
     )
     policy: Policy = Field(default_factory=Policy, description="Policy of profiles without their own settings.")
     profiles: dict[str, Policy] = Field(default_factory=dict, description="Policies of single profiles.")

@@ -63,7 +63,9 @@ def load(
     in_force = overrides.get("preset", ("default", ""))[0]
     below = _from_file(Path("component"), unset(dict(component or {})), in_force=in_force)
     if "ledger" in below[0]:
-        raise SettingsError("component: ledger stands in it, where commands do not look; set it in the settings file")
+        raise SettingsError(
+            "component: ledger cannot be set here, where commands do not look; set it in the settings file"
+        )
     top, common, own = _layered(below, _from_file(file, _parsed(file, text), in_force=in_force))
     _refuse_password(top)
     settings = _validated(Settings, {"home": folder} | top | _only(Settings, overrides), "")
@@ -101,7 +103,7 @@ def ledger_address(home: Path, *, environment: Mapping[str, str] | None = None) 
 
 
 def under_preset(settings: Settings, preset_name: str) -> Settings:
-    """Return settings whose policies stand on another preset; what was set otherwise stays.
+    """Return settings with another preset under their policies; what was set explicitly stays.
 
     Args:
         settings: settings in force, wherever they come from.
@@ -126,7 +128,7 @@ def _refuse_password(given: Given) -> None:
     address, origin = given.get("ledger", ("", ""))
     if masked(str(address)) != address:
         raise SettingsError(
-            f"{origin} ledger: a password must not stand in the settings file, which backups copy; name it in the "
+            f"{origin} ledger: a password must not be in the settings file, which backups copy; set it in the "
             f"variable {LEDGER_VARIABLE}, in PGPASSWORD or in a password file"
         )
 
@@ -142,7 +144,7 @@ def _set_in(policy: Policy, origins: Iterable[Origin]) -> Given:
 
 
 def _with_layers_below(given: Given) -> Given:
-    """Lay the given values of a policy over those of its preset and of its embedder."""
+    """Lay the given values of a policy over those of its preset and its embedder."""
     name = given.get("preset", ("default", ""))[0]
     given = {key: (value, f"preset {name}") for key, value in preset(name).items()} | given
     embedder = given.get("embedder", ("hashing", ""))[0]

@@ -28,7 +28,7 @@ _fitted: ContextVar[Mapping[str, Mapping[str, float]]] = ContextVar("fitted", de
 
 @contextmanager
 def fitted(models: Mapping[str, Mapping[str, float]]) -> Iterator[None]:
-    """Use other coefficients in place of shipped ones within a block, to judge a model on what it was not fitted on.
+    """Use other coefficients instead of shipped ones within a block, to evaluate a model on held-out data.
 
     Args:
         models: coefficients by feature name, by name of the model; other models stay as shipped.

@@ -164,21 +164,24 @@ class Policy(Values):
     )
     llm_model: str | None = Field(
         None,
-        description="Language model that words summaries and core memory and states the facts of entries; unset: rules "
+        description="Language model that words summaries and core memory and splits entries into facts; unset: rules "
         "word them. See llm_base_url.",
     )
     split_entries: bool = Field(
         True,
-        description="Let llm_model state the facts of entries of several sentences one by one, as memories of their "
-        "own beside them; never under a token budget.",
+        description="Let llm_model split entries of several sentences into single facts, stored as memories beside "
+        "them; never under a token budget.",
     )
     llm_pairs: int = Field(
-        3, ge=0, le=20, description="Older memories that llm_model compares each memory with, at most; 0: none."
+        3,
+        ge=0,
+        le=20,
+        description="Maximum number of older memories that llm_model compares each memory with; 0: none.",
     )
     llm_precision: Share = Field(
         0.85,
-        description="Share of llm_model's sure judgements of two memories that are right, as measured; from 0.95 on "
-        "they close what is outdated without the rules' agreement, below they only link.",
+        description="Measured share of llm_model's confident judgements of two memories that are right; from 0.95 on "
+        "they close what is outdated without the rules' agreement, below that they only link.",
     )
     fact_changes: bool = Field(True, description="Detect changed and contradicting facts.")
     judge: Judge = Field(
@@ -186,12 +189,12 @@ class Policy(Values):
         description="What judges whether a memory updates, contradicts or repeats an older one; llm_model judges the "
         "likeliest pairs as well (llm_pairs).",
     )
-    fact_confidence: Share = Field(0.85, description="Minimum confidence of a link to an older memory as outdated.")
-    repeat_confidence: Share = Field(0.30, description="Minimum confidence of a link between two memories of one fact.")
-    conflict_confidence: Share = Field(0.65, description="Minimum confidence of a link between contradicting memories.")
+    fact_confidence: Share = Field(0.85, description="Minimum confidence for linking an older memory as outdated.")
+    repeat_confidence: Share = Field(0.30, description="Minimum confidence for linking two memories of one fact.")
+    conflict_confidence: Share = Field(0.65, description="Minimum confidence for linking contradicting memories.")
     close_confidence: Share = Field(
         0.50,
-        description="Minimum confidence of an update that closes what it outdates, where it also shows the change.",
+        description="Minimum confidence for closing what an update outdates, if its text also states the change.",
     )
 
     promote_tiers: bool = Field(True, description="Promote memories to higher tiers by energy.")
@@ -228,7 +231,7 @@ class Policy(Values):
         "archived", description="Lifecycle of memories that a summary supersedes."
     )
     cold_after_days: NotNegative = Field(7.0, description="Days at the retention floor after which a memory goes cold.")
-    stub_after_days: NotNegative = Field(180.0, description="Days in the cold after which a memory becomes a stub.")
+    stub_after_days: NotNegative = Field(180.0, description="Days in cold storage after which a memory becomes a stub.")
     cold_keep_importance: Share = Field(
         0.5, description="Minimum importance for staying live beyond the age of one week."
     )

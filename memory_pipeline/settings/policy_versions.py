@@ -1,8 +1,7 @@
-"""Reads policies as earlier versions recorded them: one step a version, each a pure function of names and values.
+"""Reads policies as earlier versions recorded them: one step per version, each a pure function of names and values.
 
-Every commit records its policy with `POLICY_VERSION`. A step renames what has another name since, leaves out what is
-gone, and gives what did not exist then the value that means what was done without it. Not here: today's settings
-(`settings/policy.py`).
+Every commit records its policy with `POLICY_VERSION`. A step renames and drops settings that have changed since, and
+gives new ones the value that reproduces the behaviour before them. Not here: today's settings (`settings/policy.py`).
 """
 
 from collections.abc import Callable, Mapping
@@ -15,9 +14,9 @@ Recorded = dict[str, Any]
 
 
 def _settings_of_one(values: Recorded) -> Recorded:
-    """Give settings that versions without a number lacked the values that mean what those versions did.
+    """Add the settings that versions without a number lacked, with values that reproduce their behaviour.
 
-    Gone are `working_decay`, `short_term_decay` and `long_term_decay`, the energy lost per hour in each tier: these
+    Dropped are `working_decay`, `short_term_decay` and `long_term_decay`, the energy lost per hour in each tier: these
     rates no longer differ between policies, and are those that every shipped preset had.
     """
     kept = {
@@ -40,12 +39,12 @@ def _settings_of_one(values: Recorded) -> Recorded:
 
 
 def _settings_of_two(values: Recorded) -> Recorded:
-    """Name the judge of pairs, of which there was one."""
+    """Add the judge of pairs; there was only one."""
     return {"judge": "rules"} | values
 
 
 STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {1: _settings_of_one, 2: _settings_of_two}
-"""What makes a policy of a version of one of the version before it."""
+"""Steps by the version that they produce, each from the version before it."""
 
 POLICY_VERSION: Final = max(STEPS)
 """Version of the settings of a policy. Whoever adds, renames or removes a setting adds a step."""
@@ -63,7 +62,7 @@ def read_policy(values: Recorded, *, version: int) -> Policy:
     """
     if version > POLICY_VERSION:
         raise SettingsError(
-            f"a policy was recorded in version {version} of its settings, this program knows {POLICY_VERSION}; "
+            f"a policy was recorded in version {version} of its settings, but this program knows {POLICY_VERSION}; "
             "upgrade memory-pipeline"
         )
     for number in range(version + 1, POLICY_VERSION + 1):

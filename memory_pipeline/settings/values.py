@@ -29,7 +29,7 @@ SQLITE: Final = "sqlite"
 """Value of the setting `ledger` for a SQLite file in the data folder."""
 
 _FEW: Final = 20
-"""Most names that are listed when none is similar."""
+"""Maximum number of names listed when none is similar."""
 
 
 class SettingsError(ValueError):
@@ -154,7 +154,7 @@ def check_ledger(address: str) -> str:
     if parts.scheme != "postgresql" or len(parts.path) <= 1:
         raise ValueError("not a ledger; write sqlite, or an address like postgresql://USER@HOST:5432/DATABASE")
     if "password" in parse_qs(parts.query):
-        raise ValueError("the password stands in the query; write it before the @, or use PGPASSWORD or ~/.pgpass")
+        raise ValueError("the password is in the query; write it before the @, or use PGPASSWORD or ~/.pgpass")
     return address
 
 
@@ -173,7 +173,7 @@ Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False), AfterValida
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False), AfterValidator(_plain_zero)]
 Days = Annotated[int, Field(le=365_000)]
-"""Whole days, at most a thousand years: the calendar holds no instant so long before or after some others."""
+"""Whole days, at most a thousand years: beyond that, dates would leave the calendar's range."""
 Seconds = Annotated[int, Field(le=31_536_000_000)]
 """Whole seconds, at most a thousand years."""
 Cron = Annotated[str, AfterValidator(cron), Field(examples=["0 2 * * *", "*/30 6-22 * * 1-5"])]

@@ -92,7 +92,8 @@ class Explanation:
             *_section("other values of its facts", [_fact(row) for row in self.facts]),
             *_section("decisions", [_decision(row) for row in self.decisions], shown=None),
             *_section(
-                f"recalled: {len(self.accesses)} times, last first", [_access(row) for row in reversed(self.accesses)]
+                f"recalled: {len(self.accesses)} {'time' if len(self.accesses) == 1 else 'times'}, latest first",
+                [_access(row) for row in reversed(self.accesses)],
             )[: None if self.accesses else 0],
             *_section("written by", [_event(row) for row in self.events]),
             *_section("members", [_text(row) + f" (event {row['event_id']})" for row in self.members], shown=None),
@@ -104,7 +105,7 @@ class Explanation:
         yield f"memory {self.memory_id} of profile {self.profile_id}, as of {self.as_of.isoformat()}"
         yield f"  {_one_line(memory['content'])}"
         if not self.consolidated:
-            yield "not consolidated yet: no run has seen it; the next one scores, links and groups it"
+            yield "not consolidated yet: no run has processed it; the next one scores, links and groups it"
         if memory["lifecycle"] == Lifecycle.ERASED.value:
             why = f": {self.erased['reason']}" if self.erased else ""
             yield f"erased: {memory['lifecycle_since'].isoformat()}{why}; nothing of its content is left"

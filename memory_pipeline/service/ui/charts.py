@@ -1,4 +1,4 @@
-"""Where the marks of a chart stand, in the units of its drawing. Pure; the templates draw them as inline SVG."""
+"""Lays out charts in drawing units. Pure; the templates draw them as inline SVG."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from memory_pipeline.schemas import LIVE
 
 WIDTH: Final = 640
 HEIGHT: Final = 120
-"""Size of a chart, in units of its drawing."""
+"""Size of a chart, in drawing units."""
 _POINTS: Final = 120
 """Points of a line."""
 _GAP: Final = 0.2
-"""Share of a bar's place that stays free."""
+"""Share of a bar's slot that stays empty."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class Growth:
 
 
 def bars(counts: Sequence[tuple[str, int]]) -> list[Bar]:
-    """Lay out one bar a count, side by side; the highest is as high as the chart."""
+    """Lay out one bar per count, side by side; the highest is as high as the chart."""
     most = max((count for _, count in counts), default=0)
     place = WIDTH / max(len(counts), 1)
     return [
@@ -61,7 +61,7 @@ def bars(counts: Sequence[tuple[str, int]]) -> list[Bar]:
 
 
 def growth(memories: pl.DataFrame) -> Growth | None:
-    """Lay out how many memories were stored, and how many of them were live; None without a memory.
+    """Lay out the numbers of stored and live memories over time; None without a memory.
 
     Args:
         memories: `created_at`, `lifecycle`, `lifecycle_since`.

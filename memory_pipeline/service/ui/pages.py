@@ -1,4 +1,4 @@
-"""What each page shows: one function a page, which returns the values of its template.
+"""What each page shows: one function per page, which returns the values of its template.
 
 Not here: who may see it and how it is answered (`site`), the plan as a diff (`plan_diff`), and charts (`charts`).
 """
@@ -34,7 +34,7 @@ SHOWN: Final = 50
 NIGHTS: Final = 60
 """Runs that the chart of what faded shows."""
 FADING: Final = (*LEAVES, Action.SUPERSEDE.value, Action.CLOSE.value, Action.TRIM.value)
-"""Decisions after which a recall no longer returns a memory, or all of it."""
+"""Decisions after which a recall no longer returns a memory, or not in full."""
 GONE: Final = "(erased or deleted)"
 
 
@@ -43,7 +43,7 @@ class Visit:
     """A request of a browser that has signed in, about one profile."""
 
     state: State
-    """What the application keeps: the lake, the clients, the runs, the slots."""
+    """State of the application: lake, clients, runs, slots."""
     signed_in: SignedIn
     profile_id: str
     asked: Mapping[str, str]
@@ -61,7 +61,7 @@ class Share:
 
     part: Part
     share: float
-    """0..1, of all that is contributed."""
+    """Share of the sum of all contributions, 0..1."""
 
 
 def search(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def plan(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
 
 
 def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
-    """Show what runs did, and what was requested from this server."""
+    """Show past runs, and the runs requested from this server."""
     mine = {visit.profile_id, *([None] if visit.admin else [])}
     requests = [row for row in visit.state.runs.statuses() if row["profile_id"] in mine]
     waiting = any(row["state"] in {"queued", "running"} for row in requests)
@@ -116,7 +116,7 @@ def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
 
 
 def faded(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
-    """Show what left, was replaced, ended or was trimmed, last first."""
+    """Show what was removed, replaced, ended or trimmed, latest first."""
     ledger, profiles = visit.state.lake.ledger, [visit.profile_id]
     undone = ledger.reverted().select("profile_id", "decision_id", reverted=True)
     rows = (
@@ -151,7 +151,7 @@ def health(visit: Visit, _: MemoryClient) -> dict[str, Any]:
 
 
 def text_of(memory: MemoryClient) -> Callable[[str], str]:
-    """Return a function that returns the text of a memory, whatever has become of it; it reads each once."""
+    """Return a function that returns the text of a memory in any state, and reads each only once."""
 
     @cache
     def text(memory_id: str) -> str:
@@ -171,32 +171,32 @@ def _texts_about(memory: MemoryClient, explanation: Explanation) -> dict[str, st
 
 
 def _others(visit: Visit) -> list[str]:
-    """Return the profiles that the token may recall besides."""
+    """Return the other profiles that the token may recall."""
     known = stored_profiles(visit.state.lake) if visit.admin else visit.signed_in.grant.reads
     return [name for name in known if name != visit.profile_id]
 
 
 def _searched(visit: Visit) -> list[str]:
-    """Return the profiles that a search is about.
+    """Return the profiles to search.
 
     Raises:
         HTTPException: the token may not recall the other one.
     """
     also = visit.asked.get("also")
     if also is not None and not visit.signed_in.grant.recalls(also):
-        raise HTTPException(403, f"the token may not read profile {also!r}; give it that with --reads")
+        raise HTTPException(403, f"the token may not read profile {also!r}; create one that may, with --reads")
     return [visit.profile_id, *([also] if also else [])]
 
 
 def _shares(parts: tuple[Part, ...]) -> list[Share]:
-    """Return the parts of a score, what contributes most first."""
+    """Return the parts of a score, the largest contribution first."""
     total = sum(max(0.0, part.value * part.weight) for part in parts) or 1.0
     shares = [Share(part=part, share=max(0.0, part.value * part.weight) / total) for part in parts]
     return sorted(shares, key=lambda one: -one.share)
 
 
 def _summary(visit: Visit) -> dict[str, Any] | None:
-    """Return the status of the profile, or of the store where that is asked for; None before the first memory."""
+    """Return the status of the profile; None before its first memory."""
     lake = visit.state.lake
     if visit.profile_id not in stored_profiles(lake):
         return None

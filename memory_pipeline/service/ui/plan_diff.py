@@ -1,4 +1,4 @@
-"""A plan as people read it: what each decision takes away and what it puts in its place.
+"""Shows a plan as a diff: what each decision removes and adds.
 
 Pure. Not here: how a plan is made (`consolidation/plans`), and how the page looks (`templates`).
 """
@@ -47,9 +47,9 @@ class Group:
 
 
 def groups(rows: Sequence[Row], text: Lookup, block: Lookup) -> list[Group]:
-    """Group a plan by action: what becomes of memories before links, else as its decisions are applied.
+    """Group a plan by action: memories before links, otherwise in the order of application.
 
-    What a summary replaces is shown with the summary.
+    Memories that a summary replaces are shown with the summary.
 
     Args:
         rows: the decisions, as a plan document holds them.
@@ -58,19 +58,19 @@ def groups(rows: Sequence[Row], text: Lookup, block: Lookup) -> list[Group]:
     """
     written = {row["memory_id"]: _after(row)["content"] for row in rows if row["action"] == Action.SUMMARISE}
 
-    def known(memory_id: str) -> str:
+    def content(memory_id: str) -> str:
         return str(written[memory_id]) if memory_id in written else text(memory_id)
 
     found = []
     for action in sorted(Action, key=LINKS.__contains__):
-        own = [row for row in rows if row["action"] == action and not _told(row, written)]
+        own = [row for row in rows if row["action"] == action and not _is_shown_with_summary(row, written)]
         if own:
-            changes = tuple(_change(row, known, block) for row in own[:SHOWN])
+            changes = tuple(_change(row, content, block) for row in own[:SHOWN])
             found.append(Group(action=action.value, count=len(own), changes=changes))
     return found
 
 
-def _told(row: Row, written: Mapping[str, Any]) -> bool:
+def _is_shown_with_summary(row: Row, written: Mapping[str, Any]) -> bool:
     return row["action"] == Action.SUPERSEDE and row["target_id"] in written
 
 
@@ -116,7 +116,7 @@ def _added(row: Row, text: Lookup) -> Iterator[str]:
         case Action.SUPERSEDE | Action.CLOSE if row["target_id"]:
             yield text(row["target_id"])
         case Action.TRIM:
-            yield after["trimmed"] or "(its whole text again)"
+            yield after["trimmed"] or "(its full text again)"
 
 
 def _edge(row: Row, edge: Row, text: Lookup) -> str:

@@ -1,6 +1,6 @@
-"""Who has signed in to the pages: a browser gives its token once, and then holds a cookie that ends with the server.
+"""Sign-ins to the pages: a browser sends its token once, and then holds a cookie that ends with the server.
 
-The cookie is no token: browsers send it to every port of a host, and it is worth nothing after some hours. Not here:
+The cookie is not the token: browsers send it to every port of a host, and it expires after some hours. Not here:
 tokens (`service/auth_tokens`).
 """
 
@@ -25,10 +25,10 @@ MOST: Final = 256
 
 @dataclass(kw_only=True)
 class SignedIn:
-    """One browser."""
+    """One signed-in browser."""
 
     key: str
-    """What its cookie holds."""
+    """Value of its cookie."""
     grant: Grant
     """What its token allows, as of the request in progress."""
     since: float

@@ -1,4 +1,4 @@
-"""The pages as an application of their own, mounted in the HTTP service: signing in, forms, errors.
+"""The application that serves the pages, mounted in the HTTP service: signing in, forms, errors.
 
 Not here: what a page shows (`pages`), and the checks of hosts, origins and sizes, which the service makes for both.
 """
@@ -97,7 +97,7 @@ def _page(path: str, title: str, show: Show) -> Callable[[Request], Response]:
 
     def endpoint(request: Request) -> Response:
         if (signed_in := _signed_in(request)) is None:
-            return _away(SIGN_IN)
+            return _redirect(SIGN_IN)
         visit = _visit(request, signed_in, request.query_params)
         with visit.state.clients.of(visit.profile_id) as memory:
             return _shown(path, request, visit, title=title, **show(visit, memory))
@@ -106,7 +106,7 @@ def _page(path: str, title: str, show: Show) -> Callable[[Request], Response]:
 
 
 def _form(act: Act) -> Callable[[Request], Awaitable[Response]]:
-    """Return the endpoint of a form: it does what is asked, and goes on to a page, whose path `act` returns."""
+    """Return the endpoint of a form: performs the action, and redirects to the path that `act` returns."""
 
     async def endpoint(request: Request) -> Response:
         return await run_in_threadpool(_done, act, request, await _fields(request))
@@ -116,12 +116,12 @@ def _form(act: Act) -> Callable[[Request], Awaitable[Response]]:
 
 def _done(act: Act, request: Request, fields: Mapping[str, str]) -> Response:
     if (signed_in := _signed_in(request)) is None:
-        return _away(SIGN_IN)
+        return _redirect(SIGN_IN)
     if not signed_in.sent(fields.get("form_key", "")):
-        raise HTTPException(403, "this form is not of this sign-in; open the page again")
+        raise HTTPException(403, "this form belongs to another sign-in; open the page again")
     visit = _visit(request, signed_in, fields)
     with visit.state.clients.of(visit.profile_id) as memory:
-        return _away(act(visit, memory))
+        return _redirect(act(visit, memory))
 
 
 def _make_plan(visit: Visit, _: MemoryClient) -> str:
@@ -136,7 +136,7 @@ def _apply(visit: Visit, _: MemoryClient) -> str:
     """Queue the run that commits the plan of this browser exactly as it was shown."""
     document = visit.signed_in.plan
     if document is None or document["sha256"] != visit.asked.get("plan"):
-        raise HTTPException(409, "this is not the plan that was made last; make the plan again")
+        raise HTTPException(409, "this is not the latest plan; make the plan again")
     held = ExitStack()
     held.enter_context(visit.state.slots.taken(visit.signed_in.grant.token_id))
     with held:
@@ -147,7 +147,7 @@ def _apply(visit: Visit, _: MemoryClient) -> str:
 
 
 def _written(document: Mapping[str, Any], lake: Lake, held: ExitStack) -> Path:
-    """Write a plan to a file that goes with `held`; where a server is killed, sweeps and erasures remove it."""
+    """Write a plan to a file that `held` deletes; if the server is killed, sweeps and erasures delete it."""
     key = f"{TABLES_PREFIX}{secrets.token_hex(8)}.plan.json"
     held.callback(lake.store.delete, key)
     lake.store.put(key, json.dumps(document).encode())
@@ -174,14 +174,14 @@ async def _sign_in(request: Request) -> Response:
     entered = await run_in_threadpool(request.app.state.sign_ins.enter, fields.get("token", ""))
     if entered is None:
         return _shown("sign_in", request, None, 401, title="Sign in", wrong=auth_tokens.REFUSED)
-    answer = _away("search")
+    answer = _redirect("search")
     secure = request.url.scheme == "https"
     answer.set_cookie(_cookie(request), entered.key, path=PAGES, httponly=True, samesite="strict", secure=secure)
     return answer
 
 
 def _to(path: str) -> Callable[[Request], Response]:
-    return lambda _: _away(path)
+    return lambda _: _redirect(path)
 
 
 @cache
@@ -194,10 +194,10 @@ def _style(_: Request) -> Response:
 
 
 async def _fields(request: Request) -> dict[str, str]:
-    """Return the fields of a form, without those left blank; only a page of this very server may send one.
+    """Return the fields of a form, without blank ones; only a page of this server may send one.
 
     Raises:
-        HTTPException: a page of another site or port sends it, or it is no form.
+        HTTPException: a page of another site or port sent it, or it is not a form.
     """
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
@@ -220,7 +220,7 @@ def _cookie(request: Request) -> str:
 
 
 def _visit(request: Request, signed_in: SignedIn, asked: Mapping[str, str]) -> Visit:
-    """Say what is asked, of which profile.
+    """Return what a request asks, and of which profile.
 
     Raises:
         HTTPException: the token is for another profile, or an administrator names one that has no memories.
@@ -270,28 +270,28 @@ def _path(page: str, **parameters: str) -> str:
     return f"{page}?{urlencode(parameters)}"
 
 
-def _away(path: str) -> RedirectResponse:
+def _redirect(path: str) -> RedirectResponse:
     return RedirectResponse(path, _SEE_OTHER, {"Cache-Control": "no-store"})
 
 
 async def _problem(code: int, request: Request, error: Exception) -> Response:
-    return _told(request, code, " ".join(str(error).split()))
+    return _error_page(request, code, " ".join(str(error).split()))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     code, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, str(error))
-    return _told(request, code, detail)
+    return _error_page(request, code, detail)
 
 
 async def _busy(request: Request, error: Exception) -> Response:
-    answer = _told(request, error.status if isinstance(error, Busy) else 503, str(error))
+    answer = _error_page(request, error.status if isinstance(error, Busy) else 503, str(error))
     answer.headers["Retry-After"] = str(RETRY_SECONDS)
     return answer
 
 
 async def _fault(request: Request, error: Exception) -> Response:
-    return _told(request, 500, f"{type(error).__name__}: a bug in memory-pipeline; the server's log shows where")
+    return _error_page(request, 500, f"{type(error).__name__}: a bug in memory-pipeline; the server's log shows where")
 
 
-def _told(request: Request, code: int, detail: str) -> HTMLResponse:
+def _error_page(request: Request, code: int, detail: str) -> HTMLResponse:
     return _shown("problem", request, None, code, title="That did not work", detail=detail)
