@@ -57,7 +57,7 @@ def detect(
         report_import.detected(out(), path, found, home=home_folder())
     else:
         names = ", ".join(FORMATS)
-        raise ValueError(f"{path}: the format is unknown; known are {names}")
+        raise ValueError(f"{path}: the format is unknown; choose one of {names}")
     if not found:
         raise typer.Exit(1)
 
