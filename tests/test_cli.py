@@ -236,7 +236,7 @@ def test_only_the_profile_that_is_named_takes_part(copy):
     assert [(row["profile_id"], row["task"]) for row in run["profiles"]] == [("sample-2", "lightweight")]
 
 
-@pytest.mark.parametrize("task", ["decay", "creative", "cluster", "forget", "promote"])
+@pytest.mark.parametrize("task", sampling.first("cluster", "decay", "creative", "forget", "promote"))
 def test_a_task_decides_only_its_own(fresh, task):
     own = {
         "decay": {"prune", "expire"},

@@ -9,6 +9,7 @@ import duckdb
 import homes
 import polars as pl
 import pytest
+import sampling
 
 import memory_pipeline
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
@@ -210,7 +211,7 @@ def test_the_weights_of_the_policy_count_in_the_score_of_engram(tmp_path, clock)
         assert score == pytest.approx(parts[name])
 
 
-@pytest.mark.parametrize("runs", [False, True])
+@pytest.mark.parametrize("runs", sampling.first(False, True))
 def test_formulas_judge_by_the_scores_that_a_run_at_that_instant_gives(client, clock, lake, runs):
     client.remember("Ben prefers green tea.")
     clock.pass_(days=1)
@@ -598,6 +599,7 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(client, clock, lak
     assert (lake.home / "snapshots" / "memories.duckdb").exists()
 
 
+@pytest.mark.drill
 def test_tasks_run_by_themselves(client, clock, lake):
     told(client, clock=clock)
     assert client.consolidate(lightweight=True).task == "lightweight"

@@ -85,7 +85,7 @@ def assert_whole(lake: Lake) -> None:
     assert projected.equals(event.frame(ledger[: projected["seq"].n_unique()]))
 
 
-@pytest.mark.parametrize("moment", moments(MOMENTS, pushed=(5, 8)))
+@pytest.mark.parametrize("moment", moments(MOMENTS, pushed=(5,)))
 def test_a_kill_at_any_step_leaves_all_or_nothing_and_the_work_can_go_on(
     begun: Path, steps: int, tmp_path: Path, moment: int
 ) -> None:

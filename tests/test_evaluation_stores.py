@@ -181,6 +181,7 @@ def test_events_in_a_file_are_the_same_questions_as_in_a_store(tmp_path):
     assert of_file.notes == of_home.notes
 
 
+@pytest.mark.drill
 def test_a_file_of_several_profiles_is_several_conversations(tmp_path):
     lines = [
         line for name in ("ana", "bo") for line in (stored(1, f"{name} has x", profile=name), asked(2, profile=name))

@@ -202,6 +202,7 @@ def test_what_erased_memories_outdated_stays_closed_without_their_words(lake):
     assert found(lake.home, "zwirblquax", "down in the cellar") == []
 
 
+@pytest.mark.drill
 def test_a_memory_is_erased_with_its_closed_sentence(lake):
     erase_memories(lake, profile_id="p", memory_ids=["kiln"], now=NIGHT + timedelta(hours=2))
     assert_rebuilt(lake)

@@ -242,6 +242,7 @@ def test_a_late_event_lands_as_if_it_had_been_in_time(tmp_path, told, consolidat
     assert one.drop(position).equals(other.drop(position))
 
 
+@pytest.mark.drill
 def test_rows_of_one_profile_never_depend_on_another(tmp_path, told, consolidated):
     both = {n: f.filter(pl.col("profile_id") == "sample-1") for n, f in homes.published(consolidated).items()}
     with homes.filled(tmp_path / "one", [event for event in told if event.profile_id == "sample-1"]) as lake:
@@ -254,6 +255,7 @@ def test_rows_of_one_profile_never_depend_on_another(tmp_path, told, consolidate
         assert one.equals(other), name
 
 
+@pytest.mark.drill
 def test_a_plan_made_before_another_commit_is_refused(night, consolidated):
     lake, tables, settings = consolidated, night[1], homes.settings(consolidated.home)
     profiles = tables["profiles"]

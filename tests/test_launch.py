@@ -204,6 +204,7 @@ def test_the_gate_names_the_checks_that_a_run_should_have_made(lake):
     assert outcomes["consolidation_plan", "invariants"] == "missing"
 
 
+@pytest.mark.drill
 def test_the_gate_shows_a_quota_that_held_a_profile_back(lake):
     launches.forgetful(lake.home, "policy")
     assert [check.check_name for check in launched(lake).failed_checks] == ["quota"]

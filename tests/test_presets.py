@@ -129,6 +129,7 @@ def test_nothing_is_lost_and_whoever_left_is_accounted_for(nights):
     assert merged.join(live, on=["profile_id", "superseded_by"], how="anti").is_empty()
 
 
+@pytest.mark.drill
 def test_the_second_run_at_the_same_instant_decides_and_changes_nothing(nights, own):
     again = homes.night(own, as_of=nights.end, policy=nights.settings, run_id="again")
     assert again["consolidation_plan"].is_empty()

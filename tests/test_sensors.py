@@ -221,7 +221,7 @@ def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
             *("sessions", "full", {"scheduled_sessions": 1}, {"kind": "session.ended", "session_id": "s"}),
             marks=pytest.mark.drill,
         ),
-        ("activity", "lightweight", {"step_count_trigger": 1}, {}),
+        pytest.param("activity", "lightweight", {"step_count_trigger": 1}, {}, marks=pytest.mark.drill),
         pytest.param("activity", "lightweight", {"idle_timeout_seconds": 300}, {}, marks=pytest.mark.drill),
         ("ingestion", "tick", {"ingestion_cycles": 1}, {}),
     ],
@@ -368,6 +368,7 @@ def test_a_task_of_an_interval_runs_at_its_tick_and_not_again_before_the_next(la
         assert len(requests) == due, "however many ticks were missed, one run catches up"
 
 
+@pytest.mark.drill
 def test_a_task_that_failed_is_due_again(lake, kept):
     chosen(lake.home, decay_interval_seconds=3_600)
     schedule = interval(lake.home, "decay")

@@ -121,9 +121,9 @@ def test_a_cosine_on_the_threshold_counts(cosine, other):
 @pytest.mark.parametrize(
     ("dimension", "minimum"),
     [
-        pytest.param(48, 0.75, id="prefix"),
         pytest.param(48, 0.3, id="prefix with many candidates"),
-        pytest.param(12, 0.9, id="whole rows"),
+        pytest.param(48, 0.75, id="prefix", marks=pytest.mark.drill),
+        pytest.param(12, 0.9, id="whole rows", marks=pytest.mark.drill),
     ],
 )
 def test_large_groups_are_joined_exactly(dimension, minimum):

@@ -9,7 +9,6 @@ import frames
 import homes
 import polars as pl
 import pytest
-import sampling
 from planned import commit, memory, profiles, propose, revert, said, state
 from rich.console import Console
 
@@ -366,7 +365,8 @@ def bread(tmp_path_factory):
     return home
 
 
-@pytest.mark.parametrize("back", sampling.first("undo", "restore"))
+@pytest.mark.drill
+@pytest.mark.parametrize("back", ["undo", "restore"])
 def test_a_text_that_several_nights_have_cut_comes_back_whole_and_stays(bread, tmp_path, back):
     with homes.copied(bread, tmp_path) as lake:
         if back == "restore":
@@ -395,6 +395,7 @@ def test_a_larger_budget_or_none_brings_nothing_back(chain, tmp_path):
         assert cut(own.read("memories")).select(*KEY, "trimmed").equals(cut(before).select(*KEY, "trimmed"))
 
 
+@pytest.mark.drill
 def test_what_was_marked_as_important_is_never_archived_for_a_budget(tmp_path):
     rows = [
         ("decided", {"memory_type": "Decision", "content": "We decided to use PostgreSQL for the billing service."}),
