@@ -83,7 +83,7 @@ def test_every_profile_says_what_is_due_for_it_and_why(lake):
     policy = {"step_count_trigger": 5, "session_trigger": False, "scheduled_sessions": 0, "nightly_run": False}
     one, two = told(lake, now=homes.RECORDED, **policy)["profiles"]
     assert {row["trigger"] for row in one["due"]} == {"decay", "creative"}
-    reason = "20 memories stored since the last lightweight run, of 5"
+    reason = "20 memories stored since the last lightweight run (threshold 5)"
     assert {"trigger": "steps", "task": "lightweight", "reason": reason} in two["due"]
     assert by_task(one["tasks"])["decay"][0] == homes.NIGHT
     assert by_task(two["tasks"])["decay"][0] is None

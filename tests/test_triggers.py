@@ -198,7 +198,7 @@ def test_each_profile_is_told_apart_and_by_its_own_policy():
     past = pl.DataFrame([("b", "full", ago(3), 7)], schema=triggers.PROGRESS, orient="row")
     found = triggers.due(activity, past, {"a": ten, "b": ten, "c": ten, "d": off}, now=AS_OF)
     assert found.select("profile_id", "trigger", "since").rows() == [("b", "steps", ago(3)), ("c", "steps", None)]
-    assert found["reason"][0] == "10 memories stored since the last lightweight run, of 10"
+    assert found["reason"][0] == "10 memories stored since the last lightweight run (threshold 10)"
 
 
 @given(st.permutations(range(6)))

@@ -242,7 +242,9 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
         "sessions",
         "full",
         (every > 0) & over,
-        pl.format("{} sessions since the last full run, of {}", pl.max_horizontal(ended, "sessions_seen"), every),
+        pl.format(
+            "{} sessions since the last full run (threshold {})", pl.max_horizontal(ended, "sessions_seen"), every
+        ),
     )
     yield _Rule(
         "idle",
@@ -254,19 +256,19 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
         "steps",
         "lightweight",
         (step > 0) & (stored >= step),
-        pl.format("{} memories stored since the last lightweight run, of {}", stored, step),
+        pl.format("{} memories stored since the last lightweight run (threshold {})", stored, step),
     )
     yield _Rule(
         "ingestion",
         "tick",
         (cycles > 0) & (batches >= cycles),
-        pl.format("{} batches of memories since the last tick, of {}", batches, cycles),
+        pl.format("{} batches of memories since the last tick (threshold {})", batches, cycles),
     )
     yield _Rule(
         "reflection",
         "reflect",
         pl.col("reflection") & (score > threshold),
-        pl.format("importance {} stored since the last reflection, of {}", score.round(1), threshold.round(1)),
+        pl.format("importance {} stored since the last reflection (threshold {})", score.round(1), threshold.round(1)),
     )
     yield from _timed(present, night)
 

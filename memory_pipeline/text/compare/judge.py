@@ -63,8 +63,8 @@ class RelationJudge(Protocol):
                 `relation_reading.MEMORY_COLUMNS`.
             older: index of the older memory of each pair.
             newer: index of the newer one, as many.
-            least: minimum confidence of each relation that anything follows from; a pair below it may be judged
-                unrelated, which saves most of the work.
+            least: minimum confidence at which each relation has an effect; a pair below it may be judged unrelated,
+                which saves most of the work.
 
         Returns:
             One row per pair, in their order, with `JUDGEMENT_COLUMNS`.

@@ -1,8 +1,8 @@
 """The default judge: a linear model over what two memories share and where they differ.
 
 The probability of each relation is the softmax of four linear scores over `relation_features`; the weights were fitted
-on made-up stores (`evaluation/fit_relations`) and are in `models/relations.toml`. Nothing depends on particular texts.
-The rule of an update is `changed_value` or `ended` where the newer memory states the change outright
+on synthetic stores (`evaluation/fit_relations`) and are in `models/relations.toml`. Nothing depends on particular
+texts. The rule of an update is `changed_value` or `ended` where the newer memory states the change outright
 (`stated_changes`), else `likely`.
 """
 
@@ -123,7 +123,7 @@ def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floa
 
     Args:
         reading: the memories.
-        pair: to which pair of memories each pair of statements belongs.
+        pair: the pair of memories that each pair of statements belongs to.
         left: index of the older statement of each.
         right: index of the newer.
         needed: minimum confidence of each relation except `unrelated`.
@@ -194,8 +194,9 @@ def _described(pairs: pl.DataFrame) -> pl.DataFrame:
     """Return relation, outdated statement, attribute, both values and the reason of each pair.
 
     Args:
-        pairs: pair (its place), relation, older and newer (statements), whole (text of the older memory), ended and
-            by (its sentence that a sentence of the newer memory is known to change; null where none is).
+        pairs: pair (its place), relation, older and newer (statements), whole (text of the older memory), ended and by
+            (a sentence of it that the newer memory changes outright, and the sentence that does; null where there is
+            none).
     """
     update = pl.col("relation") == "update"
     pairs = pairs.with_columns(older=pl.coalesce("ended", "older"), newer=pl.coalesce("by", "newer"))
@@ -216,7 +217,7 @@ def _described(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _shared_words(pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return for each pair, as `attribute`, the words of the older statement that the newer has too, each once."""
+    """Return for each pair, as `attribute`, the words of the older statement that the newer one shares, each once."""
     words = occurrences(fold(pairs["older"])).filter(~pl.col("stop")).select(pair="row", word="word", stem="stem")
     about = occurrences(fold(pairs["newer"])).filter(~pl.col("stop")).select(pair="row", stem="stem")
     shared = words.join(about, on=["pair", "stem"], how="semi", maintain_order="left")

@@ -1,7 +1,7 @@
 """Reads memories before they are compared: statements, words, names, values, cues and clauses.
 
-A memory is read as one statement if it is short, otherwise sentence by sentence. Words weigh by their rarity in the
-store. Everything is a sparse matrix over statements, so that a million pairs cost seconds. Nothing here depends on
+A memory is read as one statement if it is short, otherwise sentence by sentence. Words are weighted by their rarity in
+the store. Everything is a sparse matrix over statements, so that a million pairs cost seconds. Nothing here depends on
 particular texts. Not here: which memories are worth comparing (`relation_candidates`), and what two of them share
 (`relation_features`).
 """
@@ -51,7 +51,7 @@ _LEAST_STORE: Final = 50
 """Number of statements that a smaller store is assumed to have: in a store of three, every word is frequent."""
 SMALL_TALK_WEIGHT: Final = 0.2
 _LEAST_CLOSENESS: Final = 0.3
-"""Closeness from which one word can replace another."""
+"""Minimum closeness of a word that can replace another."""
 _TYPES: Final = ("number", "money", "day", "date", "time")
 _WORD: Final = r"[$\u20ac\u00a3]?\p{N}+(?:[.,:]\p{N}+)*\p{L}*%?|[\p{L}\p{M}_]+(?:['./_-][\p{L}\p{M}\p{N}_]+)*\p{N}*"
 _CLAUSE_BREAK: Final = (

@@ -32,7 +32,7 @@ _PAIR_SHIFT: Final = np.uint64(13)
 """A row of a chunk (13 bits) and 51 bits of a pair's hash make one key."""
 _GRAM_SIZES: Final = (3, 4)
 _GRAM_LETTERS: Final = 32
-"""Letters of a word from which n-grams are taken."""
+"""Maximum number of letters of a word from which n-grams are taken."""
 
 
 class Embedder(Protocol):
