@@ -261,8 +261,8 @@ def _flagged(sentences: pl.DataFrame) -> pl.DataFrame:
 def _chains(sentences: pl.DataFrame, low: pl.Series) -> pl.Series:
     """Return the chain of each sentence: numbers of a sentence and of those after it that rest on it, by text.
 
-    A sentence rests on the one before if it is short, starts with what that one names, refers to it or turns what it
-    says; one about "him" or "her" on the last that names somebody, with all between them.
+    A sentence rests on the one before if it is short, starts with what that one names, refers to it or qualifies it; a
+    sentence about "him" or "her" rests on the last one that names somebody, and on all between.
     """
     read = sentences.select("row", at="sentence").with_columns(
         stems=content_stems(sentences["clause"]),

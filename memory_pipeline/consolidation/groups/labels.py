@@ -23,7 +23,7 @@ _NAMED: Final = r"[\p{Ll}\p{N},;:] \p{Lu}[\p{L}]+"
 
 
 def labels(members: pl.DataFrame) -> pl.DataFrame:
-    """Return the label of each group: keywords that most of its members share, names capitalised.
+    """Return the label of each group: keywords that its members share, the most shared first, names capitalised.
 
     Words that name no topic are left out (verbs and measures of time in general use, particles), as are fragments and
     words of more than half of the profile's groups, such as the name of its owner; among equals the more informative

@@ -151,7 +151,7 @@ def _withdrawn(moved: pl.DataFrame) -> pl.DataFrame:
 
 
 def _untrue(moved: pl.DataFrame) -> pl.DataFrame:
-    """Return summaries and facts with a member whose text has changed or, if they replace it, its end: KEY, untrue_at.
+    """Return summaries whose members' texts changed or, for facts and superseding ones, their ends: KEY, untrue_at.
 
     This depends on the memories as they are, and not on when that was decided.
     """
