@@ -158,7 +158,7 @@ class Wear:
 
 def live(home: Path, days: int) -> Wear:
     """Each simulated day: notes, recalls, a night and the maintenance; for a process of its own."""
-    start = datetime(2026, 1, 1, tzinfo=UTC)
+    start = datetime(2026, 3, 1, tzinfo=UTC) - timedelta(days=days)  # an event of the future is refused
     wear = Wear([], [], [])
     with MemoryClient(home, profile_id="ana") as client:
         for day in range(days):

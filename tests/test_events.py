@@ -1,18 +1,23 @@
 """Events: what is let in, what is refused and why, and their typed table."""
 
 import json
+import pickle
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from memory_pipeline.ledger.event import COLUMNS, DeadLetter, Event, InvalidEvent, documentation, frame, parse
+from memory_pipeline.ledger.ledger import LostPayloads
 from memory_pipeline.ledger.payloads import PAYLOADS, Stored
+from memory_pipeline.ledger.references import KnownMemory, Refusal
+from memory_pipeline.runs.commit import InvariantBroken
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.text.classification import CATEGORIES, MEMORY_TYPES
 
@@ -188,6 +193,23 @@ def test_a_damaged_event_is_read_or_refused_in_plain_words(raw, damage, data):
     assert "validation error" not in told
     assert "pydantic" not in told
     assert told.encode() or frame([(1, *event.row())]).height
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        InvalidEvent("content is empty; write a text", "line 3"),
+        KnownMemory({2: Refusal(reason="memory_id 'a' is taken; choose another", erased=False)}),
+        LostPayloads(Path("data"), [1, 2, 3, 7]),
+        InvariantBroken(pl.DataFrame({"check": ["quota"], "profile_id": ["p"], "memory_id": ["a"], "detail": ["x"]})),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_an_error_reaches_the_process_that_asked_for_the_work(error):
+    arrived = pickle.loads(pickle.dumps(error))  # noqa: S301 - its own bytes
+    assert type(arrived) is type(error)
+    assert str(arrived) == str(error)
+    assert len(str(error).split()) > 4
 
 
 @pytest.mark.parametrize(

@@ -57,9 +57,12 @@ class InvalidEvent(ValueError):
         reason: field, value and remedy in one sentence.
     """
 
-    def __init__(self, reason: str, *, origin: str) -> None:
-        super().__init__(f"{origin}: {reason}")
+    def __init__(self, reason: str, origin: str) -> None:
+        super().__init__(reason, origin)
         self.reason = reason
+
+    def __str__(self) -> str:
+        return "{1}: {0}".format(*self.args)
 
 
 @dataclass(frozen=True)
@@ -252,9 +255,9 @@ def parse(
             check_sizes(event, settings)
         return _in_time(event, future)
     except ValidationError as error:
-        raise InvalidEvent(reason(error, Event), origin=origin) from error
+        raise InvalidEvent(reason(error, Event), origin) from error
     except ValueError as error:
-        raise InvalidEvent(str(error), origin=origin) from error
+        raise InvalidEvent(str(error), origin) from error
 
 
 def _object(raw: bytes | str | Mapping[str, Any]) -> Mapping[str, Any]:

@@ -49,11 +49,15 @@ class LostPayloads(LakeError):
 
     def __init__(self, home: Path, positions: Sequence[int], remedy: str = "restore") -> None:
         """Name the positions; the remedy ends with the files of the payloads."""
+        super().__init__(home, positions, remedy)
         self.positions = positions
+
+    def __str__(self) -> str:
+        home, positions, remedy = self.args
         ranges = _ranges(positions)
         few = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges[:_SHOWN])
         more = ", ..." if len(ranges) > _SHOWN else ""
-        super().__init__(
+        return (
             f"{home}: the payloads of {len(positions)} events (position {few}{more}) are in neither the ledger nor its "
             f"files; {remedy} lake/payloads or archive/ from a backup"
         )

@@ -43,8 +43,11 @@ class KnownMemory(ValueError):
     """
 
     def __init__(self, refused: Mapping[int, Refusal]) -> None:
-        super().__init__(next(iter(refused.values())).reason)
+        super().__init__(refused)
         self.refused = refused
+
+    def __str__(self) -> str:
+        return next(iter(self.refused.values())).reason
 
 
 @dataclass(frozen=True)

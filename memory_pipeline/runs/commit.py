@@ -41,12 +41,15 @@ class InvariantBroken(ValueError):
     """A plan would break an invariant; nothing was changed. `rows` says which rows and how."""
 
     def __init__(self, rows: pl.DataFrame) -> None:
-        first = rows.row(0, named=True)
-        super().__init__(
-            f"{rows.height} rows of the plan break an invariant; the first: {first['check']}: profile "
+        super().__init__(rows)
+        self.rows = rows
+
+    def __str__(self) -> str:
+        first = self.rows.row(0, named=True)
+        return (
+            f"{self.rows.height} rows of the plan break an invariant; the first: {first['check']}: profile "
             f"{first['profile_id']!r}, memory {first['memory_id']!r}: {first['detail']}; nothing was changed"
         )
-        self.rows = rows
 
 
 def violations(tables: pipeline.Tables, policies: Mapping[str, Policy]) -> pl.DataFrame:
