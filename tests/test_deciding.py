@@ -67,7 +67,7 @@ def test_a_superseded_original_goes_where_the_policy_says_with_all_that_it_said_
 def test_an_archive_in_favour_of_a_summary_marks_the_memory_as_superseded_by_it():
     change = only(moved({"memory_id": "a", "target_id": "S"}, {"memory_id": "a"}))
     assert (change["action"], change["target_id"]) == ("archive", "S")
-    assert change["after"].keys() == {*decision_json.MOVE, *decision_json.SAID}
+    assert change["after"].keys() == {*decision_json.MOVE, *decision_json.STATED}
     assert (change["after"]["superseded_by"], change["after"]["superseded_kind"]) == ("S", "summary")
     plain = only(moved({"memory_id": "a"}, {"memory_id": "a"}))
     assert (plain["after"]["superseded_by"], plain["after"].keys()) == (None, set(decision_json.MOVE))
