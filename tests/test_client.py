@@ -697,7 +697,7 @@ def test_what_an_erasure_that_broke_off_left_is_hidden_until_it_is_done(
         (lambda client: client.update("nobody", content="x"), "nobody"),
         (lambda client: client.protect("nobody"), "nobody"),
         (lambda client: client.feedback("nobody", helpful=True), "nobody"),
-        (lambda client: client.restore("nobody"), "no memory of profile"),
+        (lambda client: client.restore("nobody"), "not a memory of profile"),
         (lambda client: client.explain("nobody"), "nobody"),
         (lambda client: client.undo("nobody"), "nobody"),
         (lambda client: client.end_session(), "session_id is missing"),
