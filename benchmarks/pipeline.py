@@ -1,8 +1,8 @@
-"""A whole run in process, stage by stage, at growing sizes: CPU seconds, how they grow, and the next night's.
+"""Measures a whole run in process, stage by stage, at growing sizes: CPU seconds, their growth, and the next night's.
 
 The first night sees all events but the latest 1 %, the next one all. `--full` adds 50,000 and 100,000 memories,
-`--profiles` says of how many people. Ratios are against reading the same events alone (the fold) in the same run.
-Peak memory is that of the process so far. Last comes what Dagster adds.
+`--profiles` sets the number of people. Ratios are against reading the same events alone (the fold) in the same run.
+Peak memory is that of the process so far. Last comes the overhead of Dagster.
 """
 
 import argparse
@@ -97,7 +97,7 @@ def through_dagster(memories):
     with tempfile.TemporaryDirectory() as folder:
         filled(Path(folder), memories)[0].close()
         launch.dagster_home(Path(folder))
-        with launch.instance(Path(folder)):  # its databases are made once a home
+        with launch.instance(Path(folder)):  # its databases are made once per home
             start = time.process_time()
         launch.execute(load(Path(folder), environment={}), "full", Run(as_of=NIGHT.isoformat()))
         return plain, time.process_time() - start
@@ -106,7 +106,7 @@ def through_dagster(memories):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--full", action="store_true", help="add 50,000 and 100,000 memories")
-    arguments.add_argument("--profiles", type=int, default=2, help="of how many people the memories are")
+    arguments.add_argument("--profiles", type=int, default=2, help="number of people that the memories belong to")
     given = arguments.parse_args()
     sizes = [1_000, 4_000, 16_000] + ([50_000, 100_000] if given.full else [])
     results, following, peaks = {}, {}, {}

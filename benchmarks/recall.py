@@ -135,9 +135,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to 300,000 memories")
     sizes = [1_000, 10_000, 100_000, *([300_000] if parser.parse_args().full else [])]
-    print(
-        "milliseconds, build and opening in seconds; the vector of the query is made before, through the client with it"
-    )
+    print("milliseconds, build and opening in seconds; the query is embedded beforehand, except through the client")
     print(
         " memories   build |    new  counts    text |  p50 rank  p95 rank  scan / p50 |"
         " opening  p50 client  p95 client  remembered    get  feedback"

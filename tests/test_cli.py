@@ -136,7 +136,7 @@ def test_refused_events_are_listed_corrected_sent_again_and_purged(tmp_path):
     assert told("dead-letters", "purge", "--all", home=home) == {"purged": 2}
     assert "no event was refused" in text("dead-letters", "list", home=home)
     out.write_text("{}\n", "utf-8")
-    assert "out.jsonl:1: is no dead letter" in refused("dead-letters", "requeue", out, home=home)
+    assert "out.jsonl:1: is not a dead letter" in refused("dead-letters", "requeue", out, home=home)
 
 
 def test_conversations_are_imported_as_profiles(tmp_path):

@@ -88,7 +88,7 @@ def test_notes_items_and_paragraphs_become_memories_with_tags_links_and_instants
     assert report.skipped == {
         "files that are not Markdown": 1,
         "index lines that only name a file": 1,
-        "links to notes that are not there": 1,
+        "links to missing notes": 1,
     }
     rows = written(ledger)
     stored = rows.drop_nulls("content")

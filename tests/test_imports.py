@@ -216,7 +216,7 @@ def test_superlocalmemory_tells_accesses_pins_feedback_and_asserted_links(ledger
     links = rows.drop_nulls("target_id").select("memory_id", "target_id", "edge_type", "weight").rows()
     assert links == [("f1", "f2", "LEADS_TO", 0.6), ("f2", "f3", "RELATES_TO", 0.5)]
     assert set(report.skipped) == {
-        "accesses by its own consolidation", "facts in quarantine", "links that a run finds anew",
+        "accesses by its own consolidation", "facts in quarantine", "links that a run finds again",
     }  # fmt: skip
 
 
@@ -234,7 +234,7 @@ def test_facts_of_graphiti_have_their_validity_and_end_each_other(ledger):
         (ids["Ana lives in Bergen."], ids["Ana lives in Oslo."], "SUPERSEDES"),
         (ids["Ana lives in Bergen."], ids["Ana: I moved to Bergen."], "DERIVED_FROM"),
     }
-    assert report.skipped == {"entities, whose names stand with their facts": 3}
+    assert report.skipped == {"entities, whose names are in their facts": 3}
     assert report.profiles == ("ana",)
 
 
@@ -257,7 +257,7 @@ def test_of_a_chat_the_branch_that_stands_is_taken(ledger, tmp_path):
         ("y", "I sold the boat.", "c2", None),
     ]
     assert told(rows, "content", "category")[0] == ("I am Ana, a carpenter.", "core")
-    assert report.skipped["messages of branches that no longer stand"] == 1
+    assert report.skipped["messages of abandoned branches"] == 1
     assert report.skipped["conversations that are not to be remembered"] == 1
     more, rows = taken(ledger, "chatgpt", folder, assistant=True)
     assert told(rows, "content", "speaker") == [("Noted.", "assistant")]
@@ -432,7 +432,7 @@ def test_an_export_that_breaks_off_gives_what_comes_before(ledger, tmp_path):
     report, rows = taken(ledger, "chatgpt", tmp_path / "conversations.json")
     assert [row[0] for row in told(rows, "memory_id")][1:] == ["a", "d", "y"]
     assert report.dead_letters == 1
-    assert "no JSON from some point on" in report.refused[0].reason
+    assert "not JSON from some point on" in report.refused[0].reason
 
 
 @pytest.mark.parametrize("form", TEXTS)

@@ -101,7 +101,7 @@ def test_pairs_are_read_under_obvious_names(line):
     ("line", "expected"),
     [
         ('{"a": "x"}', "line 2: field 'b' is missing beside 'a'; give both"),
-        ("{", "line 2: no JSON"),
+        ("{", "line 2: not JSON"),
         ("3", "line 2: an object is needed"),
         ('{"x": 1}', "line 2: no texts; give them as 'first' and 'second'"),
         ('{"a": "x", "b": 3}', "line 2: field 'b' is 3; give a text"),

@@ -83,10 +83,10 @@ def spread(events: pl.DataFrame, *, count: int = NIGHTS) -> list[datetime]:
 
     Args:
         events: table `events`.
-        count: most nights; a life of fewer days has as many as it has days.
+        count: most nights; at most one per day.
 
     Raises:
-        ValueError: nothing was stored, or `count` is no positive number.
+        ValueError: nothing was stored, or `count` is not positive.
     """
     if count < 1:
         raise ValueError(f"count = {count}: give one night or more")

@@ -41,9 +41,9 @@ class Experiment:
     conversations: pl.DataFrame
     """chat, first, last (instants of its turns), turns, questions."""
     lost: pl.DataFrame
-    """Questions without evidence among the first ten that have some when everything is kept; of the baseline, those
-    that have none: policy, chat, question, kind, asked, expected (the answer, else the evidence), instead (text of
-    the first result, empty if there is none)."""
+    """Questions with evidence among the first ten only when everything is kept; of the baseline, those without any:
+    policy, chat, question, kind, asked, expected (the answer, else the evidence), instead (text of the first result,
+    empty if there is none)."""
     notes: tuple[str, ...] = ()
     """Caveats for readers of the figures, a sentence or two each."""
 
@@ -198,7 +198,7 @@ def _at_end(chat: Chat, questions: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_agreement(chat: Chat, policy: Policy, *, nights: int, ranking: str) -> Chat:
-    """Give questions without feedback, as evidence, what the policy answers first at the end."""
+    """Use what the policy answers first at the end as evidence for questions without feedback."""
     unjudged = chat.questions.filter(pl.col("kind") == recall_log.AGREEMENT)
     if unjudged.is_empty():
         return chat

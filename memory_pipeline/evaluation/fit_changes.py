@@ -1,4 +1,4 @@
-"""Fits how the newest of several values comes first, from conversations and made-up stores with changed facts.
+"""Fits the weights that put the newest of several values first, on conversations and made-up stores with changed facts.
 
 Run with `python -m memory_pipeline.evaluation.fit_changes --chats DIR [--out FILE]`. The training data are the made-up
 stores, generated chats and folders of conversations; the output is `models/changes.toml`. Not here: the features
@@ -49,11 +49,11 @@ class Example:
 
     Attributes:
         source: where it comes from.
-        group: what is left out together: a made-up store, or all conversations of a source.
+        group: unit left out as a whole: a made-up store, or all conversations of a source.
         scores: uncorrected scores.
         features: [candidates, features of `CHANGES`].
-        gold: which answer; of a changed fact, those with the newer statement.
-        stale: which have the older statement of a changed fact.
+        gold: candidates that answer; of a changed fact, those with the newer statement.
+        stale: candidates with the older statement of a changed fact.
     """
 
     source: str
@@ -72,7 +72,7 @@ class Example:
 def example(
     index: Index, row: Mapping[str, Any], vector: NDArray[np.float32], *, source: str, group: str
 ) -> Example | None:
-    """Return a question as an example, None without candidates.
+    """Return a question as an example; None without candidates.
 
     Args:
         index: the memories.

@@ -1,10 +1,10 @@
-"""Fits how sure an answer is from the questions of the made-up stores, of which some have no answer.
+"""Fits the confidence of answers on the questions of the made-up stores, some of which have no answer.
 
 Run with `python -m memory_pipeline.evaluation.fit_confidence [--out FILE]`; the output is `models/confidence.toml`. Not
 here: the features (`recall/rank/confidence`) and the figures on other stores (`quality`).
 
-Logistic regression with a ridge; answered and unanswered questions count the same in sum. A question is answered if one
-of the first ten memories answers it.
+Logistic regression with a ridge; answered and unanswered questions have the same total weight. A question is answered
+if one of the first ten memories answers it.
 """
 
 import argparse
@@ -65,7 +65,7 @@ def fit(features: Floats, answered: Marks) -> Floats:
 
 
 def separation(features: Floats, answered: Marks, fitted: Floats) -> float:
-    """Return the probability that an answered question is surer than an unanswered one (AUC)."""
+    """Return the probability that an answered question has more confidence than an unanswered one (AUC)."""
     power = features @ fitted[1:]
     lead = power[answered][:, np.newaxis] - power[~answered]
     return float((lead > 0).mean() + 0.5 * (lead == 0).mean())

@@ -95,7 +95,7 @@ def index_of(chat: Chat, *, model: str = "hashing") -> Index:
 
 
 def asked(index: Index, text: str, at: datetime, vector: NDArray[np.float32]) -> tuple[Question, Candidates]:
-    """Return a question of a given vector as parsed for an index, and its candidates."""
+    """Parse a question with a given vector for an index, and select its candidates."""
     question = parse(text, now=at, speakers=index.speakers, language=index.passages.language_of(text))
     return question, select_candidates(index, question, index.live, vector)
 

@@ -32,7 +32,7 @@ Rows = NDArray[np.int64]
 RIDGES: Final = (30.0, 100.0, 300.0)
 """Ridge strengths to try; the one with the best likelihood on stores left out wins."""
 SHARES: Final = {"update": 1.0, "duplicate": 2.0, "conflict": 2.5, "unrelated": 1.0}
-"""Weight of a pair of each relation: what is rarer in the made-up stores than elsewhere counts more."""
+"""Weight of a pair of each relation: relations rarer in the made-up stores than elsewhere count more."""
 _LABELS: Final = {"update": 0, "weak update": 0, "duplicate": 1, "contradiction": 2}
 _UNRELATED: Final = RELATIONS.index("unrelated")
 _ACCURACY: Final = {"maxiter": 200, "ftol": 1e-8}
@@ -115,7 +115,7 @@ def likelihood(tables: Sequence[Table], predicted: Sequence[Floats]) -> float:
 
 
 def figures(relations: Rows, predicted: Floats) -> pl.DataFrame:
-    """Return for each relation and threshold: how many pairs are found, how many rightly, of how many."""
+    """Return for each relation and threshold: pairs found, those of them that are right, and pairs that exist."""
     rows = []
     for place, relation in enumerate(RELATIONS[:_UNRELATED]):
         for threshold in (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9):

@@ -29,8 +29,8 @@ Pair = tuple[str, str]
 State = Literal["raw", "consolidated", "half", "half used"]
 
 STATES: Final[tuple[State, ...]] = ("raw", "consolidated", "half", "half used")
-"""As stored; after one run of the preset; after one at half the tokens; the same where every second question was asked
-before and the first answer to it marked helpful."""
+"""As stored; after one run of the preset; after one at half the tokens; the same after every second question was asked
+and its first answer marked helpful."""
 DEPTH: Final = 10
 _HALF: Final = 0.5
 _NIGHT: Final = time(2, tzinfo=UTC)
@@ -38,7 +38,7 @@ _NIGHT: Final = time(2, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class LabelledStore:
-    """Memories of one profile with what is known of them."""
+    """Memories of one profile with their labelled relations and questions."""
 
     name: str
     turns: pl.DataFrame
@@ -50,7 +50,7 @@ class LabelledStore:
 
     @property
     def last(self) -> datetime:
-        """Instant of the last question; of a store that is asked nothing, the day after the last memory."""
+        """Instant of the last question; of a store without questions, the day after the last memory."""
         instants: list[datetime] = [question["at"] for question in self.questions]
         last: datetime = self.turns["at"].to_list()[-1] + timedelta(days=1)
         return max(instants, default=last)
@@ -58,7 +58,7 @@ class LabelledStore:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a store is in one state, and what each question finds there."""
+    """A store in one state, and the answers to its questions."""
 
     store: LabelledStore
     state: State
@@ -180,7 +180,7 @@ def questions(outcome: Outcome) -> pl.DataFrame:
     Returns:
         store, question, qtype, asked_before, confident (see `recall/rank/confidence`); of questions with gold: rank (of
         the first gold among ten, else null), hit (any gold among ten), mrr, says (the shown text of a gold among ten
-        still holds the answer; null where none was found); of those with an outdated value: fresh_first (the gold ranks
+        still holds the answer; null if none was found); of those with an outdated value: fresh_first (the gold ranks
         before it); unmarked: a closed memory or sentence, or a summary that quotes one, is shown without a mark.
     """
     standing = _standing(outcome.memories)
@@ -274,7 +274,7 @@ def _sentences(memories: pl.DataFrame) -> pl.DataFrame:
 
 @dataclass(frozen=True)
 class Decided:
-    """What a run decided and linked between labelled memories, as pairs by what they are called in the page."""
+    """Pairs of labelled memories that a run decided about or linked, under their names on the page."""
 
     closed: frozenset[Pair]
     """Older, newer."""
@@ -307,7 +307,7 @@ def decided(outcome: Outcome) -> Decided:
 
 
 def relations(outcome: Outcome) -> dict[str, tuple[int, int]]:
-    """Count what was right among what a run decided: figure to (right, of)."""
+    """Count the right ones among the decisions of a run: figure to (right, of)."""
     run, wanted = decided(outcome), outcome.store.relations
     updates = wanted["update"]
     pairs = frozenset(_sorted(*pair) for pair in updates)

@@ -78,7 +78,7 @@ class JobResult:
 
 
 def jobs(shared: Path, models: Mapping[str, Models]) -> list[Job]:
-    """Return all replays of conversations, those that decide first.
+    """Return all replays of conversations, the decisive ones first.
 
     Args:
         shared: the folder of the data.

@@ -39,15 +39,14 @@ What a run decides, what recall finds, and what forgetting costs, on text that w
 with labelled relations and questions, four LoCoMo, eight BEAM and 21 long BEAM conversations. The embedder is the
 built-in one; no model is loaded. Every figure is what a real run does in a store, never a judgement of given pairs.
 
-**Left out** means that no model which decided was fitted on the store or conversation that it is measured on.
-`relations` is fitted on 18 made-up stores that come with the project, `changes` (the newest first) on 16 others,
-generated chats and BEAM, `ranking` and `keep` on generated chats and BEAM: none of them on a labelled store or LoCoMo
-conversation. For the figures on BEAM, `changes` is fitted anew without each folder of conversations and `ranking`
-without each conversation. The features of `relations` and the confidence that a link needs were chosen while its
-figures on the labelled stores were seen, so for links these figures are kinder than for stores that nobody has seen.
-Brackets hold the 95 % interval of a bootstrap over questions: it says how certain a figure is for these texts, not for
-others. How much texts differ is in the next column: the minimum and maximum over single stores or conversations. A
-difference of .03 of an MRR is noise on 250 questions.
+**Left out** means that no model involved was fitted on the store or conversation that it is measured on. `relations` is
+fitted on 18 made-up stores that come with the project, `changes` (the newest first) on 16 others, generated chats and
+BEAM, `ranking` and `keep` on generated chats and BEAM: none of them on a labelled store or LoCoMo conversation. For the
+figures on BEAM, `changes` is refitted without each folder of conversations and `ranking` without each conversation. The
+features of `relations` and the confidence that a link needs were chosen while its figures on the labelled stores were
+seen, so for links these figures are better than for unseen stores. Brackets hold the 95 % interval of a bootstrap over
+questions: it says how certain a figure is for these texts, not for others. How much texts differ is in the next column:
+the minimum and maximum over single stores or conversations. A difference of .03 of an MRR is noise on 250 questions.
 
 ## Left out: stores
 
@@ -66,9 +65,9 @@ out. Six nights are spread over each conversation.
 _MADE_UP: Final = """
 ## Made-up stores
 
-The same figures for 16 stores of about 115 memories made up for this project, with all relations labelled, also those
-along a chain of changes. No rule, feature or threshold was made for them and `relations` has not seen them, so links,
-merges and forgetting are left out here too. `changes` has learned from their questions, so the order of answers
+The same figures for 16 stores of about 115 memories made up for this project, with all relations labelled, those along
+a chain of changes included. No rule, feature or threshold was made for them and `relations` has not seen them, so
+links, merges and forgetting are left out here too. `changes` was fitted on their questions, so the order of answers
 (fresh-first, MRR) is in-sample.
 
 """
@@ -89,15 +88,15 @@ Relations between notes of `examples/labelled_store` that one run neither decide
 _TRIED: Final = """
 ## What was tried
 
-- **Whose value is newest, by a rule.** A rule that moved the newest of the best answers with the same words to the
-  front is replaced by fitted features (`changes`), measured with whole stores and conversations left out.
+- **The newest value by a rule.** A rule that moved the newest of the best answers with the same words to the front is
+  replaced by fitted features (`changes`), measured with whole stores and conversations left out.
 - **More made-up stores for links.** `relations` was also fitted on the 16 made-up stores that have questions, nearly
   six times as many pairs, an eighth of all stores left out at a time. In runs on the stores left out it finds .08 of
   the updates with .71 of the links right (as shipped .06, .70), and .18 of the repetitions with .34 right (.12, .46);
   on the labelled stores as many updates at less precision. Trees over the same features do no better: what the
   features count does not tell an update from a neighbour where the words differ.
 - **Which half is asked.** On the labelled stores the memories that answer a question hold 51-100 % of the tokens, so a
-  budget of half of them cannot keep .88 of what nobody has asked before by choosing well; only shorter texts could.
+  budget of half of them cannot keep .88 of what was never asked before by choosing well; only shorter texts could.
 - **Refits.** The worth of clauses (`keep`), fitted again on whole sentences, has the same weights within .01.
 - **A sentence encoder.** Its vectors propose pairs, and its cosine weighs in the ranking, with coefficients of its own;
   the judge of relations reads words alone, with or without an encoder.

@@ -1,4 +1,4 @@
-"""Figures of labelled stores for the quality page: what a real run decides in a store, and what recall finds after it.
+"""Measures labelled stores for the quality page: what a real run decides in a store, and what recall finds after it.
 
 Not here: one store (`labelled_stores`), conversations (`quality`) and the page's text (`quality_page`).
 """
@@ -19,7 +19,7 @@ _CODE: Final = 2
 
 @dataclass(frozen=True)
 class StoreResult:
-    """What one store came to in every state."""
+    """The figures of one store in every state."""
 
     store: LabelledStore
     questions: pl.DataFrame
@@ -66,9 +66,9 @@ def rows(results: Sequence[StoreResult]) -> list[Row]:
         _counted(english, "CONTRADICTS right", "≥ .85", "links CONTRADICTS that are right"),
         _mean(english, "consolidated", "fresh_first", "≥ .85", "fresh-first"),
         _mean(english, "raw", "fresh_first", None, "fresh-first before any run"),
-        _unsure(english, "questions that nothing answers, said unsure", lambda one: one["mrr"].is_null(), of="asked"),
-        _unsure(english, "answered questions said unsure", lambda one: one["rank"].is_not_null(), of="asked"),
-        _unsure(english, "answers said unsure that hold no answer", lambda one: one["rank"].is_null(), of="unsure"),
+        _unsure(english, "unanswerable questions marked unsure", lambda one: one["mrr"].is_null(), of="asked"),
+        _unsure(english, "answered questions marked unsure", lambda one: one["rank"].is_not_null(), of="asked"),
+        _unsure(english, "unsure answers that hold no answer", lambda one: one["rank"].is_null(), of="unsure"),
         _total(english, "answers with a closed fact unmarked", "≤ 0", _unmarked),
         _most(
             english, "tokens after a run, share of raw (worst store)", "≤ 1.0", lambda one: one.tokens["consolidated"]

@@ -1,7 +1,7 @@
 """Imports a backup of AutoMem: the files of FalkorDB and Qdrant, apart, in a folder, or in one archive.
 
-The graph has the memories and their relations; of Qdrant only memories that the graph lacks are taken. Not here: what
-AutoMem derives itself, such as similarities, which a run finds anew.
+The graph has the memories and their relations; only memories that the graph lacks are taken from Qdrant. Not here: what
+AutoMem derives itself, such as similarities, which a run finds again.
 """
 
 import json
@@ -85,9 +85,9 @@ def _graph(source: Source, member: Member, names: dict[object, str]) -> Iterator
         origin = f"{member.name}:nodes[{place}]"
         if "Memory" not in listed(mapping(node).get("labels")):
             yield (
-                Skipped("nodes that are no memories")
+                Skipped("nodes that are not memories")
                 if isinstance(node, Mapping)
-                else source.broken(node, origin, "the node is no JSON object")
+                else source.broken(node, origin, "the node is not a JSON object")
             )
             continue
         properties = mapping(node.get("properties"))
@@ -143,9 +143,9 @@ def _relation(source: Source, edge: Mapping[str, Any], origin: str, names: Mappi
     kind = str(edge.get("type"))
     properties = mapping(edge.get("properties"))
     if kind in _FOUND_ANEW:
-        yield Skipped("relations that a run finds anew")
+        yield Skipped("relations that a run finds again")
     elif not all(ends):
-        yield Skipped("relations of nodes that are no memories")
+        yield Skipped("relations of nodes that are not memories")
     else:
         at = properties.get("updated_at") or properties.get("created_at") or properties.get("timestamp")
         weight = next((value for name in _WEIGHTS if (value := share(properties.get(name))) is not None), None)

@@ -1,6 +1,6 @@
 """Imports the data export of ChatGPT: `conversations.json`, also in numbered parts, in a ZIP file or a folder.
 
-Of every conversation the branch that stands is read; custom instructions become core memories. Not here: what the
+Of every conversation the current branch is read; custom instructions become core memories. Not here: what the
 person said in voice and pictures, beyond transcripts.
 """
 
@@ -59,7 +59,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
                 if isinstance(read, Mapping):
                     yield from _conversation(source, read, origin, ratings, instructed, assistant=assistant)
                 else:
-                    yield source.broken(read, origin, "the conversation is no JSON object; export it again")
+                    yield source.broken(read, origin, "the conversation is not a JSON object; export it again")
         except Broken as error:
             yield source.broken(None, member.name, str(error))
 
@@ -103,7 +103,7 @@ def _noting(turns: Iterator[Said | Item], kept: set[str]) -> Iterator[Said | Ite
 
 
 def _branch(nodes: Mapping[str, Mapping[str, Any]], current: object) -> tuple[list[str], int]:
-    """Return the nodes from the root to the one that stands, and how many messages lie beside them."""
+    """Return the nodes from the root to the current one, and how many messages lie on other branches."""
     if not isinstance(current, str) or current not in nodes:
         leaves = [key for key, node in nodes.items() if not listed(node.get("children"))]
         current = max(leaves, key=lambda key: (_sent(nodes[key]), key), default=None)

@@ -1,6 +1,6 @@
 """Exports of chats: who said what becomes a memory, between the start and end of its session.
 
-What the person said is taken; what an assistant said only on demand, tools and the system never. Not here: the layouts
+What the person said is taken; what an assistant said only on request, tools and the system never. Not here: the layouts
 of the exports, and benchmark conversations (`conversations.py`).
 """
 
@@ -15,7 +15,7 @@ from memory_pipeline.schemas import EventType
 
 OF_THE_ASSISTANT: Final = "messages of the assistant (taken with --assistant)"
 OF_TOOLS: Final = "messages of tools and the system"
-BRANCHES: Final = "messages of branches that no longer stand"
+BRANCHES: Final = "messages of abandoned branches"
 EMPTY: Final = "messages without text"
 ATTACHED: Final = "pictures and files in messages"
 
@@ -51,7 +51,7 @@ def left_out(role: object, *, assistant: bool) -> Skipped | None:
 
 
 def speaker(role: object) -> str:
-    """Return who a role is: `user` or `assistant`."""
+    """Return the speaker of a role: `user` or `assistant`."""
     return "user" if role in _PERSONS else "assistant"
 
 
@@ -80,18 +80,18 @@ def conversation(
     agent: object = None,
     about: Mapping[str, Any] | None = None,
 ) -> Iterator[Item]:
-    """Yield a memory a turn, between the start and end of their session.
+    """Yield a memory per turn, between the start and end of their session.
 
     A conversation that goes on after an import ends again in the next one.
 
     Args:
-        source: the store that they are from.
+        source: the store that the turns come from.
         turns: the turns in order, and what is skipped or broken among them.
         session: id of the conversation.
         begins: instant of turns before the first dated one.
         user: the person.
         agent: the agent.
-        about: what else is known of the session: metadata of its start.
+        about: metadata of the start of the session.
     """
     last: Record | None = None
     last_turn = ""

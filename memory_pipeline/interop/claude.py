@@ -74,7 +74,7 @@ def _project(read: Mapping[str, Any]) -> str | None:
 
 
 def _branch(read: Mapping[str, Any]) -> tuple[list[tuple[int, Mapping[str, Any]]], int]:
-    """Return the messages of the branch that stands with their places, and how many lie beside it."""
+    """Return the messages of the current branch with their places, and how many lie on others."""
     messages = [(place, mapping(message)) for place, message in enumerate(listed(read.get("chat_messages")))]
     known = {message["uuid"]: (place, message) for place, message in messages if isinstance(message.get("uuid"), str)}
     if not any(message.get("parent_message_uuid") in known for _, message in messages):

@@ -49,7 +49,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
-    """Yield memories, their changes and accesses as the log tells them, and links.
+    """Yield memories, their changes and accesses as logged, and links.
 
     Args:
         path: file or folder of such files.
@@ -90,7 +90,7 @@ class _Log:
     source: Source
     deleted: set[object]
     memories: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """What is known of each memory, under the names of the Python package."""
+    """State of each memory, under the names of the Python package."""
     records: dict[str, Record] = field(default_factory=dict)
     weights: dict[tuple[str, str], float] = field(default_factory=dict)
 
@@ -101,7 +101,7 @@ class _Log:
                 origin, read = f"{member.name}:{number}", parsed(line)
                 if read is None:
                     raw = line.decode("utf-8", "replace")
-                    yield self.source.broken(raw, origin, "the line is no JSON object; copy the whole file again")
+                    yield self.source.broken(raw, origin, "the line is not a JSON object; copy the whole file again")
                 else:
                     yield from self._line(read, origin)
         except Broken as error:
@@ -127,7 +127,7 @@ class _Log:
         elif kind in _KINDS:
             yield from [Skipped(_STATE_CHANGES)] * (kind not in {"delete", "memory_delete", "clear"})
         elif kind != "meta":
-            yield Skipped("lines of kinds that are not known")
+            yield Skipped("lines of unknown kinds")
 
     def _created(self, name: str, memory: dict[str, Any], origin: str) -> Iterator[Item]:
         record = self._record(memory, origin)
@@ -161,7 +161,7 @@ class _Log:
     def _link(self, read: Mapping[str, Any], origin: str) -> Iterator[Item]:
         ends = [identifier(read.get(key)) or identifier(read.get(other)) for key, other in _ENDS]
         if not all(ends) or set(ends) & self.deleted or not set(ends) <= self.records.keys():
-            yield Skipped("links of memories that are gone")
+            yield Skipped("links of memories that no longer exist")
             return
         one, other = sorted(str(end) for end in ends)
         added, absolute = share(read.get("weight")), share(read.get("strength"))

@@ -20,7 +20,7 @@ from memory_pipeline.ledger.payloads import canonical_json, read_json, written
 from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.settings import Settings
 
-_NOTHING_KEPT: Final = "its memory was erased, so that nothing of it is kept; purge it"
+_NOTHING_KEPT: Final = "its memory was erased, so its content is not stored; purge it"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def from_file(path: Path) -> list[dict[str, Any]]:
     """Return the letters of a file.
 
     Raises:
-        ValueError: the file cannot be read, or a line is no letter; names the line.
+        ValueError: the file cannot be read, or a line is not a letter; names the line.
     """
     try:
         text = path.read_text("utf-8-sig")
@@ -65,14 +65,15 @@ def from_file(path: Path) -> list[dict[str, Any]]:
                 found.append({"letter_id": str(letter["letter_id"]), "origin": f"{path.name}:{number}", "raw": raw})
             except (ValueError, KeyError, AttributeError, binascii.Error) as error:
                 remedy = "a line has letter_id and raw, a text"
-                raise ValueError(f"{path}:{number}: is no dead letter ({error}); {remedy}") from error
+                raise ValueError(f"{path}:{number}: is not a dead letter ({error}); {remedy}") from error
     return found
 
 
 def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: datetime, settings: Settings) -> Requeued:
-    """Send refused events again; what is stored now is no dead letter any more, what is refused again stays one.
+    """Send refused events again; delete the letters of those stored now, and keep those refused again.
 
-    A crash between the two leaves a letter whose event is stored: sent once more, it is known and the letter goes.
+    A crash between the two leaves a letter whose event is stored: sent once more, it is recognised and the letter
+    deleted.
 
     Args:
         ledger: the ledger.

@@ -1,8 +1,8 @@
-"""What a run changes of a folder of Markdown: lines that it replaces or lets go, and summaries in their place.
+"""Computes what a run changes in a folder of Markdown: lines replaced or removed, and summaries in their place.
 
-Pure: from texts of files, where each memory stands in them, and what holds after a run, to the texts of the files that
-change. All other lines stay as they are, to the byte. Not here: reading the folder (`markdown.py`), and writing it
-(`exports/folder.py`).
+Pure: takes the texts of files, the place of each memory in them, and what holds after a run; returns the texts of the
+files that change. All other lines stay as they are, to the byte. Not here: reading the folder (`markdown.py`), and
+writing it (`exports/folder.py`).
 """
 
 import difflib
@@ -23,7 +23,7 @@ _BARE: Final = re.compile(r"#{1,6}\s.*|\s*|---")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a memory stands in the folder."""
+    """The place of a memory in the folder."""
 
     memory_id: str
     file: str
@@ -33,7 +33,7 @@ class Place:
     after: int
     """The line after its last one."""
     whole: bool
-    """Whether it is all that the file says."""
+    """Whether it is the whole content of the file."""
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,13 @@ def changes(
 ) -> dict[str, str | None]:
     """Return the new text of each file that changes, None for a file that is to be removed; new files are among them.
 
-    A summary stands where the first of its members stood: as a list item with its id, or as the text of the file if
+    A summary takes the place of the first of its members: as a list item with its id, or as the text of the file if
     that member was a file of its own. A file of which nothing but headings is left is removed, with the lines that only
     lead to it.
 
     Args:
         texts: text of every file by its path.
-        places: where the memories stand.
+        places: places of the memories.
         leaving: memories that no longer hold.
         summaries: memories that are to be in the folder instead.
     """
@@ -92,7 +92,7 @@ def changes(
 
 
 def diff(texts: Mapping[str, str], changed: Mapping[str, str | None]) -> Iterator[str]:
-    """Yield the lines of a unified diff from the texts of files to what changes of them, without line ends."""
+    """Yield the lines of a unified diff from the texts of files to their changes, without line ends."""
     for file, text in changed.items():
         before, after = texts.get(file), text
         names = ("/dev/null" if before is None else f"a/{file}", "/dev/null" if after is None else f"b/{file}")
@@ -104,7 +104,7 @@ def _lines(text: str | None) -> list[str]:
 
 
 def _hosted(places: Sequence[Place], summaries: Sequence[Summary]) -> dict[str, list[Summary]]:
-    """Return the summaries by the member in whose place they stand: the first in the folder."""
+    """Return the summaries by the member whose place they take: the first in the folder."""
     order = {place.memory_id: (place.file, place.first) for place in reversed(places)}
     hosted = defaultdict[str, list[Summary]](list)
     for summary in summaries:

@@ -84,14 +84,14 @@ class Member:
                 tells which of them can be.
 
         Raises:
-            Broken: the file is no JSON from some point on; raised after the elements before it.
+            Broken: the file is not JSON from some point on; raised after the elements before it.
         """
         try:
             for prefix in self._possible(prefixes):
                 with self.open() as file:
                     yield from ijson.items(file, prefix, use_float=True)
         except _DAMAGED as error:
-            raise Broken(f"is no JSON from some point on ({error}); export it again") from error
+            raise Broken(f"is not JSON from some point on ({error}); export it again") from error
 
     def _possible(self, prefixes: tuple[str, ...]) -> list[str]:
         with self.open() as file:
@@ -114,7 +114,7 @@ class Member:
 
 
 def parsed(line: bytes) -> Mapping[str, Any] | None:
-    """Return a line as a JSON object; None if it is none."""
+    """Return a line as a JSON object; None if it is not one."""
     try:
         read = json.loads(line)
     except (ValueError, RecursionError):
@@ -162,7 +162,7 @@ def _plain(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
 
 
 def _opened(member: Member) -> Iterator[Member]:
-    """Yield the files in an archive, or the file itself if it is none."""
+    """Yield the files in an archive, or the file itself if it is not one."""
     lower = member.name.lower()
     if not lower.endswith(_ZIPS + _TARS):
         yield member
@@ -193,7 +193,7 @@ def _zipped(archive: IO[bytes], member: Member) -> Iterator[Member]:
 
                 yield from _opened(Member(entry.filename, content, at))
     except zipfile.BadZipFile as error:
-        raise ValueError(f"{member.name}: is no whole ZIP file ({error}); download it again") from error
+        raise ValueError(f"{member.name}: is not a complete ZIP file ({error}); download it again") from error
 
 
 def _is_date(parts: tuple[int, ...]) -> bool:
@@ -214,4 +214,4 @@ def _tarred(archive: IO[bytes], member: Member) -> Iterator[Member]:
 
                 yield from _opened(Member(entry.name, content, datetime.fromtimestamp(entry.mtime, UTC)))
     except tarfile.TarError as error:
-        raise ValueError(f"{member.name}: is no whole tar file ({error}); copy it again") from error
+        raise ValueError(f"{member.name}: is not a complete tar file ({error}); copy it again") from error

@@ -1,7 +1,7 @@
 """Imports Graphiti and Zep: facts with their validity, and episodes, as JSON of the nodes and edges.
 
-Graphiti has no export file: write `model_dump_json()` of what `EntityEdge.get_by_group_ids` and its kin return, a line
-each, or lists of them; answers of its server are read too (docs/formats.md). Not here: its graph databases.
+Graphiti has no export file: write `model_dump_json()` of what `EntityEdge.get_by_group_ids` and similar methods return,
+one per line, or lists of them; answers of its server are read too (docs/formats.md). Not here: its graph databases.
 """
 
 from collections.abc import Iterator, Mapping
@@ -39,7 +39,7 @@ _REST: Final = ("reference_time", "source_description", "attributes", "name")
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is of Graphiti."""
+    """Tell whether a path holds data of Graphiti."""
     return any(
         one.has("fact", "source_node_uuid", "target_node_uuid")
         or one.has("uuid", "group_id", "source_description")
@@ -49,7 +49,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None, episodes: bool = False) -> Iterator[Item]:
-    """Yield a memory a fact, links to the facts that ended others, and episodes on demand.
+    """Yield a memory per fact, links to the facts that ended others, and episodes on request.
 
     Args:
         path: file or folder.
@@ -69,7 +69,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, epi
             record = source.record(dict(read), origin, at=read.get("created_at"), user=read.get("group_id"))
             yield from _told(record, read, names, facts, episodes=episodes)
         else:
-            yield read if isinstance(read, Item) else source.broken(read, origin, "the record is no JSON object")
+            yield read if isinstance(read, Item) else source.broken(read, origin, "the record is not a JSON object")
     yield from _superseded(facts)
     for uuid, fact, record in facts if episodes else ():
         for episode in listed(fact.get("episodes")):
@@ -86,7 +86,7 @@ def _told(
     elif "source_description" in read or "entity_edges" in read:
         yield from _episode(record, read) if episodes else (Skipped("episodes (taken with --episodes)"),)
     elif "labels" in read:
-        yield Skipped("entities, whose names stand with their facts")
+        yield Skipped("entities, whose names are in their facts")
     else:
         yield Skipped("communities, sagas and edges without a fact")
 

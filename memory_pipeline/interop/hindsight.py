@@ -1,4 +1,4 @@
-"""Imports a ZIP file or folder of documents that Hindsight exported: facts, and observations on demand.
+"""Imports a ZIP file or folder of documents that Hindsight exported: facts, and observations on request.
 
 Not here: the chunks of documents, whose facts stand for them.
 """
@@ -30,7 +30,7 @@ _DOCUMENT: Final = re.compile(r"(?:.*/)?documents/[^/]+\.json")
 _OBSERVATIONS: Final = "observations.json"
 _MANIFEST: Final = "manifest.json"
 _INSTANTS: Final = ("occurred_start", "mentioned_at", "event_date", "created_at")
-"""Fields that date a fact, the most telling first."""
+"""Fields that date a fact, the most specific first."""
 _CATEGORIES: Final = {"world": "semantic", "experience": "episodic", "bank": "episodic", "observation": "semantic"}
 """Categories of Hindsight's own kinds of facts."""
 
@@ -45,7 +45,7 @@ def detect(seen: Sample) -> bool:
 def events(
     path: Path, *, recorded_at: datetime, profile: str | None = None, observations: bool = False
 ) -> Iterator[Item]:
-    """Yield the facts of all documents with their causes, and observations on demand.
+    """Yield the facts of all documents with their causes, and observations on request.
 
     Args:
         path: ZIP file or folder.
@@ -94,7 +94,7 @@ def _document(source: Source, member: Member) -> Iterator[Item]:
             payload = _payload(fact, listed(read.get("tags")), document)
             yield from record.stored(_fact_id(document, place), fact.get("text"), payload)
         else:
-            yield record.broken("the fact is no JSON object; export the bank again")
+            yield record.broken("the fact is not a JSON object; export the bank again")
     for place, one in enumerate(listed(read.get("facts"))):
         at = mapping(one).get("created_at") or read.get("created_at")
         for cause in map(mapping, listed(mapping(one).get("causal_relations"))):
@@ -131,7 +131,7 @@ def _observed(source: Source, member: Member, *, observations: bool) -> Iterator
         read = mapping(one)
         record = source.record(one, f"{member.name}[{place}]", at=read.get("created_at"))
         if not read:
-            yield record.broken("the observation is no JSON object; export the bank again")
+            yield record.broken("the observation is not a JSON object; export the bank again")
             continue
         memory_id = identifier(read.get("id")) or stable_id(FORMAT, "observation", str(read.get("text")))
         payload = {

@@ -58,7 +58,7 @@ class Preview:
     """What an import would do."""
 
     report: ImportReport
-    """The counts it would give, as far as one can say without storing."""
+    """The counts it would give, as far as they are known without storing."""
     first: tuple[Event, ...]
     """The first events as they would be stored."""
 
@@ -74,9 +74,9 @@ def import_events(
     """Append a stream of events to the ledger, store refused ones as dead letters, and return the counts.
 
     An event that stores a different text under the id of an existing memory is refused too; if that memory was erased,
-    the dead letter does not keep the text. A memory that a source tells as it is now becomes an update where the
-    ledger has it otherwise. Only one batch is held in memory. An import that was interrupted can be run again: events
-    that are already in the ledger count as duplicates.
+    the dead letter does not keep the text. A memory given in its current state becomes an update if the ledger has
+    another one. Only one batch is held in memory. An import that was interrupted can be run again: events that are
+    already in the ledger count as duplicates.
 
     Args:
         ledger: ledger to append to.

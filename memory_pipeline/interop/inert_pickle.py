@@ -26,7 +26,7 @@ _GETS: Final = frozenset({"GET", "BINGET", "LONG_BINGET"})
 
 @dataclass
 class Inert:
-    """An object that the pickle describes and that nobody makes."""
+    """An object that the pickle describes and that is never made."""
 
     name: str
     """Its class or function, as the pickle names it."""
@@ -39,15 +39,15 @@ def read(content: bytes) -> Any:
     """Return the value that a pickle describes: numbers, texts, bytes, lists, dicts, and `Inert` for all else.
 
     Raises:
-        ValueError: it is no pickle, or damaged.
+        ValueError: it is not a pickle, or damaged.
     """
     machine = _Machine()
     try:
         for opcode, argument, _ in pickletools.genops(content):
             machine.step(opcode.name, argument)
         return machine.stack[-1]
-    except Exception as error:  # whatever damage leads to
-        raise ValueError(f"is no pickle that can be read ({error})") from error
+    except Exception as error:  # any error that damage causes
+        raise ValueError(f"is not a readable pickle ({error})") from error
 
 
 class _Machine:
@@ -58,7 +58,7 @@ class _Machine:
         self._memo: dict[int, Any] = {}
 
     def step(self, name: str, argument: Any) -> None:
-        """Do one opcode."""
+        """Execute one opcode."""
         if name in _LITERALS:
             self.stack.append(argument)
         elif name in _CONSTANTS:

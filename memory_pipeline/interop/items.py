@@ -18,14 +18,14 @@ _NAMESPACE: Final = UUID("6c1d3c1e-3f52-5a0b-9a52-6f0d9b1f7a11")
 
 
 class Taking(Enum):
-    """How an imported event is taken."""
+    """How an imported event is treated."""
 
     EVENT = "event"
     """As it is: it happened, and counts once."""
     STATE = "state"
-    """The memory is so in the source now: if the ledger has it otherwise, what differs becomes an update."""
+    """The memory's current state in the source: if the ledger has another one, the differences become an update."""
     IF_NEW = "if new"
-    """The memory was so at first, and its changes follow as events: only a ledger that lacks it takes it."""
+    """The memory's first state, which its changes follow as events: stored only if the ledger lacks it."""
 
 
 class Imported(Event):

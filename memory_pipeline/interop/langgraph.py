@@ -53,13 +53,13 @@ def _is_dump(head: Head) -> bool:
 def events(
     path: Path, *, recorded_at: datetime, profile: str | None = None, scope: str | None = None
 ) -> Iterator[Item]:
-    """Yield a memory an item.
+    """Yield a memory per item.
 
     Its text is `content` of the value, plain or within an object, else the value as JSON; labels of the namespace
     that `scope` does not name become tags.
 
     Args:
-        path: database, URL of a PostgreSQL server, what pg_dump wrote of one as plain text, or JSON.
+        path: database, URL of a PostgreSQL server, a plain-text dump of one by pg_dump, or JSON.
         recorded_at: time of the import.
         profile: profile to import into; default the user whom `scope` finds, else `langgraph`.
         scope: where the namespace names the user, such as `memories/{user_id}`.
@@ -102,11 +102,15 @@ def _named(place: str, row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     if not isinstance(row, Mapping):
-        yield row if isinstance(row, Item) else source.broken(row, origin, "the item is no object; give a JSON object")
+        yield (
+            row
+            if isinstance(row, Item)
+            else source.broken(row, origin, "the item is not an object; give a JSON object")
+        )
         return
     value = _value(row.get("value"))
     if value is None:
-        yield source.broken(str(row), origin, "value is no JSON object; correct the item")
+        yield source.broken(str(row), origin, "value is not a JSON object; correct the item")
         return
     if own := mapping(value.get(OWN)):
         yield from _own(source, row, origin, value, label(own.get("profile_id")))

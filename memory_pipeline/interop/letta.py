@@ -59,7 +59,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
 
 
 def _block(record: Record, block: Mapping[str, Any], owner: str) -> Iterator[Item]:
-    """Yield the memories of a block; ids in a file count from 0, so they are known by agent, label and text."""
+    """Yield the memories of a block; ids in a file count from 0, so they are identified by agent, label and text."""
     name = label(block.get("label"))
     value = text(block.get("value"))
     if value is None:

@@ -57,7 +57,7 @@ _GIT_SECONDS: Final = 30
 
 @dataclass(frozen=True)
 class _Folder:
-    """What can be read of a folder."""
+    """The readable content of a folder."""
 
     places: list["_Place"]
     broken: list[tuple[str, str]]
@@ -77,7 +77,7 @@ class _Folder:
             except Broken as error:
                 broken.append((member.name, str(error)))
                 continue
-            skipped += [] if note.readable else [Skipped("front matter that is no YAML")]
+            skipped += [] if note.readable else [Skipped("front matter that is not YAML")]
             read_places += [_Place(member.name, note, unit, member) for unit in note.units]
         files = _files(read_places)
         kept = [place for place in read_places if place.unit.memory_id or not is_pointer(place.unit, files)]
@@ -114,8 +114,8 @@ def events(
         path: folder, archive or file to read.
         recorded_at: time of the import.
         profile: profile to import into; default: that of which the folder is an export, else `markdown`.
-        ledger: knows what an earlier import of the folder stored; None: nothing.
-        name: by which the folder is known to later imports; default where it is.
+        ledger: recognises what an earlier import of the folder stored; None: no ledger yet.
+        name: name by which later imports recognise the folder; default: its path.
     """
     source = _source(path, recorded_at, profile, name)
     found = _Folder.of(path)
@@ -135,7 +135,7 @@ def events(
 
 
 def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None) -> list[Place]:
-    """Return where each memory of a folder stands that was imported just now; arguments as for `events`."""
+    """Return the place of each memory of a folder that was just imported; arguments as for `events`."""
     source = _source(path, datetime.now(UTC), profile, name)
     before = standing(ledger, profile, source.instance) | _exported(path, profile, ledger)
     return [
@@ -163,7 +163,7 @@ def _source(path: Path, recorded_at: datetime, profile: str | None, name: str | 
 
 
 def _exported(path: Path, profile: str, ledger: Ledger | None) -> dict[str, dict[str, Any]]:
-    """Return the memories that an export wrote into a folder, as they stand, but for those that have ended."""
+    """Return the memories that an export wrote into a folder, in their current state, without those that have ended."""
     if ledger is None or folder.owner(path) != profile:
         return {}
     known = fields_now(ledger, profile, folder.read_list(path, profile).memories)
@@ -171,7 +171,7 @@ def _exported(path: Path, profile: str, ledger: Ledger | None) -> dict[str, dict
 
 
 def _taken_out(ledger: Ledger | None, profile: str) -> set[str]:
-    """Return the memories that runs took out of the live set: where they are gone, nobody has ended them."""
+    """Return the memories that runs took out of the live set: their absence from the folder does not end them."""
     if ledger is None:
         return set()
     in_force = projection.unmasked(ledger.decisions(profiles=[profile]), ledger.reverted())
@@ -179,7 +179,7 @@ def _taken_out(ledger: Ledger | None, profile: str) -> set[str]:
 
 
 def _exact(source: Source, place: _Place) -> Item | None:
-    """Return a memory as an export wrote it; None if the file gives it no id, or its fields were spoilt by others."""
+    """Return a memory as an export wrote it; None if the file gives it no id, or its fields were damaged by edits."""
     if place.unit.memory_id is None:
         return None
     fields = {name: value for name, value in place.unit.fields.items() if name not in READ_ONLY}
@@ -293,7 +293,7 @@ def _reborn(named: list[_Place], before: set[str], source: Source, ledger: Ledge
 def _aligned(places: list[_Place], before: Mapping[str, Mapping[str, Any]], taken: set[str]) -> dict[int, str]:
     """Return the memory that each unit was: the same text in its place, in its file, anywhere, or the most similar.
 
-    What a run has taken out (`taken`) is no memory that somebody edits.
+    Memories that a run has taken out (`taken`) do not count as edited.
     """
     left = {memory_id: (*_where(fields), str(fields["content"])) for memory_id, fields in before.items()}
     found = dict[int, str]()
@@ -354,11 +354,11 @@ def _links(source: Source, named: list[_Place]) -> Iterator[Item]:
                 lost += 1
             else:
                 yield from _record(source, place).linked(place.memory_id, first[file], kind)
-    yield from [Skipped("links to notes that are not there", lost)] * bool(lost)
+    yield from [Skipped("links to missing notes", lost)] * bool(lost)
 
 
 def _gone(source: Source, left: Mapping[str, Mapping[str, Any]], broken: set[str]) -> Iterator[Item]:
-    """Yield the end of memories that the folder has no more; what cannot be read now stays."""
+    """Yield the end of memories that the folder no longer has; those in unreadable files stay."""
     for memory_id, fields in left.items():
         file, _ = _where(fields)
         if file not in broken:

@@ -16,7 +16,7 @@ import yaml
 from memory_pipeline.ledger.payloads import written
 
 READ_ONLY: Final = frozenset({"name", "description", "inferred", "kind", "members", "outdated"})
-"""Keys that describe a memory to readers and that nobody reads back."""
+"""Keys that describe a memory to readers; imports ignore them."""
 INDEX_BEGINS: Final = "<!-- index by memory-pipeline -->"
 """Line before what an import of the index skips."""
 INDEX_ENDS: Final = "<!-- end of index -->"
@@ -34,7 +34,7 @@ _WHOLE_EXPONENT: Final = re.compile(r"^(-?\d+)(e[+-]\d+)$")
 
 @dataclass(frozen=True)
 class Note:
-    """A memory as it stands in a file."""
+    """A memory in a file."""
 
     fields: Mapping[str, Any]
     """`memory_id` and the fields of `memory.stored` and its event, by name, without the text."""
@@ -69,7 +69,7 @@ def item(fields: Mapping[str, Any], content: str) -> str:
 
 
 def read(text: str) -> list[Note]:
-    """Return the memories with an id in the text of a file, in order; none where it was not written here.
+    """Return the memories with an id in the text of a file, in order; none if no export wrote it.
 
     An item whose comment is damaged is not among them, nor is a note whose front matter lacks an id.
     """

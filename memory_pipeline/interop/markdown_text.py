@@ -1,6 +1,6 @@
 """Reads one Markdown file as units that become memories: a note as a whole, list items, and paragraphs.
 
-Here: front matter, blocks, what an export of ours wrote (docs/formats.md), tags and links. Pure. Not here: folders and
+Here: front matter, blocks, what our exports write (docs/formats.md), tags and links. Pure. Not here: folders and
 what a second import makes of them (`markdown.py`).
 """
 
@@ -69,7 +69,7 @@ class Note:
 
 
 def read(text: str) -> Note:
-    """Read a file; line ends may be those of any system, but what an export of ours wrote is read exactly."""
+    """Read a file; line ends may be those of any system, but what our exports wrote is read exactly."""
     whole = text if markdown_notes.read(text) else text.replace("\r\n", "\n").replace("\r", "\n")
     front, start = _front(whole)
     ours = markdown_notes.read(whole)
@@ -113,7 +113,7 @@ def resolved(target: str, files: Mapping[str, Any]) -> Any:
 
 
 def _front(text: str) -> tuple[Mapping[str, Any], int]:
-    """Return front matter as JSON values, and where the body begins; front matter that is no YAML is empty."""
+    """Return front matter as JSON values, and where the body begins; front matter that is not YAML is empty."""
     match = _FRONT.match(text)
     if match is None:
         return {}, 0

@@ -1,6 +1,6 @@
 """Imports the file of the MCP reference memory server: `memory.jsonl`, its older `memory.json` too.
 
-The file has no instants, ids or users: memories are dated by the file, and known by entity and text.
+The file has no instants, ids or users: memories are dated by the file, and identified by entity and text.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,7 +27,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
-    """Yield a memory an observation, a memory a relation, and links between first observations.
+    """Yield a memory per observation and relation, and links between first observations.
 
     Args:
         path: file or folder of such files.
@@ -47,7 +47,9 @@ def _graph(source: Source, member: Member) -> Iterator[Item]:
         for number, line in member.lines():
             origin, read = f"{member.name}:{number}", parsed(line)
             if read is None:
-                yield source.broken(line.decode("utf-8", "replace"), origin, "the line is no JSON object; correct it")
+                yield source.broken(
+                    line.decode("utf-8", "replace"), origin, "the line is not a JSON object; correct it"
+                )
                 continue
             record = source.record(read, origin, at=member.modified)
             match read.get("type"):
@@ -73,7 +75,7 @@ def _entity(record: Record, entity: Mapping[str, Any], first: dict[str, str]) ->
     for observation in listed(entity.get("observations")):
         said = text(observation)
         if said is None:
-            yield record.broken("an observation is no text; give a list of texts")
+            yield record.broken("an observation is not a text; give a list of texts")
             continue
         memory_id = stable_id(FORMAT, name, said)
         first.setdefault(name, memory_id)

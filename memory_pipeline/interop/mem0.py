@@ -49,7 +49,7 @@ _DELETED: Final = "memories that were deleted there"
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is of mem0."""
+    """Tell whether a path holds data of mem0."""
     if set(seen.tables.get("history", ())) >= _HISTORY or set(seen.tables.get("points", ())) == _POINTS:
         return True
     names = {Path(name).name for name in seen.names}
@@ -75,7 +75,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
     found = dict[str, Record]()
     for origin, read in _records(source, path):
         if not isinstance(read, Mapping):
-            yield read if isinstance(read, Item) else source.broken(read, origin, "the record is no JSON object")
+            yield read if isinstance(read, Item) else source.broken(read, origin, "the record is not a JSON object")
         elif "linked_memory_ids" in read and "entity_type" in read:
             entities.append((origin, read))
         else:
@@ -218,7 +218,7 @@ def _history(record: Record, name: str, payload: Mapping[str, Any], histories: _
 
 
 def _only_in_history(source: Source, histories: _Histories, found: Mapping[str, Record]) -> Iterator[Item]:
-    """Yield memories that only the history has, which knows no users; deleted ones are counted."""
+    """Yield memories that only the history has, which has no users; deleted ones are counted."""
     others = dict.fromkeys(name for name in histories.rows if name not in found)
     for name in others:
         first = histories.first(name)

@@ -1,4 +1,4 @@
-"""Imports the sessions of the OpenAI Agents SDK from their SQLite database (`SQLiteSession` and its kin).
+"""Imports the sessions of the OpenAI Agents SDK from their SQLite database (`SQLiteSession` and its variants).
 
 Of a database with branches the branch `main` is read. Not here: encrypted sessions, which only their key opens.
 """
@@ -83,7 +83,7 @@ def _session(
 
 
 def _branches(path: Path) -> Mapping[int, set[str]]:
-    """Return the branches that each message is on; none where the database has no branches."""
+    """Return the branches that each message is on; none if the database has no branches."""
     found = defaultdict[int, set[str]](set)
     for row in foreign_sqlite.rows(path, "message_structure"):
         found[row.get("message_id") or 0].add(str(row.get("branch_id")))
@@ -97,7 +97,7 @@ def _turns(
     try:
         message = mapping(json.loads(row["message_data"]))
     except (ValueError, TypeError, RecursionError):
-        yield source.broken(str(row), where, "message_data is no JSON; correct the row")
+        yield source.broken(str(row), where, "message_data is not JSON; correct the row")
         return
     if "__enc__" in message:
         yield Skipped("encrypted messages")

@@ -1,4 +1,4 @@
-"""Compares memories as a source has them now with what the ledger knows of them.
+"""Compares memories as a source has them now with those in the ledger.
 
 A source that is imported again may have changed a memory. What it says now is compared with what it said at the last
 import, so that changes made here meanwhile stay where the source did not change too. Not here: the import loop
@@ -28,7 +28,7 @@ FIXED: Final = "changes of fields that stay as first stored"
 
 _UPDATABLE: Final = tuple(Updated.model_fields)
 _CLEARED: Final[Mapping[str, Any]] = {"tags": [], "metadata": "{}", "protected": False}
-"""What an update says to take a field back; others cannot be taken back."""
+"""Values by which an update clears a field; other fields cannot be cleared."""
 _MADE_AS: Final[Mapping[str, str]] = {"importance": "importance_given"}
 """Fields that a decision has under another name."""
 _TYPE, _MEMORY, _OCCURRED, _INSTANCE, _PAYLOAD = (
@@ -38,10 +38,10 @@ _TYPE, _MEMORY, _OCCURRED, _INSTANCE, _PAYLOAD = (
 
 @dataclass
 class _Known:
-    """What the ledger has of a memory."""
+    """The state of a memory in the ledger."""
 
     said: dict[str, Any]
-    """Its fields as the last import had them, or as they stand if none had it."""
+    """Its fields as the last import had them, or their current values if none had it."""
     now: dict[str, Any]
     """Its fields as agents and imports left them."""
     imported: bool
@@ -51,7 +51,7 @@ class _Known:
     updates: int = 0
     erased: bool = False
     told: bool = False
-    """Whether the batch has told of it before."""
+    """Whether the batch has it already."""
 
 
 @dataclass(frozen=True)
@@ -68,8 +68,8 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
     """Replace what a source says of known memories by updates of what changed; other events stay.
 
     Args:
-        ledger: the ledger; None: it knows nothing.
-        events: a batch, in order; those `Imported` as a state tell of a memory as it is now.
+        ledger: the ledger; None: it does not exist yet.
+        events: a batch, in order; those `Imported` as a state have a memory as it is now.
 
     Cost: an index look-up for each such memory.
     """
@@ -126,7 +126,7 @@ def _update(event: Imported, said: dict[str, Any], memory: _Known, skipped: Coun
         for name in sorted(said.keys() | memory.said.keys())
         if said.get(name) != memory.said.get(name)
     }
-    if not memory.imported:  # exported from here: what it lacks was left out, not taken back
+    if not memory.imported:  # exported from here: what it lacks was left out, not cleared
         changed = {name: value for name, value in changed.items() if name in said}
     fixed = {name for name in changed if name not in _UPDATABLE or changed[name] is None}
     changes = {name: value for name, value in changed.items() if name not in fixed and value != memory.now.get(name)}

@@ -1,4 +1,4 @@
-"""Makes events of the records of other systems' stores: lenient in what it reads, strict in what it yields.
+"""Makes events from the records of other systems' stores: lenient in what it reads, strict in what it yields.
 
 A value that does not fit is left out and counted, a record without its essentials becomes a dead letter, and the next
 record is read as if nothing had happened. Not here: reading files (`files.py`), and the formats.
@@ -33,7 +33,7 @@ _TYPES: Final = {name.lower(): name for name in MEMORY_TYPES}
 
 
 def instant(value: object) -> datetime | None:
-    """Return an instant as other systems write it, in UTC; None if it is none.
+    """Return an instant as other systems write it, in UTC; None if it is not one.
 
     Takes epoch seconds and milliseconds, as number or text, and ISO 8601 with or without offset, a date alone as its
     first moment. Without an offset it is UTC, which is a convention: some systems write local time.
@@ -55,7 +55,7 @@ def instant(value: object) -> datetime | None:
 
 
 def text(value: object) -> str | None:
-    """Return a text with half surrogate pairs and null characters replaced; None if it is no text or blank."""
+    """Return a text with half surrogate pairs and null characters replaced; None if it is not a text, or blank."""
     if not isinstance(value, str) or not value.strip():
         return None
     whole = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -83,14 +83,14 @@ def labels(values: object) -> list[str]:
 
 
 def share(value: object) -> float | None:
-    """Return a number from 0 to 1; None if it is none or lies outside."""
+    """Return a number from 0 to 1; None if it is not one or lies outside."""
     if not isinstance(value, int | float) or isinstance(value, bool):
         return None
     return float(value) if 0 <= value <= 1 else None
 
 
 def times(value: object) -> int:
-    """Return a count; 0 if it is none or negative."""
+    """Return a count; 0 if it is not one, or negative."""
     return min(max(value, 0), 10**9) if isinstance(value, int) and not isinstance(value, bool) else 0
 
 
@@ -105,7 +105,7 @@ def listed(value: object) -> Sequence[Any]:
 
 
 def kind_of(value: object) -> tuple[dict[str, str], list[str]]:
-    """Return `memory_type` or `category` if a name is one that we know, else the name as a tag."""
+    """Return `memory_type` or `category` if a name is a known one, else the name as a tag."""
     name = label(value)
     if name is None:
         return {}, []
@@ -215,7 +215,7 @@ class Record:
             memory_id: its id there; without one it is a dead letter.
             content: its text.
             payload: other fields of `payloads.Stored`; those that are None are left out, instants may have any form.
-            taking: how it is taken if the ledger has it.
+            taking: how it is treated if the ledger has it.
             changed_at: when it was last changed there.
         """
         name = identifier(memory_id)

@@ -1,6 +1,6 @@
-"""Looks at a path without reading it whole, so that its format can be told.
+"""Looks at a path without reading it whole, so that its format can be recognised.
 
-Not here: the formats, each of which says by what it is told (`formats.py` asks them).
+Not here: the formats, each of which says how it is recognised (`formats.py` asks them).
 """
 
 import json
@@ -15,7 +15,7 @@ from memory_pipeline.ledger import foreign_postgres, foreign_sqlite
 from memory_pipeline.ledger.sqlite_file import is_database
 
 DUMP: Final = ".sql"
-"""Ending of the names of what pg_dump writes as plain text."""
+"""Suffix of plain-text dumps by pg_dump."""
 _HEAD: Final = 65_536
 """Bytes read of a file."""
 _FILES: Final = 3_000

@@ -13,14 +13,16 @@ def pattern(template: str | None) -> re.Pattern[str] | None:
     """Return a template as a pattern; None without one.
 
     Raises:
-        ValueError: it has no field, one twice, or one that is not known.
+        ValueError: it has no field, one twice, or an unknown one.
     """
     if template is None:
         return None
     fields = _FIELD.findall(template)
     if not fields or len(set(fields)) < len(fields) or not set(fields) <= {*FIELDS, ""}:
         known = ", ".join(f"{{{name}}}" for name in FIELDS)
-        raise ValueError(f"--scope {template!r}: name each of {known} at most once, one of them at least, {{}} for any")
+        raise ValueError(
+            f"--scope {template!r}: name at least one of {known}, each at most once; {{}} matches anything"
+        )
     parts = _FIELD.split(template)
     return re.compile(
         "".join(

@@ -34,7 +34,7 @@ _FACTS: Final = "atomic_facts"
 _RECALLS: Final = {"recall", "search", "auto_invoke"}
 _EDGES: Final = {"supersedes": "SUPERSEDES", "contradiction": "CONTRADICTS", "causal": "LEADS_TO"}
 _STATES: Final = ("lifecycle", "archive_status", "archive_reason", "evidence_count", "emotional_valence")
-_DERIVED: Final = "links that a run finds anew"
+_DERIVED: Final = "links that a run finds again"
 
 
 def detect(seen: Sample) -> bool:

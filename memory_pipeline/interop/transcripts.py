@@ -1,7 +1,7 @@
 """Imports transcripts of coding agents: Claude Code's and Codex's sessions, a file of JSON lines each.
 
 What the person typed is taken; what the programs put into its place (command output, reminders, instructions of the
-project, tool results) is not. Both formats change without notice: what is not known is counted. Not here: their
+project, tool results) is not. Both formats change without notice: unknown lines are counted. Not here: their
 memory folders, which are Markdown (`markdown.py`).
 """
 
@@ -34,8 +34,8 @@ _NO_MESSAGES: Final = {
     *("queue-operation", "attachment", "last-prompt", "pr-link", "progress", "permission-mode"),
 }
 """Kinds of lines of Claude Code that hold no message."""
-_OTHERS: Final = "lines that are no messages"
-_UNKNOWN: Final = "lines of kinds that are not known"
+_OTHERS: Final = "lines that are not messages"
+_UNKNOWN: Final = "lines of unknown kinds"
 _INSERTED: Final = "messages that the program inserted"
 
 
@@ -142,13 +142,13 @@ class _Lines:
             return
 
     def turns(self, taken: Callable[[Mapping[str, Any], str], Iterator[Said | Item]]) -> Iterator[Said | Item]:
-        """Yield what `taken` makes of every line, and dead letters for those that are no JSON objects."""
+        """Yield what `taken` makes of every line, and dead letters for those that are not JSON objects."""
         try:
             for number, line in self._member.lines():
                 origin, read = f"{self._member.name}:{number}", parsed(line)
                 if read is None:
                     raw = line.decode("utf-8", "replace")
-                    yield self._source.broken(raw, origin, "the line is no JSON object; copy the whole file again")
+                    yield self._source.broken(raw, origin, "the line is not a JSON object; copy the whole file again")
                 else:
                     yield from taken(read, origin)
         except Broken as error:

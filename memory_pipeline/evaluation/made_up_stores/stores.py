@@ -1,6 +1,6 @@
 """Reads the made-up stores: `*.txt` beside this module, one store per file.
 
-A memory is a line `ID DAY SPEAKER TEXT`, in order of time; the speaker is `-` where no one speaks. Relations to earlier
+A memory is a line `ID DAY SPEAKER TEXT`, in order of time; the speaker is `-` if no one speaks. Relations to earlier
 memories follow after ` <- `: `update`, `partial` (an update of a part only), `duplicate`, `conflict` (nothing says
 which is right), `lookalike` (both are true and neither replaces the other), each with an ID. A question is a line
 `? TYPE DAY TEXT <- GOLD not STALE`: groups of memories that answer it, alternatives of a group joined by `|`, or
@@ -44,7 +44,7 @@ def load() -> tuple[LabelledStore, ...]:
     """Return all stores, by name.
 
     Raises:
-        ValueError: a line is neither a memory nor a question, or names a memory that is not there.
+        ValueError: a line is neither a memory nor a question, or names a memory that does not exist.
     """
     folder = resources.files(__package__)
     texts = {
@@ -99,7 +99,7 @@ def _relations(text: str, origin: str) -> Iterator[tuple[str, str]]:
 
 def _known(memory: str, known: set[str], origin: str) -> str:
     if memory not in known:
-        raise ValueError(f"{origin}: {memory} is no earlier memory of the store")
+        raise ValueError(f"{origin}: {memory} is not an earlier memory of the store")
     return memory
 
 

@@ -78,16 +78,16 @@ _BEGINNING: Final = datetime(2025, 1, 1, tzinfo=UTC)
 def label(pairs: pl.DataFrame) -> pl.DataFrame:
     """Report what one run of the preset `default` does with the two texts of each pair in a store of all texts.
 
-    A text without an instant is of the day after the text before it. A text that comes again, of the same speaker and
-    instant, is the same memory.
+    A text without an instant is dated a day after the text before it. A repeated text of the same speaker and instant
+    is the same memory.
 
     Args:
         pairs: what `parse` returns.
 
     Returns:
         `pairs` with outcome (one of `OUTCOMES`), label (what the outcome stands for), confidence (of the judge, 0..1;
-        null where it said nothing), reason (a sentence) and later (first or second: the newer memory). Confidence and
-        reason are null where the run did nothing. Cost: that of a run, seconds and about 2 ms a pair.
+        null if it gave none), reason (a sentence) and later (first or second: the newer memory). Confidence and reason
+        are null if the run did nothing. Cost: that of a run, seconds and about 2 ms a pair.
     """
     turns, ids = _store(pairs)
     last: datetime = max(turns["at"].to_list())
@@ -203,7 +203,7 @@ def _pair(line: str) -> dict[str, Any]:
     try:
         value = json.loads(line)
     except json.JSONDecodeError as fault:
-        raise ValueError(f"no JSON ({fault.msg} at character {fault.pos}); write one object per line") from None
+        raise ValueError(f"not JSON ({fault.msg} at character {fault.pos}); write one object per line") from None
     fields = {"texts": value} if isinstance(value, list) else value
     if not isinstance(fields, dict):
         raise ValueError(f"an object is needed, such as {_EXAMPLE}")  # noqa: TRY004 - of a file, not of a call

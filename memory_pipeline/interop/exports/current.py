@@ -1,4 +1,4 @@
-"""What an export takes: the memories of a profile that hold now, best first, with topics, core memory and links.
+"""Selects what an export takes: memories of a profile that hold now, best first, topics, core memory and links.
 
 Not here: the formats (`markdown`, `mcp_memory`, `mem0`, `langgraph`, `events`).
 """
@@ -66,10 +66,10 @@ def read(lake: Lake, profile_id: str, *, as_of: datetime) -> Current:
 def select(
     profile_id: str, state: projection.State, *, scores: pl.DataFrame, clusters: pl.DataFrame, as_of: datetime
 ) -> Current:
-    """Return what holds of a state at an instant.
+    """Return what holds at an instant in a state.
 
     Args:
-        profile_id: the profile, whose rows alone the tables have.
+        profile_id: the profile; the tables have only its rows.
         state: its state.
         scores: `memory_id`, `strength`, `importance`; memories without come last.
         clusters: table `clusters` with a row for each `memory_id` that is a member.
@@ -130,7 +130,7 @@ def fields(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def inferred(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what nobody gave but rules found of a memory, and what a summary is made of; all for readers."""
+    """Return what rules inferred about a memory, and the members of a summary, for readers only."""
     importance = row["importance"] if row["importance_given"] is None else None
     found = {
         "importance": None if importance is None else round(importance, 2),

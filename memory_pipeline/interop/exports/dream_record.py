@@ -1,4 +1,4 @@
-"""What a dream changed of a folder, kept in the folder itself so that it can be taken back.
+"""Records in a folder what a dream changed in it, so that it can be undone.
 
 Not here: what changes (`interop/dreaming.py`), and writing files (`folder.py`).
 """
@@ -20,7 +20,7 @@ class DreamRecord:
 
     profile_id: str
     run_id: str | None
-    """Run that decided it; None if an earlier one had."""
+    """Run that decided it; None if an earlier run did."""
     before: Mapping[str, str | None]
     """Text of every file that changed as it was before; None: there was none."""
     after: Mapping[str, str | None]

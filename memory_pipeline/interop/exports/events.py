@@ -15,7 +15,7 @@ from memory_pipeline.schemas import EventType
 
 _BATCH: Final = 10_000
 _OUTSIDE: Final = ("memory_id", "occurred_at", "session_id", "agent_id", "user_id")
-"""Fields of a memory that stand beside the payload."""
+"""Fields of a memory that are beside the payload."""
 
 
 def history(ledger: Ledger, profile_id: str, left_out: dict[str, int]) -> Iterator[str]:
@@ -23,7 +23,7 @@ def history(ledger: Ledger, profile_id: str, left_out: dict[str, int]) -> Iterat
 
     Args:
         ledger: the ledger.
-        profile_id: whose events.
+        profile_id: profile of the events.
         left_out: number of events without a line by type, counted here: those of the pipeline, and what was erased.
     """
     after = 0

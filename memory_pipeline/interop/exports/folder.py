@@ -1,6 +1,6 @@
-"""Writes an export into a folder that people and agents edit too, and commits it where the folder is a git repository.
+"""Writes an export into a folder that people and agents edit too, and commits it if the folder is a git repository.
 
-A list in the folder notes the hash of every file that was written; a file with another hash was changed by others and
+A list in the folder has the hash of every file that was written; a file with another hash was changed by others and
 is not overwritten. Not here: what the files say (`markdown`).
 """
 
@@ -37,7 +37,7 @@ class ChangedByOthers(ValueError):
 
 @dataclass(frozen=True)
 class Listed:
-    """What the list in a folder notes."""
+    """Contents of the list in a folder."""
 
     files: Mapping[str, str]
     """Hash of each file as the last export left it, or an import read it."""
@@ -54,18 +54,18 @@ class Written:
     removed: int
     unchanged: int
     commit: str | None
-    """Commit of the folder's git repository; None where it is none or nothing changed."""
+    """Commit of the folder's git repository; None without a repository or changes."""
 
 
 def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: bool = False) -> Written:
-    """Make the folder hold these files and none that an earlier export wrote besides; all others stay as they are.
+    """Write these files into the folder and remove the others of an earlier export; all other files stay as they are.
 
     Each file is replaced as a whole; a process that is killed leaves a folder that can be written again.
 
     Args:
         folder: created if it is missing.
         files: text of each file by its path in the folder.
-        profile_id: whose memories they are; another profile's folder is refused.
+        profile_id: profile of the memories; another profile's folder is refused.
         force: replace files that others changed.
 
     Raises:
@@ -97,7 +97,7 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
 
 
 def owner(folder: Path) -> str | None:
-    """Return the profile of which a folder is an export; None if it is none, or its list is damaged."""
+    """Return the profile that a folder is an export of; None if it is not an export, or its list is damaged."""
     try:
         profile = json.loads(_content(folder / LIST) or b"{}").get("profile")
     except (ValueError, AttributeError):
@@ -106,7 +106,7 @@ def owner(folder: Path) -> str | None:
 
 
 def read_list(folder: Path, profile_id: str) -> Listed:
-    """Return what the last export or import noted of the folder; nothing where there was none.
+    """Return what the last export or import noted of the folder; nothing if there was none.
 
     Raises:
         ValueError: the folder holds another profile, or its list is damaged.
@@ -127,7 +127,7 @@ def read_list(folder: Path, profile_id: str) -> Listed:
 
 @contextmanager
 def being_imported(folder: Path, profile_id: str | None) -> Iterator[None]:
-    """Note after an import which files are known as they were before it: an export may replace them.
+    """Record after an import which files it read in their present state: an export may replace them.
 
     Args:
         folder: what is imported; nothing is noted unless it is an export of the profile.
@@ -162,13 +162,13 @@ def change(
 
     Args:
         folder: the folder, whether or not it is an export.
-        before: text of the files as they are taken to be.
+        before: expected text of the files.
         after: new text of each file that changes; None: it is removed.
         message: message of the commit.
-        profile_id: whose memories they are.
+        profile_id: profile of the memories.
 
     Raises:
-        ChangedByOthers: a file is not as it is taken to be; nothing was written.
+        ChangedByOthers: a file is not as expected; nothing was written.
         ValueError: the folder holds another profile.
     """
     _check_inside(folder, after)
@@ -196,7 +196,7 @@ def _ids(texts: Iterable[str]) -> set[str]:
 
 
 def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:
-    """Commit these files where the folder is a git repository, and return the commit; None where nothing changed.
+    """Commit these files if the folder is a git repository, and return the commit; None if nothing changed.
 
     Raises:
         RuntimeError: git refused; the files are written.
@@ -231,7 +231,7 @@ def _git(folder: Path, *arguments: str, given: Collection[str] = ()) -> str:
 
 
 def _check_inside(folder: Path, paths: Iterable[str]) -> None:
-    """Refuse paths that lead out of the folder: by themselves, or because a link of somebody does."""
+    """Refuse paths that lead out of the folder: by themselves, or through a link."""
     root = folder.resolve()
     inside = dict[PurePosixPath, bool]()  # a folder of ten thousand files has few folders
     for path in paths:

@@ -20,7 +20,7 @@ DATABASE: Final = (".db", ".sqlite", ".sqlite3")
 """Endings of the names of databases."""
 
 OWN: Final = "memory_pipeline"
-"""Key of a value that says from which profile we wrote it, so that an import takes it for what it was."""
+"""Key of a value that names the profile it was exported from, so that an import restores the memory."""
 
 
 def text(current: Current) -> str:

@@ -116,7 +116,7 @@ def _index(current: Current, entries: Sequence[tuple[str, str]]) -> str:
 
 
 def _fitting(before: Sequence[str], lines: Sequence[str], *, share: float = 1.0) -> list[str]:
-    """Return as many of the lines as a share of the index holds after what stands before them."""
+    """Return as many of the lines as fit into a share of the index after the preceding ones."""
     room, left = int(_LINES * share) - len(before), int(_BYTES * share) - sum(len(line.encode()) + 1 for line in before)
     fitting = list[str]()
     for line in lines[:room]:

@@ -9,13 +9,13 @@ from memory_pipeline.interop.exports.current import Current
 from memory_pipeline.ledger.payloads import written
 
 _OWN = {"occurred_at", "user_id", "agent_id", "session_id", "memory_id", "metadata", "speaker"}
-"""Fields that a record of mem0 holds by itself."""
+"""Fields of a record of mem0."""
 
 
 def text(current: Current) -> str:
     """Return the file: an object with the list `results`, best first.
 
-    What mem0 has no field for (importance, tags, type, exact validity and others) stands in `metadata` under our names;
+    What mem0 has no field for (importance, tags, type, exact validity and others) is in `metadata` under our names;
     an equal name in a memory's own metadata keeps its value.
     """
     records = [_record(current.profile_id, fields, content) for fields, content in current.rows()]

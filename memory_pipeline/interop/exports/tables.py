@@ -1,4 +1,4 @@
-"""Tables of the store as they are, as of one state: now, after a run, or at a past instant; as Parquet or Delta Lake.
+"""Exports tables of the store as of one state: now, after a run, or at a past instant; as Parquet or Delta Lake.
 
 Not here: what a profile remembers in the formats of other tools (the modules beside this one), and snapshots, which add
 views and macros (`lake/snapshot`).
@@ -21,7 +21,7 @@ NAMES: Final = tuple(name for name, table in TABLES.items() if table.write_mode 
 """Tables that can be exported."""
 
 OF_NOW: Final = ("completions", "verdicts", "dead_letters")
-"""Tables without past states: kept answers of models belong to no run, and a dead letter goes when it is requeued."""
+"""Tables without past states: stored answers of models belong to no run, and a dead letter goes when it is requeued."""
 
 WITHOUT_OWNER: Final = tuple(name for name in NAMES if "profile_id" not in TABLES[name].schema.columns())
 """Tables whose rows belong to no profile."""
@@ -43,7 +43,7 @@ class State:
     run_id: str | None = None
     """The run after which it was; None: no run was named."""
     profiles: tuple[str, ...] | None = None
-    """Whose rows; None: everybody's."""
+    """Profile of the rows; None: all profiles."""
     remade: rebuild.PastState | None = None
     """What was computed of a past instant."""
 
@@ -54,7 +54,7 @@ class State:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What says, in the files, which state they hold."""
+        """Metadata of the files that identify the state."""
         instant = None if self.as_of is None else self.as_of.isoformat()
         said = {"seq": str(self.seq), "as_of": instant, "run_id": self.run_id}
         return {f"memory_pipeline.{name}": value for name, value in said.items() if value is not None}
@@ -65,9 +65,9 @@ def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, 
 
     Args:
         lake: the store.
-        as_of: instant, which is made again from the ledger.
+        as_of: instant, which is recomputed from the ledger.
         run: id of a run, or of its plan; not together with `as_of`.
-        profile_id: whose rows; default everybody's.
+        profile_id: profile of the rows; default all.
 
     Raises:
         ValueError: there is no such run, or nothing was remembered at the instant.
@@ -117,7 +117,7 @@ def read(lake: Lake, chosen: State, name: str) -> pl.DataFrame:
     """Return a table as of a state, in canonical order.
 
     Of a past state, tables that only grow have the rows that belong to it: events that counted, what was made of the
-    texts that the memories had, scores of the runs that stood.
+    texts that the memories had, scores of the runs in force.
 
     Raises:
         LakeError: a file is missing or damaged.
