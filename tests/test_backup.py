@@ -84,7 +84,7 @@ def test_nobody_begins_a_store_where_one_is_being_restored(store, tmp_path, monk
 
     def meanwhile(self, key, data):
         if not (tmp_path / "data/ledger.sqlite").exists():
-            with pytest.raises(LakeError, match=r"stayed locked|ledger\.sqlite is missing, but its lake is there"):
+            with pytest.raises(LakeError, match=r"stayed locked|ledger\.sqlite is missing, but its lake exists"):
                 Lake(tmp_path / "data", timeout=0)
             tried.append(key)
         return put(self, key, data)

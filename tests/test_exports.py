@@ -352,7 +352,9 @@ def test_tables_are_those_of_now_of_a_run_that_is_kept_and_of_an_instant(home, t
         with pytest.raises(ValueError, match="run 'three' is unknown"):
             tables.state(lake, run="three")
         lake.sweep(oldest=lake.ledger.position())
-        with pytest.raises(LakeError, match=r"'run': its tables are no longer kept.*--as-of 2026-05-02T02:00:00\.0"):
+        with pytest.raises(
+            LakeError, match=r"'run': its tables are no longer available.*--as-of 2026-05-02T02:00:00\.0"
+        ):
             tables.state(lake, run="run")
 
 

@@ -51,7 +51,7 @@ def replace_ledger(home, by=None):
 def test_a_missing_ledger_is_not_begun_anew(home):
     before = files(home)
     replace_ledger(home)
-    with pytest.raises(identity.Mismatch, match="is missing, but its lake is there"):
+    with pytest.raises(identity.Mismatch, match="is missing, but its lake exists"):
         Lake(home)
     for line in ("status", "remember x", "consolidate", "init"):
         assert "restore ledger.sqlite from a backup" in refused(*line.split(), home=home)

@@ -70,7 +70,7 @@ def test_states_before_the_oldest_wanted_are_let_go(lake: Lake) -> None:
     assert len(lake.sweep(older_than=-DAY, oldest=2)) == len(REPLACED) - 1, "who took part stays, for every undo"
     assert plans_seen(lake, 2) == {"ana": {"p2"}}
     assert plans_seen(lake, 3) == {"ana": {"p3"}}
-    with pytest.raises(LakeError, match="position 1 is no longer kept; ask for 2 or later"):
+    with pytest.raises(LakeError, match="position 1 is no longer available; ask for 2 or later"):
         lake.read("memories", seq=1)
     assert lake.sweep(older_than=-DAY) == []
     assert lake.verify().is_empty()

@@ -504,7 +504,7 @@ def _published_files(lake: Lake) -> set[Path]:
 
 
 def _remove_derived_rows(lake: Lake, profile_id: str, receipt: Receipt) -> list[str]:
-    """Remove enrichment and vectors of texts that no memory has any more, model answers, and past scores."""
+    """Remove enrichment and vectors of texts that no memory has now, model answers, and past scores."""
     hashes = pl.concat(
         [
             lake.read("memories", profiles=[profile_id]).select("content_hash"),

@@ -22,8 +22,8 @@ from memory_pipeline.text.lang.zh.pack import PACK as CHINESE
 from memory_pipeline.text.lang.zh.surnames import SURNAMES
 
 PHRASE_LENGTH: Final = 4
-"""Number of consecutive words that two people hardly choose by chance; a shorter text of two words or more counts as
-one phrase."""
+"""Number of consecutive words that two people are unlikely to choose by chance; a shorter text of two words or more
+counts as one phrase."""
 MIN_WORD_LENGTH: Final = 3
 """Minimum number of letters or digits of a rare word."""
 MIN_STEM_LENGTH: Final = 5

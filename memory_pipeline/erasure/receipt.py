@@ -80,8 +80,8 @@ class Receipt:
     """Staging folders, indexes and logs that were removed or masked."""
     not_covered: tuple[str, ...] = NOT_COVERED
     salt: str = ""
-    """Salt of the digests in the ledger, 32 hex digits, stored nowhere else: whoever has it and a text can check the
-    text's digest. Empty if a crash interrupted the erasure, or nothing was erased."""
+    """Salt of the digests in the ledger, 32 hex digits, stored nowhere else: with it and a text, the digest of the text
+    can be checked. Empty if a crash interrupted the erasure, or nothing was erased."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return every field in JSON types."""

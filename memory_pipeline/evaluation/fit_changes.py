@@ -37,7 +37,7 @@ RIDGE: Final = 0.005
 PAIR: Final = 4.0
 """Weight of a changed fact's two statements beside the rank of the answer."""
 SHARES: Final = {"stores": 4.0, "two_person": 2.0}
-"""Weight of each source; of the others 1."""
+"""Weight of each source; 1 for the others."""
 SCALE: Final = 30.0
 """Steepness of the softmax over scores to begin with: about that of the fit of the default ranking."""
 _HITS: Final = 3

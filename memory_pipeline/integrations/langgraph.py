@@ -1,7 +1,7 @@
 """`MemoryPipelineStore`: a LangGraph store whose items are memories, so that they are consolidated.
 
 A namespace is a profile: its labels, joined by dots, are the profile's id, so that no run mixes the items of two
-namespaces. With `profile_labels`, only so many leading labels name the profile, and items of deeper namespaces carry
+namespaces. With `profile_labels`, only that many leading labels name the profile, and items of deeper namespaces carry
 these as tags. Namespace, key and value are in the metadata of the memory, and the words of the value are its text.
 
 Not here: ranking and consolidation, which are those of the client.

@@ -81,7 +81,7 @@ class Member:
 
         Args:
             prefixes: places such as "item" (the file is a list) and "records.item"; the first letter of the file
-                tells which of them can be.
+                decides which are possible.
 
         Raises:
             Broken: the file is not JSON from some point on; raised after the elements before it.

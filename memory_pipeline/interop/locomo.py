@@ -54,7 +54,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
 
 def when(text: object) -> datetime | None:
-    """Parse a time such as "1:56 pm on 8 May, 2023" as UTC; None if the text is no such time."""
+    """Parse a time such as "1:56 pm on 8 May, 2023" as UTC; None if the text is not one."""
     match = _WHEN.fullmatch(text.strip()) if isinstance(text, str) else None
     if match is None or match[5][:3].lower() not in _MONTHS:
         return None

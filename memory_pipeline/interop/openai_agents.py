@@ -1,6 +1,6 @@
 """Imports the sessions of the OpenAI Agents SDK from their SQLite database (`SQLiteSession` and its variants).
 
-Of a database with branches the branch `main` is read. Not here: encrypted sessions, which only their key opens.
+If a database has branches, `main` is read. Not here: encrypted sessions, which only their key opens.
 """
 
 import json

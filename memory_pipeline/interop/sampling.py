@@ -47,7 +47,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Sample:
-    """What can be seen of a path at a glance."""
+    """What a quick look at a path shows."""
 
     path: Path
     names: Sequence[str]

@@ -87,8 +87,8 @@ def codex_events(
 ) -> Iterator[Item]:
     """Yield the sessions of Codex in a folder such as ~/.codex/sessions, or in one file.
 
-    A message is what the person typed if the program noted it as such too; where a file has no such notes, those
-    that begin with "<" are left out.
+    A message is what the person typed if the program noted it as such too; if a file has no such notes, those that
+    begin with "<" are left out.
 
     Args:
         path: folder or file.

@@ -76,7 +76,7 @@ def archive(ledger: Ledger, store: ObjectStore, *, before: datetime) -> str | No
         Key of the file, or None if no event was that old, or an erasure is not finished.
 
     Raises:
-        LakeError: the store cannot be written, or somebody else compacts it at the same time.
+        LakeError: the store cannot be written, or another process is compacting it.
     """
     with ledger.exclusive():  # so that no erasure redacts meanwhile what the file is to hold
         with ledger.reading() as transaction:

@@ -57,7 +57,7 @@ def collect(
         store: where the files are.
         keys: the files; none gives the empty table.
         table: the table that the files belong to.
-        conditions: are pushed down to the files' statistics, so that files without a match are hardly read.
+        conditions: are pushed down to the files' statistics, so that most of a file without a match is not read.
         columns: which columns to read; default all.
 
     Raises:

@@ -1,7 +1,7 @@
 """The identity of a store: which ledger a lake belongs to, and the last position of that ledger.
 
 The ledger holds an id and an epoch; the lake holds a copy of both, with the position of its last commit. So a lake
-whose ledger was lost or replaced by a backup is noticed, and nobody sweeps files that only the lost one accounts for.
+whose ledger was lost or replaced by a backup is noticed, and files that only the lost one accounts for are not swept.
 Not here: repairing a mismatch (`doctor`).
 """
 
@@ -80,7 +80,7 @@ def check_ledger_there(home: Path, store: ObjectStore) -> None:
     if store.exists(KEY) or any(stored.key.endswith(_PARQUET) for stored in store.list(TABLES_PREFIX)):
         name = databases.name(ledger_address(home))
         raise Mismatch(
-            f"{home}: {name} is missing, but its lake is there: restore {name} from a backup, or move lake/, runs/ and "
+            f"{home}: {name} is missing, but its lake exists: restore {name} from a backup, or move lake/, runs/ and "
             "snapshots/ away to start a new store"
         )
 

@@ -192,7 +192,7 @@ def replace_rows(
         standing: returns the profiles whose rows may still be replaced; the others stay as they are.
         tables: the new rows.
         record: writes the events of the change of these profiles and returns the position of each one's.
-        unchanged: profiles whose rows stay as they are, of which only the change is recorded.
+        unchanged: profiles whose rows stay as they are; only the change is recorded.
 
     Raises:
         Conflict: `standing` found a head that has moved.
@@ -235,7 +235,7 @@ def add_file(
 
 
 def forget_files(transaction: Transaction, store: ObjectStore, forgotten: Iterable[File]) -> None:
-    """Drop files from the catalogue; their new age keeps sweeps away while somebody may still be reading them."""
+    """Drop files from the catalogue; touch them, so that sweeps spare them while they may still be read."""
     for file in forgotten:
         store.touch(file.key)
         catalog.forget(transaction, [file])
@@ -337,7 +337,7 @@ def _between(held: pl.Series, last: int, limit: int) -> Iterator[tuple[int, int]
 
 
 def _until_published(ledger: Ledger, attempt: Callable[[], T | None]) -> T:
-    """Call `attempt` until nobody else has published meanwhile; the last time, lock the others out."""
+    """Call `attempt` until no other process has published meanwhile; the last time, lock the others out."""
     problem = LakeError(f"{ledger.home}: others published {_ATTEMPTS} times meanwhile; try again")
     for number in range(_ATTEMPTS + 1):
         with ledger.exclusive() if number == _ATTEMPTS else nullcontext():

@@ -89,7 +89,7 @@ def building(home: Path) -> Iterator[None]:
     it before the lock of the ledger's writers.
     """
     folder = home.resolve() / "snapshots"
-    if not writable(home):  # nobody can build or remove any
+    if not writable(home):  # no process can build or remove any
         yield
         return
     folder.mkdir(parents=True, exist_ok=True)
@@ -306,7 +306,7 @@ def listing(home: Path) -> pl.DataFrame:
 def prune(home: Path, keep: int) -> list[Path]:
     """Remove all but the newest `keep` snapshots, with their linked files, and the files of abandoned builds.
 
-    Of the snapshots of past instants, the `keep` that were built last stay. The newest snapshot, to which the link
+    The `keep` snapshots of past instants that were built last stay. The newest snapshot, to which the link
     points, always stays.
 
     Returns:

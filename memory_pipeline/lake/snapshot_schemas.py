@@ -84,7 +84,7 @@ class CommittedScores(TABLES["score_history"].schema):  # type: ignore[misc]
 class AccessLog(dy.Schema):
     """Recalls and what they returned, one row per access and memory, up to the snapshot's ledger position.
 
-    Feedback stands in the row of the last query before it that returned the memory; feedback without such a query has a
+    Feedback is in the row of the last query before it that returned the memory; feedback without such a query has a
     row of its own. Accesses of erased memories are left out, and so are queries that quoted them.
     """
 
@@ -98,7 +98,7 @@ class AccessLog(dy.Schema):
     query = dy.String(nullable=True, description="Query of the recall; null if the agent gave none.")
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer, from 1.")
     expanded = dy.Bool(nullable=True, description="Whether the memory was reached only over an association.")
-    times = dy.Int64(nullable=True, min=1, description="How many accesses the row stands for; null: one.")
+    times = dy.Int64(nullable=True, min=1, description="Number of accesses that the row represents; null: one.")
     helpful = dy.Bool(nullable=True, description="Latest feedback on the memory for this query; null without any.")
 
 
@@ -135,7 +135,7 @@ class Tokens(dy.Schema):
 
 
 class PolicySettings(dy.Schema):
-    """Policy of each profile's last run, one row per setting; what a setting means stands in `docs/settings.md`."""
+    """Policy of each profile's last run, one row per setting; `docs/settings.md` explains the settings."""
 
     profile_id = dy.String(primary_key=True, description=_PROFILE)
     setting = dy.String(primary_key=True, description="Name of the setting, such as archive_threshold.")

@@ -135,7 +135,7 @@ class Lake:
 
         Args:
             table: a table that is stored in files.
-            conditions: are pushed down to the files, so that files without a match are hardly read.
+            conditions: are pushed down to the files, so that most of a file without a match is not read.
             seq: ledger position as of which to read; default now.
             columns: which columns; default all.
 
@@ -480,8 +480,8 @@ class Lake:
             oldest = catalog.mark(transaction, Mark.OLDEST)
             if seq is not None and seq < oldest and TABLES[table].write_mode == "replaced" and table != "profiles":
                 raise LakeError(
-                    f"table {table!r} as of position {seq} is no longer kept; ask for {oldest} or later, or run the "
-                    "pipeline for that position again"
+                    f"table {table!r} as of position {seq} is no longer available; ask for {oldest} or later, or run "
+                    "the pipeline for that position again"
                 )
             return [file.key for file in catalog.visible(transaction, table, seq)]
 

@@ -89,7 +89,7 @@ def keys_in(file: Path) -> set[str]:
         LakeError: it is not a ledger, or damaged.
     """
     try:
-        # Immutable: SQLite creates no log beside a file that nobody writes, which may lie on a read-only medium.
+        # Immutable: SQLite creates no log beside the file, which may be on a read-only medium.
         with closing(sqlite3.connect(f"{file.resolve().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             return {str(key) for (key,) in connection.execute("SELECT path FROM files")}
     except sqlite3.Error as error:

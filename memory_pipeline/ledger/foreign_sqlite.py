@@ -83,7 +83,7 @@ def count(path: Path, table: str) -> int:
 
 def _opened(path: Path) -> sqlite3.Connection:
     try:
-        # A database with a write-ahead log and no such file beside it is in use by nobody; opened as usual, it would
+        # A database with a write-ahead log and no such file beside it is not in use; opened as usual, it would
         # be given one.
         with path.open("rb") as file:
             logs_ahead = file.read(20)[18:19] == b"\x02"

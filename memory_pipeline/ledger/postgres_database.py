@@ -90,7 +90,7 @@ class PostgresDatabase(Database):
             self._opened = connection.scalar(_EVENTS)
 
     def _create(self, connection: sa.Connection) -> None:
-        """Create the tables, unless another process has done so meanwhile; nobody ever sees some of them."""
+        """Create the tables, unless another process has done so meanwhile; none is visible before the others."""
         connection.execute(_TAKE_FOR_TRANSACTION, {"store": self._store, "number": WRITERS})
         if not connection.scalar(_META):
             METADATA.create_all(connection, checkfirst=False)
@@ -136,7 +136,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def _session(self) -> Iterator[sa.Connection]:
-        """Yield the connection through which this thread holds locks and writes, opened by whoever needs it first."""
+        """Yield the connection through which this thread holds locks and writes, opened on first use."""
         own = self._handle.own
         if (held := getattr(own, "connection", None)) is not None:
             if held.invalidated:  # it would be opened again, without the locks
@@ -155,11 +155,11 @@ class PostgresDatabase(Database):
         return f"{max(1, int(1000 * self._timeout))}ms"  # 0 would be no limit
 
     def shrink(self) -> bool:
-        """Let new rows take the place of removed ones; nobody waits for it (see `Database.shrink`)."""
+        """Let new rows take the place of removed ones, without blocking others (see `Database.shrink`)."""
         return self._vacuum("VACUUM (ANALYZE)")
 
     def purge(self) -> bool:
-        """Rewrite the tables, once nobody reads an earlier state of them (see `Database.purge`)."""
+        """Rewrite the tables, once no transaction reads an earlier state of them (see `Database.purge`)."""
         with self.exclusive():
             return self._unread() and self._vacuum("VACUUM (FULL, ANALYZE)")
 
@@ -268,7 +268,7 @@ def _engine(address: str) -> sa.Engine:
             sa.make_url(address).set(drivername="postgresql+psycopg"),
             pool_size=0,  # as many as threads read at once
             hide_parameters=True,  # an error must not quote memories
-            pool_pre_ping=True,  # a connection that was lost while nobody used it is opened again
+            pool_pre_ping=True,  # a connection that was lost while unused is opened again
             connect_args={"connect_timeout": _CONNECT_SECONDS, "application_name": "memory-pipeline"},
         )
     except ModuleNotFoundError as error:

@@ -176,7 +176,7 @@ def filled(file: Path) -> Iterator[sa.Connection]:
 
 
 def _identity(file: Path) -> tuple[int, int] | None:
-    """Return what identifies a file whatever its name, and as long as somebody has it open; None if it is missing."""
+    """Return the identity of a file, which is stable while it is renamed or open; None if it is missing."""
     try:
         status = file.stat()
     except FileNotFoundError:
@@ -232,7 +232,7 @@ def _url(file: Path) -> sa.URL:
 
 
 def create(file: Path) -> None:
-    """Create an empty ledger aside and move it into place, so that nobody ever opens half of one."""
+    """Create an empty ledger aside and move it into place, so that no process opens half of one."""
     if file.exists():
         return
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=file.parent) as folder:

@@ -31,7 +31,7 @@ def is_database(path: Path) -> bool:
 
 
 def kept_open(path: Path) -> sa.Engine:
-    """Return an engine that keeps one connection to a database; threads use it one after the other.
+    """Return an engine that keeps one connection to a database; threads use it one at a time.
 
     A transaction does not wait for the disk: with a write-ahead log, as the database should have, a power failure loses
     the last ones, and nothing else does.

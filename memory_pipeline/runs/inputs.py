@@ -163,7 +163,7 @@ def _having(
 def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) -> list[str]:
     """Return the profiles whose last run that could remove memories lies more than `most` days before a new one.
 
-    Runs that were held back do not count, so that the next night does not do what this one did not; of a profile
+    Runs that were held back do not count, so that the next night does not do what this one did not; for a profile
     without a run, the last event counts.
 
     Args:

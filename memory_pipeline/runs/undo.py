@@ -30,7 +30,7 @@ def undo(
 
     Args:
         lake: the store.
-        target: run id, plan id, or memory id; of a summary: the whole merge.
+        target: run id, plan id, or memory id; the id of a summary undoes the whole merge.
         profile_id: undo only what was decided about this profile, even of a run of several; needed for a memory
             id that two profiles use.
         cascade: also undo what builds on it.
@@ -41,7 +41,7 @@ def undo(
 
     Raises:
         ValueError: nothing in force has that id, it is ambiguous, or decisions build on it and `cascade` is off.
-        Conflict: somebody else changed the profile meanwhile; nothing was changed.
+        Conflict: the profile was changed concurrently; nothing was written.
     """
     heads = lake.ledger.heads()  # read first, so that a concurrent commit makes this a conflict
     profiles = None if profile_id is None else [profile_id]
@@ -75,7 +75,7 @@ def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:
         The undone decisions; none if no run is ahead.
 
     Raises:
-        Conflict: somebody else changed a profile meanwhile; what was undone so far stays undone.
+        Conflict: a profile was changed concurrently; what was undone so far stays undone.
 
     Cost: that of an undo for each run.
     """
@@ -151,9 +151,8 @@ def take_back(
 
 
 def _about(decisions: pl.DataFrame, memory_id: str, profile_id: str | None) -> pl.DataFrame:
-    """Select the decisions about a memory: of a summary the merge as a whole, else those of the newest plan.
-
-    Of its links only those about facts count, at either end; the others arise by themselves.
+    """Select the decisions about a memory: the whole merge for a summary, else those of the newest plan. Only links
+    about facts count, at either end; the others arise by themselves.
     """
     own = decisions if profile_id is None else decisions.filter(pl.col("profile_id") == profile_id)
     one_end = (pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id)

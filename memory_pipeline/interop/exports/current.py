@@ -106,8 +106,8 @@ def fields(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return `memory_id` and what else a memory has, under the names of `memory.stored`, without its text.
 
     Args:
-        row: row of the table `memories`. Of type and category only what an agent gave counts, and only a confidence
-            that is not the usual one.
+        row: row of the table `memories`. Type and category count only if an agent gave them, and confidence only if it
+            is not the default.
     """
     given = {
         "importance": row["importance_given"],

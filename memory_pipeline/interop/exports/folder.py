@@ -69,7 +69,7 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
         force: replace files that others changed.
 
     Raises:
-        ChangedByOthers: such files are there.
+        ChangedByOthers: there are such files.
         ValueError: the folder holds another profile, or its list is damaged.
     """
     _check_inside(folder, files)
@@ -161,7 +161,7 @@ def change(
     The list notes the memories whose ids the files have, so that an import ends those that go.
 
     Args:
-        folder: the folder, whether or not it is an export.
+        folder: the folder, which need not be an export.
         before: expected text of the files.
         after: new text of each file that changes; None: it is removed.
         message: message of the commit.

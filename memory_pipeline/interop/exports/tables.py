@@ -32,12 +32,12 @@ _OF_TEXTS: Final = ("enrichment", "vectors")
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """A state of the store, of which every table can be read."""
+    """A state of the store."""
 
     names: tuple[str, ...]
     """Tables that it has."""
     seq: int
-    """Ledger position: of the run, else of the time of reading."""
+    """Ledger position of the run, else of the time of reading."""
     as_of: datetime | None = None
     """Instant; None: as published at the position."""
     run_id: str | None = None
@@ -71,9 +71,9 @@ def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, 
 
     Raises:
         ValueError: there is no such run, or nothing was remembered at the instant.
-        LakeError: the run's tables are no longer kept.
+        LakeError: the run's tables are no longer available.
 
-    Cost: of an instant, that of a run over the events until then; otherwise none.
+    Cost: for an instant, that of a run over the events until then; otherwise none.
     """
     owners = None if profile_id is None else (profile_id,)
     names = tuple(name for name in NAMES if profile_id is None or name not in WITHOUT_OWNER)
@@ -91,7 +91,7 @@ def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, 
         lake.paths("memories", last["commit_seq"])
     except LakeError as error:
         raise LakeError(
-            f"run {run!r}: its tables are no longer kept (see keep_snapshots); rebuild that instant with: "
+            f"run {run!r}: its tables are no longer available (see keep_snapshots); rebuild that instant with: "
             f"--as-of {last['as_of']:%Y-%m-%dT%H:%M:%S.%fZ}"
         ) from error
     return State(names=past, seq=last["commit_seq"], run_id=last["run_id"], profiles=owners)
@@ -157,7 +157,7 @@ class Format:
 def export(
     lake: Lake, folder: Path, chosen: State, *, names: Sequence[str], written_as: Format
 ) -> Iterator[tuple[str, int]]:
-    """Write tables one after the other into a folder; yield the name and the rows of each that is written.
+    """Write tables one by one into a folder; yield the name and the rows of each that is written.
 
     Cost: memory for one table at a time, and of a past instant for all.
     """
@@ -169,7 +169,7 @@ def export(
 
 
 def _parquet(path: Path, _: str, rows: pl.DataFrame, chosen: State) -> None:
-    """Write a file, aside and renamed; its metadata say of which state it is."""
+    """Write a file, aside and renamed; its metadata identify its state."""
     with disk.aside(path.parent) as unfinished:
         with unfinished.open("wb") as file:  # Polars takes no path that is not UTF-8
             rows.write_parquet(file, compression="zstd", metadata=chosen.labels)
@@ -179,7 +179,7 @@ def _parquet(path: Path, _: str, rows: pl.DataFrame, chosen: State) -> None:
 
 
 def _delta(path: Path, name: str, rows: pl.DataFrame, chosen: State) -> None:
-    """Write a Delta table, as a new version where there is one; the version's metadata say of which state it is."""
+    """Write a Delta table, as a new version if there is one; the version's metadata identify its state."""
     from deltalake import CommitProperties, write_deltalake  # noqa: PLC0415 - an optional extra
 
     write_deltalake(

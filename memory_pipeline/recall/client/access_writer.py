@@ -1,7 +1,7 @@
 """Writes access events in the background.
 
 A recall submits its access event and returns; one thread writes submitted events in batches. Events that cannot be
-written are kept and retried, and the failure is reported to the next caller, or to whoever flushes or closes.
+written are kept and retried, and the failure is reported to the next caller, or by `flush` or `close`.
 
 Not here: the effect of an access on a memory (`consolidation/state/folding`) and the ledger itself (`ledger/ledger`).
 """

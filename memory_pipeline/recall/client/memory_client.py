@@ -55,7 +55,7 @@ from memory_pipeline.text.embed import embedding
 _TOGETHER: Final = 4
 """Most joint indexes of several profiles that a client keeps in memory."""
 _ATTEMPTS: Final = 4
-"""Attempts to plan and commit a run in spite of concurrent commits."""
+"""Attempts to plan and commit a run that collides with concurrent commits."""
 
 
 def now() -> datetime:
@@ -177,8 +177,8 @@ class MemoryClient:
 
         Args:
             events: events as in `docs/event-format.md`; profile, session, agent and user default to the client's. Or a
-                function that reads and then returns them: from its call until they are written, nobody else changes or
-                erases memories of the profile.
+                function that reads and then returns them: from its call until they are written, no other writer changes
+                or erases memories of the profile.
 
         Raises:
             ValueError: an event is invalid, or of another profile; names row and field.
@@ -226,7 +226,7 @@ class MemoryClient:
             session_id: session in which the query is asked; default: the client's.
             user_id: person who asks; default: the client's. The ranking `engram` prefers memories near to the session
                 and the person.
-            profiles: profiles whose memories are searched together, such as a team's beside one's own; default: the
+            profiles: profiles whose memories are searched together, such as a team's and one's own; default: the
                 client's. Each memory names its profile. Every profile records the accesses of its own memories; the
                 query is recorded in the client's alone.
 

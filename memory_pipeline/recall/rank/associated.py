@@ -70,7 +70,8 @@ def merged(scores: Floats, reached: Reached) -> Integers:
     """Return one order of an answer's memories and the reached ones, whose positions continue those of the answer.
 
     Args:
-        scores: scores of the memories found directly, in the order of the answer, which need not be that of scores.
+        scores: scores of the memories found directly, in the order of the answer, which may differ from that of the
+            scores.
         reached: memories to insert, each after all that score at least as much and after the memory it was reached
             from.
     """

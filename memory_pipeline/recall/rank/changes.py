@@ -1,6 +1,6 @@
 """Features that put the newest of several values first if a query asks for what holds.
 
-Memories about one thing are compared with each other, whether or not a run has found that one changes another: a later
+Memories about one thing are compared with each other, even if no run has found that one changes another: a later
 one that says nearly the same, shares the query's words, shows the kind of value asked for or has a word of change is
 likely to hold the present value. A later one without a word of the query, or one related to it, changes no answer. Long
 memories are compared by the passages that have the query's words, not as wholes. The weights are fitted

@@ -27,7 +27,7 @@ COVERED: Final = 0.8
 """Share of its members already in the answer from which a summary adds nothing."""
 _DENIES: Final = CUES.index("denies")
 _DENIED: Final = np.uint64(0x9E3779B97F4A7C15)
-"""Added to the fingerprint of a negated text, since "not" is no content word."""
+"""Added to the fingerprint of a negated text, since "not" is not a content word."""
 _DAY: Final = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}:", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
 
