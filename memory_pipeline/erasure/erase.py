@@ -527,4 +527,4 @@ def _rows_without(which: pl.Expr, rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def _names(lake: Lake, paths: Collection[Path]) -> list[str]:
-    return [disk.named(path.relative_to(lake.home)) for path in paths]
+    return [disk.printable(path.relative_to(lake.home)) for path in paths]

@@ -90,7 +90,9 @@ class Quotes:
             names |= _names(text)
             unspaced = unspaced or _UNSPACED_LETTER.search(text) is not None
             phrases |= {
-                phrase for phrase in _phrases(text_words, min(PHRASE_LENGTH, len(text_words))) if _tells(phrase)
+                phrase
+                for phrase in _phrases(text_words, min(PHRASE_LENGTH, len(text_words)))
+                if _is_distinctive(phrase)
             }
         stems, lengths = _stems(words) - _stems(_COMMON) | names, {len(phrase) for phrase in phrases}
         for text in remaining:
@@ -193,7 +195,7 @@ def _stems(words: Iterable[str]) -> set[str]:
     return {word[: len(word) - cut] for word in words for cut in lengths if len(word) - cut >= MIN_STEM_LENGTH}
 
 
-def _tells(phrase: Words) -> bool:
+def _is_distinctive(phrase: Words) -> bool:
     """Return whether a phrase has two words that are more than letters of grammar."""
     return sum(word not in _GRAMMAR for word in phrase) > 1
 

@@ -235,7 +235,7 @@ def written(shared: Path, own: Path, *, workers: int = _WORKERS) -> str:
         models = left_out.models(shared, pool)
         outside = _mapped(pool, quality_stores.measure, labelled_stores.load(shared / "fresh"))
         made_up = _mapped(pool, quality_stores.measure, [store for store in stores.load() if store.questions])
-        quoted = _mapped(pool, quality_quotes.quotes, quality_quotes.own(own))
+        quoted = _mapped(pool, quality_quotes.quotes, quality_quotes.unfitted_stores(own))
         measured = measure(shared, pool, models)
     return page(
         quality_stores.rows(outside),

@@ -42,7 +42,7 @@ def chosen(found: Iterable[pl.DataFrame]) -> pl.DataFrame:
     return first.sort(pl.col("row").min().over("what"), "row").select(list(QUOTES))
 
 
-def own(folder: Path) -> list[LabelledStore]:
+def unfitted_stores(folder: Path) -> list[LabelledStore]:
     """Return the stores to quote from, on which no link was fitted: the example, then made-up ones with questions."""
     return [*labelled_stores.load(folder), *(store for store in stores.load() if store.questions)]
 

@@ -76,7 +76,7 @@ class MemoryService(BaseMemoryService):
             for event in events
             if event.author == USER and (text := _text(event.content)).strip()
         ]
-        await self._with(app_name, user_id, lambda memory: _remember_known(memory, rows))
+        await self._with(app_name, user_id, lambda memory: _remember_new(memory, rows))
 
     async def add_memory(
         self,
@@ -124,7 +124,7 @@ def profile_of(app_name: str, user_id: str) -> str:
     return f"{app_name.replace('%', '%25').replace('/', '%2F')}/{user_id}"
 
 
-def _remember_known(memory: MemoryClient, rows: Sequence[Mapping[str, Any]]) -> None:
+def _remember_new(memory: MemoryClient, rows: Sequence[Mapping[str, Any]]) -> None:
     """Store events, except those whose memory was deleted or has another text."""
     try:
         memory.remember_many(rows)

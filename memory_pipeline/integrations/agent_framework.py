@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from agent_framework import AgentSession, ContextProvider, SessionContext, SupportsAgentRun
 
-from memory_pipeline.integrations.conversation import USER, before_answering, remember_said
+from memory_pipeline.integrations.conversation import USER, before_answering, remember_turns
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
 SOURCE: Final = "memory_pipeline"
@@ -35,7 +35,7 @@ class MemoryProvider(ContextProvider):
     ) -> None:
         """Add core memory, and memories that answer the user's words, to the instructions."""
         del agent, session, state
-        question = "\n".join(_said(context))
+        question = "\n".join(_user_texts(context))
         read = await asyncio.to_thread(
             before_answering, self._memory, question, k=self._k, session_id=context.session_id
         )
@@ -47,8 +47,8 @@ class MemoryProvider(ContextProvider):
     ) -> None:
         """Remember what the user said."""
         del agent, session, state
-        await asyncio.to_thread(remember_said, self._memory, _said(context), session_id=context.session_id)
+        await asyncio.to_thread(remember_turns, self._memory, _user_texts(context), session_id=context.session_id)
 
 
-def _said(context: SessionContext) -> list[str]:
+def _user_texts(context: SessionContext) -> list[str]:
     return [message.text for message in context.input_messages if message.role == USER and message.text]

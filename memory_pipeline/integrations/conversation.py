@@ -30,7 +30,7 @@ def before_answering(memory: MemoryClient, question: str, *, k: int, session_id:
     return f"{_HEADER}\n\n{text}" if text else ""
 
 
-def remember_said(memory: MemoryClient, texts: Iterable[str], *, session_id: str | None) -> list[str]:
+def remember_turns(memory: MemoryClient, texts: Iterable[str], *, session_id: str | None) -> list[str]:
     """Store what the user says in turns of a conversation, all or none, and return the ids; blank turns are left out.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any
 from agents import Agent, RunContextWrapper, TResponseInputItem
 from agents.memory import Session, SessionABC
 
-from memory_pipeline.integrations.conversation import USER, before_answering, remember_said
+from memory_pipeline.integrations.conversation import USER, before_answering, remember_turns
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
 
@@ -36,7 +36,7 @@ class RememberingSession(SessionABC):
         """Add items to the history, and remember those that the user says."""
         await self._inner.add_items(items)
         said = [said_by_user(item) for item in items]
-        await asyncio.to_thread(remember_said, self._memory, said, session_id=self.session_id)
+        await asyncio.to_thread(remember_turns, self._memory, said, session_id=self.session_id)
 
     async def pop_item(self) -> TResponseInputItem | None:
         """Remove the last item of the history and return it."""

@@ -6,7 +6,7 @@ from typing import Any, Final
 from strands.memory.types import AddMessagesContext, MemoryEntry, MemoryStore, Metadata, SearchOptions
 from strands.types.content import Message
 
-from memory_pipeline.integrations.conversation import USER, remember_said
+from memory_pipeline.integrations.conversation import USER, remember_turns
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
 _RESULTS: Final = 5
@@ -71,7 +71,7 @@ class PipelineMemoryStore(MemoryStore):
         """Store what the user says in messages, and return the ids."""
         del context
         said = [_text(message) for message in messages if message["role"] == USER]
-        return await asyncio.to_thread(remember_said, self._memory, said, session_id=self._session)
+        return await asyncio.to_thread(remember_turns, self._memory, said, session_id=self._session)
 
 
 def _text(message: Message) -> str:

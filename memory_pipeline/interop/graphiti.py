@@ -67,7 +67,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, epi
     for origin, read in _records(source, path):
         if isinstance(read, Mapping):
             record = source.record(dict(read), origin, at=read.get("created_at"), user=read.get("group_id"))
-            yield from _told(record, read, names, facts, episodes=episodes)
+            yield from _items_of(record, read, names, facts, episodes=episodes)
         else:
             yield read if isinstance(read, Item) else source.broken(read, origin, "the record is not a JSON object")
     yield from _superseded(facts)
@@ -76,7 +76,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, epi
             yield from record.linked(uuid, episode, "DERIVED_FROM")
 
 
-def _told(
+def _items_of(
     record: Record, read: Mapping[str, Any], names: Mapping[str, str], facts: list[_Fact], *, episodes: bool
 ) -> Iterator[Item]:
     if "fact" in read:

@@ -25,7 +25,7 @@ from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Imported, Item, Skipped, Taking, raw_bytes, stable_id
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
-from memory_pipeline.interop.reconciling import fields_now, standing
+from memory_pipeline.interop.reconciling import fields_now, open_memories
 from memory_pipeline.interop.records import (
     Record,
     Source,
@@ -122,7 +122,7 @@ def events(
     yield from found.skipped
     yield from (source.broken(None, file, why) for file, why in found.broken)
     owner = source.profile or FORMAT
-    before = standing(ledger, owner, source.instance) | _exported(path, owner, ledger)
+    before = open_memories(ledger, owner, source.instance) | _exported(path, owner, ledger)
     taken = _taken_out(ledger, owner)
     named = _named(found.places, before, source, ledger, taken)
     committed = _committed(path)
@@ -137,7 +137,7 @@ def events(
 def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None) -> list[Place]:
     """Return the place of each memory of a folder that was just imported; arguments as for `events`."""
     source = _source(path, datetime.now(UTC), profile, name)
-    before = standing(ledger, profile, source.instance) | _exported(path, profile, ledger)
+    before = open_memories(ledger, profile, source.instance) | _exported(path, profile, ledger)
     return [
         Place(one.memory_id, one.file, one.unit.line - 1, one.unit.after - 1, one.note.whole)
         for one in _named(_Folder.of(path).places, before, source, ledger, _taken_out(ledger, profile))

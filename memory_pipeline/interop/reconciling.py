@@ -100,7 +100,7 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
     return result
 
 
-def standing(ledger: Ledger | None, profile_id: str, instance_id: str) -> dict[str, dict[str, Any]]:
+def open_memories(ledger: Ledger | None, profile_id: str, instance_id: str) -> dict[str, dict[str, Any]]:
     """Return the memories that an importer stored and whose validity is open, as it last had them, in order."""
     if ledger is None:
         return {}
@@ -187,14 +187,14 @@ def _of_profile(ledger: Ledger, profile_id: str, memory_ids: Iterable[str]) -> d
     }
     written = [row for row in rows if row[_TYPE] in {EventType.STORED.value, EventType.UPDATED.value}]
     for row in sorted(ledger.with_payloads(written), key=lambda row: (row[_OCCURRED], row[0])):
-        _tell(known, row)
+        _fold(known, row)
     for row in rows:
         if row[_TYPE] == EventType.ERASED.value:
             known[row[_MEMORY]] = _Known({}, {}, imported=False, erased=True)
     return known
 
 
-def _tell(known: dict[str, _Known], row: Sequence[Any]) -> None:
+def _fold(known: dict[str, _Known], row: Sequence[Any]) -> None:
     """Fold an event that stores or updates a memory into what is known of it."""
     fields = json.loads(row[_PAYLOAD])
     imported = (row[_INSTANCE] or "").startswith(IMPORTER)

@@ -188,7 +188,7 @@ def build(
     )
     linked = {table: _hard_linked(files.get(table, ()), folder / "files" / name / table) for table in LINKED}
     final = folder / f"{name}.duckdb"
-    with explained(home), _full_disk_named(), _replacing(final) as aside, _database(aside) as connection:
+    with explained(home), _full_disk_explained(), _replacing(final) as aside, _database(aside) as connection:
         _write(connection, frames, linked)
         connection.close()
         if aside.stat().st_size < _SPARSE_BYTES:
@@ -197,7 +197,7 @@ def build(
 
 
 @contextlib.contextmanager
-def _full_disk_named() -> Iterator[None]:
+def _full_disk_explained() -> Iterator[None]:
     """Turn DuckDB's error for a full disk into the operating system's, which has a remedy."""
     try:
         yield

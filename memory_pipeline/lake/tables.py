@@ -40,7 +40,7 @@ def check_path(home: Path) -> None:
     Raises:
         LakeError: there is a question mark in the path, or bytes that are not UTF-8.
     """
-    path = disk.named(home)
+    path = disk.printable(home)
     if "?" in path:
         raise LakeError(f"{path}: a data folder cannot have ? in its path; rename the folder, or choose another")
     if path != str(home):

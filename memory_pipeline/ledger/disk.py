@@ -33,7 +33,7 @@ def writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK)
 
 
-def named(path: Path) -> str:
+def printable(path: Path) -> str:
     """Return a path as text that can be written anywhere: bytes of its name that are not UTF-8 as escapes."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 

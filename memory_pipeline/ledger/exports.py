@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 import sqlalchemy as sa
 
 from memory_pipeline.ledger.database import Transaction
-from memory_pipeline.ledger.disk import named
+from memory_pipeline.ledger.disk import printable
 from memory_pipeline.ledger.payloads import canonical_json, written
 from memory_pipeline.ledger.tables import META
 
@@ -41,7 +41,7 @@ def noted(transaction: Transaction, profile_id: str) -> list[tuple[str, str]]:
         (_as_path(key.removeprefix(_PREFIX)), *json.loads(value))
         for key, value in transaction.connection.execute(query)
     ]
-    return [(named(path), at) for path, at, owner in found if owner in {None, profile_id} and path.exists()]
+    return [(printable(path), at) for path, at, owner in found if owner in {None, profile_id} and path.exists()]
 
 
 def _as_text(path: Path) -> str:

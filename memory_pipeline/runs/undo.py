@@ -60,7 +60,7 @@ def undo(
             f"of plan {first['plan_id']}; undo them too with cascade (command line: --cascade)"
         )
     chosen = pl.concat([chosen, dependants])
-    take_back(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)
+    mask_decisions(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)
     return chosen
 
 
@@ -97,7 +97,7 @@ def in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFram
     return projection.unmasked(lake.ledger.decisions(profiles=profiles), lake.ledger.reverted())
 
 
-def take_back(
+def mask_decisions(
     lake: Lake,
     decisions: pl.DataFrame,
     runs: pl.DataFrame | None = None,
@@ -151,8 +151,9 @@ def take_back(
 
 
 def _about(decisions: pl.DataFrame, memory_id: str, profile_id: str | None) -> pl.DataFrame:
-    """Select the decisions about a memory: the whole merge for a summary, else those of the newest plan. Only links
-    about facts count, at either end; the others arise by themselves.
+    """Select the decisions about a memory: the whole merge for a summary, else those of the newest plan.
+
+    Only links about facts count, at either end; the others arise by themselves.
     """
     own = decisions if profile_id is None else decisions.filter(pl.col("profile_id") == profile_id)
     one_end = (pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id)

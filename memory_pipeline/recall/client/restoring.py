@@ -44,5 +44,5 @@ def restore(lake: Lake, memory_id: str, *, profile_id: str, now: datetime) -> pl
             "to restore"
         )
     undone = pl.concat([undone, planning.dependants(in_force, undone)])
-    undo.take_back(lake, undone, heads=heads, reason=f"restore of {memory_id}", now=now)
+    undo.mask_decisions(lake, undone, heads=heads, reason=f"restore of {memory_id}", now=now)
     return undone

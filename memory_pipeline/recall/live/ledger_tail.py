@@ -72,7 +72,7 @@ class LedgerTail:
         self._frame = TABLES["events"].empty()
         self._framed = 0
         self._decisions: pl.DataFrame | None = None
-        self._told: pl.DataFrame | None = None
+        self._summary_members: pl.DataFrame | None = None
         self._summaries: frozenset[str] | None = None
         self._edges: pl.DataFrame | None = None
         self._mentions: Counter[str] = Counter()
@@ -185,11 +185,13 @@ class LedgerTail:
 
     def _members(self) -> pl.DataFrame:
         """Return the summaries that runs made, each with its members: memory_id and member, read on demand."""
-        if self._told is None:
+        if self._summary_members is None:
             made = self._in_force().filter(pl.col("action") == Action.SUMMARISE.value)
             listed = decision_json.read("after", {"members": decision_json.SUMMARY["members"]})
-            self._told = made.select("memory_id", *listed).explode("members").rename({"members": "member"}).unique()
-        return self._told
+            self._summary_members = (
+                made.select("memory_id", *listed).explode("members").rename({"members": "member"}).unique()
+            )
+        return self._summary_members
 
     def _has_history(self, names: Collection[str]) -> bool:
         """Tell whether any of these memories has events before the tail or was made by a run."""
