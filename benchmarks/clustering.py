@@ -4,7 +4,7 @@
 
 Prints CPU seconds on one core, ratios and the growth from one size to the next, on generated statements: each is stored
 once, some again in other words, some with another value in one place. Clustering is compared with the bare similarity
-join that it needs, fading groups with the loop over all pairs that the design describes (one NumPy product a pair,
+join that it needs, fading groups with the loop over all pairs that the design describes (one NumPy product per pair,
 which flatters it), the guard with a plain difflib comparison of the same pairs, the extracts with a mere joining of the
 texts. What the guard lets through is counted against what was generated. Thousands of copies of one text are timed,
 since a flood of them must not stall a store.
@@ -227,7 +227,7 @@ def guarded(n: int) -> None:
     _, ours = timed(lambda: merge_guard.disagreements(pairs))
     words = [(one.split(), two.split()) for one, two in pairs.select("left_content", "right_content").iter_rows()]
     _, peer = timed(lambda: [SequenceMatcher(None, *pair, autojunk=False).ratio() for pair in words])
-    print(f"guard      {1e6 * ours / len(pairs):6.1f} µs a pair; difflib {1e6 * peer / len(pairs):.1f} µs "
+    print(f"guard      {1e6 * ours / len(pairs):6.1f} µs per pair; difflib {1e6 * peer / len(pairs):.1f} µs "
           f"({ours / peer:.2f} of it)")  # fmt: skip
 
 

@@ -92,5 +92,5 @@ def compared(said: list[str]) -> tuple[pl.DataFrame, float]:
 def row(count: int = MEMORIES) -> Row:
     """Return the CPU seconds of `compare`, with the time a memory takes there and among a quarter of them."""
     (_, some), (_, seconds) = (compared(texts(size)[0]) for size in (count // _QUARTER, count))
-    note = f"{1e6 * seconds / count:.0f} µs a memory, {1e6 * some * _QUARTER / count:.0f} among a quarter of them"
+    note = f"{1e6 * seconds / count:.0f} µs per memory, {1e6 * some * _QUARTER / count:.0f} among a quarter of them"
     return Row(f"`compare` of {count:,} memories, CPU seconds", seconds, None, None, "≤ 8", note)

@@ -104,7 +104,7 @@ class MemoryPipelineStore(BaseStore):
     what was archived, merged or superseded is left out, and the summary that stands for it is found instead. Memories
     that others stored in the profile are items too: their key is the memory's id, their value `{"content": text}`.
 
-    The puts of a batch are written in one transaction a profile, after its reads. Searches with a query count as uses
+    The puts of a batch are written in one transaction per profile, after its reads. Searches with a query count as uses
     of what they return.
     """
 

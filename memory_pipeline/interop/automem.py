@@ -35,7 +35,7 @@ _STATES: Final = ("archived", "archived_at", "relevance_score", "summary")
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is a backup of AutoMem."""
+    """Return whether a path is a backup of AutoMem."""
     names = {Path(name).name for name in seen.names}
     return any(
         name.startswith(("falkordb_", "qdrant_")) and name.endswith((".json", ".json.gz")) for name in names

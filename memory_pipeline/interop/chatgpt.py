@@ -34,7 +34,7 @@ _INSTRUCTIONS: Final = ("about_user_message", "about_model_message", "user_profi
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is such an export."""
+    """Return whether a path is such an export."""
     return any(_FILE.fullmatch(Path(one.name).name) and one.has("mapping") for one in seen.heads)
 
 

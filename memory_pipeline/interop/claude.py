@@ -27,7 +27,7 @@ _REMEMBERED: Final = ("conversations_memory", "project_memories", "memory_files"
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is such an export."""
+    """Return whether a path is such an export."""
     return any(one.has("chat_messages") or one.has("conversations_memory") for one in seen.heads)
 
 

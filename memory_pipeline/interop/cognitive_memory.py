@@ -40,7 +40,7 @@ _STATE_CHANGES: Final = "changes of the other system's own lifecycle"
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is such a log."""
+    """Return whether a path is such a log."""
     return any(
         (line.get("type") in ("create", "memory") and "content" in mapping(line.get("memory")))
         for one in seen.heads

@@ -1,7 +1,7 @@
 """Dead letters: refused events written to a file, corrected there, and sent again.
 
-A file has one letter a line, as a JSON object: `letter_id`, `origin`, `reason`, `received_at`, and what was received as
-`raw`: text, or base64 in `raw_base64` where it is not UTF-8. Correct `raw`, then requeue the file.
+A file has one letter per line, as a JSON object: `letter_id`, `origin`, `reason`, `received_at`, and the received bytes
+as `raw`: text, or base64 in `raw_base64` if they are not UTF-8. Correct `raw`, then requeue the file.
 """
 
 import base64

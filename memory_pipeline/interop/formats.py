@@ -45,7 +45,7 @@ class Format:
     events: Callable[..., Iterator[Item]]
     """Takes the path, `recorded_at` and the options."""
     detect: Callable[[Sample], bool]
-    """Tells whether a path looks like it."""
+    """Returns whether a path looks like it."""
     options: tuple[str, ...] = ("profile",)
     """Names of the options it takes (see `OPTIONS`)."""
     checks: bool = False

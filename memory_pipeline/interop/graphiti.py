@@ -39,7 +39,7 @@ _REST: Final = ("reference_time", "source_description", "attributes", "name")
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path holds data of Graphiti."""
+    """Return whether a path holds data of Graphiti."""
     return any(
         one.has("fact", "source_node_uuid", "target_node_uuid")
         or one.has("uuid", "group_id", "source_description")

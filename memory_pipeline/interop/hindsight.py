@@ -36,7 +36,7 @@ _CATEGORIES: Final = {"world": "semantic", "experience": "episodic", "bank": "ep
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is such an export."""
+    """Return whether a path is such an export."""
     return any(Path(one.name).name == _MANIFEST and one.has("source_bank_id") for one in seen.heads) or any(
         _DOCUMENT.fullmatch(one.name) and one.has("facts", "original_text") for one in seen.heads
     )

@@ -55,7 +55,7 @@ class ImportReport:
 
 @dataclass(frozen=True)
 class Preview:
-    """What an import would do."""
+    """Preview of an import."""
 
     report: ImportReport
     """The counts it would give, as far as they are known without storing."""

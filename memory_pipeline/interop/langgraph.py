@@ -40,7 +40,7 @@ _DUMPED: Final = re.compile(r"(?:CREATE TABLE|COPY) (?:\w+\.)?store \(\s*prefix\
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is such a store."""
+    """Return whether a path is such a store."""
     return set(seen.tables.get(_TABLE, ())) >= _COLUMNS or any(
         (one.is_list and one.has("namespace", "key", "value")) or _is_dump(one) for one in seen.heads
     )

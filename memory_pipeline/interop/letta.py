@@ -25,7 +25,7 @@ _CORE: Final = {"persona", "human"}
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is an agent file."""
+    """Return whether a path is an agent file."""
     return any(one.name.endswith(".af") or one.has("agents", "blocks", "in_context_message_ids") for one in seen.heads)
 
 

@@ -56,7 +56,7 @@ def note(fields: Mapping[str, Any], content: str) -> str:
 
 
 def front_matter(fields: Mapping[str, Any]) -> str:
-    """Return front matter: a key and a JSON value a line, readable as YAML too."""
+    """Return front matter: a key and a JSON value per line, readable as YAML too."""
     return "".join([_FENCE, *(f"{name}: {_json(value)}\n" for name, value in fields.items()), _FENCE])
 
 

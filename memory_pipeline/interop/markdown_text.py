@@ -100,7 +100,7 @@ def read(text: str) -> Note:
 
 
 def is_pointer(unit: Unit, files: Mapping[str, Any]) -> bool:
-    """Tell whether a unit only names another file of the folder, as the lines of an index do."""
+    """Return whether a unit only names another file of the folder, as the lines of an index do."""
     match = _LINK_FIRST.fullmatch(unit.text)
     targets = [target for _, target in unit.links]
     return bool(match and len(unit.text) < WHOLE // 4 and targets and resolved(targets[0], files) is not None)
@@ -124,7 +124,7 @@ def _front(text: str) -> tuple[Mapping[str, Any], int]:
 
 
 def _refers(front: str) -> bool:
-    """Tell whether YAML refers to itself: a few lines could mean gigabytes."""
+    """Return whether YAML refers to itself: a few lines could mean gigabytes."""
     try:
         return "&" in front and any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(front, yaml.SafeLoader))
     except yaml.YAMLError:

@@ -17,7 +17,7 @@ FORMAT: Final = "mcp-memory"
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is such a file."""
+    """Return whether a path is such a file."""
     return any(
         (line.get("type") == "entity" and "entityType" in line)
         or (line.get("type") == "relation" and "relationType" in line)

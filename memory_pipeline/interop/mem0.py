@@ -49,7 +49,7 @@ _DELETED: Final = "memories that were deleted there"
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path holds data of mem0."""
+    """Return whether a path holds data of mem0."""
     if set(seen.tables.get("history", ())) >= _HISTORY or set(seen.tables.get("points", ())) == _POINTS:
         return True
     names = {Path(name).name for name in seen.names}
@@ -105,7 +105,7 @@ class _Histories:
         return next((row for row in self.rows.get(memory_id, ()) if row[1]["event"] == "ADD"), None)
 
     def deleted(self, memory_id: str) -> bool:
-        """Tell whether a memory was deleted and not added again."""
+        """Return whether a memory was deleted and not added again."""
         last = self.rows.get(memory_id, [])[-1:]
         return bool(last) and (last[0][1]["event"] == "DELETE" or last[0][1].get("is_deleted") == 1)
 

@@ -35,7 +35,7 @@ _MAIN: Final = "main"
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is such a database."""
+    """Return whether a path is such a database."""
     return any(set(columns) >= _COLUMNS for columns in seen.tables.values())
 
 

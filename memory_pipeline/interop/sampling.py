@@ -41,7 +41,7 @@ class Head:
         return self.text.lstrip("\ufeff \r\n\t").startswith("[")
 
     def has(self, *keys: str) -> bool:
-        """Tell whether the beginning has all these keys."""
+        """Return whether the beginning has all these keys."""
         return all(f'"{key}"' in self.text for key in keys)
 
 

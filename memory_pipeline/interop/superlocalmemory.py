@@ -38,7 +38,7 @@ _DERIVED: Final = "links that a run finds again"
 
 
 def detect(seen: Sample) -> bool:
-    """Tell whether a path is such a database."""
+    """Return whether a path is such a database."""
     return {"fact_id", "memory_id", "content"} <= set(seen.tables.get(_FACTS, ()))
 
 

@@ -40,12 +40,12 @@ _INSERTED: Final = "messages that the program inserted"
 
 
 def detect_claude_code(seen: Sample) -> bool:
-    """Tell whether a path holds transcripts of Claude Code."""
+    """Return whether a path holds transcripts of Claude Code."""
     return any("sessionId" in line and "uuid" in line for one in seen.heads for line in one.objects)
 
 
 def detect_codex(seen: Sample) -> bool:
-    """Tell whether a path holds transcripts of Codex."""
+    """Return whether a path holds transcripts of Codex."""
     return any(
         "payload" in line and line.get("type") in ("session_meta", "response_item", "event_msg", "turn_context")
         for one in seen.heads

@@ -39,7 +39,7 @@ def compact(ledger: Ledger, store: ObjectStore, *, before: datetime) -> int:
     """Move the payloads of projected events that were recorded before an instant, and shrink the database.
 
     Each batch is written to a file, then moved in one transaction: after a crash at any point every payload is readable
-    in exactly one place. Cost: some 10 µs an event; shrinking copies what is left of the database.
+    in exactly one place. Cost: some 10 µs per event; shrinking copies what is left of the database.
 
     Args:
         ledger: the ledger.

@@ -177,7 +177,7 @@ class Lake:
             seq: position of the last event that counts; default the head.
             profiles: profiles of the events; default all.
 
-        Cost: linear in the events; those that are not projected yet cost some 10 s a million.
+        Cost: linear in the events; those that are not projected yet cost some 10 s per million.
         """
         pipeline, occurred, recorded = (
             pl.col("event_type").is_in(PIPELINE),
@@ -264,7 +264,7 @@ class Lake:
     def project(self) -> int:
         """Copy new events from the ledger into the table `events`, and return the position up to which it is complete.
 
-        Several processes may do this at once. Cost: some 10 s a million events.
+        Several processes may do this at once. Cost: some 10 s per million events.
         """
         while (complete := publishing.add_events(self.ledger, self.store, limit=PROJECTED_AT_ONCE)) is None:
             pass

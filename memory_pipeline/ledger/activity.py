@@ -37,7 +37,7 @@ _SEEN: Final = (
 
 @dataclass(frozen=True)
 class Seen:
-    """How far the runs of a profile have seen the ledger."""
+    """How far the runs of a profile have read the ledger."""
 
     profile_id: str
     lowest: int
@@ -66,14 +66,14 @@ def profiles_with_memories(transaction: Transaction) -> pl.DataFrame:
 
     Returns:
         `profile_id`; `first_event_at`, when its first memory was recorded; `last_seq`, position of its agents' last
-        event. Cost: ten index look-ups a profile.
+        event. Cost: ten index look-ups per profile.
     """
     first = sa.select(sa.func.min(EVENTS.c.profile_id).label("profile_id")).cte("names", recursive=True)
     after = sa.select(sa.func.min(EVENTS.c.profile_id)).where(EVENTS.c.profile_id > first.c.profile_id)
     names = first.union_all(sa.select(after.scalar_subquery()).where(first.c.profile_id.is_not(None)))
     of_profile = EVENTS.c.profile_id == names.c.profile_id
     stored = sa.select(EVENTS.c.recorded_at).where(of_profile, EVENTS.c.event_type == EventType.STORED.value)
-    # One look-up a type: the maximum over several types at once would read all of their events.
+    # One look-up per type: the maximum over several types at once would read all of their events.
     last = [
         sa.select(sa.func.max(EVENTS.c.seq)).where(of_profile, EVENTS.c.event_type == kind) for kind in AGENT_EVENTS
     ]

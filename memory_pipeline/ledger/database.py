@@ -228,7 +228,7 @@ class Database(ABC):
     def holding(self, profiles: Collection[str]) -> Iterator[None]:
         """Keep others from changing memories of some profiles, even while others write; a dead process holds nothing.
 
-        Take it before the lock of writers, never within. Cost: some 50 µs a profile.
+        Take it before the lock of writers, never within. Cost: some 50 µs per profile.
 
         Raises:
             LakeError: see `explained`.

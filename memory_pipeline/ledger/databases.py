@@ -1,4 +1,4 @@
-"""Which database the ledger of a data folder is in: a SQLite file of the folder, or the one that a setting names.
+"""Opens the database of a data folder's ledger: a SQLite file of the folder, or the one that a setting names.
 
 Not here: the databases themselves (`ledger/sqlite_database.py`, `ledger/postgres_database.py`).
 """

@@ -342,7 +342,7 @@ def named(row: Sequence[Any]) -> dict[str, Any]:
 
 
 def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
-    """Convert ledger rows to the table `events`, one row an event and memory that it names.
+    """Convert ledger rows to the table `events`, one row per event and memory that it names.
 
     Args:
         rows: `seq`, then the columns of `Event.row()`. The pipeline's events have null payload columns, and so have

@@ -1,4 +1,4 @@
-"""Where copies of the store's texts were written, so that the receipt of an erasure can name them."""
+"""Records where copies of the store's texts were written, so that the receipt of an erasure can name them."""
 
 import json
 import os

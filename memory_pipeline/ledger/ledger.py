@@ -214,7 +214,7 @@ class Ledger:
 
         An event about an erased memory is appended, so that a second delivery is recognised, but without its payload.
 
-        Cost: some 30 µs an event in batches of thousands; about a millisecond for a batch of one.
+        Cost: some 30 µs per event in batches of thousands; about a millisecond for a batch of one.
 
         Raises:
             KnownMemory: an event stores another text under the id of an existing or erased memory, or has the id of
@@ -324,7 +324,7 @@ class Ledger:
             `profile_id`, `memories` stored, and of the last event of their agents `last_seq`, `last_event_at` (when it
             occurred) and `last_recorded_at`.
 
-        Cost: one pass over an index, some 0.1 s a million events.
+        Cost: one pass over an index, some 0.1 s per million events.
         """
         last = EVENTS.alias("last")
         by_profile = (

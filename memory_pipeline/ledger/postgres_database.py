@@ -56,7 +56,7 @@ _RELEASE: Final = sa.text("SELECT pg_advisory_unlock(:store, :number)")
 
 
 class PostgresDatabase(Database):
-    """Connections to a schema of a PostgreSQL database, one pool a process."""
+    """Connections to a schema of a PostgreSQL database, one pool per process."""
 
     beyond_erasure = ("the write-ahead log, replicas and backups of the PostgreSQL server",)
 

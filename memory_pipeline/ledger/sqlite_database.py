@@ -38,7 +38,7 @@ _CHECKPOINT_PAGES: Final = 8_000
 
 
 class SQLiteDatabase(Database):
-    """Connections to `<home>/ledger.sqlite`, one pool a process."""
+    """Connections to `<home>/ledger.sqlite`, one pool per process."""
 
     name = FILE_NAME
 

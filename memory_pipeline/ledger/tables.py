@@ -109,7 +109,7 @@ RUNS: Final = sa.Table(
     sa.Column("duration_seconds", sa.Double, nullable=False),
     _text("version", server_default=""),
 )
-"""One row a run and profile."""
+"""One row per run and profile."""
 
 DECISIONS: Final = sa.Table(
     "decisions",

@@ -399,7 +399,7 @@ def instant(name: str, value: Any) -> datetime | None:
 
 
 def _is_plain_statement(memory: Recalled) -> bool:
-    """Tell whether the user, or nobody in particular, said it, and its text is all there is to know."""
+    """Return whether the user, or nobody in particular, said it, and its text is all there is to know."""
     by_user = memory.speaker is None or memory.speaker.lower() in USERS
     open_to_doubt = memory.conflicts or memory.outdated_by or memory.closed_statements
     return by_user and memory.current is not False and not open_to_doubt and not memory.deep

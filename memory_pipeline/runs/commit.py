@@ -140,7 +140,7 @@ def _unchanged(lake: Lake, profiles: pl.DataFrame, plan: pl.DataFrame) -> dict[s
     """Return the profiles for which a run only repeats an earlier one at a later clock, and the earlier one's position.
 
     Neither of the two decides anything, the profile was not used or changed since, and both have the same task, policy
-    and version of the program. Cost: one query a profile without decisions.
+    and version of the program. Cost: one query per profile without decisions.
     """
     idle = profiles.join(plan, on="profile_id", how="anti").filter(row_limit=0)
     runs = lake.ledger.runs(idle["profile_id"].to_list()).filter(~pl.col("outcome").is_in(["unchanged", "reverted"]))

@@ -1,4 +1,4 @@
-"""Tells which runs have a live process: each holds a lock on a file named after it.
+"""Detects which runs have a live process: each holds a lock on a file named after it.
 
 The kernel frees the lock of a process that was killed, so what remains is a file that anybody can lock. Not here: what
 becomes of such a run in Dagster's history (`sensors/requests`).

@@ -95,7 +95,7 @@ def warnings(plan: pl.DataFrame) -> list[str]:
 
 
 def held_notice(profile_id: str, count: int) -> str:
-    """Say that a profile was held back, and what to do."""
+    """Return a notice that a profile was held back, with the remedy."""
     return (
         f"Held back for {profile_id}: {count} decisions, more memories would leave than the quota allows; review with "
         f"`memory-pipeline consolidate --profile {profile_id} --dry-run`, release with --max-archived-share"
@@ -103,7 +103,7 @@ def held_notice(profile_id: str, count: int) -> str:
 
 
 def ahead_notice(profile_id: str, last: datetime) -> str:
-    """Say that a profile's last run lies in the future, and what to do."""
+    """Return a notice that a profile's last run lies in the future, with the remedy."""
     return (
         f"{PREFIX} Skipped {profile_id}: its last run is dated {last.isoformat()}; if that clock ran ahead, undo its "
         "runs with `memory-pipeline undo --ahead`"
@@ -111,7 +111,7 @@ def ahead_notice(profile_id: str, last: datetime) -> str:
 
 
 def idle_notice(profile_id: str, days: int, as_of: datetime) -> str:
-    """Say that a profile had no whole run for a long time before this one, and what to do."""
+    """Return a notice that a profile had no whole run for a long time, with the remedy."""
     return (
         f"{PREFIX} No whole run of {profile_id} for more than max_idle_days = {days} before {as_of.isoformat()}, so "
         f"only a few memories may leave; if the clock is right: memory-pipeline consolidate --profile {profile_id} "

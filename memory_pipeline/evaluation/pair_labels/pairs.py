@@ -87,7 +87,7 @@ def label(pairs: pl.DataFrame) -> pl.DataFrame:
     Returns:
         `pairs` with outcome (one of `OUTCOMES`), label (what the outcome stands for), confidence (of the judge, 0..1;
         null if it gave none), reason (a sentence) and later (first or second: the newer memory). Confidence and reason
-        are null if the run did nothing. Cost: that of a run, seconds and about 2 ms a pair.
+        are null if the run did nothing. Cost: that of a run, seconds and about 2 ms per pair.
     """
     turns, ids = _store(pairs)
     last: datetime = max(turns["at"].to_list())

@@ -47,7 +47,7 @@ class Listed:
 
 @dataclass(frozen=True)
 class Written:
-    """What writing a folder changed."""
+    """Changes made by writing a folder."""
 
     added: int
     changed: int

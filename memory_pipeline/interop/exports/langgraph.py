@@ -1,4 +1,4 @@
-"""What a profile remembers as items of a LangGraph store, in the layout of LangMem's memories.
+"""Exports what a profile remembers as items of a LangGraph store, in the layout of LangMem's memories.
 
 As JSON, an array of `Item.dict()`: `store.put(tuple(item["namespace"]), item["key"], item["value"])` puts one into any
 store. As a database, what SqliteStore opens.

@@ -1,4 +1,4 @@
-"""What a profile remembers as a folder of Markdown (`docs/formats.md`): a pure function from tables to files.
+"""Exports what a profile remembers as a folder of Markdown (`docs/formats.md`): pure, from tables to files.
 
 Not here: the syntax of a memory (`interop/markdown_notes.py`), and writing the files (`exports/folder.py`).
 """
@@ -32,7 +32,7 @@ _DIGITS: Final = 8
 def files(current: Current) -> dict[str, str]:
     """Return the text of every file by its path in the folder, the index first.
 
-    Cost: some 20 µs a memory.
+    Cost: some 20 µs per memory.
     """
     topics = dict(current.topics.select("memory_id", pl.struct("cluster_id", "label")).iter_rows())
     notes, grouped, ranked = dict[str, str](), dict[str, list[dict[str, Any]]](), list[tuple[str, str]]()
@@ -106,7 +106,7 @@ def _topic(label: str, description: str, rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _index(current: Current, entries: Sequence[tuple[str, str]]) -> str:
-    """Return the index: core memory, then a line a file, best first, as far as lines and bytes allow."""
+    """Return the index: core memory, then a line per file, best first, as far as lines and bytes allow."""
     head = [f"# Memory of {line_of(current.profile_id)}", "", markdown_notes.INDEX_BEGINS]
     lines = [*head, *_fitting(head, _core(current.blocks), share=_CORE_SHARE), "## Index"]
     links = [f"- [{_escaped(title, brackets=True)}]({path})" for path, title in entries]

@@ -1,4 +1,4 @@
-"""What a profile remembers as the file of the MCP reference memory server (`memory.jsonl`): a graph of entities."""
+"""Exports what a profile remembers as the `memory.jsonl` of the MCP reference memory server: a graph of entities."""
 
 import json
 from typing import Any, Final
@@ -10,7 +10,7 @@ _PROFILE_TYPE: Final = "profile"
 
 
 def text(current: Current) -> str:
-    """Return the file: one entity a line, then one relation a line; observations best first, each once an entity.
+    """Return the file: one entity per line, then one relation per line; observations best first, each once per entity.
 
     The entity of a memory is the one that its metadata names (`entity`, as an import of such a file notes it), else its
     speaker, user or profile. A link that an agent asserted is a relation between the entities of its ends. Times,

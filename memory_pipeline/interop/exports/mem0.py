@@ -1,4 +1,4 @@
-"""What a profile remembers as mem0's server returns it: the answer to `GET /memories`, in one JSON object."""
+"""Exports what a profile remembers as mem0's server returns it: the answer to `GET /memories`, in one JSON object."""
 
 import hashlib
 import json

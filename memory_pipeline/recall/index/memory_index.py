@@ -68,18 +68,18 @@ class Index:
     closers: frozenset[str]
 
     def asks(self, rows: Integers) -> Marks:
-        """Tell which memories end in a question; False for row -1."""
+        """Return which memories end in a question; False for row -1."""
         last = self.passages.bounds(rows)[1] - 1
         return np.asarray((rows >= 0) & self.passages.cues[last, _ASKS], dtype=np.bool_)
 
     def spoken_by(self, speakers: tuple[int, ...]) -> Marks:
-        """Tell which memories one of these speakers said."""
+        """Return which memories one of these speakers said."""
         selected = np.zeros(len(self.speakers) + 1, dtype=np.bool_)
         selected[list(speakers)] = True
         return np.asarray(selected[self.speaker], dtype=np.bool_)
 
     def by_assistant(self, rows: Integers) -> Marks:
-        """Tell which memories an assistant said; False for row -1."""
+        """Return which memories an assistant said; False for row -1."""
         assistant = np.array([name.lower() in ASSISTANTS for name in self.speakers] + [False])
         return np.asarray((rows >= 0) & assistant[self.speaker[rows]], dtype=np.bool_)
 
@@ -155,7 +155,7 @@ class Index:
         return memories.filter(~present)
 
     def _unchanged(self, rows: pl.DataFrame, current: Integers) -> Marks:
-        """Tell which rows keep the position and the words that they have in the index."""
+        """Return which rows keep the position and the words that they have in the index."""
         present = np.flatnonzero(current >= 0)
         if not len(present):
             return np.zeros(len(current), dtype=np.bool_)

@@ -194,7 +194,7 @@ class LedgerTail:
         return self._summary_members
 
     def _has_history(self, names: Collection[str]) -> bool:
-        """Tell whether any of these memories has events before the tail or was made by a run."""
+        """Return whether any of these memories has events before the tail or was made by a run."""
         if not self._seq:
             return False
         with self._lake.ledger.reading() as transaction:
@@ -256,7 +256,7 @@ def _load_published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, Led
 
 
 def republished(rows: Sequence[Row]) -> bool:
-    """Tell whether these rows replace the published tables."""
+    """Return whether these rows replace the published tables."""
     return any(row[_TYPE] in REPUBLISHING for row in rows)
 
 
@@ -266,7 +266,7 @@ def erased_memories(rows: Sequence[Row]) -> set[str]:
 
 
 def assert_links(rows: Sequence[Row]) -> bool:
-    """Tell whether these rows assert a link."""
+    """Return whether these rows assert a link."""
     return any(row[_TYPE] == EventType.LINKED.value for row in rows)
 
 
@@ -310,7 +310,7 @@ def _at(row: Row) -> int:
 
 
 def _doubted(row: Row) -> bool:
-    """Tell whether a row is feedback that a memory was wrong."""
+    """Return whether a row is feedback that a memory was wrong."""
     return bool(row[_TYPE] == EventType.FEEDBACK.value and json.loads(row[_PAYLOAD]).get("helpful") is False)
 
 

@@ -214,7 +214,7 @@ class StateCache:
         return self._tail
 
     def _erasure_finished(self, state: State) -> bool:
-        """Tell whether an erasure in progress has finished, so that the published tables can be trusted again."""
+        """Return whether an erasure in progress has finished, so that the published tables can be trusted again."""
         return state.erasing and pending_erasure(self._lake) is None
 
     def _advanced(self, state: State, position: int, rows: Sequence[Row]) -> State:
@@ -297,7 +297,7 @@ class StateCache:
         return State(position, SearchPool.of(index), fact_links.pairs(folded.edges), edges=edges)
 
     def _changed(self, after: int, until: int, as_of: datetime) -> bool:
-        """Tell whether any event between two positions changes the state at an instant."""
+        """Return whether any event between two positions changes the state at an instant."""
         with self._lake.ledger.reading() as transaction:
             return profile_events.changes_state(
                 transaction, self._profile, after=after, until=until, as_of=event.micros(as_of)

@@ -1,4 +1,4 @@
-"""How likely it is that one of the best memories answers a query, from how well they match its words.
+"""Estimates how likely one of the best memories is to answer a query, from how well they match its words.
 
 A score compares memories for one query; it does not say whether the best is an answer. The model is logistic, with
 coefficients in `models/confidence.toml` (`evaluation/fit_confidence`): 0.5 is where as many unanswered queries as

@@ -103,7 +103,7 @@ class Candidates:
 
     @property
     def about(self) -> Marks:
-        """Which have a word of the query or one related to it."""
+        """Candidates with a word of the query or one related to it."""
         return (self.feature("lexical") > 0) | (self.feature("related") > 0)
 
     def scored(self, weights: Floats) -> tuple[Floats, Floats]:
@@ -362,7 +362,7 @@ def _neighbour_words(index: Index, lexical: Floats) -> Floats:
 
 
 def _said_then(index: Index, question: Question) -> Marks:
-    """Tell which memories were said on a date of the query or soon after."""
+    """Return which memories were said on a date of the query or soon after."""
     timely = np.zeros(len(index.created), dtype=np.bool_)
     for start, end in question.spans:
         timely |= (index.created >= start * _DAY) & (index.created < (end + _AFTERMATH_DAYS) * _DAY)

@@ -75,7 +75,7 @@ def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integer
 
 
 def originals(index: Index, rows: Integers) -> Marks:
-    """Tell which memories are originals or replaced their members, as opposed to summaries beside their members."""
+    """Return which memories are originals or replaced their members, as opposed to summaries beside their members."""
     pairs = index.memories[rows, ["kind", "said_at"]].iter_rows()
     return np.array([kind == ORIGINAL or said_at is not None for kind, said_at in pairs], dtype=np.bool_)
 

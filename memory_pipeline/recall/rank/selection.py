@@ -122,11 +122,11 @@ def with_rules(order: Integers, candidates: Candidates, invalid: Marks, *, wants
 
 
 def not_valid(index: Index, rows: Integers, now: datetime) -> Marks:
-    """Tell which memories do not hold at `now`: their validity has ended or has not begun."""
+    """Return which memories do not hold at `now`: their validity has ended or has not begun."""
     over = (index.memories[rows, "valid_until"] <= now).fill_null(value=False).to_numpy()
     return np.asarray(over | not_yet_valid(index, rows, now), dtype=np.bool_)
 
 
 def not_yet_valid(index: Index, rows: Integers, now: datetime) -> Marks:
-    """Tell which memories' validity has not begun at `now`."""
+    """Return which memories' validity has not begun at `now`."""
     return (index.memories[rows, "valid_from"] > now).fill_null(value=False).to_numpy()
