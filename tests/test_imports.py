@@ -1,10 +1,12 @@
 """Importers of other systems: what of each store becomes what, twice is once, and damage costs only what it hits."""
 
 import json
+import os
 import pickle
 import random
 import shutil
 import sqlite3
+import threading
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +15,7 @@ import mutations
 import pytest
 from foreign_stores import REAL, TEXTS
 
-from memory_pipeline.interop import formats, inert_pickle, records, scopes
+from memory_pipeline.interop import formats, inert_pickle, jsonl, records, scopes
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.ledger.event import DeadLetter, Event, frame, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -533,3 +535,27 @@ def test_a_dump_of_a_server_is_read_as_text(ledger, tmp_path):
     (tmp_path / "store.sql").write_text("CREATE TABLE notes (prefix text);", "utf-8")
     with pytest.raises(ValueError, match="holds no data in the format langgraph"):
         read("langgraph", tmp_path / "store.sql")
+
+
+def test_of_a_line_without_end_only_the_beginning_is_held_and_the_next_lines_are_read(tmp_path, ledger):
+    path = tmp_path / "events.jsonl"
+    line = b'{"event_type": "memory.stored", "payload": {"content": "Ana likes tea."}}\n'
+    with path.open("wb") as file:
+        file.write(line + b"x" * (2 * jsonl.LONGEST_LINE + 1) + b"\n" + line.replace(b"tea", b"figs"))
+    report, rows = taken(ledger, "jsonl", path)
+    assert (report.accepted, rows.height) == (2, 2)
+    (letter,) = ledger.dead_letters().to_dicts()
+    assert letter["origin"] == "events.jsonl:2"
+    assert "longer than 64 MiB; split its text" in letter["reason"]
+    assert 0 < len(letter["raw"]) < 100_000
+
+
+def test_a_pipe_is_imported_while_it_is_written(tmp_path, ledger):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    lines = [f'{{"event_type": "memory.stored", "payload": {{"content": "Note {n}."}}}}\n' for n in range(3)]
+    writer = threading.Thread(target=lambda: pipe.write_text("".join(lines), "utf-8"))
+    writer.start()
+    report, _ = taken(ledger, "jsonl", pipe)
+    writer.join()
+    assert report.accepted == 3

@@ -3,7 +3,6 @@
 import hashlib
 from collections.abc import Iterator
 from datetime import datetime
-from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -13,44 +12,61 @@ from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, parse
 _BOM: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = {b"\x1f\x8b": "compressed", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 """First bytes of files that are not UTF-8 text."""
+LONGEST_LINE: Final = 64 * 1024 * 1024
+"""Bytes of the longest line that is read; a text may have far fewer (setting `max_text_characters`)."""
+_BEGINNING: Final = 64 * 1024
+"""Bytes of a longer line that its dead letter holds."""
 
 
 def events(path: Path, *, recorded_at: datetime) -> Iterator[Event | DeadLetter]:
     """Yield an event, or a dead letter with origin FILE:LINE, for each line; blank lines are skipped.
 
     An event without `event_id` is identified by the bytes of its line: equal lines are the same event in any file.
-    Holds one line in memory, or the whole input if it is not a regular file: a pipe can be read only once.
+    Holds one line in memory, and of a line longer than 64 MiB only its beginning, also in the dead letter.
 
     Args:
-        path: file to read; a byte-order mark and CRLF line ends are allowed.
+        path: file or pipe to read; a byte-order mark and CRLF line ends are allowed.
         recorded_at: time of the import.
 
     Raises:
         ValueError: the file cannot be read or is not JSON Lines. Raised before the first event.
     """
     try:
-        buffered = None if path.is_file() else path.read_bytes()
-        with _open(path, buffered) as file:
-            start = file.readline()
+        file = path.open("rb")
+        start = file.readline(LONGEST_LINE)
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error.strerror}); name a readable file") from error
-    if kind := _FOREIGN.get(start[:2]):
+    kind = _FOREIGN.get(start[:2])
+    is_array = start.removeprefix(_BOM).strip() == b"["
+    if kind or is_array:
+        file.close()
+    if kind:
         raise ValueError(f"{path}: is {kind}; give plain UTF-8 text")
-    if start.removeprefix(_BOM).strip() == b"[":
+    if is_array:
         raise ValueError(f"{path}: is a JSON array; write one event per line, without brackets and commas around them")
-    return _lines(path, buffered, recorded_at)
+    return _events(file, start, file_name(path), recorded_at)
 
 
-def _open(path: Path, buffered: bytes | None) -> BinaryIO:
-    return path.open("rb") if buffered is None else BytesIO(buffered)
+def _events(file: BinaryIO, start: bytes, name: str, recorded_at: datetime) -> Iterator[Event | DeadLetter]:
+    with file:
+        for number, (line, whole) in enumerate(_lines(file, start), 1):
+            raw, origin = line.removeprefix(_BOM) if number == 1 else line, f"{name}:{number}"
+            if not whole:
+                reason = f"the line is longer than {LONGEST_LINE >> 20} MiB; split its text into several memories"
+                yield DeadLetter(origin, reason, raw[:_BEGINNING], recorded_at)
+            elif text := raw.strip():
+                yield _event(text, raw.rstrip(b"\r\n"), origin, recorded_at)
 
 
-def _lines(path: Path, buffered: bytes | None, recorded_at: datetime) -> Iterator[Event | DeadLetter]:
-    with _open(path, buffered) as file:
-        for number, line in enumerate(file, 1):
-            raw = line.removeprefix(_BOM) if number == 1 else line
-            if text := raw.strip():
-                yield _event(text, raw.rstrip(b"\r\n"), f"{file_name(path)}:{number}", recorded_at)
+def _lines(file: BinaryIO, start: bytes) -> Iterator[tuple[bytes, bool]]:
+    """Yield the line that starts so and those after it, and whether each is whole; of longer ones the beginning."""
+    line = start
+    while line:
+        rest = line
+        while len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+            rest = file.readline(LONGEST_LINE)
+        yield line, rest is line
+        line = file.readline(LONGEST_LINE)
 
 
 def _event(text: bytes, raw: bytes, origin: str, recorded_at: datetime) -> Event | DeadLetter:
