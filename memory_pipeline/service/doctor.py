@@ -155,21 +155,21 @@ def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
     with lake.ledger.erasing() if repair else nullcontext():
         problems = lake.mend() if repair else lake.verify()
         only = [name for name, table in TABLES.items() if table.write_mode == "moved"]
-        kept, problems = (problems.filter(pl.col("table").is_in(only) == moved) for moved in (True, False))
+        payloads, problems = (problems.filter(pl.col("table").is_in(only) == moved) for moved in (True, False))
         lost = problems["table"].unique().to_list()
         left = ", ".join(rebuild_lost(lake, settings, lost)) if repair and lost else ""
-    said = list[str]()
+    findings = list[str]()
     if repair and lost:
         rest = f", except tables of {left}: rebuild those with: memory-pipeline consolidate" if left else ""
         if gone := [name for name in lost if TABLES[name].write_mode == "accumulated"]:
             rest += f", but not the rows of earlier runs in {', '.join(gone)}: restore its files from a backup"
-        said.append(f"{many(problems.height, 'missing or damaged file')} rebuilt{rest}")
+        findings.append(f"{many(problems.height, 'missing or damaged file')} rebuilt{rest}")
     elif lost:
-        said.append(f"{_first(problems)}; rebuild with: memory-pipeline doctor --repair")
-    if kept.height:
-        said.append(f"{_first(kept)}; its payloads are nowhere else: restore lake/payloads from a backup")
-    well = kept.is_empty() and not left and (repair or not lost)
-    return Finding("lake", well, "; ".join(said) or "every file is present and intact")
+        findings.append(f"{_first(problems)}; rebuild with: memory-pipeline doctor --repair")
+    if payloads.height:
+        findings.append(f"{_first(payloads)}; its payloads are nowhere else: restore lake/payloads from a backup")
+    well = payloads.is_empty() and not left and (repair or not lost)
+    return Finding("lake", well, "; ".join(findings) or "every file is present and intact")
 
 
 def _first(problems: pl.DataFrame) -> str:

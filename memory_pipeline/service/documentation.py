@@ -55,7 +55,7 @@ _OTHERS: Final = """
 
 Accepted as they are, so that configurations move over unchanged: in the settings file, with `config set`, and, for
 those that begin with `CONSOLIDATION_`, as environment variables. They work under every preset; a name
-that two systems share has the meaning of the system whose preset is in force. SuperLocalMemory's names may also stand
+that two systems share has the meaning of the system whose preset is in force. SuperLocalMemory's names may also be
 in a table `consolidation`, such as `[policy.consolidation]`. Names that are identical here, such as `base_decay_rate`,
 are not listed. Settings files for AutoMem's three deployments are in `deploy/automem`.
 

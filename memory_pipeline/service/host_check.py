@@ -29,7 +29,7 @@ class Address:
 
     @staticmethod
     def parse(text: str) -> "Address":
-        """Read `HOST:PORT`, `:PORT` or `PORT`; without a host it is loopback. An IPv6 host stands in brackets.
+        """Read `HOST:PORT`, `:PORT` or `PORT`; without a host it is loopback. An IPv6 host is in brackets.
 
         Raises:
             ValueError: the port is missing or not from 0 to 65535.

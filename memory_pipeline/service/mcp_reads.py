@@ -148,9 +148,9 @@ def core_of(profile_id: str) -> Resource:
 
 
 def _line(memory: Memory) -> str:
-    said = f"{memory.speaker}: {memory.text}" if memory.speaker else memory.text
+    text = f"{memory.speaker}: {memory.text}" if memory.speaker else memory.text
     gone = "" if memory.lifecycle in LIVE else f" ({memory.lifecycle})"
-    return f"- [{memory.created_at:%Y-%m-%d}] {said}{gone}"
+    return f"- [{memory.created_at:%Y-%m-%d}] {text}{gone}"
 
 
 def _section(title: str, count: int, lines: list[str]) -> str:

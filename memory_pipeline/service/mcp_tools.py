@@ -38,9 +38,7 @@ SHOWN: Final = 20
 Profile = Annotated[str | None, Field(min_length=1, description="Tenant.")]
 MemoryId = Annotated[str, Field(min_length=1, description="Id of the memory.")]
 SessionId = Annotated[str | None, Field(min_length=1, description="Id of this conversation.")]
-Filters = Annotated[
-    Conditions | None, Field(description="Only memories that meet all of these; since <= stored < until.")
-]
+Filters = Annotated[Conditions | None, Field(description="All of these must hold; since <= stored < until.")]
 AsOf = Annotated[Instant | None, Field(description="State at an instant, e.g. 2026-03-01T00:00:00Z.")]
 Deep = Annotated[bool, Field(description="Also search archived and superseded memories.")]
 ValidFrom = Annotated[Instant | None, Field(description="True from this instant on.")]

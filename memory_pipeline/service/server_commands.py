@@ -290,8 +290,8 @@ def _grant_row(grant: Grant) -> dict[str, object]:
 
 
 def _scope(grant: Grant) -> str:
-    besides = f", reads {', '.join(grant.reads)}" if grant.reads else ""
-    return "every profile" if grant.profile_id is None else f"profile {grant.profile_id}{besides}"
+    also_reads = f", reads {', '.join(grant.reads)}" if grant.reads else ""
+    return "every profile" if grant.profile_id is None else f"profile {grant.profile_id}{also_reads}"
 
 
 def _require(*modules: str, extra: str) -> None:

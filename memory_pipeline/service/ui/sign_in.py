@@ -80,8 +80,8 @@ class SignIns:
             found = self._open.get(key)
         if found is None:
             return None
-        stands = any(grant.token_id == found.grant.token_id for grant in auth_tokens.listing(self._home))
-        if not stands or self._clock() - found.since > LIFETIME_SECONDS:
+        valid = any(grant.token_id == found.grant.token_id for grant in auth_tokens.listing(self._home))
+        if not valid or self._clock() - found.since > LIFETIME_SECONDS:
             self.leave(key)
             return None
         return found
