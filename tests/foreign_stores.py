@@ -83,12 +83,17 @@ CLAUDE = [
                 "content": [{"type": "text", "text": "The boat is red."}],
                 "created_at": "2026-02-01T10:00:00Z",
                 "attachments": [{"file_name": "a.txt", "extracted_content": "..."}],
+                "parent_message_uuid": "00000000-0000-4000-8000-000000000000",
             },
             {"uuid": "m2", "sender": "assistant", "text": "Fine.", "created_at": "2026-02-01T10:01:00Z"},
             {"uuid": "m3", "sender": "human", "text": "No, blue.", "content": [], "created_at": "2026-02-01T10:02:00Z"},
+            {"uuid": "m4", "sender": "human", "text": "No, green.", "created_at": "2026-02-01T10:03:00Z"},
         ],
+        "current_leaf_message_uuid": "m3",
     }
 ]
+for _said, _before in (("m2", "m1"), ("m3", "m2"), ("m4", "m2")):
+    CLAUDE[0]["chat_messages"][int(_said[1]) - 1]["parent_message_uuid"] = _before
 CLAUDE_MEMORIES = [
     {
         "conversations_memory": "**Work**\n\nAna is a carpenter.\n\n## Style\n\n- Short answers\n- No lists",
@@ -142,6 +147,7 @@ CODEX = [
     message("user", "Paint the hull."),
     message("assistant", "Done."),
     item("response_item", type="reasoning"),
+    item("wholly-new"),
 ]
 
 LETTA = {
@@ -157,7 +163,9 @@ LETTA = {
                 {"id": "message-5", "role": "tool", "content": "{}"},
             ],
             "in_context_message_ids": [],
-        }
+            "block_ids": ["block-0", "block-2"],
+        },
+        {"id": "agent-1", "name": "Sailor", "block_ids": ["block-1"], "messages": []},
     ],
     "blocks": [
         {"id": "block-0", "label": "human", "value": "Name: Ana\n\nLikes tea.", "limit": 5000},
@@ -235,6 +243,8 @@ COGNITIVE_TYPESCRIPT = [
     {"type": "memory", "memory": {"id": "t2", "userId": "ana", "content": "Ana rows.", "createdAt": 1_769_000_000_000}},
     {"type": "memory", "memory": {"id": "t3", "userId": "ana", "content": "Gone.", "createdAt": 1_769_000_000_000}},
     {"type": "memory_delete", "id": "t3"},
+    {"type": "link", "sourceId": "t2", "targetId": "t1", "strength": 0.9, "createdAt": 1_770_000_000_000},
+    {"type": "link_delete", "sourceId": "t1", "targetId": "t2"},
     {"type": "link", "sourceId": "t1", "targetId": "t2", "strength": 0.4, "createdAt": 1_770_000_000_000},
 ]
 
@@ -304,7 +314,11 @@ def lines(objects):
 TEXTS = {
     "chatgpt": {"conversations.json": CHATGPT, "message_feedback.json": FEEDBACK, "user.json": {}},
     "claude": {"conversations.json": CLAUDE, "memories.json": CLAUDE_MEMORIES, "projects.json": CLAUDE_PROJECTS},
-    "claude-code": {"-home-ana-boat/s1.jsonl": CLAUDE_CODE},
+    "claude-code": {
+        "-home-ana-boat/s1.jsonl": CLAUDE_CODE,
+        "-home-ana-boat/s1/subagents/agent-1.jsonl": CLAUDE_CODE[1:3],
+        "-home-ana-boat/memory/MEMORY.md": "- Ana sails.",
+    },
     "codex": {"2026/03/02/rollout-2026-03-02-r1.jsonl": CODEX},
     "letta": {"helper.af": LETTA},
     "automem": {

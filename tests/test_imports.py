@@ -1,5 +1,6 @@
 """Importers of other systems: what of each store becomes what, twice is once, and damage costs only what it hits."""
 
+import contextlib
 import json
 import os
 import pickle
@@ -202,7 +203,8 @@ def test_cognitive_memory_tells_every_access(ledger, tmp_path):
     assert accesses.select("memory_id", "times", "occurred_at").rows() == [
         ("t1", 3, datetime.fromtimestamp(1_770_000_000, UTC))
     ]
-    assert report.skipped == {"memories that were deleted there": 1}
+    assert rows.drop_nulls("target_id")["weight"].to_list() == [0.4]
+    assert report.skipped == {"memories that were deleted there": 1, "links that were removed there": 1}
 
 
 def test_superlocalmemory_tells_accesses_pins_feedback_and_asserted_links(ledger):
@@ -220,6 +222,17 @@ def test_superlocalmemory_tells_accesses_pins_feedback_and_asserted_links(ledger
     assert set(report.skipped) == {
         "accesses by its own consolidation", "facts in quarantine", "links that a run finds again",
     }  # fmt: skip
+
+
+def test_counted_accesses_of_superlocalmemory_are_dated_by_the_last_one(ledger, tmp_path):
+    path = Path(shutil.copy(REAL / "superlocalmemory.sqlite", tmp_path / "memory.db"))
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE fact_retention (fact_id, last_accessed_at)")
+        database.execute("INSERT INTO fact_retention VALUES ('f2', '2026-11-09 10:00:00')")
+        database.commit()
+    _, rows = taken(ledger, "superlocalmemory", path)
+    used = rows.filter(rows["times"] == 7)["occurred_at"].to_list()
+    assert used == [datetime(2026, 11, 9, 10, tzinfo=UTC)]
 
 
 def test_facts_of_graphiti_have_their_validity_and_end_each_other(ledger):
@@ -268,7 +281,7 @@ def test_of_a_chat_the_branch_that_stands_is_taken(ledger, tmp_path):
 
 
 def test_what_claude_remembers_is_taken_line_by_line(ledger, tmp_path):
-    _, rows = taken(ledger, "claude", foreign_stores.folder(tmp_path / "c", TEXTS["claude"]))
+    report, rows = taken(ledger, "claude", foreign_stores.folder(tmp_path / "c", TEXTS["claude"]))
     assert told(rows, "content", "tags") == [
         ("The boat is red.", None),
         ("No, blue.", None),
@@ -278,19 +291,26 @@ def test_what_claude_remembers_is_taken_line_by_line(ledger, tmp_path):
         ("The hull needs paint.", ["project"]),
         ("Use metric units.", ["project", "Boat"]),
     ]
+    assert report.skipped["messages of abandoned branches"] == 1
 
 
 @pytest.mark.parametrize(
-    ("form", "texts", "tags"),
+    ("form", "texts", "tags", "beside"),
     [
-        ("claude-code", ["Always run the linter before a commit.", "Use tabs.", "See this."], ["boat", "main"]),
-        ("codex", ["Paint the hull."], ["boat", "dev"]),
+        (
+            "claude-code",
+            ["Always run the linter before a commit.", "Use tabs.", "See this."],
+            ["boat", "main"],
+            {"notes in Markdown (taken by import markdown)": 1, "files of subagents and tool results": 1},
+        ),
+        ("codex", ["Paint the hull."], ["boat", "dev"], {}),
     ],
 )
-def test_of_a_transcript_what_the_person_typed_is_taken(ledger, tmp_path, form, texts, tags):
-    _, rows = taken(ledger, form, foreign_stores.folder(tmp_path / "c", TEXTS[form]))
+def test_of_a_transcript_what_the_person_typed_is_taken(ledger, tmp_path, form, texts, tags, beside):
+    report, rows = taken(ledger, form, foreign_stores.folder(tmp_path / "c", TEXTS[form]))
     assert told(rows, "content", "tags") == [(text, tags) for text in texts]
     assert kinds(rows)["session.started"] == 1
+    assert report.skipped.items() >= {"lines of unknown kinds": 1, **beside}.items()
 
 
 def test_blocks_of_letta_are_core_and_protected_where_they_say_who_is_who(ledger, tmp_path):
@@ -303,6 +323,7 @@ def test_blocks_of_letta_are_core_and_protected_where_they_say_who_is_who(ledger
         ("I live in Bergen.", None, None, None),
         ("And I sail.", None, None, None),
     ]
+    assert [agent for (agent,) in told(rows, "agent_id")] == ["Helper"] * 2 + ["Sailor"] * 2 + ["Helper"] * 2
 
 
 def test_a_backup_of_automem_keeps_types_relations_and_the_last_access(ledger, tmp_path):

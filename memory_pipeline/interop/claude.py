@@ -77,16 +77,16 @@ def _branch(read: Mapping[str, Any]) -> tuple[list[tuple[int, Mapping[str, Any]]
     """Return the messages of the current branch with their places, and how many lie on others."""
     messages = [(place, mapping(message)) for place, message in enumerate(listed(read.get("chat_messages")))]
     known = {message["uuid"]: (place, message) for place, message in messages if isinstance(message.get("uuid"), str)}
-    if not any(message.get("parent_message_uuid") in known for _, message in messages):
+    if not any(text(message.get("parent_message_uuid")) in known for _, message in messages):
         return messages, 0
-    leaf = read.get("current_leaf_message_uuid")
+    leaf = text(read.get("current_leaf_message_uuid"))
     if leaf not in known:
         leaf = max(known, key=lambda name: (str(known[name][1].get("created_at")), known[name][0]))
     chain = list[tuple[int, Mapping[str, Any]]]()
     while isinstance(leaf, str) and leaf in known:
         chain.append(known.pop(leaf))
         leaf = chain[-1][1].get("parent_message_uuid")
-    return chain[::-1], len(known)
+    return chain[::-1], len(messages) - len(chain)
 
 
 def _turns(message: Mapping[str, Any], origin: str, name: str, *, assistant: bool) -> Iterator[Said | Item]:

@@ -30,11 +30,9 @@ from memory_pipeline.interop.sampling import Sample
 
 FORMAT: Final = "cognitive-memory"
 
-_KINDS: Final = {
-    *("create", "update", "delete", "migrate_to_cold", "migrate_to_hot", "convert_to_stub", "link", "unlink", "clear"),
-    *("memory", "memory_delete", "link_delete"),
-}
-_NOT_MEMORIES: Final = {"link", "unlink", "clear", "meta", "link_delete"}
+_STATE_KINDS: Final = {"migrate_to_cold", "migrate_to_hot", "convert_to_stub"}
+_OTHER_KINDS: Final = {"meta", "delete", "memory_delete", "unlink", "link_delete", "clear"}
+_ENDS: Final = (("a", "sourceId"), ("b", "targetId"))
 _STATES: Final = ("is_cold", "cold_since", "is_stub", "stability", "contradicted_by")
 _STATE_CHANGES: Final = "changes of the other system's own lifecycle"
 
@@ -59,28 +57,48 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
     source = Source(FORMAT, recorded_at, profile)
     for member in members(path):
         if member.base.endswith((".jsonl", ".json")):
-            yield from _Log(source, _deleted(member)).items(member)
+            yield from _Log(source, _removed(member)).items(member)
 
 
-def _deleted(member: Member) -> set[object]:
-    """Return the memories that a log deletes and does not create again."""
-    gone = set[object]()
+@dataclass
+class _Removed:
+    """What a log takes back."""
+
+    memories: set[object] = field(default_factory=set)
+    """Memories that it deletes and does not create again."""
+    links: dict[tuple[str, ...], int] = field(default_factory=dict)
+    """Number of the last line that removes a link, by its ends."""
+    cleared: int = 0
+    """Number of the last line that removes everything."""
+
+
+def _removed(member: Member) -> _Removed:
+    """Return what a log takes back, as far as it can be read."""
+    gone = _Removed()
     known = set[object]()
     try:
-        for _, line in member.lines():
+        for number, line in member.lines():
             read = mapping(parsed(line))
             match read.get("type"):
                 case "create" | "memory" | "update":
                     name = identifier(mapping(read.get("memory")).get("id"))
                     known.add(name)
-                    gone.discard(name)
+                    gone.memories.discard(name)
                 case "delete" | "memory_delete":
-                    gone.add(identifier(read.get("id")))
+                    gone.memories.add(identifier(read.get("id")))
+                case "unlink" | "link_delete":
+                    gone.links[_ends(read)] = number
                 case "clear":
-                    gone |= known
+                    gone.memories |= known
+                    gone.cleared = number
     except Broken:
         pass
     return gone
+
+
+def _ends(read: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the ends of a link in order of their names, whichever comes first in the log; fewer if one is missing."""
+    return tuple(sorted(end for a, b in _ENDS if (end := identifier(read.get(a)) or identifier(read.get(b)))))
 
 
 @dataclass
@@ -88,7 +106,7 @@ class _Log:
     """A log that is being read."""
 
     source: Source
-    deleted: set[object]
+    removed: _Removed
     memories: dict[str, dict[str, Any]] = field(default_factory=dict)
     """State of each memory, under the names of the Python package."""
     records: dict[str, Record] = field(default_factory=dict)
@@ -103,30 +121,30 @@ class _Log:
                     raw = line.decode("utf-8", "replace")
                     yield self.source.broken(raw, origin, "the line is not a JSON object; copy the whole file again")
                 else:
-                    yield from self._line(read, origin)
+                    yield from self._line(read, origin, number)
         except Broken as error:
             yield self.source.broken(None, member.name, str(error))
         yield from self._superseded()
 
-    def _line(self, read: Mapping[str, Any], origin: str) -> Iterator[Item]:
+    def _line(self, read: Mapping[str, Any], origin: str, number: int) -> Iterator[Item]:
         kind = str(read.get("type"))
         if kind == "link":
-            yield from self._link(read, origin)
+            yield from self._link(read, origin, number)
         elif kind in {"create", "update", "memory"}:
             memory = _snake(mapping(read.get("memory")))
             name = identifier(memory.get("id"))
             if name is None:
                 yield self.source.broken(dict(read), origin, "memory.id is missing; correct the line")
-            elif name in self.deleted:
+            elif name in self.removed.memories:
                 yield from [Skipped("memories that were deleted there")] * (name not in self.memories)
                 self.memories[name] = memory
             elif name in self.memories:
                 yield from self._changed(name, memory, origin)
             else:
                 yield from self._created(name, memory, origin)
-        elif kind in _KINDS:
-            yield from [Skipped(_STATE_CHANGES)] * (kind not in {"delete", "memory_delete", "clear"})
-        elif kind != "meta":
+        elif kind in _STATE_KINDS:
+            yield Skipped(_STATE_CHANGES)
+        elif kind not in _OTHER_KINDS:
             yield Skipped("lines of unknown kinds")
 
     def _created(self, name: str, memory: dict[str, Any], origin: str) -> Iterator[Item]:
@@ -158,12 +176,15 @@ class _Log:
         yield from record.dated(at).updated(name, origin, **changes)
         self.memories[name] = {**before, **memory}
 
-    def _link(self, read: Mapping[str, Any], origin: str) -> Iterator[Item]:
-        ends = [identifier(read.get(key)) or identifier(read.get(other)) for key, other in _ENDS]
-        if not all(ends) or set(ends) & self.deleted or not set(ends) <= self.records.keys():
-            yield Skipped("links of memories that no longer exist")
+    def _link(self, read: Mapping[str, Any], origin: str, number: int) -> Iterator[Item]:
+        ends = _ends(read)
+        if len(ends) < len(_ENDS) or not set(ends) <= self.records.keys() - self.removed.memories:
+            yield Skipped("links of memories that are gone")
             return
-        one, other = sorted(str(end) for end in ends)
+        if number < max(self.removed.cleared, self.removed.links.get(ends, 0)):
+            yield Skipped("links that were removed there")
+            return
+        one, other = ends
         added, absolute = share(read.get("weight")), share(read.get("strength"))
         weight = absolute if absolute is not None else min(1.0, self.weights.get((one, other), 0.0) + (added or 0.0))
         self.weights[one, other] = weight
@@ -196,7 +217,6 @@ class _Log:
         )
 
 
-_ENDS: Final = (("a", "sourceId"), ("b", "targetId"))
 _RENAMED: Final = {"last_accessed": "last_accessed_at", "semantic_type": "memory_type"}
 
 

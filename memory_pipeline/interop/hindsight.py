@@ -111,7 +111,7 @@ def _payload(fact: Mapping[str, Any], tags: Sequence[Any], document: str) -> dic
     kind = fact.get("fact_type")
     category, tag = kind_of(_CATEGORIES.get(str(kind), kind))
     entities = [name for name in map(_entity, listed(fact.get("entities"))) if name]
-    about = {"context": fact.get("context"), "entities": entities, "occurred_end": fact.get("occurred_end")}
+    about = {"entities": entities, **{name: fact.get(name) for name in ("context", "occurred_end", "mentioned_at")}}
     return {
         **category,
         "tags": labels([*tags, *listed(fact.get("tags")), *tag]) or None,

@@ -5,7 +5,7 @@ Archival passages are not in such files. Not here: folders of Letta Code, which 
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -47,15 +47,28 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
         except Broken as error:
             yield source.broken(None, member.name, str(error))
             continue
+        files = len(listed(read.get("files")))
+        yield from [Skipped("files of agents", files)] * bool(files)
         agents = listed(read.get("agents")) or [read]  # files of the first version are one agent
         blocks = listed(read.get("blocks")) or listed(read.get("core_memory"))
-        owner = label(mapping(agents[0]).get("name")) or member.base
-        for place, block in enumerate(blocks):
+        owners = _owners(agents)
+        for place, block in enumerate(map(mapping, blocks)):
+            owner = owners.get(str(block.get("id"))) or label(mapping(agents[0]).get("name")) or member.base
             record = source.record(None, f"{member.name}:blocks[{place}]", at=read.get("created_at"), agent_id=owner)
-            yield from _block(record, mapping(block), owner)
+            yield from _block(record, block, owner)
         for place, agent in enumerate(agents):
             origin = f"{member.name}:agents[{place}]"
             yield from _agent(source, mapping(agent), origin, read.get("created_at"), assistant=assistant)
+
+
+def _owners(agents: Sequence[Any]) -> dict[str, str]:
+    """Return the name of the agent that has a block, by the block's id; of several agents the first."""
+    found = dict[str, str]()
+    for agent in map(mapping, agents):
+        for block in listed(agent.get("block_ids")):
+            if name := label(agent.get("name")):
+                found.setdefault(str(block), name)
+    return found
 
 
 def _block(record: Record, block: Mapping[str, Any], owner: str) -> Iterator[Item]:

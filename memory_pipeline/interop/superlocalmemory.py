@@ -60,9 +60,12 @@ class _Store:
         self._path, self._source, self._name = path, source, file_name(path)
         self._records = dict[str, Record]()
         """The facts that are taken."""
+        self._used = dict[Any, Any]()
+        """When each fact was last used, where the database says so."""
 
     def items(self) -> Iterator[Item]:
         said = {row.get("memory_id"): row for row in self._rows("memories")}
+        self._used = {row.get("fact_id"): row.get("last_accessed_at") for row in self._rows("fact_retention")}
         logged = {row.get("fact_id") for row in self._rows("fact_access_log") if row.get("access_type") in _RECALLS}
         for place, row in enumerate(self._rows(_FACTS)):
             yield from self._fact(row, mapping(said.get(row.get("memory_id"))), place, logged)
@@ -90,7 +93,8 @@ class _Store:
         if name and text(row.get("content")):
             self._records[name] = record
             if row.get("fact_id") not in logged and (count := times(row.get("access_count"))):
-                yield from record.accessed(name, f"count {count}", count=count)
+                last = record.dated(self._used.get(row.get("fact_id")))
+                yield from last.accessed(name, f"count {count}", count=count)
 
     def _accesses(self) -> Iterator[Item]:
         for row in self._rows("fact_access_log"):
@@ -100,6 +104,8 @@ class _Store:
             elif record and instant(row.get("accessed_at")):
                 at = record.dated(row.get("accessed_at"))
                 yield from at.accessed(row.get("fact_id"), str(row.get("log_id") or row.get("accessed_at")))
+            else:
+                yield Skipped("accesses without an instant, or of facts that were left out")
 
     def _feedback(self) -> Iterator[Item]:
         for row in self._rows("feedback_records"):

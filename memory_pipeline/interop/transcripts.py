@@ -34,8 +34,16 @@ _NO_MESSAGES: Final = {
     *("queue-operation", "attachment", "last-prompt", "pr-link", "progress", "permission-mode"),
 }
 """Kinds of lines of Claude Code that hold no message."""
+_CODEX_KINDS: Final = {
+    *("session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"),
+    *("reasoning", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output"),
+    *("local_shell_call", "web_search_call", "ghost_snapshot"),
+}
+"""Kinds of lines of Codex, with those from before there were envelopes."""
 _OTHERS: Final = "lines that are not messages"
 _UNKNOWN: Final = "lines of unknown kinds"
+_SUBAGENT_FILES: Final = "files of subagents and tool results"
+_NOTES: Final = "notes in Markdown (taken by import markdown)"
 _INSERTED: Final = "messages that the program inserted"
 
 
@@ -66,20 +74,22 @@ def claude_code_events(
     """
     source = Source(CLAUDE_CODE, recorded_at, profile or CLAUDE_CODE)
     for member in members(path):
-        if member.base.endswith(".jsonl") and not _SUBAGENTS & set(PurePosixPath(member.name).parts):
-            lines = _Lines(source, member)
-            first = next((line for _, line in lines.objects() if isinstance(line.get("sessionId"), str)), None)
-            if first is not None:
-                turns = lines.turns(lambda line, origin: _claude_code(line, origin, assistant=assistant))
-                yield from conversation(
-                    source,
-                    turns,
-                    session=first["sessionId"],
-                    begins=instant(first.get("timestamp")),
-                    about={"folder": _folder(first.get("cwd"))},
-                )
-            else:
-                yield Skipped("files without a session")
+        if beside := _beside(member):
+            yield beside
+            continue
+        lines = _Lines(source, member)
+        first = next((line for _, line in lines.objects() if isinstance(line.get("sessionId"), str)), None)
+        if first is None:
+            yield Skipped("files without a session")
+            continue
+        turns = lines.turns(lambda line, origin: _claude_code(line, origin, assistant=assistant))
+        yield from conversation(
+            source,
+            turns,
+            session=first["sessionId"],
+            begins=instant(first.get("timestamp")),
+            about={"folder": _folder(first.get("cwd"))},
+        )
 
 
 def codex_events(
@@ -98,7 +108,8 @@ def codex_events(
     """
     source = Source(CODEX, recorded_at, profile or CODEX)
     for member in members(path):
-        if not member.base.endswith(".jsonl"):
+        if beside := _beside(member):
+            yield beside
             continue
         lines = _Lines(source, member)
         typed, about = _typed(lines)
@@ -153,6 +164,15 @@ class _Lines:
                     yield from taken(read, origin)
         except Broken as error:
             yield self._source.broken(None, self._member.name, str(error))
+
+
+def _beside(member: Member) -> Skipped | None:
+    """Return why a file beside the transcripts is left out; None if it is a transcript."""
+    if _SUBAGENTS & set(PurePosixPath(member.name).parts):
+        return Skipped(_SUBAGENT_FILES)
+    if member.base.endswith(".jsonl"):
+        return None
+    return Skipped(_NOTES if member.base.endswith(".md") else "files that are not transcripts")
 
 
 def _folder(path: object) -> str | None:
@@ -223,7 +243,7 @@ def _codex(
 ) -> Iterator[Said | Item]:
     payload = mapping(line.get("payload")) or line
     if payload.get("type") != "message":
-        yield Skipped(_OTHERS)
+        yield Skipped(_OTHERS if str(line.get("type", "session_meta")) in _CODEX_KINDS else _UNKNOWN)
         return
     if skipped := left_out(payload.get("role"), assistant=assistant):
         yield skipped
