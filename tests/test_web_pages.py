@@ -380,13 +380,13 @@ needs_browser = pytest.mark.skipif(
 
 
 @needs_browser
-def test_a_person_searches_and_reads_why_a_memory_stands(home):
+def test_a_person_searches_and_reads_the_state_of_a_memory(home):
     with beside(home) as address, browsing(home, address) as page:
         page.get_by_label("Question or words").fill("launch")
         page.get_by_label("Question or words").press("Enter")
         expect(page.get_by_text("Parts of the score").first).to_be_visible()
         page.get_by_text(SCRIPT).first.click()
-        expect(page.get_by_role("heading", name="Why it stands")).to_be_visible()
+        expect(page.get_by_role("heading", name="State", exact=True)).to_be_visible()
         expect(page.locator("blockquote")).to_have_text(SCRIPT)
 
 
