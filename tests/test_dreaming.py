@@ -133,8 +133,7 @@ def test_a_folder_is_dreamt_written_and_taken_back(tmp_path):
     before = (notes / "MEMORY.md").read_text("utf-8")
     (notes / "MEMORY.md").write_text(before + "\nMore.\n", "utf-8")
     assert "MEMORY.md changed meanwhile" in commands.refused("dream", notes, "--undo", home=home)
-    (notes / "MEMORY.md").write_text(before, "utf-8")
-    undone = commands.told("dream", notes, "--undo", home=home)
+    undone = commands.told("dream", notes, "--undo", "--force", home=home)
     assert {path.name: path.read_text("utf-8") for path in notes.glob("*.md")} == texts
     json_page.agrees({"dream": [shown, done], "dream --undo": [undone]})
     assert "no dream was applied" in commands.refused("dream", notes, "--undo", home=home)

@@ -320,6 +320,9 @@ def test_the_command_writes_every_format_and_says_what_it_left_out(home, tmp_pat
     for name in ("mem0", "langgraph", "mcp-memory", "jsonl"):
         real["export"].append(commands.told("export", name, tmp_path / name, home=home))
         assert (tmp_path / name).stat().st_size > 0
+    lost = [set(one["left_out"]) & {"accesses", "links", current.DETAILS} for one in real["export"]]
+    both = {"accesses", "links"}
+    assert lost == [both, both, {"accesses", current.DETAILS}, set()]
     real["export"].append(commands.told("export", "jsonl", tmp_path / "now", "--current", home=home))
     json_page.agrees(real)
     assert "exists; remove it" in commands.refused("export", "mem0", tmp_path / "mem0", home=home, status=2)

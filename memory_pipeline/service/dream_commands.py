@@ -48,6 +48,9 @@ def dream(
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Consolidate, and write the folder.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Undo the last applied dream: the run and the files.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="With --undo: files that others changed since lose these changes.")
+    ] = False,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="Use this preset.")] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -58,10 +61,12 @@ def dream(
     """
     if apply and undo:
         raise Misused("--apply and --undo exclude each other; give one of them")
+    if force and not undo:
+        raise Misused("--force belongs to --undo; leave it out")
     if not directory.is_dir():
         raise Misused(f"DIR {directory}: is not a folder; name a folder of Markdown notes")
     if undo:
-        _undo(directory, as_json=as_json)
+        _undo(directory, force=force, as_json=as_json)
         return
     settings = settings_in_force(preset, writing=True)
     place = directory.resolve()
@@ -149,14 +154,14 @@ def _reasons(plan: pl.DataFrame, leaving: set[str]) -> list[str]:
     return about["reason"].unique(maintain_order=True).to_list()
 
 
-def _undo(directory: Path, *, as_json: bool) -> None:
+def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
     """Undo the last applied dream: its run in the store, and the files that it changed."""
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
     from memory_pipeline.runs import undo as runs_undo  # noqa: PLC0415
 
     done = DreamRecord.read(directory)
-    if others := done.changed_since(directory):
-        raise folder.ChangedByOthers(directory, others)
+    if (others := done.changed_since(directory)) and not force:
+        raise folder.ChangedByOthers(directory, others, remedy="restore them without these changes with --force")
     decisions = 0
     if done.run_id is not None:
         with existing_lake(settings_in_force()) as lake:

@@ -35,6 +35,9 @@ app = typer.Typer(
     cls=Commands, help="Export memories. As files of other tools, as events or as tables; see docs/formats.md."
 )
 
+_NO_PLACE = ("accesses", "links")
+"""What most formats have no place for."""
+
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="File to write.", show_default=False)]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
 
@@ -55,7 +58,7 @@ def export_markdown(
     held = _current(profile)
     written = folder.write(directory, markdown.files(held), profile_id=held.profile_id, force=force)
     _note(directory, held.profile_id)
-    document = {**_counts(held), **asdict(written)}
+    document = {**_counts(held, _NO_PLACE), **asdict(written)}
     if as_json:
         show_json(document)
         return
@@ -71,7 +74,7 @@ def export_mcp_memory(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
     """Write the file of the MCP reference memory server: entities, observations, relations."""
-    _export(file, profile, mcp_memory.text, force=force, as_json=as_json)
+    _export(file, profile, mcp_memory.text, lost=mcp_memory.LOST, force=force, as_json=as_json)
 
 
 @app.command("mem0")
@@ -93,7 +96,7 @@ def export_langgraph(
     new_file(file, "FILE", fresh=not force)
     held = _current(profile)
     langgraph.database(held, file)
-    _show(file, _counts(held), as_json=as_json)
+    _show(file, _counts(held, _NO_PLACE), as_json=as_json)
 
 
 @app.command("jsonl")
@@ -114,7 +117,7 @@ def export_jsonl(
     if only_current:
         held = _current(profile)
         _write(file, events.current(held))
-        document = _counts(held)
+        document = _counts(held, events.LOST)
     else:
         left_out = dict[str, int]()
         with existing_lake(settings_in_force()) as lake:
@@ -206,12 +209,20 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
         report.prose(out(), note)
 
 
-def _export(file: Path, profile: str | None, text: Callable[[Current], str], *, force: bool, as_json: bool) -> None:
-    """Write the current memories of a profile to one file."""
+def _export(
+    file: Path,
+    profile: str | None,
+    text: Callable[[Current], str],
+    *,
+    lost: Sequence[str] = _NO_PLACE,
+    force: bool,
+    as_json: bool,
+) -> None:
+    """Write the current memories of a profile to one file; `lost` is what its format has no place for."""
     new_file(file, "FILE", fresh=not force)
     held = _current(profile)
     _write(file, [text(held)], end="")
-    _show(file, _counts(held), as_json=as_json)
+    _show(file, _counts(held, lost), as_json=as_json)
 
 
 def _current(profile: str | None) -> Current:
@@ -242,8 +253,13 @@ def _note(path: Path, profile_id: str) -> None:
         lake.ledger.note_export(path, at=datetime.now(UTC), profile_id=profile_id)
 
 
-def _counts(held: Current) -> dict[str, Any]:
-    return {"profile_id": held.profile_id, "memories": held.memories.height, "left_out": dict(held.left_out)}
+def _counts(held: Current, lost: Sequence[str]) -> dict[str, Any]:
+    beside = {name: held.beside[name] for name in lost if held.beside[name]}
+    return {
+        "profile_id": held.profile_id,
+        "memories": held.memories.height,
+        "left_out": {**held.left_out, **beside},
+    }
 
 
 def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:

@@ -20,6 +20,9 @@ from memory_pipeline.schemas import LIVE
 TOPICS: Final = ("similarity_components", "coactivation", "fading_groups")
 """Methods whose clusters are topics, the first first; those of the others follow time or become one memory."""
 
+DETAILS: Final = "ids, times, tags and importance"
+"""All that a memory has beside its text and who said it."""
+
 _DEFAULT_CONFIDENCE: Final = 0.5
 _KEPT: Final = ("session_id", "agent_id", "user_id", "valid_from", "valid_until")
 _SAID: Final = ("speaker", "tags", "source")
@@ -41,6 +44,8 @@ class Current:
     """Links that agents asserted between these memories: `source`, `target`, `edge_type`, `kind`, `weight`."""
     left_out: Mapping[str, int]
     """Number of memories that do not hold, by reason."""
+    beside: Mapping[str, int]
+    """Number of what not every format has a place for: `accesses` of these memories, `links`, `DETAILS`."""
 
     def rows(self) -> Iterator[tuple[dict[str, Any], str]]:
         """Yield the fields (see `fields`) and the text of each memory."""
@@ -94,6 +99,7 @@ def select(
         core_memory.in_order(state.blocks),
         links.select("source", "target", "edge_type", "kind", "weight").sort("source", "target", "edge_type"),
         dict(left_out.iter_rows()),
+        {"accesses": int(memories["access_count"].sum()), "links": links.height, DETAILS: memories.height},
     )
 
 

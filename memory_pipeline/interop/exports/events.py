@@ -14,6 +14,8 @@ from memory_pipeline.ledger.payloads import ERASED, canonical_json, written
 from memory_pipeline.schemas import EventType
 
 _BATCH: Final = 10_000
+LOST: Final = ("accesses",)
+"""What the present as events leaves out (see `Current.beside`)."""
 _OUTSIDE: Final = ("memory_id", "occurred_at", "session_id", "agent_id", "user_id")
 """Fields of a memory that are beside the payload."""
 

@@ -27,12 +27,9 @@ _AUTHOR: Final = ("-c", "user.name=memory-pipeline", "-c", "user.email=memory-pi
 class ChangedByOthers(ValueError):
     """Files of the folder are not as they were left or read; nothing was written."""
 
-    def __init__(self, folder: Path, paths: Collection[str]) -> None:
+    def __init__(self, folder: Path, paths: Collection[str], *, remedy: str) -> None:
         names = ", ".join(sorted(paths)[:_SHOWN]) + (", ..." if len(paths) > _SHOWN else "")
-        super().__init__(
-            f"{folder}: {names} changed meanwhile; import the folder first (memory-pipeline import markdown), or "
-            "overwrite with --force"
-        )
+        super().__init__(f"{folder}: {names} changed meanwhile; {remedy}")
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,8 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
     changed = {path for path, content in old.items() if content != new.get(path) and _hash(content) != noted.get(path)}
     changed |= {path for path in noted if path not in old}
     if changed and not force:
-        raise ChangedByOthers(folder, changed)
+        remedy = "import the folder first (memory-pipeline import markdown), or overwrite with --force"
+        raise ChangedByOthers(folder, changed, remedy=remedy)
     replaced = [path for path, content in new.items() if old.get(path) != content]
     gone = sorted(old.keys() - new.keys())
     for path in replaced:
@@ -176,7 +174,7 @@ def change(
     now = {path: _content(folder / path) for path in after}
     old = {path: before[path].encode() if path in before else None for path in after}
     if changed := [path for path in after if now[path] != old[path]]:
-        raise ChangedByOthers(folder, changed)
+        raise ChangedByOthers(folder, changed, remedy="run the command again")
     for path, text in after.items():
         if text is None:
             _remove(folder, path)

@@ -3,8 +3,10 @@
 import json
 from typing import Any, Final
 
-from memory_pipeline.interop.exports.current import Current
+from memory_pipeline.interop.exports.current import DETAILS, Current
 
+LOST: Final = ("accesses", DETAILS)
+"""What has no place in this format (see `Current.beside`)."""
 _TYPE: Final = "person"
 _PROFILE_TYPE: Final = "profile"
 
