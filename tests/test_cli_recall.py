@@ -272,6 +272,12 @@ def test_what_is_wrong_is_said_in_one_line_and_changes_nothing(home, args, statu
         assert lake.ledger.position() == before
 
 
+def test_hooks_start_and_end_sessions_before_anything_is_remembered(tmp_path):
+    home = tmp_path / "new"
+    assert told("session-start", "-p", ANA, "--session", "s1", home=home)["blocks"] == []
+    assert told("end-session", "s1", "-p", ANA, home=home)["profile_id"] == ANA
+
+
 @pytest.mark.parametrize("args", [("recall", "x"), ("list",), ("session-start",)])
 def test_a_misspelt_profile_is_not_taken_for_an_empty_one(home, args):
     said = refused(*args, "-p", "anna", home=home)

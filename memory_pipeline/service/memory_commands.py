@@ -17,6 +17,7 @@ from memory_pipeline.service.options import (
     existing_profile,
     instant,
     out,
+    session_client,
     settings_in_force,
     show_json,
 )
@@ -164,8 +165,8 @@ def end_session(
     as_json: JsonOption = False,
 ) -> None:
     """Record that a session is over. The next sensor or schedule consolidates it."""
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    owner = profile or existing_profile(None)
+    with session_client(owner) as client:
         client.end_session(session)
     if as_json:
         show_json({"profile_id": owner, "session_id": session, "done": "ended"})

@@ -163,6 +163,17 @@ def existing_client(profile_id: str) -> "MemoryClient":
     return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
 
 
+def session_client(profile_id: str) -> "MemoryClient":
+    """Open the client that starts or ends a session of a profile; creates the data folder.
+
+    Hooks of clients do so before anything is remembered.
+    """
+    from memory_pipeline.recall.client.memory_client import MemoryClient  # noqa: PLC0415
+
+    settings = settings_in_force(writing=True)
+    return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
+
+
 def new_file(path: Path | None, option: str, *, fresh: bool = False) -> None:
     """Check, before any work is done, that the file an option names can be written.
 

@@ -25,6 +25,7 @@ from memory_pipeline.service.options import (
     instant,
     out,
     profile_option,
+    session_client,
     settings_in_force,
     show_json,
 )
@@ -156,10 +157,13 @@ def session_start(
     as_json: JsonOption = False,
 ) -> None:
     """Print what an agent reads first. Core memory, then memories relevant to the query."""
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    if profile is None or session is None:
+        owner, opened, may_be_new = existing_profile(profile), existing_client, False
+    else:
+        owner, opened, may_be_new = profile, session_client, True
+    with opened(owner) as client:
         opening = client.session_start(query, session_id=session)
-    _check_spelling(owner, empty=not opening.blocks and not opening.answer)
+    _check_spelling(owner, empty=not (may_be_new or opening.blocks or opening.answer))
     if as_json:
         show_json(opening.to_dict())
     else:
