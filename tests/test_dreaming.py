@@ -1,13 +1,18 @@
 """What a run changes of a folder of Markdown: only the lines that it replaces or lets go."""
 
 import zipfile
+from contextlib import nullcontext
+from pathlib import Path
 
 import commands
 import json_page
+import pytest
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.interop import markdown
 from memory_pipeline.interop.dreaming import Place, Summary, changes, diff
+from memory_pipeline.interop.exports import folder as exported
+from memory_pipeline.interop.exports.dream_record import NAME, DreamRecord
 
 LIST = """---
 name: tea
@@ -155,3 +160,44 @@ def test_a_summary_whose_line_is_gone_ends(tmp_path):
             if "heron" in hit.text
         ]
     assert (len(held), ended) == (2, [False])
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_dream_that_was_cut_off_is_taken_back_too(tmp_path, monkeypatch, left):
+    """Its record stands before the first file changes, and a file that stands as before is no change of others."""
+    before = {"a.md": '- Tea.\n  <!-- {"memory_id": "a"} -->\n', "b.md": "- Milk.\n"}
+    after = {"a.md": "- Tea and milk.\n", "b.md": None}
+    exported.write(tmp_path, before, profile_id="p")
+    record = DreamRecord.of("p", "run", before, after)
+    steps = iter(["go on"] * left)
+    for name in ("replace_file", "_remove"):
+        real = getattr(exported, name)
+
+        def step(*args, real=real):
+            if Path(args[-1] if isinstance(args[-1], str) else args[0]).suffix == ".md":
+                next(steps)
+            real(*args)
+
+        monkeypatch.setattr(exported, name, step)
+    with pytest.raises(StopIteration) if left < len(after) else nullcontext():
+        exported.change(tmp_path, before, after, "Dream", profile_id="p", first=record.write)
+    assert DreamRecord.read(tmp_path) == record
+    assert record.changed_since(tmp_path) == []
+    assert exported.read_list(tmp_path, "p").memories == (), "an import would end what the dream has removed"
+    (tmp_path / "a.md").write_text("- Coffee.\n", "utf-8")
+    assert record.changed_since(tmp_path) == ["a.md"]
+    (tmp_path / NAME).write_text('{"profile_id": "p", "run_id": 1, "before": [], "after": []}', "utf-8")
+    with pytest.raises(ValueError, match="is damaged; undo the run itself"):
+        DreamRecord.read(tmp_path)
+
+
+def test_a_dream_whose_run_was_undone_already_gives_back_its_files(tmp_path):
+    notes, home = tmp_path / "notes", tmp_path / "data"
+    notes.mkdir()
+    text = "# A\n\n- The staging server is called heron.\n- The staging server is called heron!\n"
+    (notes / "a.md").write_text(text, "utf-8")
+    run_id = commands.told("dream", notes, "--apply", "-p", "p", home=home)["run_id"]
+    commands.told("undo", run_id, home=home)
+    undone = commands.told("dream", notes, "--undo", home=home)
+    assert (undone["undone"], undone["files"]) == (0, ["a.md"])
+    assert (notes / "a.md").read_text("utf-8") == text

@@ -173,6 +173,16 @@ def test_a_task_decides_only_what_it_may_and_withdraws_nothing_of_other_tasks():
     assert said(plan) == [("link", "a", "b")]
 
 
+def test_what_a_summary_covers_leaves_only_if_the_summary_is_made():
+    """The preset engram archives what a summary covers; the task that forgets makes no summaries."""
+    covered = [{"memory_id": "a", "target_id": "S"}, {"memory_id": "c", "target_id": "T"}]
+    known = state("a", "b", "c", {"memory_id": "T", "kind": "episode", "members": ["c"]})
+    wished = {"summaries": [{"summary_id": "S", "members": ["a", "b"], "supersedes": False}], "leaving": covered}
+    assert said(propose(known, **wished)) == [("summarise", "S", None), ("archive", "a", "S"), ("archive", "c", "T")]
+    forgetting = frozenset({Action.ARCHIVE, Action.DELETE})
+    assert said(propose(known, **wished, actions=forgetting)) == [("archive", "c", "T")]
+
+
 def test_what_was_undone_is_not_proposed_again_unless_asked_for_or_the_text_has_changed():
     before, decided, _ = merged()
     known = {"decisions": decided, "reverted": revert(decided)}

@@ -101,8 +101,8 @@ def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, appl
     leaving, changed = _changes(texts, places, tables["settled_memories"], now)
     commit = None
     if run_id is not None and changed:
-        commit = folder.change(directory, texts, changed, f"Dream of {owner}", profile_id=owner)
-        DreamRecord.of(owner, run_id if held < plan.height else None, texts, changed).write(directory)
+        record = DreamRecord.of(owner, run_id if held < plan.height else None, texts, changed)
+        commit = folder.change(directory, texts, changed, f"Dream of {owner}", profile_id=owner, first=record.write)
     return {
         "profile_id": owner,
         "run_id": run_id,
@@ -165,8 +165,10 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
     decisions = 0
     if done.run_id is not None:
         with existing_lake(settings_in_force()) as lake:
-            undone = runs_undo.undo(lake, done.run_id, profile_id=done.profile_id, now=datetime.now(UTC))
-            decisions = undone.height
+            mine = lake.ledger.runs([done.profile_id]).filter(run_id=done.run_id)
+            if mine["outcome"].to_list() != ["reverted"]:  # else only the files are left to undo
+                undone = runs_undo.undo(lake, done.run_id, profile_id=done.profile_id, now=datetime.now(UTC))
+                decisions = undone.height
             snapshot.publish(lake)
     now = {path: text for path in done.before if (text := _text(directory / path)) is not None}
     commit = folder.change(

@@ -128,7 +128,7 @@ def propose(
     earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
     permitted = _not_undone(_signed(changes), barred, earlier)
     possible = permitted.join(_without_members(permitted, summaries), on=KEY, how="anti")
-    desired = _consistent(_without_needless_links(possible, retired_links), state)
+    desired = _consistent(_without_needless_links(possible, retired_links), state, summaries)
     present = committed.filter(pl.col("action") != Action.WITHDRAW.value, allowed)
     new = [desired.join(present, on=signature, how="anti")]
     if Action.WITHDRAW in actions:
@@ -167,8 +167,8 @@ def _is_about_facts() -> pl.Expr:
     return made | (pl.col("rule") == decision_rows.RETIRED)
 
 
-def _consistent(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Drop blocks about memories that will not exist, and actions that make no sense for memories that leave.
+def _consistent(permitted: pl.DataFrame, state: State, summaries: pl.DataFrame) -> pl.DataFrame:
+    """Drop what rests on summaries that will not exist, and actions that make no sense for memories that leave.
 
     A memory that leaves is neither trimmed nor promoted; it is still closed unless it is deleted or a summary replaces
     it.
@@ -177,7 +177,7 @@ def _consistent(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
     gone = pl.col("leaves").is_in(_ENDING)
     needless = pl.col("action").is_in(_STAYING) | ((pl.col("action") == Action.CLOSE.value) & gone)
     return (
-        permitted.join(_unfounded(permitted, state), on=["profile_id", "signature"], how="anti")
+        permitted.join(_unfounded(permitted, state, summaries), on=["profile_id", "signature"], how="anti")
         .join(leaving, on=KEY, how="left")
         .filter(pl.col("leaves").is_null() | ~needless)
         .drop("leaves")
@@ -247,8 +247,8 @@ def _without_members(permitted: pl.DataFrame, summaries: pl.DataFrame) -> pl.Dat
     return superseding.select("profile_id", memory_id="summary_id")
 
 
-def _unfounded(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Return blocks compiled from a summary that is not created, and trims of such a summary."""
+def _unfounded(permitted: pl.DataFrame, state: State, summaries: pl.DataFrame) -> pl.DataFrame:
+    """Return blocks compiled from a summary that is not created, trims of it, and what leaves since it covers that."""
     existing = pl.concat(
         [state.memories.select(KEY), permitted.filter(pl.col("action") == Action.SUMMARISE.value).select(KEY)]
     )
@@ -257,9 +257,12 @@ def _unfounded(permitted: pl.DataFrame, state: State) -> pl.DataFrame:
     )
     mentioned = compiled.explode("members").drop_nulls("members").rename({"members": "memory_id"})
     cut = permitted.filter(pl.col("action") == Action.TRIM.value).select("profile_id", "signature", "memory_id")
-    return (
-        pl.concat([mentioned, cut], how="diagonal").join(existing, on=KEY, how="anti").select("profile_id", "signature")
+    proposed = summaries.select("profile_id", target_id="summary_id")
+    covered = permitted.join(proposed, on=["profile_id", "target_id"], how="semi").select(
+        "profile_id", "signature", memory_id="target_id"
     )
+    rows = pl.concat([mentioned, cut, covered], how="diagonal")
+    return rows.join(existing, on=KEY, how="anti").select("profile_id", "signature")
 
 
 def _signed(changes: pl.DataFrame) -> pl.DataFrame:

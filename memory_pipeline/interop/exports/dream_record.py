@@ -10,6 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self
 
+import pydantic
+
+from memory_pipeline.interop.exports.folder import replace_file
+
 NAME: Final = ".memory-pipeline-dream.json"
 """Name of the file in the folder."""
 
@@ -42,21 +46,23 @@ class DreamRecord:
             ValueError: there is none, or it is damaged.
         """
         try:
-            return cls(**json.loads((folder / NAME).read_text("utf-8")))
+            return pydantic.TypeAdapter(cls).validate_json((folder / NAME).read_bytes())
         except FileNotFoundError:
             raise ValueError(f"{folder}: no dream was applied to it that can be undone") from None
-        except (ValueError, TypeError) as error:
-            raise ValueError(
-                f"{folder / NAME} is damaged ({error}); undo the run itself: memory-pipeline undo"
-            ) from error
+        except ValueError as error:
+            raise ValueError(f"{folder / NAME} is damaged; undo the run itself: memory-pipeline undo RUN") from error
 
     def write(self, folder: Path) -> None:
         """Write the record into a folder, in place of an earlier one."""
-        (folder / NAME).write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", "utf-8", newline="\n")
+        replace_file(folder / NAME, (json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n").encode())
 
     def changed_since(self, folder: Path) -> list[str]:
-        """Return the files that are not as the dream left them."""
-        return [path for path, digest in self.after.items() if _hash(_text(folder / path)) != digest]
+        """Return the files that are neither as the dream left them nor as they were before.
+
+        A process that was killed has left some as the one and some as the other.
+        """
+        now = {path: _text(folder / path) for path in self.after}
+        return [path for path, text in now.items() if text != self.before.get(path) and _hash(text) != self.after[path]]
 
 
 def remove(folder: Path) -> None:

@@ -7,7 +7,7 @@ is not overwritten. Not here: what the files say (`markdown`).
 import hashlib
 import json
 import subprocess
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -81,7 +81,7 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
     replaced = [path for path, content in new.items() if old.get(path) != content]
     gone = sorted(old.keys() - new.keys())
     for path in replaced:
-        _replace(folder / path, new[path])
+        replace_file(folder / path, new[path])
     for path in gone:
         _remove(folder, path)
     _write_list(folder, {path: _hash(content) for path, content in new.items()}, _ids(files.values()), profile_id)
@@ -148,15 +148,22 @@ def _write_list(folder: Path, files: Mapping[str, str], memories: Iterable[str],
         "files": dict(sorted(files.items())),
         "memories": sorted(memories),
     }
-    _replace(folder / LIST, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
+    replace_file(folder / LIST, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
 
 
 def change(
-    folder: Path, before: Mapping[str, str], after: Mapping[str, str | None], message: str, *, profile_id: str
+    folder: Path,
+    before: Mapping[str, str],
+    after: Mapping[str, str | None],
+    message: str,
+    *,
+    profile_id: str,
+    first: Callable[[Path], None] | None = None,
 ) -> str | None:
     """Replace, add and remove files, none if others changed one meanwhile, and return the commit, if any.
 
-    The list notes the memories whose ids the files have, so that an import ends those that go.
+    The list notes the memories whose ids the files have, so that an import ends those that others remove. Those that
+    this change removes leave the list before they leave the files: a process that is killed in between ends none.
 
     Args:
         folder: the folder, which need not be an export.
@@ -164,6 +171,7 @@ def change(
         after: new text of each file that changes; None: it is removed.
         message: message of the commit.
         profile_id: profile of the memories.
+        first: called with the folder once it is known that the files can be changed, and before one is.
 
     Raises:
         ChangedByOthers: a file is not as expected; nothing was written.
@@ -175,15 +183,18 @@ def change(
     old = {path: before[path].encode() if path in before else None for path in after}
     if changed := [path for path in after if now[path] != old[path]]:
         raise ChangedByOthers(folder, changed, remedy="run the command again")
+    if first is not None:
+        first(folder)
+    memories = {*noted.memories} - _ids(before[path] for path in after if path in before)
+    _write_list(folder, noted.files, memories, profile_id)
     for path, text in after.items():
         if text is None:
             _remove(folder, path)
         else:
-            _replace(folder / path, text.encode())
+            replace_file(folder / path, text.encode())
     changed_files = {path: _hash(text.encode()) for path, text in after.items() if text is not None}
     files = {path: digest for path, digest in noted.files.items() if path not in after}
     files |= {path: digest for path, digest in changed_files.items() if path in noted.files}
-    memories = {*noted.memories} - _ids(before[path] for path in after if path in before)
     memories |= _ids(text for text in after.values() if text is not None)
     _write_list(folder, files, memories, profile_id)
     return commit(folder, message, paths=[*after, LIST])
@@ -249,7 +260,8 @@ def _content(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file as a whole: a process that is killed leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name[:100]}.new")
     aside.write_bytes(content)
