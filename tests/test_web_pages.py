@@ -295,6 +295,12 @@ def test_a_run_is_undone_and_the_plan_read_and_applied_once(tokens, tmp_path, ho
         assert (applied.status_code, applied.url.path) == (200, "/ui/runs")
         assert not Here.applied[-1].exists()
         assert "Apply" not in client.get("/ui/plan").text, "it is applied once"
+        assert "Apply" in client.post("/ui/plan", data=keys).text
+        with MemoryClient(tmp_path, profile_id=OWN) as memory:
+            memory.erase("script")
+        overtaken = client.get("/ui/plan").text
+        assert "has changed since the plan was made; plan again" in overtaken
+        assert "Apply" not in overtaken, "it may quote what is erased"
 
 
 def test_signing_in_ends_with_time_revocation_and_too_many_others(home):

@@ -15,12 +15,13 @@ from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 
 from memory_pipeline.consolidation.state.decision_json import LEAVES
+from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.recall.client.explanation import Explanation
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Part
 from memory_pipeline.recall.rank.ranking import RANKINGS
-from memory_pipeline.runs import metrics, status
+from memory_pipeline.runs import inputs, metrics, status
 from memory_pipeline.schemas import LIVE, Action
 from memory_pipeline.service.profile_choice import stored_profiles
 from memory_pipeline.service.ui import charts, plan_diff
@@ -97,14 +98,19 @@ def core(_: Visit, memory: MemoryClient) -> dict[str, Any]:
 
 
 def plan(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
-    """Show the plan that this browser asked for last, as a diff."""
+    """Show the plan that this browser asked for last, as a diff; not once it is overtaken: it may quote the erased."""
     document = visit.signed_in.plan
     if document is None or [row["profile_id"] for row in document["profiles"]] != [visit.profile_id]:
-        return {"plan": None}
+        return {"plan": None, "overtaken": None}
+    try:
+        inputs.profiles_of_plan(visit.state.lake, load(visit.state.home), document)
+    except (ValueError, Conflict) as overtaken:
+        visit.signed_in.plan = None
+        return {"plan": None, "overtaken": str(overtaken)}
     blocks = {block.name: block.content for block in memory.core_memory()}
     groups = plan_diff.groups(document["plan"], text_of(memory), lambda name: blocks.get(name, ""))
     held = sum(row["status"] == plan_diff.HELD for row in document["plan"])
-    return {"plan": document, "groups": groups, "held": held}
+    return {"plan": document, "overtaken": None, "groups": groups, "held": held}
 
 
 def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
