@@ -33,7 +33,7 @@ def events_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
             profiles = store.participants()
             store.lake.project()
             read = {name: inputs.read_table(store.lake, name, profiles) for name in TABLES_READ if name != "profiles"}
-        context.log.info("[consolidation] %d profiles take part", profiles.height)
+        context.log.info("[consolidation] profiles in this run: %d", profiles.height)
         yield from results({"profiles": profiles} | read, names, {})
 
     return events
