@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.lake import snapshot
+from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.schemas import TABLES
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
@@ -109,13 +110,18 @@ def one_by_one(memories):
 
 def measure(count, home):
     tables = store(count)
-    files = linked(home / "lake", tables["memories"])
+    paths = linked(home / "lake", tables["memories"])
+    files = {name: [str(path.relative_to(home)) for path in of_table] for name, of_table in paths.items()}
     (home / "parquet").mkdir()
     parquet = seconds(lambda: [frame.write_parquet(home / "parquet" / name) for name, frame in tables.items()])
     names = iter(("000000000001-a", "000000000002-b"))
     made = []
     build = min(
-        seconds(lambda: made.append(snapshot.build(home, tables, files, name=next(names), created_at=AS_OF)))
+        seconds(
+            lambda: made.append(
+                snapshot.build(home, tables, files, store=LocalObjectStore(home), name=next(names), created_at=AS_OF)
+            )
+        )
         for _ in range(2)
     )
     slow = one_by_one(tables["memories"])

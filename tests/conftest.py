@@ -68,6 +68,31 @@ def home(request, tmp_path):
     return request.getfixturevalue("postgres").home(tmp_path) if request.param == "postgresql" else tmp_path
 
 
+@pytest.fixture(scope="session")
+def s3_server(tmp_path_factory):
+    """A server of object storage, one for each worker of a test run."""
+    import s3_server  # noqa: PLC0415 - only where a test asks for it
+
+    with s3_server.running(tmp_path_factory.mktemp("s3") / "server") as server:
+        yield server
+
+
+@pytest.fixture
+def s3(s3_server, monkeypatch):
+    """The server of object storage, as the variables of this test name it, without faults."""
+    s3_server.faults.clear()
+    s3_server.requests.clear()
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return s3_server
+
+
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.drill)])
+def lake_home(request, tmp_path):
+    """Data folder of an empty store, whose lake is in it or, in drills, on a server."""
+    return request.getfixturevalue("s3").home(tmp_path) if request.param == "s3" else tmp_path
+
+
 LONGEST = (
     *("test_crash_drill.py", "test_year.py", "test_erasure_properties.py", "test_busy_store.py"),  # of a drill
     *("test_daemon.py", "test_ui.py", "test_cli.py", "test_http.py", "test_mcp.py", "test_client.py"),

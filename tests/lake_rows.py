@@ -3,6 +3,7 @@
 import multiprocessing
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import polars as pl
 
@@ -21,6 +22,11 @@ T0 = datetime(2026, 1, 1, tzinfo=UTC)
 REPLACED = [name for name, table in TABLES.items() if table.write_mode == "replaced"]
 ACCUMULATED = [name for name, table in TABLES.items() if table.write_mode == "accumulated"]
 POLICY = Policy()
+
+
+def files_of(lake: Lake, table: str, seq: int | None = None) -> list[Path]:
+    """Return the files of a table whose lake is in the data folder."""
+    return [lake.home / key for key in lake.keys(table, seq)]
 
 
 def stored(number: int, *, profile_id: str = "ana", origin: str = "e") -> Event:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import homes
 import polars as pl
 import pytest
+from lake_rows import files_of
 
 from memory_pipeline.lake import compaction
 from memory_pipeline.lake.tables import Lake, LakeError
@@ -65,7 +66,7 @@ def test_a_run_a_rebuild_and_a_projection_from_nothing_see_no_difference(lake):
         assert frame.equals(lake.read(name))
     lake.project()
     events = lake.read("events")
-    for path in lake.paths("events"):
+    for path in files_of(lake, "events"):
         path.unlink()
     lake.mend()
     homes.same({"events": events}, {"events": lake.read("events")})
@@ -88,18 +89,18 @@ def test_a_lost_file_is_named_and_never_replaced_by_nothing(lake):
     last = lake.ledger.position()
     lake.ledger.append(homes.events(memories=5, seed=4))
     lake.project()
-    (older, newer), events = lake.paths("events"), lake.read("events")
-    intact, found = newer.read_bytes(), lake.paths("payloads")
+    (older, newer), events = files_of(lake, "events"), lake.read("events")
+    intact, found = newer.read_bytes(), files_of(lake, "payloads")
     newer.write_bytes(b"damaged")
     lake.mend()
     homes.same({"events": events}, {"events": lake.read("events")})
-    assert older in lake.paths("events"), "an intact file stays"
+    assert older in files_of(lake, "events"), "an intact file stays"
     for path in (*found, older):
         path.unlink()
-    before = lake.paths("events")
+    before = files_of(lake, "events")
     with pytest.raises(LakeError, match=rf"position 1-{last}\) .*nothing was changed; restore .* from a backup"):
         lake.mend()
-    assert lake.paths("events") == before
+    assert files_of(lake, "events") == before
     assert intact in [path.read_bytes() for path in before if path.exists()]
     assert "payloads" in set(lake.verify()["table"])
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from crashing import moments, outcome, steps_of
-from lake_rows import PROCESSES, commit_of, plans_seen, rows, stored
+from lake_rows import PROCESSES, commit_of, files_of, plans_seen, rows, stored
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event
@@ -104,7 +104,7 @@ def test_a_kill_at_any_step_leaves_all_or_nothing_and_the_work_can_go_on(
         lake.sweep(older_than=timedelta(days=-1))
         assert lake.verify().is_empty()
         positions = range(lake.ledger.position() + 1)
-        seen = {path for name in TABLES for position in positions for path in lake.paths(name, position)}
+        seen = {path for name in TABLES for position in positions for path in files_of(lake, name, position)}
         assert set(home.glob("lake/*/*")) == seen
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import homes
 import pytest
 from commands import call, told
+from lake_rows import files_of
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake import compaction, snapshot
@@ -118,7 +119,7 @@ def test_lost_payloads_are_said_to_need_a_backup(copy):
     with Lake(copy) as lake:
         compaction.compact(lake.ledger, lake.store, before=homes.RECORDED + homes.days(7))
         events = lake.read("events")
-        lake.paths("payloads")[0].unlink()
+        files_of(lake, "payloads")[0].unlink()
         for repair in (False, True):
             found = doctor.examine(homes.settings(copy), repair=repair)
             lost = next(finding for finding in found if finding.subject == "lake")

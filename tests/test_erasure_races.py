@@ -142,7 +142,7 @@ def test_compaction_under_way_moves_no_erased_words(lake, once):
 def test_files_that_are_merged_during_an_erasure_are_redacted_once(lake, once, monkeypatch):
     monkeypatch.setattr(tables, "PROJECTED_AT_ONCE", 2)
     lake.project()
-    assert len(lake.paths("events")) == 3
+    assert len(lake.keys("events")) == 3
     monkeypatch.setattr(publishing, "MERGE_FILES", 2)
     once(lambda: publishing.merge_small(lake.ledger, lake.store, table=tables.TABLES["events"]), writes="events")
     erase(lake)

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 import sampling
 from homes import NIGHT
+from lake_rows import files_of
 from leftovers import found
 
 from memory_pipeline import MemoryClient
@@ -224,7 +225,7 @@ def test_an_asserted_link_marks_like_a_decided_one(lake):
 
 
 def test_columns_that_an_older_store_lacks_are_empty(lake):
-    paths = lake.paths("memories")
+    paths = files_of(lake, "memories")
     for path in paths:
         pl.read_parquet(path).drop("closed_statements").write_parquet(path)
     assert memory(lake, "kiln")["closed_statements"] is None

@@ -16,8 +16,8 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture
-def lake(tmp_path: Path) -> Iterator[Lake]:
-    with Lake(tmp_path) as opened:
+def lake(lake_home: Path) -> Iterator[Lake]:
+    with Lake(lake_home) as opened:
         yield opened
 
 
@@ -29,15 +29,16 @@ def test_a_lost_or_damaged_file_is_found_said_and_mended(lake: Lake, name: str, 
     lake.append("vectors", rows("vectors", "ana", "p"))
     lake.commit(commit_of(lake, ["ana"], "p"))
     assert lake.verify().is_empty()
-    path = lake.paths(name)[0]
-    whole = path.read_bytes()
-    path.unlink()
+    key = lake.keys(name)[0]
+    with lake.store.get(key) as file:
+        whole = file.read()
+    lake.store.delete(key)
     if harm == "damaged":
-        path.write_bytes(whole[:20] + bytes([whole[20] ^ 255]) + whole[21:])
+        lake.store.put(key, whole[:20] + bytes([whole[20] ^ 255]) + whole[21:])
     elif harm == "cut":
-        path.write_bytes(whole[: len(whole) // 2])
+        lake.store.put(key, whole[: len(whole) // 2])
     found = lake.verify()
-    assert found.select("table", "path").rows() == [(name, str(path))]
+    assert found.select("table", "path").rows() == [(name, lake.store.uri(key))]
     assert found["problem"][0] == ("missing" if harm == "missing" else "damaged")
     if harm != "damaged":
         with pytest.raises(LakeError, match=r"memory-pipeline doctor"):
@@ -52,8 +53,8 @@ def test_a_lost_or_damaged_file_is_found_said_and_mended(lake: Lake, name: str, 
 def test_a_sweep_removes_only_what_nobody_refers_to(lake: Lake) -> None:
     for plan_id in ("p1", "p2"):
         lake.commit(commit_of(lake, ["ana"], plan_id))
-    (lake.home / "lake/memories/.half.aside").write_bytes(b"half")
-    (lake.home / "lake/memories/0123-4567.parquet").write_bytes(b"unpublished")
+    lake.store.put("lake/memories/.half.aside", b"half")
+    lake.store.put("lake/memories/0123-4567.parquet", b"unpublished")
     for run_id in ("gone", "live"):
         lake.stage(run_id, "memories", TABLES["memories"].empty())
     assert lake.sweep() == []
@@ -80,8 +81,8 @@ def test_what_was_swept_before_its_commit_is_not_committed(lake: Lake, monkeypat
     standing = commits.standing
 
     def sweep_first(*given: object) -> list[str]:
-        for path in lake.home.glob("lake/*/*"):
-            path.unlink()
+        for file in lake.store.list("lake/"):
+            lake.store.delete(file.key)
         return standing(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(commits, "standing", sweep_first)

@@ -4,12 +4,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from memory_pipeline.lake import object_stores
 from memory_pipeline.lake.object_store import LocalObjectStore
 
 
-@pytest.fixture
-def store(tmp_path):
-    return LocalObjectStore(tmp_path)
+@pytest.fixture(params=["local", "s3"])
+def store(request, tmp_path):
+    home = request.getfixturevalue("s3").home(tmp_path) if request.param == "s3" else tmp_path
+    return object_stores.opened(home)
 
 
 def test_an_object_is_what_was_put_last(store):
@@ -35,14 +37,26 @@ def test_listing_is_by_prefix_and_in_order(store):
 
 
 def test_touching_makes_an_object_younger(store):
-    store.put("lake/a/1", b"")
+    store.put("lake/a/1", b"one")
     (before,) = store.list("lake/")
     store.touch("lake/a/1")
     (after,) = store.list("lake/")
     assert after.modified >= before.modified
+    assert after.key == "lake/a/1"
+    store.delete("lake/a/1")
+    assert store.list("lake/") == []
 
 
-def test_a_failed_write_leaves_nothing(store, tmp_path):
+def test_an_object_becomes_a_file(store, tmp_path):
+    store.put("lake/a/1", b"one")
+    store.fetch("lake/a/1", tmp_path / "file")
+    assert (tmp_path / "file").read_bytes() == b"one"
+    with pytest.raises(FileNotFoundError):
+        store.fetch("lake/a/2", tmp_path / "none")
+
+
+def test_a_failed_write_leaves_nothing(tmp_path):
+    store = LocalObjectStore(tmp_path)
     with pytest.raises(TypeError):
         store.put("lake/a/1", "text")
     assert store.list("lake/") == []
@@ -53,7 +67,7 @@ def test_a_failed_write_leaves_nothing(store, tmp_path):
 
 def test_writers_do_not_mind_that_others_empty_the_folder(store):
     def work(number):
-        for _ in range(30):
+        for _ in range(3 if store.elsewhere else 30):
             store.put(f"lake/a/{number}", b"data")
             store.delete(f"lake/a/{number}")
         store.put(f"lake/a/{number}", b"data")

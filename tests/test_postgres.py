@@ -158,7 +158,7 @@ def test_a_server_that_is_not_there_is_one_sentence_without_a_password(tmp_path,
 def test_an_address_in_the_environment_is_the_ledger_of_one_folder_only(postgres, tmp_path, monkeypatch):
     monkeypatch.setenv("MEMORY_PIPELINE_LEDGER", postgres.address())
     Lake(tmp_path / "one").close()
-    with pytest.raises(identity.Mismatch, match="belongs to another data folder"):
+    with pytest.raises(identity.Mismatch, match="belongs to a lake elsewhere"):
         Lake(tmp_path / "two")
     Lake(tmp_path / "scratch", ledger=SQLITE).close()
     with pytest.raises(LakeError, match=r"has a ledger of its own, ledger\.sqlite"):

@@ -17,6 +17,7 @@ from waiting import PATIENCE
 
 from memory_pipeline.consolidation import trimming
 from memory_pipeline.lake import dictionary, snapshot
+from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.lake.snapshot_schemas import RELATIONS
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
@@ -52,6 +53,12 @@ print(len(seen))
 """
 
 
+def build(home, given, files, **options):
+    """Build a snapshot whose linked tables are files of the data folder."""
+    keys = {name: [str(path.relative_to(home)) for path in paths] for name, paths in files.items()}
+    return snapshot.build(home, given, keys, store=LocalObjectStore(home), **options)
+
+
 def elsewhere(file, *queries):
     """Answers of a process that has duckdb and nothing else."""
     done = subprocess.run(
@@ -63,7 +70,7 @@ def elsewhere(file, *queries):
 @pytest.fixture(scope="module")
 def file(tmp_path_factory):
     home = tmp_path_factory.mktemp("home [1] *'s")  # none of these is a pattern or ends a literal
-    return snapshot.build(home, tables(), linked(home / "lake"), name=NAME, created_at=CREATED, **USED)
+    return build(home, tables(), linked(home / "lake"), name=NAME, created_at=CREATED, **USED)
 
 
 @pytest.fixture
@@ -181,7 +188,7 @@ def test_accesses_leave_out_erased_memories(tmp_path):
     given = tables()
     erased = pl.when(pl.col("memory_id") == "g").then(pl.lit("erased")).otherwise("lifecycle")
     given["memories"] = given["memories"].with_columns(lifecycle=erased)
-    path = snapshot.build(tmp_path, given, {}, name=NAME, created_at=CREATED, uses=uses())
+    path = build(tmp_path, given, {}, name=NAME, created_at=CREATED, uses=uses())
     assert elsewhere(path, "SELECT memory_id FROM accesses ORDER BY seq") == [[["f"], ["c"]]]
 
 
@@ -291,7 +298,7 @@ def test_rows_in_any_order_give_the_same_content(file, tmp_path):
     shuffled = {name: frame.sample(fraction=1.0, shuffle=True, seed=7) for name, frame in tables().items()}
     files = {name: paths[::-1] for name, paths in linked(tmp_path / "lake").items()}
     given = USED | {"uses": uses().reverse()}
-    other = snapshot.build(tmp_path, shuffled, files, name=NAME, created_at=CREATED, **given)
+    other = build(tmp_path, shuffled, files, name=NAME, created_at=CREATED, **given)
     queries = [f"FROM {name}" for name in RELATIONS]
     for one, another in zip(elsewhere(file, *queries), elsewhere(other, *queries), strict=True):
         assert sorted(map(str, one)) == sorted(map(str, another))
@@ -299,7 +306,7 @@ def test_rows_in_any_order_give_the_same_content(file, tmp_path):
 
 def test_a_snapshot_outlives_the_files_of_the_lake(tmp_path):
     files = linked(tmp_path / "lake")
-    made = snapshot.build(tmp_path, tables(), files, name=NAME, created_at=CREATED)
+    made = build(tmp_path, tables(), files, name=NAME, created_at=CREATED)
     assert all(path.stat().st_nlink == 2 for paths in files.values() for path in paths)
     shutil.rmtree(tmp_path / "lake")
     assert elsewhere(made, "SELECT memory_id FROM similar_to('g', 1)") == [[["e"]]]
@@ -310,13 +317,13 @@ def test_where_hard_links_are_impossible_vectors_are_copied(tmp_path, monkeypatc
         raise PermissionError
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
-    made = snapshot.build(tmp_path, tables(), linked(tmp_path / "lake"), name=NAME, created_at=CREATED)
+    made = build(tmp_path, tables(), linked(tmp_path / "lake"), name=NAME, created_at=CREATED)
     shutil.rmtree(tmp_path / "lake")
     assert elsewhere(made, "SELECT count(*) FROM vectors") == [[[5]]]
 
 
 def test_an_empty_store_gives_a_valid_snapshot(tmp_path):
-    made = snapshot.build(tmp_path, {}, {}, name="000000000000-00000000", created_at=CREATED)
+    made = build(tmp_path, {}, {}, name="000000000000-00000000", created_at=CREATED)
     found = elsewhere(made, *(f"FROM {name}" for name in RELATIONS))
     filled = {name for name, answer in zip(RELATIONS, found, strict=True) if answer}
     assert filled == {"snapshot_info", "data_dictionary"}
@@ -360,7 +367,7 @@ def test_an_export_never_overwrites_and_names_what_is_missing(file, tmp_path):
 def test_wrong_input_is_refused_and_leaves_nothing(change, message, tmp_path):
     given = {"tables": tables(), "name": NAME} | change
     with pytest.raises(ValueError, match=message):
-        snapshot.build(tmp_path, given["tables"], {}, name=given["name"], created_at=CREATED)
+        build(tmp_path, given["tables"], {}, name=given["name"], created_at=CREATED)
     assert not any(path.is_file() for path in tmp_path.rglob("*"))
 
 
@@ -368,7 +375,7 @@ def test_a_build_that_fails_half_way_leaves_nothing(tmp_path):
     broken = tmp_path / "broken.parquet"
     broken.write_bytes(b"no parquet")
     with pytest.raises(duckdb.Error):
-        snapshot.build(tmp_path, tables(), {"vectors": [broken]}, name=NAME, created_at=CREATED)
+        build(tmp_path, tables(), {"vectors": [broken]}, name=NAME, created_at=CREATED)
     assert list((tmp_path / "snapshots").glob("*.*")) == []
 
 
@@ -380,7 +387,7 @@ def test_listing_and_pruning_know_published_and_past_snapshots(tmp_path):
         "000000000003-c-20250101",
         "000000000002-b-20250101",
     ):
-        snapshot.build(tmp_path, {}, {}, name=name, created_at=CREATED)
+        build(tmp_path, {}, {}, name=name, created_at=CREATED)
     listed = snapshot.listing(tmp_path)
     assert listed["name"].to_list()[:2] == ["000000000003-c-20250101", "000000000003-c"]
     assert listed.filter("newest")["name"].to_list() == ["000000000003-c"]

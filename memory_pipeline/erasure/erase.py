@@ -358,6 +358,7 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
         not_covered=(
             *NOT_COVERED,
             *ledger.beyond_erasure,
+            *lake.store.beyond_erasure,
             other_questions(profile_id, scope.known_since() or receipt.at, unspaced=scope.quotes.unspaced),
             *(f"{name}, which holds words of it" for name in _names(lake, other)),
             *(f"{path}, written from this store at {at}, which may hold it" for path, at in copies),
@@ -484,7 +485,7 @@ def _republish(lake: Lake, profile_id: str) -> list[str]:
             if standing.is_empty()
             else rebuild.rebuild(lake, profile_id)
         )
-        before = _published_files(lake)
+        before = _published(lake)
         with suppress(Conflict):
             publishing.replace_rows(
                 lake.ledger,
@@ -493,14 +494,14 @@ def _republish(lake: Lake, profile_id: str) -> list[str]:
                 tables=tables,
                 record=lambda transaction, _: {profile_id: position_in(transaction)},
             )
-            return _names(lake, sorted(_published_files(lake) - before))
+            return sorted(_published(lake) - before)
     raise LakeError(
         f"{lake.home}: other runs committed {_ATTEMPTS} times meanwhile; run `memory-pipeline doctor --repair`"
     )
 
 
-def _published_files(lake: Lake) -> set[Path]:
-    return {path for name in commit.PUBLISHED for path in lake.paths(name)}
+def _published(lake: Lake) -> set[str]:
+    return {key for name in commit.PUBLISHED for key in lake.keys(name)}
 
 
 def _remove_derived_rows(lake: Lake, profile_id: str, receipt: Receipt) -> list[str]:

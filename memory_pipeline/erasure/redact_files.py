@@ -57,7 +57,7 @@ def redact_events(ledger: Ledger, store: ObjectStore, seqs: Collection[int]) -> 
     new_files = rewrite(ledger, store, "events", selected, with_present_events)
     new_files += rewrite(ledger, store, "payloads", selected, lambda frame: frame.filter(~selected))
     for key in archived(store, seqs):
-        rows = pl.read_parquet(store.uri(key))
+        rows = files.read(store, key)
         new = rows.filter(selected)["seq"].to_list()
         present = pl.DataFrame(read_events(ledger, new), schema=rows.schema, orient="row")
         with explained(ledger.home):
@@ -70,7 +70,7 @@ def archived(store: ObjectStore, seqs: Collection[int]) -> list[str]:
     """Return the keys of the archives that hold events at some positions as they were before they were redacted."""
     whole = pl.col("seq").is_in(sorted(seqs)) & ~pl.col("payload").str.contains(f'"{ERASED}_at":"', literal=True)
     keys = compaction.archives(store)
-    return [key for key in keys if pl.read_parquet(store.uri(key), columns=["seq", "payload"]).filter(whole).height]
+    return [key for key in keys if files.read(store, key, columns=["seq", "payload"]).filter(whole).height]
 
 
 def rewrite(
@@ -162,7 +162,7 @@ def drop_caches(home: Path, store: ObjectStore, profile_id: str) -> list[str]:
 def _drop_rows(store: ObjectStore, key: str, profile_id: str) -> bool:
     """Remove a profile's rows from a staged table, or a file that is not a table; return whether it did."""
     try:
-        rows = pl.read_parquet(store.uri(key))
+        rows = files.read(store, key)
         others = rows.filter(pl.col("profile_id") != profile_id)
     except FileNotFoundError:
         return False

@@ -16,7 +16,7 @@ from typing import Final
 
 import pydantic
 
-from memory_pipeline.lake import files, identity, snapshot
+from memory_pipeline.lake import files, identity, object_stores, snapshot
 from memory_pipeline.lake.compaction import ARCHIVE_PREFIX, archives
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
 from memory_pipeline.lake.tables import Lake, check_path
@@ -26,7 +26,7 @@ from memory_pipeline.ledger.database import LakeError, explained
 from memory_pipeline.ledger.sqlite_database import FILE_NAME, SQLiteDatabase, beginning
 from memory_pipeline.ledger.store_identity import Identity, of_ledger
 from memory_pipeline.ledger.validation_errors import shown
-from memory_pipeline.settings import SETTINGS_FILE, SQLITE, ledger_address
+from memory_pipeline.settings import SETTINGS_FILE, SQLITE, lake_address, ledger_address
 
 LIST: Final = identity.BACKUP_LIST
 """Name of the file that lists what a backup holds."""
@@ -74,9 +74,11 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
         disk.private(folder)
         lake.ledger.copy(folder / FILE_NAME)
         own, expected = _listed(folder)
-        keys = [*expected, *archives(lake.store), *(name for name in (SETTINGS_FILE,) if lake.store.exists(name))]
+        keys, local = [*expected, *archives(lake.store)], LocalObjectStore(lake.home)
         copied = {FILE_NAME: files.checksum(target, FILE_NAME)}
         copied |= {key: _copied(lake.store, target, key, expected.get(key)) for key in keys}
+        if local.exists(SETTINGS_FILE):
+            copied[SETTINGS_FILE] = _copied(local, target, SETTINGS_FILE, None)
         backup = Backup(store=own.store, position=own.position, made_at=now.isoformat(), version=VERSION, files=copied)
         target.put(LIST, json.dumps(asdict(backup), indent=1).encode())
     lake.ledger.note_export(folder, at=now)
@@ -86,9 +88,9 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
 def restore(folder: Path, home: Path) -> Backup:
     """Make a store from a backup, with every event up to its position, and publish its snapshot.
 
-    The ledger is created where the settings say: those of `home`, which stay, or those of the backup if `home` has
-    none. A new epoch begins, so that files or a ledger from after the backup are never mistaken for this store's. The
-    ledger is written last: an interrupted restore can be repeated.
+    Ledger and lake are created where the settings say: those of `home`, which stay, or those of the backup if `home`
+    has none. A new epoch begins, so that files or a ledger from after the backup are never mistaken for this store's.
+    The ledger is written last: an interrupted restore can be repeated.
 
     Args:
         folder: the backup.
@@ -103,16 +105,20 @@ def restore(folder: Path, home: Path) -> Backup:
     folder, home = folder.resolve(), home.resolve()
     backup = _read_list(folder)
     check_path(home)
-    address = ledger_address(home if (home / SETTINGS_FILE).exists() else folder)
-    _check_free(home, address)
-    source, target = LocalObjectStore(folder), LocalObjectStore(home)
+    settings = home if (home / SETTINGS_FILE).exists() else folder
+    address = ledger_address(settings)
+    source, local = LocalObjectStore(folder), LocalObjectStore(home)
+    target = object_stores.opened(home, address=lake_address(settings))
+    _check_free(home, address, target)
     with explained(folder):
         _check(backup, folder, source)
     with beginning(home), explained(home):
-        _check_free(home, address)  # again: another process may have begun a store there
-        kept = {SETTINGS_FILE} if target.exists(SETTINGS_FILE) else set()
+        _check_free(home, address, target)  # again: another process may have begun a store there
         for key, checksum in backup.files.items():
-            if key not in {FILE_NAME, *kept}:
+            if key == SETTINGS_FILE:
+                if settings == folder:
+                    _copied(source, local, key, checksum)
+            elif key != FILE_NAME:
                 _copied(source, target, key, checksum)
         databases.restore(home, folder / FILE_NAME)
     with Lake(home, checked=False) as lake:
@@ -127,8 +133,8 @@ def restore(folder: Path, home: Path) -> Backup:
     return backup
 
 
-def _check_free(home: Path, address: str) -> None:
-    """Check that a folder and the ledger's database hold nothing of a store that a restore would mix with its own.
+def _check_free(home: Path, address: str, store: ObjectStore) -> None:
+    """Check that folder, ledger's database and a lake elsewhere hold nothing that a restore would mix with its own.
 
     Raises:
         ValueError: they do.
@@ -138,6 +144,11 @@ def _check_free(home: Path, address: str) -> None:
             f"{home} holds a store or its snapshots: restore into another folder, or move {databases.name(address)}, "
             "lake/, runs/, snapshots/ and archive/ away first"
             + ("" if address == SQLITE else f"; another ledger can be named in {home / SETTINGS_FILE}")
+        )
+    if store.elsewhere and store.exists(identity.KEY):
+        raise ValueError(
+            f"{store.uri('')} holds the lake of a store: name another one in {home / SETTINGS_FILE}, or, if that store "
+            f"is gone, delete its {identity.KEY}, lake/, runs/ and archive/ first"
         )
 
 

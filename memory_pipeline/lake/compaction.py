@@ -140,7 +140,7 @@ def _payloads_in(ledger: Ledger, store: ObjectStore, keys: list[str], positions:
         rows = files.collect(store, present, TABLES["payloads"], between, columns=["profile_id", "seq", "payload"])
         payloads = dict(rows.select("seq", "payload").iter_rows())
         for key in archives(store) if set(positions) - set(payloads) else ():
-            archived = pl.read_parquet(store.uri(key), columns=["seq", "payload"]).filter(between)
+            archived = files.read(store, key, columns=["seq", "payload"]).filter(between)
             payloads |= dict(archived.iter_rows())
     return payloads
 

@@ -6,7 +6,8 @@ Here: frames to objects and back. Not here: storing objects (`lake/object_store.
 
 import hashlib
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from io import BytesIO
 from typing import Final
@@ -67,17 +68,33 @@ def collect(
         return table.empty().select(columns or pl.all())
     rows = pl.scan_parquet(
         [store.uri(key) for key in keys],
+        storage_options=dict(store.scan_options) or None,
+        credential_provider=None,
         schema=_types(table),
         missing_columns="insert",
         extra_columns="ignore",
         glob=False,
         hive_partitioning=False,
     )
-    try:
-        lacking = [pl.col(name).fill_null(value) for name, value in table.lacking.items()]
+    lacking = [pl.col(name).fill_null(value) for name, value in table.lacking.items()]
+    with store.scanning(), _damage_named():
         return rows.filter(*conditions).with_columns(lacking).select(columns or pl.all()).collect()
-    except (InvalidOperationError, PanicException) as error:  # raised for some damaged files
-        raise ComputeError(f"parquet: {error}") from error
+
+
+def read(store: ObjectStore, key: str, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    """Return the rows of an object that others may replace meanwhile, as one of them wrote it.
+
+    Args:
+        store: where it is.
+        key: its key.
+        columns: which columns to read; default all.
+
+    Raises:
+        FileNotFoundError: there is no such object.
+        ComputeError: it is damaged.
+    """
+    with store.get(key) as file, _damage_named():
+        return pl.read_parquet(file.read(), columns=None if columns is None else list(columns))
 
 
 def checksum(store: ObjectStore, key: str) -> str:
@@ -88,6 +105,15 @@ def checksum(store: ObjectStore, key: str) -> str:
     """
     with store.get(key) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextmanager
+def _damage_named() -> Iterator[None]:
+    """Turn the errors that Polars raises for some damaged files into the one for all others."""
+    try:
+        yield
+    except (InvalidOperationError, PanicException) as error:
+        raise ComputeError(f"parquet: {error}") from error
 
 
 @cache

@@ -58,13 +58,13 @@ def of_lake(store: ObjectStore) -> Identity | None:
         ) from error
 
 
-def refuse_backup(home: Path, store: ObjectStore) -> None:
+def refuse_backup(home: Path) -> None:
     """Refuse to open a backup: as a store it would change, if only by recording a recall.
 
     Raises:
         LakeError: it is a backup.
     """
-    if store.exists(BACKUP_LIST):
+    if (home / BACKUP_LIST).is_file():
         raise LakeError(
             f"{home} is a backup, and using it as a store would change it: restore it into another "
             f"folder with: memory-pipeline --home NEW restore-backup {home}"
@@ -80,8 +80,8 @@ def check_ledger_there(home: Path, store: ObjectStore) -> None:
     if store.exists(KEY) or any(stored.key.endswith(_PARQUET) for stored in store.list(TABLES_PREFIX)):
         name = databases.name(ledger_address(home))
         raise Mismatch(
-            f"{home}: {name} is missing, but its lake exists: restore {name} from a backup, or move lake/, runs/ and "
-            "snapshots/ away to start a new store"
+            f"{home}: {name} is missing, but its lake exists: restore {name} from a backup, or {_way_out(store)} to "
+            "start a new store"
         )
 
 
@@ -93,15 +93,15 @@ def check(home: object, ledger: Ledger, store: ObjectStore) -> None:
     """
     lake = of_lake(store)
     if lake is None:
-        if not ledger.files:
+        if store.elsewhere or not ledger.files:
             _claim(home, ledger, store)
         return
     with ledger.reading() as transaction:
         own = of_ledger(transaction)
     if own.store != lake.store:
         raise Mismatch(
-            f"{home}: {ledger.name} and lake/ belong to different stores: restore the ledger of this lake, or move "
-            "lake/, runs/ and snapshots/ away; then run `memory-pipeline doctor`"
+            f"{home}: {ledger.name} and {_place(store)} belong to different stores: restore the ledger of this lake, "
+            f"or {_way_out(store)}; then run `memory-pipeline doctor`"
         )
     if own.epoch < lake.epoch or own.position < lake.position:
         raise Mismatch(
@@ -113,7 +113,7 @@ def check(home: object, ledger: Ledger, store: ObjectStore) -> None:
 
 
 def _claim(home: object, ledger: Ledger, store: ObjectStore) -> None:
-    """Bind a ledger outside the data folder to it at once, so that no other folder is ever taken for its lake.
+    """Bind ledger and lake at once if one is outside the data folder, so that no other is ever taken for its own.
 
     Raises:
         Mismatch: it is bound to another one.
@@ -122,12 +122,23 @@ def _claim(home: object, ledger: Ledger, store: ObjectStore) -> None:
         own = of_ledger(transaction)
         if own.store:
             raise Mismatch(
-                f"{home}: {ledger.name} belongs to another data folder, whose store.json says so; open that folder, or "
-                "give this one a ledger of its own"
+                f"{home}: {ledger.name} belongs to a lake elsewhere, whose store.json says so, and {store.uri(KEY)} is "
+                "missing; correct the setting lake, open that data folder, or give this one a ledger of its own"
             )
         own = replace(own, store=secrets.token_hex(16))
         record(transaction, own)
         _put(store, own)
+
+
+def _place(store: ObjectStore) -> str:
+    return store.uri("") if store.elsewhere else "lake/"
+
+
+def _way_out(store: ObjectStore) -> str:
+    """Return how to get a lake out of the way."""
+    if store.elsewhere:
+        return f"choose another place than {store.uri('')} in the setting lake"
+    return "move lake/, runs/ and snapshots/ away"
 
 
 def note(ledger: Ledger, store: ObjectStore, *, position: int) -> None:

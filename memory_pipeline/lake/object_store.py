@@ -1,17 +1,19 @@
 """Object storage for the files of the lake, with an implementation on the local disk.
 
 Keys are paths relative to the store, with slashes: `lake/<table>/<file>.parquet`, `runs/<run>/<table>.parquet`,
-`archive/<file>.parquet`. Not here: the content of objects (`lake/files.py`), and which of them are visible
-(`ledger/catalog.py`).
+`archive/<file>.parquet`. Not here: storage on a server (`lake/s3_object_store.py`), the content of objects
+(`lake/files.py`), and which of them are visible (`ledger/catalog.py`).
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from io import BufferedIOBase
 from pathlib import Path
-from typing import Final, Protocol
+from types import MappingProxyType
+from typing import Any, Final, Protocol
 
 from memory_pipeline.ledger import disk
 
@@ -29,7 +31,17 @@ class StoredObject:
 
 
 class ObjectStore(Protocol):
-    """Objects by key. Several threads and processes may use one store at once."""
+    """Objects by key. Several threads and processes may use one store at once.
+
+    Attributes:
+        elsewhere: whether the objects are outside the data folder, where another data folder could name them too.
+        beyond_erasure: where a server may keep erased texts that no request reaches.
+        scan_options: storage options with which Polars scans objects.
+    """
+
+    elsewhere: bool
+    beyond_erasure: tuple[str, ...]
+    scan_options: Mapping[str, Any]
 
     def put(self, key: str, data: bytes | memoryview) -> None:
         """Write an object in one step, durably: readers see the old one, the new one or none, never a part."""
@@ -53,12 +65,26 @@ class ObjectStore(Protocol):
     def touch(self, key: str) -> None:
         """Set the modification time of an object to now, if it exists."""
 
+    def fetch(self, key: str, path: Path) -> None:
+        """Make an object that never changes a local file: a hard link or a copy; the caller syncs file and folder.
+
+        Raises:
+            FileNotFoundError: there is no such object.
+        """
+
     def uri(self, key: str) -> str:
-        """Return where Polars and DuckDB find an object to scan: a path or a URI."""
+        """Return where Polars finds an object to scan: a path or a URI."""
+
+    def scanning(self) -> AbstractContextManager[None]:
+        """Turn what Polars raises while it scans objects into the errors of this store."""
 
 
 class LocalObjectStore:
     """Objects as files below a folder."""
+
+    elsewhere = False
+    beyond_erasure: tuple[str, ...] = ()
+    scan_options: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, root: Path) -> None:
         """Keep objects below `root`, an absolute path."""
@@ -96,9 +122,20 @@ class LocalObjectStore:
         with suppress(FileNotFoundError):
             os.utime(self._root / key)
 
+    def fetch(self, key: str, path: Path) -> None:
+        """Link the file, or copy it where links are impossible."""
+        try:
+            path.hardlink_to(self._root / key)
+        except OSError:
+            shutil.copyfile(self._root / key, path)
+
     def uri(self, key: str) -> str:
         """Return the file's absolute path."""
         return str(self._root / key)
+
+    def scanning(self) -> AbstractContextManager[None]:
+        """Leave errors of files as they are."""
+        return nullcontext()
 
     def _objects(self, prefix: str) -> Iterator[StoredObject]:
         for folder, _, names in os.walk(self._root / prefix.rpartition("/")[0]):

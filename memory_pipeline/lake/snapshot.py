@@ -3,7 +3,7 @@
 A snapshot holds every published table with comments, a data dictionary, views and macros. It is derived: deleting one
 loses nothing, and any position can be built again. Most tables are copied in; the large ones that only grow (vectors,
 enrichment, the history of scores) stay immutable Parquet, hard-linked under `snapshots/files/`, so that they outlive a
-sweep of the lake.
+sweep of the lake; a lake on a server is fetched from there, each file once.
 Not here: the rows (`lake/snapshot_tables.py`), what the columns mean (`lake/snapshot_schemas.py`), views and macros
 (`lake/snapshot_views.py`, `lake/snapshot_macros.py`).
 """
@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import duckdb
@@ -27,6 +27,7 @@ import polars.selectors as cs
 from filelock import FileLock
 
 from memory_pipeline.lake import policies, snapshot_tables
+from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
 from memory_pipeline.lake.snapshot_macros import MACROS, quoted
 from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation, without_zone
 from memory_pipeline.lake.snapshot_tables import SOURCES, USE_COLUMNS, USES
@@ -114,7 +115,8 @@ def _built(lake: Lake, seq: int | None) -> Path:
     return build(
         lake.home,
         {name: lake.read(name, seq=readable) for name in SOURCES},
-        {name: lake.paths(name, seq=readable) for name in LINKED},
+        {name: lake.keys(name, seq=readable) for name in LINKED},
+        store=lake.store,
         name=f"{position:012d}-{_last_plan(runs)}",
         created_at=datetime.now(UTC),
         uses=_uses(lake, position),
@@ -143,8 +145,9 @@ def _uses(lake: Lake, position: int) -> pl.DataFrame:
 def build(
     home: Path,
     tables: Mapping[str, pl.DataFrame],
-    files: Mapping[str, Sequence[Path]],
+    files: Mapping[str, Sequence[str]],
     *,
+    store: ObjectStore,
     name: str,
     created_at: datetime,
     as_of: datetime | None = None,
@@ -158,7 +161,8 @@ def build(
     Args:
         home: data folder.
         tables: tables named in `snapshot_tables.SOURCES`; a missing one is empty.
-        files: immutable Parquet files of the tables named in `snapshot_views.LINKED`.
+        files: keys of the Parquet files of the tables named in `snapshot_views.LINKED`.
+        store: where they are.
         name: ledger position in 12 digits, a dash, a prefix of a plan's id; for the state at a past instant another
             dash and that instant.
         created_at: shown in `snapshot_info`.
@@ -170,7 +174,8 @@ def build(
         ValueError: a table or the name is not as described, or a table lacks a column.
         LakeError: the disk is full.
 
-    Cost: seconds for a million memories; tables are passed as Arrow, linked files are not read.
+    Cost: seconds for a million memories; tables are passed as Arrow, linked files are not read, but fetched if they are
+        on a server.
     """
     if not _ANY_NAME.fullmatch(name):
         raise ValueError(f"snapshot name {name!r} must be 12 digits, then a dash and letters or digits once or twice")
@@ -186,7 +191,7 @@ def build(
         created_at=created_at,
         as_of=as_of,
     )
-    linked = {table: _hard_linked(files.get(table, ()), folder / "files" / name / table) for table in LINKED}
+    linked = {table: _linked(store, files.get(table, ()), folder / "files" / name / table) for table in LINKED}
     final = folder / f"{name}.duckdb"
     with explained(home), _full_disk_explained(), _replacing(final) as aside, _database(aside) as connection:
         _write(connection, frames, linked)
@@ -438,17 +443,19 @@ def _columns(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> se
     return {name for (name,) in names.fetchall()}
 
 
-def _hard_linked(files: Sequence[Path], folder: Path) -> list[Path]:
-    """Return hard links to immutable files in `folder`, created if missing; copies where links are impossible."""
+def _linked(store: ObjectStore, keys: Sequence[str], folder: Path) -> list[Path]:
+    """Return immutable objects as files in `folder`, created if missing: links to an earlier snapshot's, or fetched."""
     folder.mkdir(parents=True, exist_ok=True)
-    links = [folder / path.name for path in sorted(files)]
-    for source, link in zip(sorted(files), links, strict=True):
+    snapshots = folder.parent.parent
+    links = [folder / PurePosixPath(key).name for key in sorted(keys)]
+    for key, link in zip(sorted(keys), links, strict=True):
         if not link.exists():
-            try:
-                link.hardlink_to(source)
-            except OSError:
-                with _replacing(link) as aside:
-                    shutil.copyfile(source, aside)
+            earlier = next(snapshots.glob(f"*/{folder.name}/{link.name}"), None)
+            with _replacing(link) as aside:
+                if earlier is None:
+                    store.fetch(key, aside)
+                else:
+                    LocalObjectStore(snapshots).fetch(str(earlier), aside)
     disk.sync(folder)
     return links
 

@@ -8,6 +8,7 @@ what the tables mean (`schemas/`).
 import re
 import time
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -15,8 +16,8 @@ from typing import Final, Self
 
 import polars as pl
 
-from memory_pipeline.lake import compaction, files, identity, publishing
-from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore, StoredObject
+from memory_pipeline.lake import compaction, files, identity, object_stores, publishing
+from memory_pipeline.lake.object_store import LocalObjectStore, StoredObject
 from memory_pipeline.ledger import catalog, commits, database, databases, disk, event, redaction
 from memory_pipeline.ledger.catalog import File, Mark
 from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
@@ -32,6 +33,9 @@ PROJECTED_AT_ONCE: Final = 100_000
 
 STAGING_PREFIX: Final = "runs/"
 """Keys of staged tables start with it; the run's id follows."""
+
+PLANS_PREFIX: Final = "cache/plans/"
+"""Keys, in the data folder, of plans that await their run; erasures remove them with the caches."""
 
 
 def check_path(home: Path) -> None:
@@ -73,8 +77,8 @@ class Lake:
         """
         self.home = home.resolve()
         check_path(self.home)
-        self.store: ObjectStore = LocalObjectStore(self.home)
-        identity.refuse_backup(self.home, self.store)
+        identity.refuse_backup(self.home)
+        self.store = object_stores.opened(self.home)
         if not databases.exists(self.home, ledger):
             identity.check_ledger_there(self.home, self.store)
         self.ledger = Ledger.at(
@@ -83,6 +87,8 @@ class Lake:
         try:
             if checked:
                 identity.check(self.home, self.ledger, self.store)
+            with explained(self.home):
+                object_stores.note(self.home, self.store)
         except LakeError:
             self.ledger.close()
             raise
@@ -146,23 +152,30 @@ class Lake:
             conditions = (*conditions, pl.col("seq") <= seq)
         if (version := TABLES[table].version) is not None:
             conditions = (*conditions, pl.col("parser") == version)
-        keys = self._keys(table, seq)
+        keys = self.keys(table, seq)
         while True:
             try:
                 with explained(self.home):
                     return files.collect(self.store, keys, TABLES[table], *conditions, columns=columns)
             except MissingFile:
-                before, keys = keys, self._keys(table, seq)
+                before, keys = keys, self.keys(table, seq)
                 if keys == before:
                     raise
 
-    def paths(self, table: str, seq: int | None = None) -> list[Path]:
-        """Return the Parquet files that make up a table as of a position, default now.
+    def keys(self, table: str, seq: int | None = None) -> list[str]:
+        """Return the keys of the Parquet files that make up a table as of a position, default now.
 
         Raises:
             LakeError: the position is older than what is kept.
         """
-        return [Path(self.store.uri(key)) for key in self._keys(table, seq)]
+        with self.ledger.reading() as transaction:
+            oldest = catalog.mark(transaction, Mark.OLDEST)
+            if seq is not None and seq < oldest and TABLES[table].write_mode == "replaced" and table != "profiles":
+                raise LakeError(
+                    f"table {table!r} as of position {seq} is no longer available; ask for {oldest} or later, or run "
+                    "the pipeline for that position again"
+                )
+            return [file.key for file in catalog.visible(transaction, table, seq)]
 
     def events(
         self, *, as_of: datetime | None = None, seq: int | None = None, profiles: Collection[str] | None = None
@@ -299,8 +312,9 @@ class Lake:
     def staged(self, run_id: str, table: str) -> pl.DataFrame | None:
         """Return a staged table of a run, or None if the run has staged none."""
         key = _staging_key(run_id, table)
-        with explained(self.home):
-            return files.collect(self.store, [key], TABLES[table]) if self.store.exists(key) else None
+        with explained(self.home), suppress(FileNotFoundError):
+            return files.read(self.store, key)
+        return None
 
     def commit(self, commit: Commit) -> dict[str, int]:
         """Commit a plan and make its tables visible, in one transaction; leave out profiles that others changed.
@@ -444,7 +458,11 @@ class Lake:
             for part in (part for parts in removed.values() for part in parts):
                 self.store.delete(part.key)
             unfinished = [path.name for path in self.ledger.remove_unfinished(before=latest)]
-        return [*removed, *unfinished]
+            local = LocalObjectStore(self.home)
+            plans = [stored.key for stored in local.list(PLANS_PREFIX) if stored.modified < latest]
+            for key in plans:
+                local.delete(key)
+        return [*removed, *plans, *unfinished]
 
     def _staged_runs(self, live: Collection[str]) -> dict[str, list[StoredObject]]:
         """Return the staged tables of all but the live runs, by run."""
@@ -474,16 +492,6 @@ class Lake:
             case "reverted":
                 return self.ledger.reverted(seq=seq).filter(*_of_profiles(profiles))
         return self.ledger.dead_letters()
-
-    def _keys(self, table: str, seq: int | None) -> list[str]:
-        with self.ledger.reading() as transaction:
-            oldest = catalog.mark(transaction, Mark.OLDEST)
-            if seq is not None and seq < oldest and TABLES[table].write_mode == "replaced" and table != "profiles":
-                raise LakeError(
-                    f"table {table!r} as of position {seq} is no longer available; ask for {oldest} or later, or run "
-                    "the pipeline for that position again"
-                )
-            return [file.key for file in catalog.visible(transaction, table, seq)]
 
     def _files(self) -> list[File]:
         with self.ledger.reading() as transaction:

@@ -128,7 +128,8 @@ def snapshot_at(lake: Lake, as_of: datetime) -> Path:
         return snapshot.build(
             lake.home,
             {name: past.tables[name] for name in snapshot_tables.SOURCES},
-            {name: lake.paths(name) for name in snapshot_views.LINKED},
+            {name: lake.keys(name) for name in snapshot_views.LINKED},
+            store=lake.store,
             name=f"{past.seq:012d}-{past.tables['profiles']['plan_id'][0][:8]}-{as_of:%Y%m%dT%H%M%SZ}",
             created_at=datetime.now(UTC),
             as_of=as_of,

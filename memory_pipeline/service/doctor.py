@@ -20,8 +20,7 @@ import polars as pl
 
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.erasure.survivors import remove_survivors, survivors
-from memory_pipeline.lake import identity, publishing, snapshot
-from memory_pipeline.lake.object_store import LocalObjectStore
+from memory_pipeline.lake import identity, object_stores, publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits, databases
 from memory_pipeline.ledger.event import CLOCK_SKEW
@@ -114,7 +113,7 @@ def _ledger(lake: Lake) -> Finding:
 
 def _no_ledger(home: Path) -> str:
     try:
-        identity.check_ledger_there(home, LocalObjectStore(home))
+        identity.check_ledger_there(home, object_stores.opened(home))
     except LakeError as error:
         return str(error)
     return f"none in {home}; create one with: memory-pipeline init"

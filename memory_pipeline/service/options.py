@@ -15,8 +15,7 @@ from pydantic import ValidationError
 from rich.console import Console
 from typer.core import TyperGroup
 
-from memory_pipeline.lake import identity
-from memory_pipeline.lake.object_store import LocalObjectStore
+from memory_pipeline.lake import identity, object_stores
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import databases
 from memory_pipeline.service.profile_choice import choose_profile
@@ -134,7 +133,7 @@ def existing_home(settings: Settings) -> Path:
         LakeError: its ledger is missing.
     """
     if not databases.exists(settings.home):
-        identity.check_ledger_there(settings.home, LocalObjectStore(settings.home))
+        identity.check_ledger_there(settings.home, object_stores.opened(settings.home))
         raise ValueError(f"no memories in {settings.home}; import some, or name the data folder with --home")
     return settings.home
 

@@ -12,6 +12,7 @@ from memory_pipeline.settings.loading import (
     ENVIRONMENT_PREFIX,
     HOME_VARIABLE,
     SETTINGS_FILE,
+    lake_address,
     ledger_address,
     load,
     under_preset,
@@ -20,12 +21,13 @@ from memory_pipeline.settings.policy import Policy
 from memory_pipeline.settings.policy_versions import POLICY_VERSION, read_policy
 from memory_pipeline.settings.presets import preset, preset_names, preset_text
 from memory_pipeline.settings.schedule import cron, next_tick
-from memory_pipeline.settings.values import MEMORY_TYPES, SQLITE, SettingsError
+from memory_pipeline.settings.values import LOCAL, MEMORY_TYPES, SQLITE, SettingsError
 
 __all__ = [
     "ALIASES",
     "ENVIRONMENT_PREFIX",
     "HOME_VARIABLE",
+    "LOCAL",
     "MEMORY_TYPES",
     "POLICY_VERSION",
     "SETTINGS_FILE",
@@ -37,6 +39,7 @@ __all__ = [
     "Settings",
     "SettingsError",
     "cron",
+    "lake_address",
     "ledger_address",
     "load",
     "next_tick",

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory_pipeline.settings.language_model import LanguageModel
 from memory_pipeline.settings.policy import Policy
-from memory_pipeline.settings.values import SQLITE, Cron, Days, LedgerAddress, Seconds, Zone
+from memory_pipeline.settings.values import LOCAL, SQLITE, Cron, Days, LakeAddress, LedgerAddress, Seconds, Zone
 
 STRUCTURE: Final = frozenset({"home", "policy", "profiles", "origins"})
 """Fields of `Settings` that are not settings of the file: its location and its parsed tables."""
@@ -31,6 +31,12 @@ class Settings(LanguageModel):
         SQLITE,
         description="Where the ledger is: in a SQLite file of the data folder, or in a PostgreSQL database. A password "
         "must not be in the settings file: use the environment variable, PGPASSWORD or a password file.",
+    )
+    lake: LakeAddress = Field(
+        LOCAL,
+        description="Where the files of tables and archives are: in the data folder, or in a bucket of object storage "
+        "with the interface of S3. Endpoint and credentials are those of AWS's variables, such as AWS_ENDPOINT_URL, "
+        "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
     )
     timezone: Zone = Field("UTC", description="Time zone of the schedules.")
     nightly: Cron = Field(

@@ -6,7 +6,7 @@ Precedence: environment, settings file, component, preset, embedder, default.
 import logging
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_origin
@@ -17,7 +17,7 @@ from memory_pipeline.settings import aliases
 from memory_pipeline.settings.deployment import STRUCTURE, Origin, Settings
 from memory_pipeline.settings.policy import Policy
 from memory_pipeline.settings.presets import embedder_values, preset, unset
-from memory_pipeline.settings.values import SQLITE, SettingsError, check_ledger, masked, nearest
+from memory_pipeline.settings.values import LOCAL, SQLITE, SettingsError, check_lake, check_ledger, masked, nearest
 
 ENVIRONMENT_PREFIX: Final = "MEMORY_PIPELINE_"
 HOME_VARIABLE: Final = f"{ENVIRONMENT_PREFIX}HOME"
@@ -62,9 +62,9 @@ def load(
     file = folder[0] / SETTINGS_FILE
     in_force = overrides.get("preset", ("default", ""))[0]
     below = _from_file(Path("component"), unset(dict(component or {})), in_force=in_force)
-    if "ledger" in below[0]:
+    if placed := [name for name in ("ledger", "lake") if name in below[0]]:
         raise SettingsError(
-            "component: ledger cannot be set here, where commands do not look; set it in the settings file"
+            f"component: {placed[0]} cannot be set here, where commands do not look; set it in the settings file"
         )
     top, common, own = _layered(below, _from_file(file, _parsed(file, text), in_force=in_force))
     _refuse_password(top)
@@ -90,16 +90,35 @@ def ledger_address(home: Path, *, environment: Mapping[str, str] | None = None) 
     Raises:
         SettingsError: the settings file cannot be read, or the setting is invalid.
     """
-    variables = os.environ if environment is None else environment
-    given = literal(variables.get(LEDGER_VARIABLE, ""), "ledger")
-    origin = f"environment {LEDGER_VARIABLE}"
+    return _place(home, environment, name="ledger", default=SQLITE, check=check_ledger)
+
+
+def lake_address(home: Path, *, environment: Mapping[str, str] | None = None) -> str:
+    """Return where the files of a data folder's lake are: the setting `lake`.
+
+    Args:
+        home: data folder.
+        environment: variables to use instead of those of the process.
+
+    Raises:
+        SettingsError: the settings file cannot be read, or the setting is invalid.
+    """
+    return _place(home, environment, name="lake", default=LOCAL, check=check_lake)
+
+
+def _place(
+    home: Path, environment: Mapping[str, str] | None, *, name: str, default: str, check: Callable[[str], str]
+) -> str:
+    """Return a setting that says where a part of the store is, without loading the others."""
+    variables, variable = os.environ if environment is None else environment, f"{ENVIRONMENT_PREFIX}{name.upper()}"
+    given, origin = literal(variables.get(variable, ""), name), f"environment {variable}"
     if given is None:
         file = home / SETTINGS_FILE
-        given, origin = _parsed(file, None).get("ledger", SQLITE), file.name
+        given, origin = _parsed(file, None).get(name, default), file.name
     try:
-        return check_ledger(str(given))
+        return check(str(given))
     except ValueError as error:
-        raise SettingsError(f"{origin}: ledger = {masked(str(given))!r}: {error}; correct the value") from None
+        raise SettingsError(f"{origin}: {name} = {masked(str(given))!r}: {error}; correct the value") from None
 
 
 def under_preset(settings: Settings, preset_name: str) -> Settings:

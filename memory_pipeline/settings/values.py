@@ -28,6 +28,11 @@ MEMORY_TYPES: Final = (
 SQLITE: Final = "sqlite"
 """Value of the setting `ledger` for a SQLite file in the data folder."""
 
+LOCAL: Final = "local"
+"""Value of the setting `lake` for files in the data folder."""
+
+_LAKE: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*/?")
+
 _FEW: Final = 20
 """Maximum number of names listed when none is similar."""
 
@@ -158,6 +163,20 @@ def check_ledger(address: str) -> str:
     return address
 
 
+def check_lake(address: str) -> str:
+    """Return the value of the setting `lake`, if it is valid.
+
+    Raises:
+        ValueError: it is not; the message does not quote it.
+    """
+    if address != LOCAL and not _LAKE.fullmatch(address):
+        raise ValueError(
+            "not a lake; write local, or an address like s3://BUCKET/PREFIX of letters, digits, dots, dashes and "
+            "underscores; credentials and endpoint belong in AWS's variables"
+        )
+    return address
+
+
 def masked(text: str) -> str:
     """Return a text with the passwords of the addresses in it masked."""
     masked_users = re.sub(r"(://[^:/@\s]*:)[^\s]*@", r"\1***@", text)
@@ -187,4 +206,7 @@ LedgerAddress = Annotated[
     AfterValidator(check_ledger),
     AfterValidator(masked),  # so that no settings object holds a password: see `loading.ledger_address`
     Field(examples=["sqlite", "postgresql://memory@db.internal:5432/memory"]),
+]
+LakeAddress = Annotated[
+    str, AfterValidator(check_lake), AfterValidator(masked), Field(examples=["local", "s3://memories/production"])
 ]

@@ -88,7 +88,7 @@ def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, 
         raise ValueError(f"run {run!r} is unknown; the table consolidation_runs lists the runs")
     last = made.row(-1, named=True)
     try:
-        lake.paths("memories", last["commit_seq"])
+        lake.keys("memories", last["commit_seq"])
     except LakeError as error:
         raise LakeError(
             f"run {run!r}: its tables are no longer available (see keep_snapshots); rebuild that instant with: "

@@ -22,8 +22,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from memory_pipeline.lake.files import TABLES_PREFIX
-from memory_pipeline.lake.tables import Lake
+from memory_pipeline.lake.object_store import LocalObjectStore
+from memory_pipeline.lake.tables import PLANS_PREFIX, Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service import auth_tokens
@@ -148,10 +148,10 @@ def _apply(visit: Visit, _: MemoryClient) -> str:
 
 def _written(document: Mapping[str, Any], lake: Lake, held: ExitStack) -> Path:
     """Write a plan to a file that `held` deletes; if the server is killed, sweeps and erasures delete it."""
-    key = f"{TABLES_PREFIX}{secrets.token_hex(8)}.plan.json"
-    held.callback(lake.store.delete, key)
-    lake.store.put(key, json.dumps(document).encode())
-    return Path(lake.store.uri(key))
+    key, store = f"{PLANS_PREFIX}{secrets.token_hex(8)}.plan.json", LocalObjectStore(lake.home)
+    held.callback(store.delete, key)
+    store.put(key, json.dumps(document).encode())
+    return Path(store.uri(key))
 
 
 def _undo(visit: Visit, memory: MemoryClient) -> str:
