@@ -1,16 +1,19 @@
 """Launching through the home's own Dagster instance: plans applied exactly, conflicts retried, refusals in one line."""
 
 import json
+import sqlite3
 import threading
 
 import dagster as dg
 import homes
 import launches
 import pytest
+import sqlalchemy as sa
 
 from memory_pipeline.assets.resources import Run
 from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.plans import plan_document
+from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.service import actions, asset_check_gate, launch
 
 AS_OF = homes.NIGHT.isoformat()
@@ -218,3 +221,10 @@ def test_the_gate_says_what_to_do_when_there_is_no_run(lake):
         asset_check_gate.evaluate(homes.settings(lake.home))
     with pytest.raises(ValueError, match="'nix' is unknown"):
         asset_check_gate.evaluate(homes.settings(lake.home), "nix")
+
+
+@pytest.mark.parametrize(("said", "remedy"), [("disk I/O error", "free some disk"), ("malformed", "move the folder")])
+def test_only_a_damaged_history_is_to_be_moved_away(tmp_path, said, remedy):
+    problem = sa.exc.OperationalError("SELECT 1", None, sqlite3.OperationalError(said))
+    with pytest.raises(LakeError, match=f"{said}; {remedy}"), launch.instance(tmp_path):
+        raise problem

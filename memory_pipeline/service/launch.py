@@ -23,6 +23,8 @@ from memory_pipeline.settings import Settings
 
 ATTEMPTS: Final = 3
 """Number of whole runs tried while other runs commit first."""
+_PASSING: Final = ("full", "disk I/O", "unable to open", "locked", "readonly")
+"""In SQLite's messages about a database that is as it should be: only the disk, or the user's rights, are not."""
 
 
 class RunFailed(RuntimeError):
@@ -62,8 +64,8 @@ def instance(home: Path) -> Iterator[dg.DagsterInstance]:
         if (problem := database_problem(error)) is None:
             raise
         remedy = (
-            "free some disk space, then try again"
-            if "full" in problem
+            "free some disk space, see whether this user may write there, then try again"
+            if any(passing in problem for passing in _PASSING)
             else "move the folder away; run history is lost, memories are not, and the next run begins a new one"
         )
         raise LakeError(f"{folder}: its databases cannot be read: {problem}; {remedy}") from error
