@@ -3,12 +3,13 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import sampling
 
 from memory_pipeline.lake import object_stores
 from memory_pipeline.lake.object_store import LocalObjectStore
 
 
-@pytest.fixture(params=["local", "s3"])
+@pytest.fixture(params=sampling.first("local", "s3"))
 def store(request, tmp_path):
     home = request.getfixturevalue("s3").home(tmp_path) if request.param == "s3" else tmp_path
     return object_stores.opened(home)

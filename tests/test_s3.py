@@ -108,6 +108,7 @@ def holding(lake):
     return found
 
 
+@pytest.mark.drill
 def test_a_store_moves_there_and_back(s3, tmp_path):
     with homes.filled(tmp_path / "disk", homes.events(memories=12, profiles=1)) as lake:
         homes.night(lake)
