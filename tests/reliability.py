@@ -8,8 +8,8 @@ import pytest
 
 _KEY: Final = "reliability"
 _TITLE: Final = """# Reliability
-What `make drill` tried, and what came of it. Written by the drill itself; a drill in which anything was lost fails and
-writes nothing. What is promised to whom stands in [SECURITY.md](../SECURITY.md), what to do about alarms in
+What `make drill` tried, and what came of it. The drill writes this page itself; if anything was lost, it fails and
+writes nothing. What is promised is in [SECURITY.md](../SECURITY.md), what to do about alarms in
 [operations.md](operations.md).
 """
 

@@ -112,7 +112,8 @@ def _waiting(after: pl.DataFrame, order: pl.DataFrame, spare: pl.DataFrame) -> p
     """Return originals without text left that must wait for a later run: row. Those that are kept least leave first."""
     leaving = after.filter(_without_text(), pl.col("kind") == ORIGINAL).join(spare, on="profile_id", how="left")
     first = order.with_row_index("at").group_by("row").agg(pl.col("at").min())
-    least_first = leaving.join(first, on="row").sort("profile_id", "at", descending=[False, True])
+    blank = pl.col("text").str.strip_chars() == ""  # leaves under any budget, so before all others
+    least_first = leaving.join(first, on="row").sort("profile_id", blank, "at", descending=[False, True, True])
     place = pl.int_range(pl.len()).over("profile_id")
     return least_first.filter(place >= pl.col("spare").fill_null(0)).select("row")
 
