@@ -91,7 +91,8 @@ def test_weights_that_are_all_zero_give_zero():
 
 
 @pytest.mark.parametrize(
-    ("weights", "said"), [({"recency": -1.0}, "recency is -1"), ({"novelty": 1.0}, "no factor 'novelty'")]
+    ("weights", "said"),
+    [({"recency": -1.0}, "recency is -1"), ({"novelty": 1.0}, "'novelty' is not a factor; choose one of")],
 )
 def test_a_bad_weight_is_refused_by_name(weights, said):
     with pytest.raises(ValueError, match=said):

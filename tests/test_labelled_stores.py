@@ -122,7 +122,7 @@ def test_the_cost_of_comparing_is_a_row_of_the_page():
     row = compare_cost.row(200)
     assert row.label.startswith("`compare` of 200 memories")
     assert row.value > 0
-    assert "a memory" in row.note
+    assert "per memory" in row.note
 
 
 def test_stores_that_the_judge_is_fitted_on_are_labelled_stores():

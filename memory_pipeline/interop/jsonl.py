@@ -38,16 +38,20 @@ def events(path: Path, *, recorded_at: datetime) -> Iterator[Event | DeadLetter]
         raise ValueError(f"{path}: cannot be read ({error.strerror}); name a readable file") from error
     kind = _FOREIGN.get(start[:2])
     is_array = start.removeprefix(_BOM).strip() == b"["
-    if kind or is_array:
+    again = path.is_file()
+    if again or kind or is_array:
         file.close()
     if kind:
         raise ValueError(f"{path}: is {kind}; give plain UTF-8 text")
     if is_array:
         raise ValueError(f"{path}: is a JSON array; write one event per line, without brackets and commas around them")
-    return _events(file, start, file_name(path), recorded_at)
+    return _events(path, None if again else (file, start), recorded_at)
 
 
-def _events(file: BinaryIO, start: bytes, name: str, recorded_at: datetime) -> Iterator[Event | DeadLetter]:
+def _events(path: Path, begun: tuple[BinaryIO, bytes] | None, recorded_at: datetime) -> Iterator[Event | DeadLetter]:
+    """Yield what the lines of a file hold; a pipe is handed over open, with the line that was read of it."""
+    file, start = begun or (path.open("rb"), b"")
+    name = file_name(path)
     with file:
         for number, (line, whole) in enumerate(_lines(file, start), 1):
             raw, origin = line.removeprefix(_BOM) if number == 1 else line, f"{name}:{number}"
@@ -59,8 +63,8 @@ def _events(file: BinaryIO, start: bytes, name: str, recorded_at: datetime) -> I
 
 
 def _lines(file: BinaryIO, start: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Yield the line that starts so and those after it, and whether each is whole; of longer ones the beginning."""
-    line = start
+    """Yield a line that was read already, if any, and those after it, and whether each is whole."""
+    line = start or file.readline(LONGEST_LINE)
     while line:
         rest = line
         while len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
