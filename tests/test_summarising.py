@@ -2,13 +2,14 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from random import Random
 
 import frames
 import polars as pl
 import pytest
 from example_counts import examples
 from frames import AS_OF, ago
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import scoring
@@ -651,6 +652,7 @@ def test_a_summary_is_made_of_originals_only():
 
 
 @examples(4)
+@example([*["Anna"] * 5, "N'T"], Random(0))
 @given(st.lists(CONTENTS, min_size=6, max_size=12), st.randoms(use_true_random=False))
 def test_summaries_depend_on_their_own_members_alone(texts, random):
     memories = frames.memories(

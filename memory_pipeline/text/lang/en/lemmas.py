@@ -29,7 +29,7 @@ _RESPELLINGS: Final = dict(
     pair.split("=")
     for pair in _set("""
     an=a im=i'm ive=i've
-    dont=don't doesnt=doesn't didnt=didn't cant=can't wont=won't isnt=isn't wasnt=wasn't cannot=can't
+    n't=not dont=don't doesnt=doesn't didnt=didn't cant=can't wont=won't isnt=isn't wasnt=wasn't cannot=can't
     youre=you're theyre=they're gonna=going wanna=want gotta=must mum=mom mummy=mom cos=because cuz=because
     been=be being=be am=be is=be are=be has=have having=have does=do doing=do
     """)
