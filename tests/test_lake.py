@@ -224,6 +224,16 @@ def test_a_stage_is_seen_by_its_run_alone_and_written_again(lake: Lake) -> None:
     assert lake.read("memories").is_empty()
 
 
+def test_a_stage_of_an_older_version_has_the_current_columns(lake: Lake) -> None:
+    frame = rows("fact_changes", "ana", "p")
+    lake.stage("run", "fact_changes", frame)
+    (file,) = lake.home.rglob("fact_changes.parquet")
+    frame.drop("decided", "statement").with_columns(gone=1).write_parquet(file)
+    staged = lake.staged("run", "fact_changes")
+    assert staged is not None
+    assert staged.equals(frame.with_columns(decided=pl.lit(value=True), statement=pl.lit(None, pl.String)))
+
+
 @pytest.mark.parametrize("run_id", ["../up", "a/b", "", "."])
 def test_a_run_id_is_a_plain_name(lake: Lake, run_id: str) -> None:
     with pytest.raises(ValueError, match="plain name"):

@@ -76,9 +76,14 @@ def collect(
         glob=False,
         hive_partitioning=False,
     )
-    lacking = [pl.col(name).fill_null(value) for name, value in table.lacking.items()]
     with store.scanning(), _damage_named():
-        return rows.filter(*conditions).with_columns(lacking).select(columns or pl.all()).collect()
+        return rows.filter(*conditions).with_columns(_lacking(table)).select(columns or pl.all()).collect()
+
+
+def with_current_columns(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
+    """Return rows that an older version may have written, with the current columns as `collect` gives them."""
+    current = rows.lazy().match_to_schema(_types(table), missing_columns="insert", extra_columns="ignore")
+    return current.with_columns(_lacking(table)).collect()
 
 
 def read(store: ObjectStore, key: str, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
@@ -119,6 +124,11 @@ def _damage_named() -> Iterator[None]:
 @cache
 def _types(table: Table) -> pl.Schema:
     return table.empty().schema
+
+
+def _lacking(table: Table) -> list[pl.Expr]:
+    """Return the columns of a table that have a value where an older file lacks them."""
+    return [pl.col(name).fill_null(value) for name, value in table.lacking.items()]
 
 
 def _parquet(frame: pl.DataFrame) -> memoryview:

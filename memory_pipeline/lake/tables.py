@@ -313,7 +313,7 @@ class Lake:
         """Return a staged table of a run, or None if the run has staged none."""
         key = _staging_key(run_id, table)
         with explained(self.home), suppress(FileNotFoundError):
-            return files.read(self.store, key)
+            return files.with_current_columns(files.read(self.store, key), TABLES[table])
         return None
 
     def commit(self, commit: Commit) -> dict[str, int]:

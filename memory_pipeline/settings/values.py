@@ -207,6 +207,4 @@ LedgerAddress = Annotated[
     AfterValidator(masked),  # so that no settings object holds a password: see `loading.ledger_address`
     Field(examples=["sqlite", "postgresql://memory@db.internal:5432/memory"]),
 ]
-LakeAddress = Annotated[
-    str, AfterValidator(check_lake), AfterValidator(masked), Field(examples=["local", "s3://memories/production"])
-]
+LakeAddress = Annotated[str, AfterValidator(check_lake), Field(examples=["local", "s3://memories/production"])]
