@@ -62,7 +62,10 @@ RECORDED: Final = tuple(name for stage in ORDER for name in stage.recorded)
 ROWS_AT_ONCE: Final = 25_000
 """Maximum rows of the largest table that a stage is given at once, unless one profile has more; bounds the memory."""
 
-DESCRIBING: Final = tuple(STAGES[name] for name in ("memories", "enrichment", "neighbours", "derived_edges"))
+DESCRIBING: Final = tuple(
+    STAGES[name]
+    for name in ("memories", "enrichment", "neighbours", "derived_edges", "memory_importance", "scored_memories")
+)
 """Stages that fold the ledger into memories and describe them, without deciding anything."""
 
 

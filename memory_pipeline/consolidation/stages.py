@@ -884,76 +884,133 @@ def settle(
     reverted: Frame[Reverted],
     neighbours: Frame[Neighbours],
     derived_edges: Frame[DerivedEdges],
+    memory_importance: Frame[MemoryImportance],
+    scored_memories: Frame[ScoredMemories],
 ) -> Settled:
-    """Apply the plan, and describe the state after it by the same stages.
+    """Apply the plan, and describe the state after it by the same stages; a profile without a decision stays as it is.
 
     Derived edges are recomputed only if the plan changes what they derive from; then only new texts are compared.
     """
-    before = State(
-        memories=memories, edges=decided_edges, accesses=accesses, tier_changes=tier_changes, blocks=core_memory_blocks
+    committed = _committed_now(context=context, decisions=decisions, reverted=reverted)
+    decided = pl.concat([rows.select("profile_id") for rows in (consolidation_plan, committed)]).unique()
+    before = {
+        "memories": memories,
+        "decided_edges": decided_edges,
+        "accesses": accesses,
+        "tier_changes": tier_changes,
+        "core_memory_blocks": core_memory_blocks,
+        "derived_edges": derived_edges,
+        "memory_importance": memory_importance,
+        "scored_memories": scored_memories,
+    }
+    texts = {"enrichment": enrichment, "vectors": vectors, "neighbours": neighbours}
+    touched = {
+        name: rows.join(decided, on="profile_id", how="semi", maintain_order="left")
+        for name, rows in (before | texts).items()
+    }
+    changed, added = _after(context, touched, plan=consolidation_plan, committed=committed)
+    after = {
+        name: pl.concat([rows.join(decided, on="profile_id", how="anti", maintain_order="left"), changed[name]])
+        for name, rows in before.items()
+    }
+    settled_edges, settled_accesses = (
+        conform(DecidedEdges, after["decided_edges"]),
+        conform(Accesses, after["accesses"]),
     )
-    after = planning.post_state(
-        state=before,
-        plan=consolidation_plan,
-        committed=_committed_now(context=context, decisions=decisions, reverted=reverted),
-    )
-    settled_memories, settled_edges = conform(Memories, after.memories), conform(DecidedEdges, after.edges)
-    settled_accesses = conform(Accesses, after.accesses)
-    added = enrich_texts(context=context, memories=settled_memories, enrichment=enrichment, vectors=vectors)
-    words = conform(Enrichment, pl.concat([enrichment, added.enrichment]))
-    points = conform(Vectors, pl.concat([vectors, added.vectors]))
-    unchanged = settled_memories.equals(conform(Memories, memories)) and settled_edges.equals(
-        conform(DecidedEdges, decided_edges)
-    )
-    if context.actions & EDGES and not unchanged:
-        derived_edges = derive_edges(
-            context=context,
-            memories=settled_memories,
-            enrichment=words,
-            neighbours=conform(
-                Neighbours,
-                near.brought_up_to(
-                    settled_memories, neighbours, before=memories, vectors=points, policy=context.policy
-                ),
-            ),
-            accesses=settled_accesses,
-            decided_edges=settled_edges,
-        )
-    measured = measure_importance(
-        context=context,
-        memories=settled_memories,
-        enrichment=words,
-        derived_edges=derived_edges,
-        decided_edges=settled_edges,
-        accesses=settled_accesses,
-    )
-    scored = score(
-        context=context,
-        memories=settled_memories,
-        memory_importance=measured,
-        decided_edges=settled_edges,
-        derived_edges=derived_edges,
-    )
+    settled_derived = conform(DerivedEdges, after["derived_edges"])
     edges = associate(
         context=context,
         decided_edges=settled_edges,
-        derived_edges=derived_edges,
+        derived_edges=settled_derived,
         proposed_edges=empty(ProposedEdges),
         accesses=settled_accesses,
     )
+    blocks = after["core_memory_blocks"].filter(pl.col("content") != "")
     return Settled(
-        settled_memories=conform(SettledMemories, planning.with_tombstones(settled_memories)),
+        settled_memories=conform(SettledMemories, planning.with_tombstones(after["memories"])),
         settled_decided_edges=conform(SettledDecidedEdges, settled_edges),
         settled_accesses=conform(SettledAccesses, settled_accesses),
-        settled_tier_changes=conform(SettledTierChanges, after.tier_changes),
-        settled_core_memory_blocks=conform(SettledCoreMemoryBlocks, after.blocks.filter(pl.col("content") != "")),
-        settled_derived_edges=conform(SettledDerivedEdges, derived_edges),
-        settled_memory_importance=conform(SettledMemoryImportance, measured),
-        settled_scored_memories=conform(SettledScoredMemories, scored),
+        settled_tier_changes=conform(SettledTierChanges, after["tier_changes"]),
+        settled_core_memory_blocks=conform(SettledCoreMemoryBlocks, blocks),
+        settled_derived_edges=conform(SettledDerivedEdges, settled_derived),
+        settled_memory_importance=conform(SettledMemoryImportance, after["memory_importance"]),
+        settled_scored_memories=conform(SettledScoredMemories, after["scored_memories"]),
         settled_association_edges=conform(SettledAssociationEdges, edges),
         settled_enrichment=conform(SettledEnrichment, added.enrichment),
         settled_vectors=conform(SettledVectors, added.vectors),
     )
+
+
+def _after(
+    context: Context, before: Mapping[str, pl.DataFrame], *, plan: pl.DataFrame, committed: pl.DataFrame
+) -> tuple[dict[str, pl.DataFrame], Enriched]:
+    """Return the tables of a state, and what describes it, after decisions; and the rows that new summaries add.
+
+    Args:
+        context: of the run.
+        before: tables of profiles about which something was decided, by name.
+        plan: table `consolidation_plan`.
+        committed: decisions in force that were committed at the plan's instant.
+    """
+    after = planning.post_state(
+        state=State(
+            memories=before["memories"],
+            edges=before["decided_edges"],
+            accesses=before["accesses"],
+            tier_changes=before["tier_changes"],
+            blocks=before["core_memory_blocks"],
+        ),
+        plan=plan,
+        committed=committed,
+    )
+    memories, edges, accesses = (
+        conform(Memories, after.memories),
+        conform(DecidedEdges, after.edges),
+        conform(Accesses, after.accesses),
+    )
+    known, points = conform(Enrichment, before["enrichment"]), conform(Vectors, before["vectors"])
+    added = enrich_texts(context=context, memories=memories, enrichment=known, vectors=points)
+    words = conform(Enrichment, pl.concat([known, added.enrichment]))
+    derived = conform(DerivedEdges, before["derived_edges"])
+    unchanged = memories.equals(before["memories"]) and edges.equals(before["decided_edges"])
+    if context.actions & EDGES and not unchanged:
+        near_pairs = near.brought_up_to(
+            memories,
+            before["neighbours"],
+            before=before["memories"],
+            vectors=pl.concat([points, added.vectors]),
+            policy=context.policy,
+        )
+        derived = derive_edges(
+            context=context,
+            memories=memories,
+            enrichment=words,
+            neighbours=conform(Neighbours, near_pairs),
+            accesses=accesses,
+            decided_edges=edges,
+        )
+    measured = measure_importance(
+        context=context,
+        memories=memories,
+        enrichment=words,
+        derived_edges=derived,
+        decided_edges=edges,
+        accesses=accesses,
+    )
+    scored = score(
+        context=context, memories=memories, memory_importance=measured, decided_edges=edges, derived_edges=derived
+    )
+    tables = {
+        "memories": memories,
+        "decided_edges": edges,
+        "accesses": accesses,
+        "tier_changes": after.tier_changes,
+        "core_memory_blocks": after.blocks,
+        "derived_edges": derived,
+        "memory_importance": measured,
+        "scored_memories": scored,
+    }
+    return tables, added
 
 
 STAGES: Final[Mapping[str, Stage]] = {one.name: one for one in DECLARED}
