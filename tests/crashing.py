@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -29,12 +30,14 @@ def steps_of(work: Callable[[], object], last_step: int, *watched: str) -> int:
         watched: how the names of audit events begin that are steps, beside statements and commits.
     """
     taken = 0
+    counting = threading.RLock()  # several threads write files; a kill is a step, too
 
     def step(*_: object) -> None:
         nonlocal taken
-        taken += 1
-        if taken == last_step:
-            os.kill(os.getpid(), signal.SIGKILL)
+        with counting:
+            taken += 1
+            if taken == last_step:
+                os.kill(os.getpid(), signal.SIGKILL)
 
     def audit(event: str, _: object) -> None:
         if event.startswith(watched):

@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import duckdb
@@ -479,6 +480,11 @@ def test_a_command_alone_shows_its_help():
         done = CliRunner().invoke(app, [*args])
         assert (done.exit_code, done.stdout.startswith("Usage:")) == (2, True)
         assert CliRunner().invoke(app, [*args, "--help"]).exit_code == 0
+
+
+def test_the_version_is_that_of_the_package():
+    done = CliRunner().invoke(app, ["--version"])
+    assert (done.exit_code, done.stdout) == (0, f"memory-pipeline {metadata.version('memory-pipeline')}\n")
 
 
 def test_the_page_of_commands_is_made_from_the_commands(tmp_path):

@@ -209,6 +209,21 @@ def test_an_access_has_a_row_for_each_memory(lake: Lake) -> None:
     assert lake.read("events")["occurred_at"].to_list() == [T0 + DAY, T0 + DAY, T0]
 
 
+def test_scores_are_kept_for_so_long_before_the_last_run_of_each_profile(lake: Lake) -> None:
+    lake.ledger.append([stored(1), stored(2).model_copy(update={"profile_id": "ben"})])
+    for plan_id, own, day in (("old", ["ana", "ben"], 0), ("mid", ["ana"], 5), ("new", ["ana"], 6)):
+        as_of = T0 + day * DAY
+        commit = commit_of(lake, own, plan_id, as_of=as_of)
+        scores = commit.tables["score_history"].with_columns(as_of=pl.lit(as_of))
+        lake.commit(replace(commit, tables={**commit.tables, "score_history": scores}))
+    assert lake.drop_scores(older_than=6 * DAY) == 0
+    assert lake.drop_scores(older_than=3 * DAY) == 2
+    assert lake.drop_scores(older_than=3 * DAY) == 0
+    left = lake.read("score_history").select("profile_id", "as_of").unique().sort(pl.all()).rows()
+    assert left == [("ana", T0 + 5 * DAY), ("ana", T0 + 6 * DAY), ("ben", T0)]
+    assert lake.verify().is_empty()
+
+
 # --- staging
 
 

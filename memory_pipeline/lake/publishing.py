@@ -8,6 +8,7 @@ text that was erased after it was read. Not here: the files' bytes (`lake/files.
 
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -28,11 +29,17 @@ MERGE_FILES: Final = 16
 _LARGEST_MERGED: Final = 1_000_000
 """Files with more rows are left as they are."""
 
+_WORTH_REWRITING: Final = 0.1
+"""Share of its rows that a file must lose to be rewritten: so a table is at most a ninth larger than what it keeps."""
+
 BUCKET_ROWS: Final = 1_000_000
 """A table with more rows is split into buckets of profiles."""
 
 BUCKETS: Final = 16
 """Buckets of such a table; a commit rewrites only those of its profiles."""
+
+_AT_ONCE: Final = 8
+"""Files that a commit writes, or looks for, side by side: it mostly waits for the disk or the object store."""
 
 _ATTEMPTS: Final = 4
 """Attempts while others publish, before they are locked out."""
@@ -107,6 +114,16 @@ def merge_small(ledger: Ledger, store: ObjectStore, *, table: Table) -> None:
     for _, parts in sorted(by_size.items()):
         if len(parts) > MERGE_FILES:
             _merge(ledger, store, table, parts)
+
+
+def drop_rows(ledger: Ledger, store: ObjectStore, *, table: Table, which: pl.Expr) -> int:
+    """Drop rows of a growing table, from files that would lose many, and return their number; nothing brings them back.
+
+    Readers of the old files are not disturbed.
+    """
+    with ledger.reading() as transaction:
+        visible = catalog.visible(transaction, table.name)
+    return sum(_drop(ledger, store, table, file, which) for file in visible)
 
 
 def add_events(ledger: Ledger, store: ObjectStore, *, limit: int) -> int | None:
@@ -208,8 +225,12 @@ def replace_rows(
         changed = [name for name in names if name not in unchanged]
         own = {name: rows.filter(pl.col("profile_id").is_in(changed)) for name, rows in new.items()}
         with unlisted_removed(ledger, store) as written:
-            replaced = new if changed else ()
-            changes = [_changed(store, TABLES[name], before[name], own[name], changed, written) for name in replaced]
+
+            def write(name: str) -> _Change:
+                return _changed(store, TABLES[name], before[name], own[name], changed, written)
+
+            with ThreadPoolExecutor(_AT_ONCE) as threads:
+                changes = list(threads.map(write, new if changed else ()))
             with ledger.writing() as transaction:
                 removed = [file for change in changes for file in change.removed]
                 if standing(transaction) != names or not catalog.still_visible(transaction, removed):
@@ -229,8 +250,7 @@ def add_file(
     Raises:
         LakeError: the file was swept: by an erasure, or by a sweep that allowed no time for unfinished work.
     """
-    if not store.exists(file.key):
-        raise _Swept(f"{store.uri(file.key)} was swept before it could be published; try again")
+    _refuse_swept(store, [file])
     catalog.add(transaction, table_name, file, seq=seq, bucket=bucket)
 
 
@@ -266,10 +286,19 @@ def unlisted_removed(ledger: Ledger, store: ObjectStore) -> Iterator[list[NewFil
 
 def _swap(transaction: Transaction, store: ObjectStore, changes: Sequence[_Change], *, seq: int) -> None:
     """Make all changes visible from the first position of a commit, so that any of its positions shows all of them."""
+    _refuse_swept(store, [file for change in changes for _, file in change.added])
     catalog.remove(transaction, [file for change in changes for file in change.removed], seq=seq)
     for change in changes:
         for bucket, file in change.added:
-            add_file(transaction, store, table_name=change.table_name, file=file, seq=seq, bucket=bucket)
+            catalog.add(transaction, change.table_name, file, seq=seq, bucket=bucket)
+
+
+def _refuse_swept(store: ObjectStore, written: Sequence[NewFile]) -> None:
+    keys = [file.key for file in written]
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        present = list(threads.map(store.exists, keys))
+    if not all(present):
+        raise _Swept(f"{store.uri(keys[present.index(False)])} was swept before it could be published; try again")
 
 
 def _merge(ledger: Ledger, store: ObjectStore, table: Table, parts: Sequence[File]) -> None:
@@ -283,6 +312,24 @@ def _merge(ledger: Ledger, store: ObjectStore, table: Table, parts: Sequence[Fil
                 add_file(transaction, store, table_name=table.name, file=written[0], seq=seq)
 
 
+def _drop(ledger: Ledger, store: ObjectStore, table: Table, file: File, which: pl.Expr) -> int:
+    """Drop rows of one file, and return their number; 0 if they are too few, or the file was replaced meanwhile."""
+    with suppress(MissingFile), unlisted_removed(ledger, store) as written:
+        dropped = files.collect(store, [file.key], table, which, columns=["profile_id"]).height
+        if dropped < max(1, file.rows * _WORTH_REWRITING):
+            return 0
+        if dropped < file.rows:
+            written.append(files.write(store, table.name, files.collect(store, [file.key], table, ~which)))
+        with ledger.writing() as transaction:
+            if not catalog.still_visible(transaction, [file]):
+                return 0
+            forget_files(transaction, store, [file])
+            for new in written:
+                add_file(transaction, store, table_name=table.name, file=new, seq=file.added_seq)
+        return dropped
+    return 0
+
+
 def _changed(
     store: ObjectStore,
     table: Table,
@@ -292,21 +339,21 @@ def _changed(
     written: list[NewFile],
 ) -> _Change:
     """Write the files of a table with new rows of some profiles and return which files they replace."""
+
+    def write(rows: pl.DataFrame, bucket: int) -> tuple[int, NewFile]:
+        file = files.write(store, table.name, rows)
+        written.append(file)
+        return bucket, file
+
     if table.write_mode == "accumulated":
-        if new.height:
-            written.append(files.write(store, table.name, new))
-        return _Change(table.name, removed=[], added=[(0, written[-1])] if new.height else [])
+        return _Change(table.name, removed=[], added=[write(new, 0)] if new.height else [])
     split = any(file.bucket for file in before)
     large = split or sum(file.rows for file in before) + new.height > BUCKET_ROWS
     buckets = {bucket_of(profile_id) for profile_id in profiles}
     touched = [file for file in before if file.bucket in buckets] if split else list(before)
     others = files.collect(store, [file.key for file in touched], table, ~pl.col("profile_id").is_in(profiles))
     rows = pl.concat([others, new]).sort(table.key) if others.height else new
-    added = []
-    for bucket, part in _by_bucket(rows) if large else [(0, rows)]:
-        if part.height:
-            written.append(files.write(store, table.name, part))
-            added.append((bucket, written[-1]))
+    added = [write(part, bucket) for bucket, part in (_by_bucket(rows) if large else [(0, rows)]) if part.height]
     same = {(file.bucket, file.sha256) for file in touched} & {(bucket, file.sha256) for bucket, file in added}
     return _Change(
         table.name,

@@ -464,6 +464,18 @@ class Lake:
                 local.delete(key)
         return [*removed, *plans, *unfinished]
 
+    def drop_scores(self, *, older_than: timedelta) -> int:
+        """Drop the score history from longer before the last run of its profile, and return the number of rows.
+
+        A file is rewritten only once a tenth of its rows can go. Cost: reading two columns of the history.
+        """
+        last = self.ledger.runs().group_by("profile_id").agg(pl.col("as_of").max() - older_than)
+        oldest = pl.col("profile_id").replace_strict(
+            last["profile_id"], last["as_of"], default=None, return_dtype=last.schema["as_of"]
+        )
+        which = (pl.col("as_of") < oldest).fill_null(value=False)
+        return publishing.drop_rows(self.ledger, self.store, table=TABLES["score_history"], which=which)
+
     def _staged_runs(self, live: Collection[str]) -> dict[str, list[StoredObject]]:
         """Return the staged tables of all but the live runs, by run."""
         runs: dict[str, list[StoredObject]] = {}

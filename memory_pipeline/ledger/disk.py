@@ -60,12 +60,17 @@ def aside(folder: Path) -> Iterator[Path]:
 
     Creates the folder if it is missing. The caller syncs the file and renames it, then syncs the folder.
     """
-    if not folder.is_dir():
-        folder.mkdir(parents=True, exist_ok=True)
-        sync(folder.parent)
-        sync(folder.parent.parent)
+    _make(folder)
     path = folder / f".{secrets.token_hex(8)}.aside"
     try:
         yield path
     finally:
         path.unlink(missing_ok=True)
+
+
+def _make(folder: Path) -> None:
+    """Create a folder and those above it that are missing, so that they survive a power cut."""
+    if not folder.is_dir():
+        _make(folder.parent)
+        folder.mkdir(exist_ok=True)
+        sync(folder.parent)

@@ -19,6 +19,7 @@ import typer
 from memory_pipeline.consolidation.scope import part
 from memory_pipeline.interop import sample as generator
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.commits import VERSION
 from memory_pipeline.service import (
     config_commands,
     config_file,
@@ -84,6 +85,12 @@ app.add_typer(server_commands.mcp_app, name="mcp")
 app.add_typer(server_commands.tokens, name="token")
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        out().print(f"memory-pipeline {VERSION}")
+        raise typer.Exit
+
+
 @app.callback()
 def common(
     home: Annotated[
@@ -95,6 +102,9 @@ def common(
             show_default=False,
         ),
     ] = None,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
 ) -> None:
     """Set the data folder."""
     State.home = home

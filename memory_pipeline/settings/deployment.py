@@ -50,6 +50,9 @@ class Settings(LanguageModel):
     sensor_seconds: Seconds = Field(30, ge=1, description="Interval of the sensors, in seconds.")
     keep_snapshots: int = Field(30, ge=1, description="Snapshots that maintenance keeps.")
     keep_runs_days: Days = Field(90, ge=1, description="Days of Dagster run history that maintenance keeps.")
+    keep_scores_days: Days = Field(
+        365, ge=1, description="Days of score history, before the last run of its profile, that maintenance keeps."
+    )
     ledger_days: Days = Field(
         7, ge=0, description="Days after which event payloads move from the ledger database to files; 0: never."
     )
