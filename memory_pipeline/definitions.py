@@ -36,7 +36,7 @@ GROUPS: Final = {
     ),
     "associations": (
         *("neighbours", "derived_edges", "memory_importance", "scored_memories", "deferred"),
-        *("fact_changes", "verdicts", "proposed_edges", "association_edges"),
+        *("judgements", "fact_changes", "verdicts", "proposed_edges", "association_edges"),
     ),
     "proposals": (
         *("clusters", "cluster_members", "merge_refusals", "completions", "summaries"),

@@ -66,7 +66,8 @@ def compare(memories, *_, as_of, plan_id, **__):
         if {older, newer} <= here.keys() and here[newer]["created_at"] <= as_of
     ]
     table = TABLES["fact_changes"]
-    return table.conform(pl.DataFrame(rows, table.empty().schema)) if rows else table.empty()
+    changes = table.conform(pl.DataFrame(rows, table.empty().schema)) if rows else table.empty()
+    return change_detection.Compared(changes, TABLES["judgements"].empty())
 
 
 @pytest.fixture(autouse=True)

@@ -37,4 +37,6 @@ def test_the_named_judge_judges(monkeypatch):
     empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
     monkeypatch.setitem(JUDGES, "rules", Repeating())
     found = change_detection.compare(memories, *empty, Policy(), as_of=AS_OF, plan_id="plan")
-    assert found.select("memory_id", "other_id", "relation", "rule").rows() == [("m0", "m1", "duplicate", "all")]
+    assert found.fact_changes.select("memory_id", "other_id", "relation", "rule").rows() == [
+        ("m0", "m1", "duplicate", "all")
+    ]

@@ -14,7 +14,7 @@ from memory_pipeline.schemas import Action
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-FOUND = ("derived_edges", "fact_changes", "clusters", "cluster_members", "merge_refusals")
+FOUND = ("derived_edges", "fact_changes", "judgements", "clusters", "cluster_members", "merge_refusals")
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def once(tmp_path_factory, told):
 
 def test_what_a_task_has_no_use_for():
     idle = {task: {name for stage in pipeline.idle(task) for name in stage.reused} for task in TASKS}
-    assert idle["full"] == idle["tick"] - {"fact_changes"} == idle["reflect"] == set()
+    assert idle["full"] == idle["tick"] - {"fact_changes", "judgements"} == idle["reflect"] == set()
     assert idle["lightweight"] == set(FOUND)
     assert idle["promote"] == idle["decay"] == set(FOUND) - {"derived_edges"}
     for task, actions in TASKS.items():

@@ -209,7 +209,7 @@ def test_only_a_language_with_rules_is_judged(older, newer, changes):
         as_of=frames.AS_OF + timedelta(days=1),
         plan_id="plan",
     )
-    assert (found.height > 0) is changes
+    assert (found.fact_changes.height > 0) is changes
 
 
 @pytest.mark.parametrize(

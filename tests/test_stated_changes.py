@@ -97,7 +97,8 @@ def found(older, newer, *, speakers=("ida", "ida")):
 def compared(rows):
     empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
     as_of = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=60)
-    return change_detection.compare(frames.memories(rows), *empty, Policy(), as_of=as_of, plan_id="plan").to_dicts()
+    found = change_detection.compare(frames.memories(rows), *empty, Policy(), as_of=as_of, plan_id="plan")
+    return found.fact_changes.to_dicts()
 
 
 @pytest.mark.parametrize(

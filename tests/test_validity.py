@@ -38,7 +38,7 @@ def compared(rows, *, edges=(), vectors=None, policy=None, as_of=AS_OF):
         policy or Policy(),
         as_of=as_of,
         plan_id="plan",
-    )
+    ).fact_changes
 
 
 def pairs(found, relation="update"):

@@ -46,7 +46,7 @@ def stage_asset(stage: Stage, names: Namespace, *, code_version: str) -> dg.Asse
     step; they are keyed by content, and change no existing row.
     """
     store_key = names.name("store")
-    inputs = [name for name in ("profiles", *stage.takes) if name not in stage.recorded]
+    inputs = [name for name in ("profiles", *stage.takes) if name not in stage.gives]
 
     @dg.multi_asset(
         name=names.name(stage.name),
@@ -72,8 +72,8 @@ def compute(stage: Stage, store: Store, tables: Mapping[str, pl.DataFrame]) -> d
     """Run a stage on its inputs, store the rows that it adds to recorded tables, and return its whole tables."""
     profiles = tables["profiles"]
     policies = store.policies(profiles)
-    recorded = {name: store.lake.read(name, profiles=profiles["profile_id"].to_list()) for name in stage.recorded}
-    given = {**tables, **recorded}
+    stored = (*stage.recorded, *stage.kept)
+    given = {**tables} | {name: store.lake.read(name, profiles=profiles["profile_id"].to_list()) for name in stored}
     made = pipeline.run_stage(
         stage,
         given,

@@ -1,22 +1,20 @@
 """Finds newer memories that update older ones, and memories that contradict or repeat each other.
 
 Only memories of one profile are compared, and only if they share enough informative words or are similar. Sure updates
-are decided; everything else becomes links. Not here: how two texts are judged (`text.compare`), and what a plan makes
-of the result (`planning`).
+are decided; everything else becomes links. Not here: which pairs are judged, and what is kept of it
+(`judging`), how two texts are judged (`text.compare`), and what a plan makes of the result (`planning`).
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import languages, similarity
+from memory_pipeline.consolidation import judging, languages, similarity
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare import relation_candidates, relation_reading
-from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.parse.speakers import by_assistant
 
 Rows = NDArray[np.int64]
@@ -25,8 +23,13 @@ MOST_SIMILAR: Final = 8
 """Maximum number of older SIMILAR_TO neighbours that a memory is compared with, besides those that share words."""
 MOST_UPDATES: Final = 3
 """Maximum number of newer memories reported as outdating one memory: the most probable ones."""
-CERTAIN: Final = ("changed_value", "ended")
-"""Rules that show what changed; an update that is only likely is never decided."""
+
+
+class Compared(NamedTuple):
+    """Facts that newer memories change, and what was judged to find them."""
+
+    fact_changes: pl.DataFrame
+    judgements: pl.DataFrame
 
 
 def compare(
@@ -38,7 +41,8 @@ def compare(
     *,
     as_of: datetime,
     plan_id: str,
-) -> pl.DataFrame:
+    kept: pl.DataFrame | None = None,
+) -> Compared:
     """Find memories that a newer one updates, contradicts or repeats.
 
     Live originals and compressions of people's statements are compared. The older one is the one valid earlier
@@ -54,50 +58,33 @@ def compare(
             closing.
         as_of: instant of the state; memories that become valid later change nothing yet.
         plan_id: plan that the rows belong to.
+        kept: table `judgements` as any earlier run left it; default: none.
 
     Returns:
-        Rows of `fact_changes`. At most one update of a memory is decided: the earliest. A memory closed by a committed
-        update is not compared with anything newer than its successor.
+        Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; and of `judgements`. A
+        memory closed by a committed update is not compared with anything newer than its successor.
 
-    Cost: linear in the memories, because the candidates per memory are bounded: about 0.4 ms per short memory.
+    Cost: linear in the memories, because the candidates per memory are bounded: about 0.2 ms per short memory that is
+    judged, and a hundredth of that for others.
     """
     points = _points(memories, enrichment, as_of)
-    if not policy.fact_changes or len(points) < 2:  # noqa: PLR2004
-        return TABLES["fact_changes"].empty()
-    reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
-    older, newer = _candidates(reading, points, edges)
-    judged = JUDGES[policy.judge].judge(reading, older, newer, least=_least(policy))
-    pairs = judged.with_columns(older=pl.Series(older, dtype=pl.Int64), newer=pl.Series(newer, dtype=pl.Int64))
-    found = _unsettled(pairs.filter(_likely(policy)), points, policy)
-    return TABLES["fact_changes"].conform(
-        _described(found, points, vectors, policy).with_columns(plan_id=pl.lit(plan_id))
+    if not policy.fact_changes or points.is_empty():
+        return Compared(TABLES["fact_changes"].empty(), TABLES["judgements"].empty())
+    similar = _similar(points, edges)
+    judgements = judging.judge(points, similar, policy, kept=kept)
+    pairs = judging.pairs(judgements, points)
+    found = _described(_unsettled(pairs, points, policy), points, vectors, policy)
+    return Compared(
+        TABLES["fact_changes"].conform(found.with_columns(plan_id=pl.lit(plan_id))),
+        TABLES["judgements"].conform(judgements),
     )
 
 
-def _likely(policy: Policy) -> pl.Expr:
-    """Return whether a relation is likely enough for a link."""
-    updates = {"update": policy.fact_confidence}
-    least = pl.col("relation").replace_strict(_least(policy) | updates, default=2.0, return_dtype=pl.Float64)
-    return (pl.col("confidence") >= least) | _sure(policy)
-
-
-def _least(policy: Policy) -> dict[str, float]:
-    """Return the minimum confidence of each relation for a link or a closing."""
-    return {
-        "update": min(policy.fact_confidence, policy.close_confidence),
-        "duplicate": policy.repeat_confidence,
-        "conflict": policy.conflict_confidence,
-    }
-
-
-def _sure(policy: Policy) -> pl.Expr:
-    """Return whether an update is sure and shows what changed."""
-    update = (pl.col("relation") == "update") & pl.col("rule").is_in(CERTAIN)
-    return update & (pl.col("confidence") >= policy.close_confidence)
-
-
 def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-    """Return comparable memories by profile and start of validity (`since`); `row` numbers them."""
+    """Return comparable memories by profile and start of validity (`since`).
+
+    `row` numbers them, `place` those of each profile.
+    """
     spoken = pl.col("kind").is_in(["original", "compression"])
     return (
         memories.filter(
@@ -111,14 +98,8 @@ def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -
         .filter(pl.col("since") <= pl.lit(as_of, dtype=INSTANT))
         .sort("profile_id", "since", "seq", "memory_id")
         .with_row_index("row")
-        .with_columns(pl.col("row").cast(pl.Int64))
+        .with_columns(pl.col("row").cast(pl.Int64), place=pl.int_range(pl.len(), dtype=pl.Int64).over("profile_id"))
     )
-
-
-def _candidates(reading: relation_reading.Reading, points: pl.DataFrame, edges: pl.DataFrame) -> tuple[Rows, Rows]:
-    """Return pairs worth comparing, (older, newer) rows, each once."""
-    sharing = np.stack(relation_candidates.candidates(reading), axis=1)
-    return relation_candidates.each_once(np.concatenate([sharing, _similar(points, edges)]), len(points))
 
 
 def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
@@ -148,7 +129,7 @@ def _unsettled(judged: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl
     passed = closed & (pl.col("newer") > pl.col("successor"))
     over = ~closed & (pl.col("valid_until") <= pl.col("at"))
     update = pl.col("relation") == "update"
-    sure = _sure(policy) & (pl.col("since") < pl.col("at"))
+    sure = judging.sure(policy) & (pl.col("since") < pl.col("at"))
     rank = pl.when(update).then(-pl.col("confidence")).rank("ordinal").over("older")
     return (
         judged.join(ends.rename({"row": "older"}), on="older", how="left", maintain_order="left")

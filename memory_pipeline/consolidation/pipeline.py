@@ -51,10 +51,13 @@ SOURCES: Final = tuple(
         name
         for stage in ORDER
         for name in ("profiles", *stage.takes)
-        if name in stage.recorded or not any(name in other.gives for other in ORDER)
+        if name in stage.gives or not any(name in other.gives for other in ORDER)
     )
 )
-"""Tables that a run is given: those that no stage makes, and those that a stage adds to."""
+"""Tables that a run is given: those that no stage makes, those that a stage adds to, and those of `KEPT`."""
+
+KEPT: Final = tuple(name for stage in ORDER for name in stage.kept)
+"""Tables in which a stage finds again what it made in the last run; a run that is not given one makes all of it."""
 
 RECORDED: Final = tuple(name for stage in ORDER for name in stage.recorded)
 """Tables that stages add to: what was extracted from texts, or asked about them, once."""
@@ -99,7 +102,7 @@ def run(
     are kept, only those of one group are in memory.
 
     Args:
-        tables: the tables of `SOURCES`.
+        tables: the tables of `SOURCES`; those of `KEPT` may be missing.
         policies: the policies in play, by hash.
         stages: which stages, in order.
         keep: tables to return; default: the given ones, and all that the stages make.
@@ -109,6 +112,7 @@ def run(
     Returns:
         The tables. One that a stage adds to holds all its rows.
     """
+    tables = {name: TABLES[name].empty() for name in KEPT} | {**tables}
     gives = dict.fromkeys(name for stage in stages for name in stage.gives if keep is None or name in keep)
     parts = {name: [tables[name]] if name in RECORDED else [] for name in gives}
     for context, profiles in _groups(tables, tables, policies):

@@ -39,13 +39,23 @@ class Stage:
 
     @property
     def recorded(self) -> tuple[str, ...]:
-        """Tables that it both takes and gives: it takes the rows recorded so far, and gives the rows to add."""
-        return tuple(name for name in self.gives if name in self.takes)
+        """Tables that it adds to: it takes the rows recorded so far, and gives the rows to add."""
+        return tuple(name for name in self._own if TABLES[name].write_mode == "appended")
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Tables that it takes as the last run left them, in order to make only the rows that would differ."""
+        return tuple(name for name in self._own if TABLES[name].write_mode != "appended")
 
     @property
     def reused(self) -> tuple[str, ...]:
         """Tables taken from the last run where nothing needs the stage; those that no commit publishes are empty."""
-        return tuple(name for name in self.gives if name not in self.takes and TABLES[name].write_mode != "per_run")
+        return tuple(name for name in self.gives if TABLES[name].write_mode not in {"appended", "per_run"})
+
+    @property
+    def _own(self) -> tuple[str, ...]:
+        """Tables that it both takes and gives."""
+        return tuple(name for name in self.gives if name in self.takes)
 
     def tables(self, result: Any) -> dict[str, pl.DataFrame]:
         """Return what the function returned, by table name."""

@@ -59,6 +59,7 @@ from memory_pipeline.schemas import (
     Events,
     FactChanges,
     Frame,
+    Judgements,
     Memories,
     MemoryImportance,
     MergeRefusals,
@@ -265,9 +266,10 @@ def _not_deferred(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFram
 
 
 class Changes(NamedTuple):
-    """Facts that newer memories change, and what a model was asked about them."""
+    """Facts that newer memories change, what was judged to find them, and what a model was asked about them."""
 
     fact_changes: Frame[FactChanges]
+    judgements: Frame[Judgements]
     verdicts: Frame[Verdicts]
 
 
@@ -280,15 +282,20 @@ def detect_changes(
     vectors: Frame[Vectors],
     decided_edges: Frame[DecidedEdges],
     derived_edges: Frame[DerivedEdges],
+    judgements: Frame[Judgements],
     verdicts: Frame[Verdicts],
 ) -> Changes:
-    """Detect facts that a newer memory updates, contradicts or repeats; a model judges the likeliest pairs, if set."""
+    """Detect facts that a newer memory updates, contradicts or repeats; a model judges the likeliest pairs, if set.
+
+    Profiles whose memories have not changed since the last run are not judged again.
+    """
     compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
-    changes = change_detection.compare(
+    changes, judged = change_detection.compare(
         memories=compared,
         enrichment=enabled,
         vectors=vectors,
         edges=associations.union(decided_edges, derived_edges),
+        kept=judgements,
         policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
@@ -301,10 +308,10 @@ def detect_changes(
         policy=context.policy,
         as_of=context.as_of,
     )
-    judged, asked = model_requests.judged(
+    combined, asked = model_requests.judged(
         changes=changes, pairs=pairs, verdicts=verdicts, context=context, within=scope.inside(context.scope, memories)
     )
-    return Changes(conform(FactChanges, judged), conform(Verdicts, asked))
+    return Changes(conform(FactChanges, combined), conform(Judgements, judged), conform(Verdicts, asked))
 
 
 @stage()

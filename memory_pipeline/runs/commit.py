@@ -121,7 +121,7 @@ def commit(
             run_id=run_id,
             started_at=started_at or now,
             committed_at=now,
-            unchanged=_unchanged(lake, tables["profiles"], tables["consolidation_plan"]),
+            unchanged=_unchanged(lake, tables),
             whole=whole,
         )
     )
@@ -136,16 +136,21 @@ def commit(
     return positions
 
 
-def _unchanged(lake: Lake, profiles: pl.DataFrame, plan: pl.DataFrame) -> dict[str, int]:
+def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:
     """Return the profiles for which a run only repeats an earlier one at a later clock, and the earlier one's position.
 
-    Neither of the two decides anything, the profile was not used or changed since, and both have the same task, policy
-    and version of the program. Cost: one query per profile without decisions.
+    Neither of the two decides anything, the profile was not used or changed since, both have the same task, policy and
+    version of the program, and what they keep for the next run was made from the same. Cost: one query per profile
+    without decisions.
     """
-    idle = profiles.join(plan, on="profile_id", how="anti").filter(row_limit=0)
+    idle = tables["profiles"].join(tables["consolidation_plan"], on="profile_id", how="anti").filter(row_limit=0)
     runs = lake.ledger.runs(idle["profile_id"].to_list()).filter(~pl.col("outcome").is_in(["unchanged", "reverted"]))
     last = runs.sort("commit_seq").unique("profile_id", keep="last").filter(decisions=0, held=0, version=VERSION)
     alike = idle.join(last, on=["profile_id", "task", "scope", "policy_hash"], how="semi")
+    for name in pipeline.KEPT:
+        made_from = ["profile_id", "read"]
+        stored = lake.read(name, profiles=alike["profile_id"].to_list(), columns=made_from)
+        alike = alike.join(tables[name].join(stored, on=made_from, how="anti"), on="profile_id", how="anti")
     runs_shown = last.select("profile_id", "plan_id", "commit_seq")
     shown = (
         lake.read("profiles", profiles=alike["profile_id"].to_list())

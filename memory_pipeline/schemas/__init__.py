@@ -55,7 +55,7 @@ from memory_pipeline.schemas._memories import (
     Vectors,
     Verdicts,
 )
-from memory_pipeline.schemas._proposals import ArchivedSet, Deferred, FactChanges, Promotions, Trims
+from memory_pipeline.schemas._proposals import ArchivedSet, Deferred, FactChanges, Judgements, Promotions, Trims
 from memory_pipeline.schemas._scores import ScoredMemories, ScoreHistory, SettledScoredMemories
 from memory_pipeline.schemas._types import INSTANT, LIVE, PARSER, Action, EventType, Lifecycle
 
@@ -84,6 +84,7 @@ __all__ = [
     "Events",
     "FactChanges",
     "Frame",
+    "Judgements",
     "Lifecycle",
     "Memories",
     "MemoryImportance",
@@ -209,6 +210,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("scored_memories", ScoredMemories, lacking={"budget_protected": False}),
         Table("score_history", ScoreHistory, write_mode="accumulated"),
         Table("deferred", Deferred),
+        Table("judgements", Judgements),
         Table("fact_changes", FactChanges, lacking={"decided": True, "confidence": 1.0}),
         Table("proposed_edges", ProposedEdges),
         Table("association_edges", AssociationEdges),

@@ -29,6 +29,32 @@ class Deferred(dy.Schema):
     plan_id = text("Plan the row belongs to.")
 
 
+class Judgements(dy.Schema):
+    """What the judge found in the memories of a profile; the next run takes it over if it would read the same."""
+
+    profile_id = profile()
+    read = text(
+        "Digest of all that the judge read: memories, similar pairs, policy, fitted models, and the program itself."
+    )
+    pairs = dy.List(
+        dy.Struct(
+            {
+                "older": count("Place of the older memory among those compared, by start of validity, from 0."),
+                "newer": count("Place of the newer memory."),
+                "relation": text("As in fact_changes, before a language model is asked."),
+                "confidence": share("Confidence in the relation."),
+                "statement": text("As in fact_changes.", nullable=True),
+                "attribute": text("As in fact_changes.", nullable=True),
+                "value": text("As in fact_changes.", nullable=True),
+                "other_value": text("As in fact_changes.", nullable=True),
+                "rule": text("Rule that found it."),
+                "reason": text("The relation in one sentence."),
+            }
+        ),
+        description="Pairs whose relation is likely enough to be of use, by older and newer.",
+    )
+
+
 class FactChanges(dy.Schema):
     """Pairs of memories about the same fact: the newer updates, contradicts or repeats what the older states."""
 

@@ -49,6 +49,11 @@ def coefficients(name: str) -> Mapping[str, float]:
     return _fitted.get().get(name) or _shipped(name)
 
 
+def replaced() -> Mapping[str, Mapping[str, float]]:
+    """Return the coefficients that `fitted` put in place of shipped ones, by name of the model."""
+    return _fitted.get()
+
+
 @cache
 def _shipped(name: str) -> Mapping[str, float]:
     if name not in model_names():

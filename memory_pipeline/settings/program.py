@@ -1,0 +1,50 @@
+"""Identifies the program that makes a table, so that what another one made is not taken for its own.
+
+Not here: the version of a release, which runs record (`ledger/commits`), and the version of the text parser
+(`schemas.PARSER`), by which rows are shared between releases.
+"""
+
+import hashlib
+from functools import cache
+from importlib import resources
+from importlib.resources.abc import Traversable
+from typing import Final
+
+import numpy as np
+import polars as pl
+import scipy
+
+from memory_pipeline.settings import model_files
+
+_READ: Final = ("consolidation", "models", "schemas", "settings", "text")
+"""Folders of the package that say what is computed from texts."""
+
+
+def digest() -> str:
+    """Return the SHA-256 of the code and the models that texts are compared by, and of the libraries' versions.
+
+    Cost: 10 ms once a process.
+    """
+    fitted = sorted((name, sorted(model.items())) for name, model in model_files.replaced().items())
+    return hashlib.sha256(f"{_shipped()} {fitted}".encode()).hexdigest()
+
+
+@cache
+def _shipped() -> str:
+    digest = hashlib.sha256(f"{pl.__version__} {np.__version__} {scipy.__version__}".encode())
+    for folder in _READ:
+        for path, content in _files(resources.files("memory_pipeline") / folder, folder):
+            digest.update(f"{path} {len(content)} ".encode() + content)
+    return digest.hexdigest()
+
+
+def _files(folder: Traversable, path: str) -> list[tuple[str, bytes]]:
+    """Return the files below a folder of the package with their paths, in order, without compiled ones."""
+    found: list[tuple[str, bytes]] = []
+    for entry in sorted(folder.iterdir(), key=lambda entry: entry.name):
+        inner = f"{path}/{entry.name}"
+        if entry.is_dir():
+            found += _files(entry, inner)
+        elif not entry.name.endswith(".pyc"):
+            found.append((inner, entry.read_bytes()))
+    return found
