@@ -141,7 +141,7 @@ def test_single_memories_are_shown_and_changed(copy):
     changes = ["--importance", ".75", "--tag", "food", "--tag", "health"]
     text("update", "m2", *changes, "--metadata", '{"form": 7}', "-p", ANA, home=copy)
     changed = told("get", "m2", "-p", ANA, home=copy)
-    assert (changed["importance"], changed["tags"], changed["metadata"]) == (0.75, ["food", "health"], '{"form":7}')
+    assert (changed["importance"], changed["tags"], changed["metadata"]) == (0.75, ["food", "health"], {"form": 7})
     text("update", "m2", "--clear-tags", "-p", ANA, home=copy)
     assert told("get", "m2", "-p", ANA, home=copy)["tags"] == []
     text("protect", "m2", "--reason", "health", "-p", ANA, home=copy)

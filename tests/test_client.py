@@ -382,7 +382,7 @@ def test_looking_is_no_access(client, lake):
 def test_a_memory_can_be_read_and_listed(client, clock):
     ids = told(client, clock=clock, tags=["x"], metadata={"page": 3}, importance=0.4)
     one = client.get(ids[2])
-    assert (one.content, one.tags, one.metadata, one.importance) == (OTHERS[2], ("x",), '{"page":3}', 0.4)
+    assert (one.content, one.tags, one.metadata, one.importance) == (OTHERS[2], ("x",), {"page": 3}, 0.4)
     assert [one.memory_id for one in client.list()] == ids[::-1]
     assert [one.memory_id for one in client.list(limit=2)] == ids[:1:-1]
     assert client.list({"tags": "none"}) == []
@@ -403,11 +403,11 @@ def test_an_update_of_tags_importance_and_metadata_shows_at_once_and_after_a_run
     ids = told(client, clock=clock, tags=["x"], metadata={"page": 3}, importance=0.4)
     clock.pass_(minutes=1)
     changed = client.update(ids[1], tags=("drinks", "ben"), importance=0.9, metadata={"source": [1]})
-    assert (changed.tags, changed.importance, changed.metadata) == (("drinks", "ben"), 0.9, '{"source":[1]}')
+    assert (changed.tags, changed.importance, changed.metadata) == (("drinks", "ben"), 0.9, {"source": [1]})
     assert (changed.content, changed.updated_at) == (OTHERS[1], clock())
     assert names(client.recall("Who lives where?", filters={"tags": "drinks"})) == [ids[1]]
     cleared = client.update(ids[2], tags=[])
-    assert (cleared.tags, cleared.importance, cleared.metadata) == ((), 0.4, '{"page":3}')
+    assert (cleared.tags, cleared.importance, cleared.metadata) == ((), 0.4, {"page": 3})
     client.flush()
     before = {one: client.get(one) for one in ids}
     clock.pass_(hours=1)

@@ -78,7 +78,7 @@ def test_single_memories_are_shown_and_changed(ana):
     changed = ana.patch("/memories/a1", json={"content": "The office moved to Bern in March."})
     assert changed.json()["content"] == "The office moved to Bern in March."
     more = ana.patch("/memories/a1", json={"tags": ["office"], "importance": 0.5, "metadata": {"page": 3}}).json()
-    assert (more["tags"], more["importance"], more["metadata"]) == (["office"], 0.5, '{"page":3}')
+    assert (more["tags"], more["importance"], more["metadata"]) == (["office"], 0.5, {"page": 3})
     assert ana.patch("/memories/a1", json={"tags": []}).json()["tags"] == []
     assert ana.post("/memories/a1/protect", json={"reason": "address"}).json()["protected_reason"] == "address"
     assert ana.post("/memories/a1/protect").status_code == 200

@@ -315,7 +315,7 @@ class MemoryPipelineStore(BaseStore):
         payload: dict[str, Any] = {"content": content}
         payload |= {"valid_until": now + timedelta(minutes=op.ttl)} if op.ttl is not None else {}
         if known is not None:
-            changes = payload | {"metadata": _metadata(known.memory) | {NAME: item}}
+            changes = payload | {"metadata": (known.memory.metadata or {}) | {NAME: item}}
             changes |= {"content": None if content == known.memory.content else content}
             yield {"event_type": EventType.UPDATED.value, "memory_id": known.memory.memory_id, "payload": changes}
             return
@@ -359,7 +359,7 @@ class MemoryPipelineStore(BaseStore):
 
         If the text of the memory was updated elsewhere, the value has the new text as `content`.
         """
-        metadata = _metadata(memory)
+        metadata = memory.metadata or {}
         kept = metadata.get(NAME)
         if not isinstance(kept, dict) or not {"namespace", "key", "value"} <= kept.keys():
             path, _, key = memory.memory_id.partition("/")
@@ -419,13 +419,9 @@ def _memory_id(namespace: Namespace, key: str) -> str:
     return str(uuid5(NAMESPACE_URL, name)) if _UNFIT.search(name) else name
 
 
-def _metadata(memory: Memory) -> dict[str, Any]:
-    return dict(json.loads(memory.metadata or "{}"))
-
-
 def _ended(entry: _Entry, now: datetime) -> dict[str, Any]:
     """Return the event that deletes an item: its validity ends, and it loses its key."""
-    metadata = _metadata(entry.memory)
+    metadata = entry.memory.metadata or {}
     item = {"namespace": list(entry.namespace), "key": entry.key, "value": entry.value}
     gone = {"valid_until": now, "metadata": metadata | {NAME: item | {"deleted": True}}}
     return {"event_type": EventType.UPDATED.value, "memory_id": entry.memory.memory_id, "payload": gone}

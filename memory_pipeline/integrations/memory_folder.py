@@ -9,7 +9,6 @@ What a run decides about a part does not change the file: files belong to the ag
 """
 
 import difflib
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -102,7 +101,7 @@ class MemoryFolder:
         """Return the parts of every file, in their order."""
         files = dict[str, list[_Part]]()
         for memory in self._client.list(None, _EVERYTHING, deep=True):
-            kept = _metadata(memory).get(NAME)
+            kept = (memory.metadata or {}).get(NAME)
             if isinstance(kept, dict) and {"path", "place", "text"} <= kept.keys() and not kept.get("removed"):
                 files.setdefault(kept["path"], []).append(_Part(memory, kept["path"], kept["place"], kept["text"]))
         return {
@@ -176,7 +175,7 @@ def _stored(path: str, text: str, place: float) -> dict[str, Any]:
 
 def _changed(part: _Part, path: str, text: str, place: float) -> dict[str, Any]:
     content = words_of(text) or path
-    payload: dict[str, Any] = {"metadata": _metadata(part.memory) | {NAME: _kept(path, text, place)}}
+    payload: dict[str, Any] = {"metadata": (part.memory.metadata or {}) | {NAME: _kept(path, text, place)}}
     payload |= {"content": content} if content != part.memory.content else {}
     payload |= {"tags": [path if tag == part.path else tag for tag in part.memory.tags]} if path != part.path else {}
     return {"event_type": EventType.UPDATED.value, "memory_id": part.memory.memory_id, "payload": payload}
@@ -184,13 +183,9 @@ def _changed(part: _Part, path: str, text: str, place: float) -> dict[str, Any]:
 
 def _removed(part: _Part, now: datetime) -> dict[str, Any]:
     kept = _kept(part.path, part.text, part.place) | {"removed": True}
-    payload = {"valid_until": now, "metadata": _metadata(part.memory) | {NAME: kept}}
+    payload = {"valid_until": now, "metadata": (part.memory.metadata or {}) | {NAME: kept}}
     return {"event_type": EventType.UPDATED.value, "memory_id": part.memory.memory_id, "payload": payload}
 
 
 def _kept(path: str, text: str, place: float) -> dict[str, Any]:
     return {"path": path, "text": text, "place": place}
-
-
-def _metadata(memory: Memory) -> dict[str, Any]:
-    return dict(json.loads(memory.metadata or "{}"))

@@ -3,6 +3,7 @@
 Not here: computing an answer (`rank/ranking`) and the client itself (`client/memory_client`).
 """
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -241,8 +242,8 @@ class Memory:
     protected: bool
     protected_reason: str | None
     tags: tuple[str, ...]
-    metadata: str | None
-    """JSON text."""
+    metadata: dict[str, Any] | None
+    """Other fields, as given by the agent."""
     source: str | None
     session_id: str | None
     agent_id: str | None
@@ -276,6 +277,7 @@ class Memory:
                 "closed_statements": tuple(statements),
                 "importance": row["importance_given"],
                 "tags": tuple(row["tags"]),
+                "metadata": json.loads(row["metadata"]) if row["metadata"] else None,
                 "members": tuple(row["members"]),
                 "created_at": row.get("said_at") or row["created_at"],
             }
