@@ -112,7 +112,8 @@ def test_a_refused_line_is_named_and_ends_an_import_with_1(fresh, tmp_path):
 
 def test_refused_events_are_listed_corrected_sent_again_and_purged(tmp_path):
     good = {"event_type": "memory.stored", "profile_id": "p", "payload": {"content": "The hose is new."}}
-    bad = [json.dumps(good | {"payload": {"content": 7}}), "not JSON", json.dumps(good | {"event_type": "x"})]
+    wrong = json.dumps(good | {"payload": {"content": 7, "source": "a\u2028b\x85c"}}, ensure_ascii=False)
+    bad = [wrong, "not JSON", json.dumps(good | {"event_type": "x"})]
     (tmp_path / "bad.jsonl").write_bytes("\n".join([*bad, ""]).encode() + b"\xff\n")
     home, out = tmp_path / "data", tmp_path / "out.jsonl"
     assert call("import", "jsonl", tmp_path / "bad.jsonl", home=home).returncode == 1
@@ -122,7 +123,10 @@ def test_refused_events_are_listed_corrected_sent_again_and_purged(tmp_path):
     again = call("dead-letters", "requeue", "--json", home=home)
     assert (again.returncode, json.loads(again.stdout)["accepted"]) == (1, 0)
     assert "requeue" in text("dead-letters", "export", out, home=home)
-    letters = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert json.loads(call("dead-letters", "requeue", out, "--json", home=home).stdout)["refused"] == 4, (
+        "read as written"
+    )
+    letters = [json.loads(line) for line in out.read_text("utf-8").split("\n")[:-1]]
     assert next(letter for letter in letters if "raw_base64" in letter)["origin"] == "bad.jsonl:4"
     (first,) = (letter for letter in letters if letter["origin"] == "bad.jsonl:1")
     out.write_text(json.dumps(first | {"raw": json.dumps(good)}) + "\n", "utf-8")

@@ -109,6 +109,20 @@ def found_and_made_again(copy, lost, damage):
     homes.same(before, tables(copy))
 
 
+def test_a_repair_that_was_cut_off_is_said_and_finished(copy):
+    before = tables(copy)
+    next(copy.glob("lake/memories/*.parquet")).unlink()
+    with Lake(copy) as lake:
+        lake.mend()  # and no more: as if it was killed here
+        assert lake.read("memories").is_empty()
+    well, detail = examined(copy)["lake"]
+    assert not well
+    assert "a repair was cut off and left tables without rows (memories)" in detail
+    assert examined(copy, "--repair")["lake"] == (True, "a repair that was cut off is finished")
+    assert examined(copy)["lake"][0]
+    homes.same(before, tables(copy))
+
+
 def test_rows_that_no_rebuild_makes_again_are_said_to_be_lost(copy):
     next(copy.glob("lake/score_history/*.parquet")).unlink()
     detail = examined(copy, "--repair")["lake"][1]

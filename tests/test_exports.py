@@ -1,7 +1,10 @@
 """Exports: what a profile remembers as files of other tools; nothing is lost that is not counted."""
 
+import errno
 import json
+import os
 import subprocess
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
@@ -328,6 +331,20 @@ def test_the_command_writes_every_format_and_says_what_it_left_out(home, tmp_pat
     assert "exists; remove it" in commands.refused("export", "mem0", tmp_path / "mem0", home=home, status=2)
     commands.text("export", "mem0", tmp_path / "mem0", "--force", home=home)
     assert "'nobody' has no memory" in commands.refused("export", "mem0", tmp_path / "x", "-p", "nobody", home=home)
+
+
+def test_an_export_that_is_cut_off_replaces_nothing(home, tmp_path, monkeypatch):
+    commands.text("export", "jsonl", tmp_path / "out", home=home)
+    whole = (tmp_path / "out").read_bytes()
+
+    def full(*_: object) -> Iterator[str]:
+        yield "{}"
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(events, "history", full)
+    assert "No space left" in commands.refused("export", "jsonl", tmp_path / "out", "--force", home=home)
+    assert "No space left" in commands.refused("export", "jsonl", tmp_path / "new", home=home)
+    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("out", whole)]
 
 
 def test_tables_are_those_of_now_of_a_run_that_is_kept_and_of_an_instant(home, tmp_path):

@@ -1,9 +1,11 @@
 """A folder of Markdown: what becomes a memory, and what a second import of an edited folder does."""
 
+import errno
 import json
 import os
 import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -147,6 +149,25 @@ def test_an_edited_folder_updates_ends_and_adds(folder, ledger):
     edit(folder, "MEMORY.md", ("- Ben has a new saw\n", "- The boat is in [[project boat]]\n"))
     assert imported(ledger, folder, day=3).accepted == 3, "one ends, and one comes back as a new memory with its link"
     assert imported(ledger, folder, day=4).accepted == 0
+
+
+def test_a_folder_that_cannot_be_read_ends_no_memory(folder, ledger, monkeypatch):
+    (folder / "sub" / ".git").mkdir(parents=True)
+    (folder / "sub" / "here.md").write_text("The key hangs behind the clock.\n", "utf-8")
+    imported(ledger, folder)
+    position, scandir, refused = ledger.position(), os.scandir, {folder / "sub" / ".git"}
+
+    def scanned(path):  # a mode stops no administrator
+        if Path(path) in refused:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", scanned)
+    assert imported(ledger, folder).accepted == 0, "hidden folders are left out anyway"
+    refused.add(folder / "sub")
+    with pytest.raises(ValueError, match=r"sub: cannot be read \(Permission denied\); make it readable"):
+        imported(ledger, folder)
+    assert ledger.position() == position
 
 
 def test_what_was_changed_here_stays_where_the_folder_did_not_change(folder, ledger):

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import lzma
+import os
 import tarfile
 import tempfile
 import zipfile
@@ -131,16 +132,30 @@ def members(path: Path) -> Iterator[Member]:
         ValueError: the path cannot be read.
     """
     if path.is_dir():
-        for file in sorted(path.rglob("*")):
-            inside = file.relative_to(path)
-            if file.is_file() and not file.is_symlink() and not any(part.startswith(".") for part in inside.parts):
-                yield from _opened(_member(file, inside.as_posix().encode(errors="replace").decode()))
+        for file in sorted(_files(path)):
+            if file.is_file() and not file.is_symlink() and not file.name.startswith("."):
+                yield from _opened(_member(file, file.relative_to(path).as_posix().encode(errors="replace").decode()))
     else:
         try:
             path.open("rb").close()
         except OSError as error:
             raise ValueError(f"{path}: cannot be read ({error.strerror}); name a readable file or folder") from error
         yield from _opened(_member(path, file_name(path)))
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and of those in it that are not hidden.
+
+    Raises:
+        ValueError: one of them cannot be read: an import must not take its files for removed.
+    """
+
+    def refuse(error: OSError) -> None:
+        raise ValueError(f"{error.filename}: cannot be read ({error.strerror}); make it readable, or move it away")
+
+    for above, folders, names in os.walk(folder, onerror=refuse):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(above, name) for name in names)
 
 
 def _member(path: Path, name: str) -> Member:

@@ -72,6 +72,7 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
     target = LocalObjectStore(folder)
     with explained(lake.home), lake.ledger.erasing():
         disk.private(folder)
+        lake.ledger.note_export(folder, at=now)  # first: an erasure that waits for the backup names it
         lake.ledger.copy(folder / FILE_NAME)
         own, expected = _listed(folder)
         keys, local = [*expected, *archives(lake.store)], LocalObjectStore(lake.home)
@@ -81,7 +82,6 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
             copied[SETTINGS_FILE] = _copied(local, target, SETTINGS_FILE, None)
         backup = Backup(store=own.store, position=own.position, made_at=now.isoformat(), version=VERSION, files=copied)
         target.put(LIST, json.dumps(asdict(backup), indent=1).encode())
-    lake.ledger.note_export(folder, at=now)
     return backup
 
 

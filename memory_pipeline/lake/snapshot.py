@@ -261,8 +261,8 @@ def export(source: Lake | Path, file: Path) -> Path:
             _create_tables(connection, tables)
             for relation, _ in tables:
                 _comment(connection, relation)
-    if isinstance(source, Lake):
-        source.ledger.note_export(file, at=datetime.now(UTC))
+        if isinstance(source, Lake):
+            source.ledger.note_export(file, at=datetime.now(UTC))
     return file
 
 

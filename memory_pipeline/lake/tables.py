@@ -406,8 +406,9 @@ class Lake:
     def mend(self) -> pl.DataFrame:
         """Replace or forget missing and damaged files and return what `verify` reported; nothing is lost for good.
 
-        Those of `events` are made again from the ledger at once. The others lack those rows until the next run makes
-        them again. Files of `payloads` exist only once: they stay catalogued until they are restored from a backup.
+        Those of `events` are made again from the ledger at once. The others lack those rows, and `lost` names them,
+        until they are made again. Files of `payloads` exist only once: they stay catalogued until they are restored
+        from a backup.
 
         Raises:
             LakeError: events that the ledger no longer holds were in damaged files; nothing was changed.
@@ -421,8 +422,19 @@ class Lake:
         forgotten = [file for file in damaged if TABLES[file.table_name].write_mode != "moved" and file not in events]
         with self.ledger.writing() as transaction:
             publishing.forget_files(transaction, self.store, forgotten)
+            catalog.set_lost(transaction, {*catalog.lost(transaction), *(file.table_name for file in forgotten)})
             catalog.raise_oldest(transaction, max((file.removed_seq or 0 for file in forgotten), default=0))
         return problems
+
+    def lost(self) -> list[str]:
+        """Return the tables that `mend` left without rows, also in a process that was killed before it was done."""
+        with self.ledger.reading() as transaction:
+            return catalog.lost(transaction)
+
+    def mended(self) -> None:
+        """Note that the tables that lacked rows have been made again."""
+        with self.ledger.writing() as transaction:
+            catalog.set_lost(transaction, ())
 
     def sweep(
         self, *, older_than: timedelta = timedelta(days=1), live: Collection[str] = (), oldest: int = 0

@@ -4,6 +4,7 @@ A file is visible from `added_seq` until before `removed_seq`. Files are added a
 writes the events of the change, so that all tables change at once. Not here: the files themselves (`lake/`).
 """
 
+import json
 import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import closing
@@ -56,6 +57,9 @@ class File:
     rows: int
     sha256: str
 
+
+_LOST: Final = "lost"
+"""Key in the table `meta`: tables of which files were forgotten and not made again yet."""
 
 _COLUMNS: Final = [FILES.c["path" if name == "key" else name] for name in File.__dataclass_fields__]
 
@@ -132,6 +136,18 @@ def forget(transaction: Transaction, files: Iterable[File]) -> None:
     """Drop files from the catalogue, so that they are visible at no position."""
     for file in files:
         transaction.connection.execute(FILES.delete().where(FILES.c.id == file.id))
+
+
+def lost(transaction: Transaction) -> list[str]:
+    """Return the tables that lack rows since damaged files of them were forgotten; sorted."""
+    return list(json.loads(transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == _LOST)) or "[]"))
+
+
+def set_lost(transaction: Transaction, table_names: Collection[str]) -> None:
+    """Note which tables lack rows; none once they have been made again."""
+    transaction.connection.execute(META.delete().where(META.c.key == _LOST))
+    if table_names:
+        transaction.connection.execute(META.insert().values(key=_LOST, value=json.dumps(sorted(table_names))))
 
 
 def mark(transaction: Transaction, name: Mark) -> int:

@@ -51,8 +51,8 @@ def export_letters(
     new_file(path, "OUT.jsonl")
     with existing_lake(settings_in_force()) as lake:
         lines = [*dead_letters.lines(lake.ledger)]
-        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
         lake.ledger.note_export(path, at=datetime.now(UTC))
+        path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     report.line(out(), f"{report.many(len(lines), 'refused event')} in {path}")
     home = settings_in_force().home
     report.line(out(), f"correct them, then: {report.command(home, 'dead-letters', 'requeue', str(path))}")

@@ -152,19 +152,26 @@ def _survivors(lake: Lake, *, repair: bool) -> Iterator[Finding]:
 
 def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
     with lake.ledger.erasing() if repair else nullcontext():
+        cut_off = lake.lost()
         problems = lake.mend() if repair else lake.verify()
         only = [name for name, table in TABLES.items() if table.write_mode == "moved"]
         payloads, problems = (problems.filter(pl.col("table").is_in(only) == moved) for moved in (True, False))
-        lost = problems["table"].unique().to_list()
+        lost = sorted({*problems["table"], *cut_off})
         left = ", ".join(rebuild_lost(lake, settings, lost)) if repair and lost else ""
+        if repair and lost:
+            lake.mended()
     findings = list[str]()
     if repair and lost:
         rest = f", except tables of {left}: rebuild those with: memory-pipeline consolidate" if left else ""
         if gone := [name for name in lost if TABLES[name].write_mode == "accumulated"]:
             rest += f", but not the rows of earlier runs in {', '.join(gone)}: restore its files from a backup"
-        findings.append(f"{many(problems.height, 'missing or damaged file')} rebuilt{rest}")
+        files = f"{many(problems.height, 'missing or damaged file')} rebuilt"
+        findings.append(f"{files if problems.height else 'a repair that was cut off is finished'}{rest}")
     elif lost:
-        findings.append(f"{_first(problems)}; rebuild with: memory-pipeline doctor --repair")
+        short = f"a repair was cut off and left tables without rows ({', '.join(cut_off)})"
+        findings.append(
+            f"{_first(problems) if problems.height else short}; rebuild with: memory-pipeline doctor --repair"
+        )
     if payloads.height:
         findings.append(f"{_first(payloads)}; its payloads are nowhere else: restore lake/payloads from a backup")
     well = payloads.is_empty() and not left and (repair or not lost)

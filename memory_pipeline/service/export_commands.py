@@ -4,7 +4,8 @@ Not here: the content of the files (`interop/exports`), and snapshots for data s
 """
 
 import importlib.util
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ import typer
 
 from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0
 from memory_pipeline.interop.exports.current import Current
+from memory_pipeline.ledger.disk import aside
 from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
@@ -56,8 +58,13 @@ def export_markdown(
     if directory.exists() and not directory.is_dir():
         raise Misused(f"DIR {directory}: is a file; name a folder")
     held = _current(profile)
-    written = folder.write(directory, markdown.files(held), profile_id=held.profile_id, force=force)
-    _note(directory, held.profile_id)
+    written = folder.write(
+        directory,
+        markdown.files(held),
+        profile_id=held.profile_id,
+        force=force,
+        first=lambda place: _note(place, held.profile_id),
+    )
     document = {**_counts(held, _NO_PLACE), **asdict(written)}
     if as_json:
         show_json(document)
@@ -95,7 +102,8 @@ def export_langgraph(
         return
     new_file(file, "FILE", fresh=not force)
     held = _current(profile)
-    langgraph.database(held, file)
+    with _complete(file, held.profile_id) as path:
+        langgraph.database(held, path)
     _show(file, _counts(held, _NO_PLACE), as_json=as_json)
 
 
@@ -116,13 +124,13 @@ def export_jsonl(
     new_file(file, "FILE", fresh=not force)
     if only_current:
         held = _current(profile)
-        _write(file, events.current(held))
+        _write(file, held.profile_id, events.current(held))
         document = _counts(held, events.LOST)
     else:
         left_out = dict[str, int]()
         with existing_lake(settings_in_force()) as lake:
             owner = _known(choose_profile(lake, profile), stored_profiles(lake))
-            count = _write(file, events.history(lake.ledger, owner, left_out))
+            count = _write(file, owner, events.history(lake.ledger, owner, left_out))
         document = {"profile_id": owner, "events": count, "left_out": dict(sorted(left_out.items()))}
     _show(file, document, as_json=as_json)
 
@@ -221,7 +229,7 @@ def _export(
     """Write the current memories of a profile to one file; `lost` is what its format has no place for."""
     new_file(file, "FILE", fresh=not force)
     held = _current(profile)
-    _write(file, [text(held)], end="")
+    _write(file, held.profile_id, [text(held)], end="")
     _show(file, _counts(held, lost), as_json=as_json)
 
 
@@ -237,10 +245,26 @@ def _known(profile_id: str, profiles: list[str]) -> str:
     return profile_id
 
 
-def _write(file: Path, parts: Iterable[str], end: str = "\n") -> int:
-    """Write texts to a file and return their number."""
+@contextmanager
+def _complete(file: Path, profile_id: str) -> Iterator[Path]:
+    """Yield a path to write to; the file is noted and takes its name once it is complete.
+
+    Nothing replaces an earlier export before, and what is cut off looks like none.
+    """
+    place = file.resolve()
+    if place.exists() and not place.is_file():  # such as a pipe
+        yield place
+        return
+    with aside(place.parent) as path:
+        yield path
+        _note(file, profile_id)
+        path.replace(place)
+
+
+def _write(file: Path, profile_id: str, parts: Iterable[str], *, end: str = "\n") -> int:
+    """Write texts of a profile to a file and return their number."""
     count = 0
-    with file.open("w", encoding="utf-8", newline="") as opened:
+    with _complete(file, profile_id) as path, path.open("w", encoding="utf-8", newline="") as opened:
         for part in parts:
             opened.write(part + end)
             count += 1
@@ -263,7 +287,6 @@ def _counts(held: Current, lost: Sequence[str]) -> dict[str, Any]:
 
 
 def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:
-    _note(file, document["profile_id"])
     if as_json:
         show_json(document)
     else:

@@ -54,7 +54,14 @@ class Written:
     """Commit of the folder's git repository; None without a repository or changes."""
 
 
-def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: bool = False) -> Written:
+def write(
+    folder: Path,
+    files: Mapping[str, str],
+    *,
+    profile_id: str,
+    force: bool = False,
+    first: Callable[[Path], None] | None = None,
+) -> Written:
     """Write these files into the folder and remove the others of an earlier export; all other files stay as they are.
 
     Each file is replaced as a whole; a process that is killed leaves a folder that can be written again.
@@ -64,6 +71,7 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
         files: text of each file by its path in the folder.
         profile_id: profile of the memories; another profile's folder is refused.
         force: replace files that others changed.
+        first: called with the folder once it is known that it can be written, and before it is.
 
     Raises:
         ChangedByOthers: there are such files.
@@ -78,6 +86,8 @@ def write(folder: Path, files: Mapping[str, str], *, profile_id: str, force: boo
     if changed and not force:
         remedy = "import the folder first (memory-pipeline import markdown), or overwrite with --force"
         raise ChangedByOthers(folder, changed, remedy=remedy)
+    if first is not None:
+        first(folder)
     replaced = [path for path, content in new.items() if old.get(path) != content]
     gone = sorted(old.keys() - new.keys())
     for path in replaced:
