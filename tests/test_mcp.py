@@ -440,7 +440,7 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
     assert (told["tagged"]["tags"], told["tagged"]["importance"], told["tagged"]["metadata"]) == (
         ["tea"],
         0.5,
-        '{"page":3}',
+        {"page": 3},
     )
     assert told["bounded"]["memories"] == []
     assert (told["protected"]["protected"], told["protected"]["protected_reason"]) == (True, "she asked")
