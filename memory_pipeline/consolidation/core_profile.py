@@ -4,9 +4,11 @@ It takes sentences that state something lasting (`text.score.core_facts`) and ar
 filled and worded (`core_memory`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from itertools import groupby
+from operator import attrgetter
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -46,7 +48,21 @@ _FIRST_PERSON: Final = r"(?i)(?-u:\b)(?:i|i'm|i've|i'd|me|my|mine|we|we're|our|u
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 _NAMED: Final = r"(?:^[^:.]+: |[\p{Ll},;] )\p{Lu}[\p{L}-]+"
 """A capitalised word inside a sentence, with the end of the word before it, or after the name of the speaker."""
+
+
 _COLUMNS: Final = ("place", "memory_id", "text", "about", "lasting", "importance", "access_count", "created_at")
+
+
+class _Fact(NamedTuple):
+    """A fact beside those that it is compared with; `place` is its row, `dose` the medicine if it gives a dose."""
+
+    place: int
+    profile_id: str
+    block: int
+    memory_id: str
+    at: datetime
+    words: frozenset[str]
+    dose: str | None
 
 
 def facts(
@@ -94,11 +110,8 @@ def facts(
     )
     compared = ranked.group_by("profile_id", "place", maintain_order=True).head(MOST_COMPARED)
     repeats = edges.filter(pl.col("edge_type") == "MAY_REPEAT").select("profile_id", "source", "target")
-    chosen = [
-        rows[_newest(rows, repeats.filter(pl.col("profile_id") == profile_id).drop("profile_id").rows())]
-        for (profile_id,), rows in compared.group_by("profile_id", maintain_order=True)
-    ]
-    return pl.concat([compared.clear(), *chosen]).select("profile_id", "place", "memory_id", "text")
+    newest = pl.Series(_newest(compared, repeats), dtype=pl.Int64)
+    return compared[newest].select("profile_id", "place", "memory_id", "text")
 
 
 def _doubted(changes: pl.DataFrame) -> pl.DataFrame:
@@ -226,32 +239,52 @@ def _main_names(memories: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _newest(rows: pl.DataFrame, repeats: Iterable[Sequence[str]]) -> list[int]:
+def _newest(rows: pl.DataFrame, repeats: pl.DataFrame) -> list[int]:
+    """Return the places of the facts to keep, by profile.
+
+    Args:
+        rows: facts by profile and block, best first.
+        repeats: profile_id, source and target of memories of which one may repeat the other.
+    """
+    words = [frozenset(stems) for stems in tokens.content_stems(rows["text"]).to_list()]
+    columns = (rows[name].to_list() for name in ("profile_id", "place", "memory_id", "created_at"))
+    facts = map(_Fact, range(rows.height), *columns, words, core_facts.doses(rows["text"]).to_list())
+    names = {profile_id: frozenset(stems) for profile_id, stems in _names(rows).iter_rows()}
+    same = {(profile_id, frozenset(pair)) for profile_id, *pair in repeats.iter_rows()}
+    return [
+        place
+        for profile_id, own in groupby(facts, key=attrgetter("profile_id"))
+        for place in _newest_of(list(own), names.get(profile_id, frozenset()), same)
+    ]
+
+
+def _names(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the stems of the names in the facts of each profile: profile_id, stems."""
+    named = rows.select("profile_id", name=pl.col("text").str.extract_all(_NAMED)).explode("name").drop_nulls("name")
+    stems = tokens.content_stems(named["name"].str.extract(r"(\p{Lu}[\p{L}-]+)$"))
+    return named.select("profile_id", stems=stems).group_by("profile_id").agg(pl.col("stems").explode().drop_nulls())
+
+
+def _newest_of(facts: Sequence[_Fact], names: frozenset[str], same: Container[tuple[str, frozenset[str]]]) -> list[int]:
     """Return the places of the facts of a profile to keep: the newest about each thing, where the first of them was.
 
     Of facts of one instant the first is kept.
     """
-    same = {frozenset(pair) for pair in repeats}
-    words = [frozenset(found) for found in tokens.content_stems(rows["text"]).to_list()]
-    named = rows["text"].str.extract_all(_NAMED).explode().drop_nulls().str.extract(r"(\p{Lu}[\p{L}-]+)$")
-    names = frozenset(tokens.content_stems(named).explode().drop_nulls().to_list())
-    doses = core_facts.doses(rows["text"]).to_list()
-    ids, instants, blocks = (rows[name].to_list() for name in ("memory_id", "created_at", "place"))
-    rank = list(range(len(words)))
-    newest = list[int]()
-    for one in sorted(rank, key=lambda place: (instants[place], -place), reverse=True):
+    rank = {fact.place: fact.place for fact in facts}
+    newest = list[_Fact]()
+    for one in sorted(facts, key=lambda fact: (fact.at, -fact.place), reverse=True):
         newer = [
             other
             for other in newest
-            if _alike(words[one], words[other], names, (doses[one], doses[other]))
-            or frozenset((ids[one], ids[other])) in same
+            if _alike(one.words, other.words, names, (one.dose, other.dose))
+            or (one.profile_id, frozenset((one.memory_id, other.memory_id))) in same
         ]
         for other in newer:
-            if blocks[other] == blocks[one]:
-                rank[other] = min(rank[other], rank[one])
+            if other.block == one.block:
+                rank[other.place] = min(rank[other.place], rank[one.place])
         if not newer:
             newest.append(one)
-    return sorted(newest, key=lambda place: (blocks[place], rank[place], place))
+    return [fact.place for fact in sorted(newest, key=lambda fact: (fact.block, rank[fact.place], fact.place))]
 
 
 def _alike(

@@ -3,13 +3,14 @@
 Not here: reading the whole ledger (`ledger/ledger.py`), and what events fold to (`consolidation/state/`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import COLUMNS
+from memory_pipeline.ledger.statements import batched
 from memory_pipeline.ledger.tables import DECISIONS, EVENTS
 from memory_pipeline.schemas import Action, EventType
 
@@ -19,6 +20,7 @@ Row = tuple[Any, ...]
 _AT_ONCE: Final = 500
 """Parameters of one query."""
 
+_NOT_RUNS: Final = sorted(kind.value for kind in EventType if kind is not EventType.RUN_COMMITTED)
 _PROFILE: Final = sa.bindparam("profile_id", type_=sa.Text())
 _AFTER: Final = sa.bindparam("after", type_=sa.BigInteger())
 _UNTIL: Final = sa.bindparam("until", type_=sa.BigInteger())
@@ -61,19 +63,35 @@ def missed(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: i
     return [tuple(row) for row in transaction.connection.execute(_LATE, values)]
 
 
-def quiet(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: int) -> bool:
-    """Return whether nothing but runs happened since one that read up to `base_seq` with this clock.
+def quiet(transaction: Transaction, runs: Mapping[str, tuple[int, int]]) -> set[str]:
+    """Return the profiles in which nothing but runs happened since one of them.
 
-    Arguments as for `missed`.
+    Args:
+        transaction: reads the ledger.
+        runs: position up to which the run of each profile read, and its clock in microseconds since 1970.
+
+    Cost: for 500 profiles at once an index look-up for each kind of event, and what happened since the earliest of
+    their runs.
     """
-    other = sa.select(EVENTS.c.seq).where(
-        EVENTS.c.seq > base_seq,
-        EVENTS.c.profile_id.concat("") == profile_id,
-        EVENTS.c.event_type != EventType.RUN_COMMITTED.value,
-    )
-    return transaction.connection.scalar(other.limit(1)) is None and not missed(
-        transaction, profile_id, base_seq=base_seq, as_of=as_of
-    )
+    busy = set[str]()
+    for profiles in batched(sorted(runs)):
+        seqs, clocks = zip(*(runs[profile_id] for profile_id in profiles), strict=True)
+        others = sa.select(EVENTS.c.profile_id, sa.func.max(EVENTS.c.seq)).where(
+            EVENTS.c.profile_id.in_(profiles), EVENTS.c.event_type.in_(_NOT_RUNS), EVENTS.c.seq > min(seqs)
+        )
+        found = transaction.connection.execute(others.group_by(EVENTS.c.profile_id))
+        busy |= {profile_id for profile_id, seq in found if seq > runs[profile_id][0]}
+        late = sa.select(EVENTS.c.profile_id, EVENTS.c.seq, EVENTS.c.recorded_at, EVENTS.c.occurred_at).where(
+            EVENTS.c.profile_id.in_(profiles),
+            EVENTS.c.recorded_at > min(clocks),
+            EVENTS.c.occurred_at > min(clocks),
+            EVENTS.c.seq <= max(seqs),
+        )
+        for profile_id, seq, recorded_at, occurred_at in transaction.connection.execute(late):
+            read_to, clock = runs[profile_id]
+            if seq <= read_to and min(recorded_at, occurred_at) > clock:  # missed by the run: it came later
+                busy.add(profile_id)
+    return runs.keys() - busy
 
 
 def of_memories(transaction: Transaction, profile_id: str, memory_ids: Collection[str]) -> list[Row]:

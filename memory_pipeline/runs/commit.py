@@ -140,8 +140,7 @@ def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:
     """Return the profiles for which a run only repeats an earlier one at a later clock, and the earlier one's position.
 
     Neither of the two decides anything, the profile was not used or changed since, both have the same task, policy and
-    version of the program, and what they keep for the next run was made from the same. Cost: one query per profile
-    without decisions.
+    version of the program, and what they keep for the next run was made from the same.
     """
     idle = tables["profiles"].join(tables["consolidation_plan"], on="profile_id", how="anti").filter(row_limit=0)
     runs = lake.ledger.runs(idle["profile_id"].to_list()).filter(~pl.col("outcome").is_in(["unchanged", "reverted"]))
@@ -157,12 +156,10 @@ def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:
         .join(runs_shown, on=["profile_id", "plan_id"])
         .select("profile_id", "as_of", "seq", "commit_seq")
     )
+    clocks = {profile_id: (seq, micros(as_of)) for profile_id, as_of, seq, _ in shown.iter_rows()}
     with lake.ledger.reading() as transaction:
-        return {
-            profile_id: position
-            for profile_id, as_of, seq, position in shown.iter_rows()
-            if profile_events.quiet(transaction, profile_id, base_seq=seq, as_of=micros(as_of))
-        }
+        quiet = profile_events.quiet(transaction, clocks)
+    return {profile_id: position for profile_id, _, _, position in shown.iter_rows() if profile_id in quiet}
 
 
 def record(lake: Lake, profiles: pl.DataFrame, tables: pipeline.Tables) -> None:
