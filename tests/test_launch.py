@@ -167,6 +167,7 @@ def test_a_lake_that_cannot_be_read_is_named_with_its_remedy(later):
 # --- conflicts
 
 
+@pytest.mark.drill
 def test_a_run_that_another_commit_overtakes_plans_again(lake):
     homes.enriched(lake)  # so that a run writes nothing before its commit
     done = []
