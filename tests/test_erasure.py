@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import duckdb
+import in_place
 import polars as pl
 import pytest
 import sampling
@@ -210,6 +211,7 @@ def erased(template, home, told=(), **scope):
         for name in ("letters.jsonl", "other.jsonl", LATIN):
             (home.parent / name).touch()
         receipt = erase_memories(lake, profile_id="p", now=LATER, reason="asked for", **scope)
+        in_place.same(lake)
     for name in ("plan.json", LATIN):
         (home / name).unlink()
     return Erased(home, receipt, before, profiles, planned)

@@ -5,6 +5,7 @@ What holds of a ledger whatever its database is tried on both in `test_ledger.py
 
 import commands
 import homes
+import in_place
 import polars as pl
 import pytest
 from lake_rows import batch, stored
@@ -36,6 +37,7 @@ def lived(lake):
     homes.night(lake, run_id="one", policy=chosen)
     undo.undo(lake, "one", now=homes.NIGHT + homes.days(1))
     homes.night(lake, as_of=homes.NIGHT + homes.days(2), run_id="two", policy=chosen)
+    in_place.same(lake)
     return seen(lake)
 
 

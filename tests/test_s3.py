@@ -6,6 +6,7 @@ What holds of a lake wherever it is is tried on both in `test_lake.py`, `test_la
 import time
 
 import homes
+import in_place
 import polars as pl
 import pytest
 from lake_rows import batch, commit_of, plans_seen, rows
@@ -37,6 +38,7 @@ def lived(lake):
     homes.night(lake, run_id="one", policy=chosen)
     undo.undo(lake, "one", now=homes.NIGHT + DAY)
     homes.night(lake, as_of=homes.NIGHT + homes.days(2), run_id="two", policy=chosen)
+    in_place.same(lake)
     return seen(lake)
 
 
@@ -57,6 +59,7 @@ def test_a_store_lives_there_as_on_the_disk(place, tmp_path, s3):
         homes.same(lived(there), wanted)
         early = lake.ledger.runs()["commit_seq"].min()
         homes.same(*({name: one.read(name, seq=early) for name in homes.commit.PUBLISHED} for one in (there, lake)))
+        assert in_place.read(there, "memories").equals(there.read("memories"))
         first = snapshot.publish(there)
         assert snapshot.problem(first) is None
         assert not {"lake", "runs", "archive", "store.json"} & {path.name for path in place.iterdir()}

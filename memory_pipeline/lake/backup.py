@@ -16,7 +16,7 @@ from typing import Final
 
 import pydantic
 
-from memory_pipeline.lake import files, identity, object_stores, snapshot
+from memory_pipeline.lake import files, identity, in_place, object_stores, snapshot
 from memory_pipeline.lake.compaction import ARCHIVE_PREFIX, archives
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
 from memory_pipeline.lake.tables import Lake, check_path
@@ -123,6 +123,7 @@ def restore(folder: Path, home: Path) -> Backup:
         databases.restore(home, folder / FILE_NAME)
     with Lake(home, checked=False) as lake:
         identity.accept_older(lake.ledger, lake.store)
+        in_place.keep(lake.ledger, lake.store)
         try:
             snapshot.publish(lake)
         except LakeError as error:

@@ -28,6 +28,8 @@ class StoredObject:
     key: str
     modified: float
     """When it was last written or touched, Unix time in seconds."""
+    size: int
+    """Number of bytes."""
 
 
 class ObjectStore(Protocol):
@@ -144,7 +146,8 @@ class LocalObjectStore:
                 key = path.relative_to(self._root).as_posix()
                 if key.startswith(prefix):
                     with suppress(FileNotFoundError):
-                        yield StoredObject(key, path.stat().st_mtime)
+                        status = path.stat()
+                        yield StoredObject(key, status.st_mtime, status.st_size)
 
 
 def _write(path: Path, data: bytes | memoryview) -> None:

@@ -111,11 +111,15 @@ class S3ObjectStore:
         with self._explained(prefix):
             folder = prefix.rpartition("/")[0] or None
             pages = obstore.list(self._store, folder)
-            found = {meta["path"]: meta["last_modified"].timestamp() for page in pages for meta in page}
+            found = {meta["path"]: meta for page in pages for meta in page}
         marks = {key for key in found if key.endswith(_TOUCHED) and key.removesuffix(_TOUCHED) in found}
         return [
-            StoredObject(key, max(modified, found.get(f"{key}{_TOUCHED}", modified)))
-            for key, modified in sorted(found.items())
+            StoredObject(
+                key,
+                max(meta["last_modified"], found.get(f"{key}{_TOUCHED}", meta)["last_modified"]).timestamp(),
+                meta["size"],
+            )
+            for key, meta in sorted(found.items())
             if key.startswith(prefix) and key not in marks
         ]
 

@@ -16,7 +16,7 @@ from typing import Final, Self
 
 import polars as pl
 
-from memory_pipeline.lake import compaction, files, identity, object_stores, publishing
+from memory_pipeline.lake import compaction, files, identity, in_place, object_stores, publishing
 from memory_pipeline.lake.object_store import LocalObjectStore, StoredObject
 from memory_pipeline.ledger import catalog, commits, database, databases, disk, event, redaction
 from memory_pipeline.ledger.catalog import File, Mark
@@ -89,6 +89,8 @@ class Lake:
                 identity.check(self.home, self.ledger, self.store)
             with explained(self.home):
                 object_stores.note(self.home, self.store)
+            if checked:
+                in_place.keep(self.ledger, self.store)
         except LakeError:
             self.ledger.close()
             raise

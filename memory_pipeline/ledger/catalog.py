@@ -1,7 +1,8 @@
 """The catalogue of the lake: which files make up a table at a ledger position.
 
 A file is visible from `added_seq` until before `removed_seq`. Files are added and removed in the transaction that
-writes the events of the change, so that all tables change at once. Not here: the files themselves (`lake/`).
+writes the events of the change, so that all tables change at once; so does the catalogue for other programs
+(`ledger/ducklake.py`). Not here: the files themselves (`lake/`).
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
+from memory_pipeline.ledger import ducklake
 from memory_pipeline.ledger.database import LakeError, Transaction
 from memory_pipeline.ledger.tables import FILES, META
 
@@ -40,6 +42,8 @@ class NewFile:
     """Number of rows."""
     sha256: str
     """SHA-256 of its bytes, 64 hex digits; equal for equal tables."""
+    size: int
+    """Number of bytes."""
 
 
 @dataclass(frozen=True)
@@ -119,23 +123,23 @@ def still_visible(transaction: Transaction, files: Collection[File]) -> bool:
 
 def add(transaction: Transaction, table_name: str, file: NewFile, *, seq: int, bucket: int = 0) -> None:
     """Make a file visible from position `seq` on."""
-    transaction.connection.execute(
-        FILES.insert().values(
-            added_seq=seq, table_name=table_name, bucket=bucket, path=file.key, rows=file.rows, sha256=file.sha256
-        )
-    )
+    values = {"added_seq": seq, "table_name": table_name, "bucket": bucket, "path": file.key, "rows": file.rows}
+    insert = FILES.insert().values(**values, sha256=file.sha256).returning(*_COLUMNS)
+    ducklake.add(transaction, _file(transaction.connection.execute(insert).one()), size=file.size)
 
 
 def remove(transaction: Transaction, files: Iterable[File], *, seq: int) -> None:
     """Hide files from position `seq` on; before it they stay visible."""
-    ids = [file.id for file in files]
-    transaction.connection.execute(FILES.update().where(FILES.c.id.in_(ids)).values(removed_seq=seq))
+    if ids := [file.id for file in files]:
+        transaction.connection.execute(FILES.update().where(FILES.c.id.in_(ids)).values(removed_seq=seq))
+        ducklake.remove(transaction, ids, seq=seq)
 
 
 def forget(transaction: Transaction, files: Iterable[File]) -> None:
     """Drop files from the catalogue, so that they are visible at no position."""
     for file in files:
         transaction.connection.execute(FILES.delete().where(FILES.c.id == file.id))
+        ducklake.forget(transaction, file.id)
 
 
 def lost(transaction: Transaction) -> list[str]:
@@ -163,7 +167,9 @@ def set_mark(transaction: Transaction, name: Mark, seq: int) -> None:
 
 def raise_oldest(transaction: Transaction, seq: int) -> None:
     """Move the oldest readable position to `seq`; it never moves back."""
-    set_mark(transaction, Mark.OLDEST, max(seq, mark(transaction, Mark.OLDEST)))
+    oldest = max(seq, mark(transaction, Mark.OLDEST))
+    set_mark(transaction, Mark.OLDEST, oldest)
+    ducklake.expire(transaction, oldest)
 
 
 def _files(transaction: Transaction, *conditions: sa.ColumnElement[bool]) -> list[File]:

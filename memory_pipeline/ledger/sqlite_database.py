@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,7 @@ class SQLiteDatabase(Database):
         """Open the file, creating it if it is missing (see `Database`)."""
         self.file = home.resolve() / FILE_NAME
         self.files = tuple(self.file.with_name(name) for name in _FILES)
+        self._log = self.file.with_name(f"{FILE_NAME}-wal")
         self._handles: dict[int, _Handle] = {}
         self._finalizer = weakref.finalize(self, _dispose, self._handles)
         super().__init__(home, timeout=timeout)
@@ -79,6 +80,11 @@ class SQLiteDatabase(Database):
         if _identity(self.file) != self._opened:
             raise LakeError(
                 f"{self.file} was removed or replaced while this program had it open; start the program again"
+            )
+        if self._handle.logs - {_identity(self._log)}:
+            raise LakeError(
+                f"{self.file}: its log was removed while this program had it open, as by another library that reads "
+                "the file in the same process; let others read it from a process of their own, and start this again"
             )
 
     def _lock(self, number: int) -> filelock.BaseFileLock:
@@ -138,7 +144,18 @@ class SQLiteDatabase(Database):
     def _handle(self) -> "_Handle":
         """Connections and locks of this process: a child must neither use nor close those of its parent."""
         handle = self._handles.get(os.getpid())
-        return handle or self._handles.setdefault(os.getpid(), _Handle(_engine(self.file), {}))
+        return handle or self._handles.setdefault(os.getpid(), self._connected())
+
+    def _connected(self) -> "_Handle":
+        handle = _Handle(_engine(self.file))
+
+        @sa.event.listens_for(handle.engine, "connect")
+        def _note_log(connection: Any, _record: object) -> None:
+            connection.execute("PRAGMA schema_version").fetchone()  # opens the log
+            if (log := _identity(self._log)) is not None:  # a read-only folder may have none
+                handle.logs.add(log)
+
+        return handle
 
 
 @dataclass(frozen=True)
@@ -146,7 +163,9 @@ class _Handle:
     """Connections and locks of one process."""
 
     engine: sa.Engine
-    locks: dict[int, filelock.BaseFileLock]
+    locks: dict[int, filelock.BaseFileLock] = field(default_factory=dict)
+    logs: set[tuple[int, int]] = field(default_factory=set)
+    """Identities of the write-ahead logs that the connections opened; more than one if another one took its place."""
 
 
 @contextmanager

@@ -20,7 +20,7 @@ import polars as pl
 
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.erasure.survivors import remove_survivors, survivors
-from memory_pipeline.lake import identity, object_stores, publishing, snapshot
+from memory_pipeline.lake import identity, in_place, object_stores, publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits, databases
 from memory_pipeline.ledger.event import CLOCK_SKEW
@@ -73,6 +73,8 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
             yield ledger
             if not ledger.well:
                 return
+            if repair:
+                in_place.keep(lake.ledger, lake.store)
             if repair and resume_erasure(lake):
                 yield Finding("erasure", well=True, detail="an interrupted erasure was finished")
             elif pending_erasure(lake):
