@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+import in_place
 import numpy as np
 import pytest
 import reliability
@@ -123,6 +124,7 @@ def test_many_at_work_on_one_store_account_for_every_event(tmp_path: Path, reque
     refused = [name for made, _ in results[WRITERS + READERS : -1] for name in made]
     with Lake(home) as lake:
         assert lake.verify().is_empty()
+        in_place.same(lake)
         assert lake.ledger.dead_letters().is_empty()
         stored = lake.events().filter(event_type="memory.stored")
         found = [f"{profile}/{memory}" for profile, memory in stored.select("profile_id", "memory_id").iter_rows()]

@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+import in_place
 import pytest
 from crashing import moments, outcome, steps_of
 from lake_rows import PROCESSES, commit_of, files_of, plans_seen, rows, stored
@@ -71,6 +72,7 @@ def work_and_die(home: Path, last_step: int, sender: Connection) -> None:
 def assert_whole(lake: Lake) -> None:
     """Nothing is torn: every file is there, every event once, and a commit is seen in all tables or in none."""
     assert lake.verify().is_empty()
+    in_place.same(lake)
     ledger = lake.ledger.read()
     ids = [row[1] for row in ledger]
     assert len(ids) == len(set(ids))

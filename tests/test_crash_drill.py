@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import homes
+import in_place
 import polars as pl
 import pytest
 import reliability
@@ -106,6 +107,7 @@ def known(home: Path) -> list[str]:
     """Ids of the events in a store's ledger, in order."""
     with Lake(home, timeout=0) as lake:
         assert lake.verify().is_empty()
+        in_place.same(lake)
         return [row[1] for row in lake.ledger.read()]
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+import in_place
 import pytest
 from crashing import moments, outcome, steps_of
 from leftovers import found
@@ -80,6 +81,7 @@ def test_a_kill_at_any_step_leaves_an_erasure_that_can_be_finished(
         assert told is None or told.erased == ("a", "b")
         assert resume_erasure(lake) is None
         assert lake.verify().is_empty()
+        in_place.same(lake)
         assert lake.read("memories").height == 5
         again = rebuild.rebuild(lake, "default")["memories"]
         assert again.equals(lake.read("memories"))

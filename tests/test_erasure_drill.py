@@ -4,6 +4,7 @@ from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import in_place
 import pytest
 from lake_rows import PROCESSES
 from leftovers import found
@@ -80,4 +81,5 @@ def test_erasures_beside_runs_and_readers_break_nobody_and_leave_nothing(tmp_pat
     with Lake(home) as lake:
         assert survivors(lake) == {}
         assert lake.verify().is_empty()
+        in_place.same(lake)
     assert found(home, "zwirblquax") == []

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import homes
+import in_place
 import polars as pl
 import pytest
 import sampling
@@ -100,6 +101,7 @@ def consolidated(lake: Lake, *, days: float = 5):
 
 def nothing_is_left(lake: Lake) -> None:
     assert lake.verify().is_empty()
+    in_place.same(lake)
     assert resume_erasure(lake) is None
     lake.close()
     assert found(lake.home, *WORDS) == []

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import duckdb
 import homes
+import in_place
 import polars as pl
 import pytest
 import sampling
@@ -73,6 +74,7 @@ def test_what_was_published_is_read_at_every_position_without_gaps(lake):
 def test_it_is_whole_and_answers_as_it_did(lake):
     found = doctor.examine(homes.settings(lake.home), repair=True)
     assert all(finding.well for finding in found), found
+    in_place.same(lake)
     with MemoryClient(lake.home, profile_id="ada") as client:
         assert "Tromso" in client.recall("Where is our office now?").recalled[0].content
         past = client.recall("Where is our office?", as_of=NIGHTS[0] + timedelta(days=1))
