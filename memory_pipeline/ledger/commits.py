@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import PIPELINE, Event, micros
-from memory_pipeline.ledger.ledger import HEAD_EVENTS, Revert, heads_in, insert_event, reverts_in
+from memory_pipeline.ledger.ledger import HEAD_EVENTS, Revert, heads_in, insert_events, reverts_in
 from memory_pipeline.ledger.tables import ATTEMPTS, DECISIONS, EVENTS, RUNS
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import POLICY_VERSION, Policy
@@ -199,29 +199,17 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
     """
     check_order(transaction, commit.profiles)
     counts = _counts(commit)
-    positions: dict[str, int] = {}
-    for row in commit.profiles.sort("profile_id").iter_rows(named=True):
-        profile_id, plan_id = row["profile_id"], row["plan_id"]
-        positions[profile_id] = insert_event(transaction, _event(commit, row, counts[profile_id]))
-        if not positions[profile_id]:
+    rows = commit.profiles.sort("profile_id").to_dicts()
+    positions = insert_events(transaction, (_event(commit, row, counts[row["profile_id"]]) for row in rows))
+    for row in rows:
+        if row["profile_id"] not in positions:
             raise Conflict(
-                f"profile {profile_id!r}: plan {plan_id!r} is committed already; there is nothing left to do"
+                f"profile {row['profile_id']!r}: plan {row['plan_id']!r} is committed already; there is nothing left "
+                "to do"
             )
-        held = counts[profile_id]["held"]
-        transaction.connection.execute(
-            RUNS.insert().values(
-                **{name: row[name] for name in ("profile_id", "plan_id", *_RUN_COLUMNS)},
-                **counts[profile_id],
-                run_id=commit.run_id,
-                as_of=micros(row["as_of"]),
-                base_seq=row["seq"],
-                version=VERSION,
-                commit_seq=positions[profile_id],
-                committed_at=micros(commit.committed_at),
-                outcome="held" if held else "unchanged" if profile_id in commit.unchanged else "committed",
-                duration_seconds=(commit.committed_at - commit.started_at).total_seconds(),
-            )
-        )
+    transaction.connection.execute(
+        RUNS.insert(), [_run(commit, row, counts[row["profile_id"]], positions[row["profile_id"]]) for row in rows]
+    )
     if commit.decisions.height:
         transaction.connection.execute(
             DECISIONS.insert(), _decisions(TABLES["decisions"].conform(commit.decisions), positions)
@@ -232,7 +220,8 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
 
 def undo(transaction: Transaction, reverts: Sequence[Revert]) -> dict[str, int]:
     """Write the events of an undo and return the position of each profile's undo."""
-    return {revert.profile_id: insert_event(transaction, revert.event()) for revert in reverts}
+    positions = insert_events(transaction, (revert.event() for revert in reverts))
+    return {revert.profile_id: positions.get(revert.profile_id, 0) for revert in reverts}
 
 
 def note(transaction: Transaction, run_id: str, outcome: str, *, started_at: datetime) -> None:
@@ -246,6 +235,23 @@ def note(transaction: Transaction, run_id: str, outcome: str, *, started_at: dat
             outcome=outcome,
         )
     )
+
+
+def _run(commit: Commit, row: Mapping[str, Any], counts: Mapping[str, int], position: int) -> dict[str, Any]:
+    """Return the row of table `runs` of a profile."""
+    quiet = "unchanged" if row["profile_id"] in commit.unchanged else "committed"
+    return {
+        **{name: row[name] for name in ("profile_id", "plan_id", *_RUN_COLUMNS)},
+        **counts,
+        "run_id": commit.run_id,
+        "as_of": micros(row["as_of"]),
+        "base_seq": row["seq"],
+        "version": VERSION,
+        "commit_seq": position,
+        "committed_at": micros(commit.committed_at),
+        "outcome": "held" if counts["held"] else quiet,
+        "duration_seconds": (commit.committed_at - commit.started_at).total_seconds(),
+    }
 
 
 def _counts(commit: Commit) -> dict[str, dict[str, int]]:

@@ -288,7 +288,7 @@ class Ledger:
             cascade=cascade,
         )
         with self.writing() as transaction:
-            return insert_event(transaction, undo.event())
+            return insert_events(transaction, [undo.event()]).get(undo.profile_id, 0)
 
     def note_export(self, path: Path, *, at: datetime, profile_id: str | None = None) -> None:
         """Note that a copy of texts was written outside the store (see `exports.note`), if the store can be written."""
@@ -549,12 +549,13 @@ def reverts_in(
     ]
 
 
-def insert_event(transaction: Transaction, event: Event) -> int:
-    """Append an event of the pipeline and return its position; 0 if its id exists."""
+def insert_events(transaction: Transaction, events: Iterable[Event]) -> dict[str, int]:
+    """Append events of the pipeline, in order, and return the position of each profile's; none if its id exists."""
     before = position_in(transaction)
-    add_events(transaction, [dict(zip(COLUMNS, event.row(), strict=True))])
-    after = position_in(transaction)
-    return after if after > before else 0
+    if rows := [dict(zip(COLUMNS, event.row(), strict=True)) for event in events]:
+        add_events(transaction, rows)
+    new = sa.select(EVENTS.c.profile_id, EVENTS.c.seq).where(EVENTS.c.seq > before).order_by(EVENTS.c.seq)
+    return dict(map(tuple, transaction.connection.execute(new)))
 
 
 def _frame(rows: Iterable[Sequence[Any]], types: dict[str, Any]) -> pl.DataFrame:
