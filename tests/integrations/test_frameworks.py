@@ -138,6 +138,6 @@ def test_a_memory_store_searches_and_takes_what_a_manager_gives_it(memory):
     (found,) = asyncio.run(work())
     assert (found.store_name, found.content.partition("] ")[2]) == ("memory_pipeline", TOLD[2])
     assert {row.content: row.metadata for row in memory.list({"session_id": "s1"})} == {
-        TOLD[2]: '{"by":"model"}',
+        TOLD[2]: {"by": "model"},
         TOLD[0]: None,
     }
