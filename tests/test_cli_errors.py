@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from commands import NIGHT, call, process, refused, told
 
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.tables import SCHEMA
 from memory_pipeline.runs import status
 from memory_pipeline.service import cli
@@ -25,6 +26,18 @@ def home(consolidated, tmp_path_factory):
 def copy(home, tmp_path):
     shutil.copytree(home, tmp_path / "data", symlinks=True)
     return tmp_path / "data"
+
+
+def test_an_undo_whose_snapshot_cannot_be_written_says_that_it_stands(copy):
+    with Lake(copy) as lake:
+        run_id = lake.ledger.runs()["run_id"][0]
+    shutil.rmtree(copy / "snapshots", ignore_errors=True)
+    (copy / "snapshots").write_text("in the way", "utf-8")
+    said = refused("undo", run_id, home=copy)
+    assert "the undo is committed, only its snapshot is missing (" in said
+    assert "doctor --repair" in said
+    with Lake(copy) as lake:
+        assert lake.ledger.runs()["outcome"].unique().to_list() == ["reverted"]
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,9 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
         undone = undo.undo(
             store.lake, config.target, profile_id=config.profile or None, cascade=config.cascade, now=datetime.now(UTC)
         )
-        context.add_output_metadata({"decisions": undone.height, "snapshot": str(snapshot.publish(store.lake))})
+        context.add_output_metadata(
+            {"decisions": undone.height, "snapshot": str(snapshot.publish_after(store.lake, "the undo is committed"))}
+        )
 
     @dg.op(
         name=names.name("sweep"),

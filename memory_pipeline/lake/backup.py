@@ -124,13 +124,7 @@ def restore(folder: Path, home: Path) -> Backup:
     with Lake(home, checked=False) as lake:
         identity.accept_older(lake.ledger, lake.store)
         in_place.keep(lake.ledger, lake.store)
-        try:
-            snapshot.publish(lake)
-        except LakeError as error:
-            raise LakeError(
-                f"{home} is restored, only its snapshot is missing ({error}); make it with: "
-                "memory-pipeline doctor --repair"
-            ) from error
+        snapshot.publish_after(lake, f"{home} is restored")
     return backup
 
 

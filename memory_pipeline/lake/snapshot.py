@@ -35,7 +35,7 @@ from memory_pipeline.lake.snapshot_views import LINKED, VIEWS, column, linked_vi
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import catalog, disk
 from memory_pipeline.ledger.catalog import Mark
-from memory_pipeline.ledger.database import explained
+from memory_pipeline.ledger.database import LakeError, explained
 from memory_pipeline.ledger.disk import writable
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import Policy
@@ -80,6 +80,24 @@ def publish(lake: Lake, *, seq: int | None = None) -> Path:
         if writable(lake.home):
             _update_link(path.with_name(LINK), _finished(lake.home)[-1])
     return path
+
+
+def publish_after(lake: Lake, done: str) -> Path:
+    """Publish the snapshot of a change that is committed.
+
+    Args:
+        lake: the store.
+        done: what is done, even if this fails.
+
+    Raises:
+        LakeError: the snapshot cannot be written; the message says what is done, and the remedy.
+    """
+    try:
+        return publish(lake)
+    except LakeError as error:
+        raise LakeError(
+            f"{done}, only its snapshot is missing ({error}); make it with: memory-pipeline doctor --repair"
+        ) from error
 
 
 @contextlib.contextmanager

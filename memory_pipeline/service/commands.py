@@ -372,7 +372,7 @@ def undo(
             if target is None
             else runs_undo.undo(lake, target, profile_id=profile, cascade=cascade, now=now)
         )
-        path = snapshot.publish(lake)
+        path = snapshot.publish_after(lake, "the undo is committed")
         note = rebuild.note(lake)
     if as_json:
         show_json({"undone": undone.to_dicts(), "snapshot": str(path), "note": note})

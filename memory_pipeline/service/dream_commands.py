@@ -95,7 +95,7 @@ def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, appl
         tables = consolidate.preview(lake, settings, profiles)
     else:
         tables = consolidate.consolidate(lake, settings, profiles, run_id=run_id)
-        snapshot.publish(lake)
+        snapshot.publish_after(lake, "the run is committed")
     plan = tables["consolidation_plan"]
     held = plan.filter(pl.col("status") == "held").height
     leaving, changed = _changes(texts, places, tables["settled_memories"], now)
@@ -169,7 +169,7 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
             if mine["outcome"].to_list() != ["reverted"]:  # else only the files are left to undo
                 undone = runs_undo.undo(lake, done.run_id, profile_id=done.profile_id, now=datetime.now(UTC))
                 decisions = undone.height
-            snapshot.publish(lake)
+            snapshot.publish_after(lake, "the run is undone")
     now = {path: text for path in done.before if (text := _text(directory / path)) is not None}
     commit = folder.change(
         directory, now, done.before, f"Undo of the dream of {done.profile_id}", profile_id=done.profile_id

@@ -382,7 +382,7 @@ class MemoryClient:
         except restoring.NothingToRestore:
             self._memory(self._state_cache.current(), memory_id)  # reports an unknown id first
             raise
-        snapshot.publish(self._lake)
+        snapshot.publish_after(self._lake, "the memory is restored")
         return self.get(memory_id)
 
     def session_start(self, query: str | None = None, session_id: str | None = None) -> Opening:
@@ -507,7 +507,7 @@ class MemoryClient:
         check_bool("cascade", cascade)
         self.flush()
         undone = undo.undo(self._lake, target, profile_id=self._profile, cascade=cascade, now=self._now())
-        snapshot.publish(self._lake)
+        snapshot.publish_after(self._lake, "the undo is committed")
         return undone
 
     def erase(
@@ -648,7 +648,7 @@ class MemoryClient:
         else:
             tables = consolidate.consolidate(self._lake, self._settings, profiles, run_id=run_id)
             if task != "lightweight":
-                snapshot.publish(self._lake)
+                snapshot.publish_after(self._lake, "the run is committed")
         return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=tables["consolidation_plan"])
 
 
