@@ -43,8 +43,8 @@ _IDS: Final = uuid.UUID("5b3f0c5e-6a64-4a0b-9a53-0e7f5f5c2f0d")
 """Namespace of the ids of schema and tables."""
 
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_NO_CATALOG_ID: Final = 2**31
-"""Above the ids of all tables."""
+_NEXT_ID: Final = 2**31
+"""A writer would go on from here: no id of ours is as high."""
 _HASH_BITS: Final = 28
 """Bits of a field id below its depth: DuckDB reads columns in the order of their parents' ids, so those are lower."""
 _ROWS: Final = 2**32
@@ -165,8 +165,8 @@ def _snapshot(seq: int, at: datetime) -> dict[str, Any]:
         "snapshot_id": seq,
         "snapshot_time": at,
         "schema_version": _version(),
-        "next_catalog_id": _NO_CATALOG_ID,
-        "next_file_id": _NO_CATALOG_ID,
+        "next_catalog_id": _NEXT_ID,
+        "next_file_id": _NEXT_ID,
     }
 
 
@@ -260,6 +260,7 @@ def _description(url: str) -> dict[sa.Table, list[dict[str, Any]]]:
 def _columns(table: str, name: str, dtype: Any, *, within: str = "") -> Iterator[dict[str, Any]]:
     """Yield a column and those within it, as rows of the catalogue."""
     path = f"{within}.{name}" if within else name
+    # What readers put where an older file lacks the column: no format of theirs for lists, and booleans as numbers.
     default = None if within or dtype == pl.List else DEFINITIONS[table].lacking.get(name)
     yield {
         "column_id": field_id(path),
