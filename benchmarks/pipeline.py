@@ -1,7 +1,8 @@
 """Measures a whole run in process, stage by stage, at growing sizes: CPU seconds, their growth, and the next night's.
 
-The first night sees all events but the latest 1 %, the next one all. `--full` adds 50,000 and 100,000 memories,
-`--profiles` sets the number of people. Ratios are against reading the same events alone (the fold) in the same run.
+After a first night come one after 1 % new events of all people, one without any, and one after 1 % new events of one
+person in twenty-five (of one at least). `--full` adds 50,000 and 100,000 memories, `--profiles` sets the number of
+people. Ratios are against reading the same events alone (the fold) in the same run.
 Peak memory is that of the process so far. Last comes the overhead of Dagster.
 """
 
@@ -26,33 +27,41 @@ from memory_pipeline.service import launch
 from memory_pipeline.settings import load
 
 NIGHT = datetime(2026, 5, 2, 2, tzinfo=UTC)
-NEXT_NIGHT = NIGHT + timedelta(days=1)
+DAY = timedelta(days=1)
 HELD_BACK = 0.01
-"""Share of the events that come after the first night."""
+"""Share of the events that come after the first night, and again after the third."""
+PEOPLE_PER_TALKER = 25
+"""Number of people of whom one talks before the last night."""
 RECORDED = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 def filled(home, memories, profiles=2):
-    """Return a store that lacks the latest events, and these events."""
+    """Return a store that lacks the latest events: those of all people, and before those the latest of few."""
     lake = Lake(home)
     told = sample.generate(profiles=profiles, memories=memories // profiles, days=100, seed=1)
     events = [parse(event, recorded_at=RECORDED, origin="sample", future=None) for event in told]
     events.sort(key=lambda event: event.occurred_at)
-    later = round(len(events) * (1 - HELD_BACK))
-    import_events(lake.ledger, events[:later])
+    count = round(len(events) * HELD_BACK)
+    first, of_all = events[:-count], events[-count:]
+    talkers = sorted({event.profile_id for event in events})[: max(1, profiles // PEOPLE_PER_TALKER)]
+    of_few = [event for event in first if event.profile_id in talkers][-count:]
+    later = {id(event) for event in of_few}
+    import_events(lake.ledger, [event for event in first if id(event) not in later])
     lake.project()
-    return lake, events[later:]
+    return lake, of_all, of_few
 
 
 def nights(memories, profiles):
-    """Return the CPU seconds of each stage of a first run and of the next one, with their commits."""
+    """Return the CPU seconds of each stage of four nights, with their commits."""
     with tempfile.TemporaryDirectory() as folder:
-        lake, later = filled(Path(folder), memories, profiles)
+        lake, of_all, of_few = filled(Path(folder), memories, profiles)
+        spent = []
         with lake:
-            first = stages(lake, NIGHT)
-            import_events(lake.ledger, later)
-            lake.project()
-            return first, stages(lake, NEXT_NIGHT)
+            for number, told in enumerate(([], of_all, [], of_few)):
+                import_events(lake.ledger, told)
+                lake.project()
+                spent.append(stages(lake, NIGHT + number * DAY))
+        return spent
 
 
 def stages(lake, as_of):
@@ -111,7 +120,7 @@ def main():
     sizes = [1_000, 4_000, 16_000] + ([50_000, 100_000] if given.full else [])
     results, following, peaks = {}, {}, {}
     for size in sizes:
-        results[size], following[size] = nights(size, given.profiles)
+        results[size], *following[size] = nights(size, given.profiles)
         peaks[size] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     names = list(results[sizes[0]])
     print(f"{'CPU seconds':16s}" + "".join(f"{size:>10,d}" for size in sizes) + f"{'growth':>10s}")
@@ -121,9 +130,11 @@ def main():
         print(f"{name:16s}" + "".join(f"{value:10.2f}" for value in row) + f"{growth:9.1f}x")
     total = [sum(results[size].values()) for size in sizes]
     print(f"{'total':16s}" + "".join(f"{value:10.2f}" for value in total) + f"{total[-1] / total[-2]:9.1f}x")
-    again = [sum(following[size].values()) for size in sizes]
-    print(f"{'next night':16s}" + "".join(f"{value:10.2f}" for value in again) + f"{again[-1] / again[-2]:9.1f}x")
-    print(f"{'of the first':16s}" + "".join(f"{a / b:10.0%}" for a, b in zip(again, total, strict=True)))
+    for place, told in enumerate(("1 % of all", "nothing new", "1 % of few")):
+        again = [sum(following[size][place].values()) for size in sizes]
+        print(f"{told:16s}" + "".join(f"{value:10.2f}" for value in again) + f"{again[-1] / again[-2]:9.1f}x")
+        print(f"{'  of the first':16s}" + "".join(f"{a / b:10.0%}" for a, b in zip(again, total, strict=True)))
+    print(f"last night at {sizes[-1]:,}: " + ", ".join(f"{k} {v:.2f}" for k, v in following[sizes[-1]][-1].items()))
     print(f"{'peak, GB':16s}" + "".join(f"{peaks[size]:10.2f}" for size in sizes))
     grown = sizes[-1] / sizes[-2]
     folds = total[-1] / results[sizes[-1]]["memories"]

@@ -46,30 +46,33 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
         than the speaker). Sorted by row and place. Cost: about 30 s for a million sentences.
     """
     sentences = _sentences(texts)
-    low = tokens.fold(sentences["sentence"])
-    words = low.str.count_matches(WORD)
-    written = pl.col("sentence")
+    low, written = tokens.fold(sentences["sentence"]), pl.col("sentence")
     introduced = written.str.contains(core_cues.INTRODUCTION) | written.str.contains(core_cues.CALLED)
     named = introduced & ~written.str.contains(r"\?") & ~_framed(pl.col("low"))
-    marks = sentences.with_columns(low=low, section=_sections(low)).select(
+    cued = (
+        sentences.with_columns(low=low, section=_sections(low), words=low.str.count_matches(WORD))
+        .with_columns(named=named)
+        .with_columns(
+            section=pl.when(pl.col("named") & pl.col("section").ne_missing(pl.lit(HEALTH)))
+            .then(pl.lit(IDENTITY))
+            .otherwise("section")
+        )
+        .filter(pl.col("section").is_not_null())
+    )
+    lasting = _contains(pl.col("low"), core_cues.CHRONIC) | pl.col("named")
+    certain = lasting | _contains(pl.col("low"), core_cues.DIET) | _commands(pl.col("low"))
+    stated = cued.filter(
+        ~written.str.contains(core_cues.PLACEHOLDER),
+        pl.col("words").is_between(pl.when(certain).then(LEAST_CERTAIN).otherwise(LEAST_WORDS), MOST_WORDS),
+    )
+    return stated.select(
+        *sentences.columns,
         commands=_commands(pl.col("low")),
-        lasting=_contains(pl.col("low"), core_cues.CHRONIC) | named,
-        certain=_contains(pl.col("low"), core_cues.CHRONIC)
-        | _contains(pl.col("low"), core_cues.DIET)
-        | _commands(pl.col("low"))
-        | named,
-        section=pl.when(named & pl.col("section").ne_missing(pl.lit(HEALTH)))
-        .then(pl.lit(IDENTITY))
-        .otherwise("section"),
+        lasting=lasting,
+        section="section",
         leans=written.str.contains(core_cues.LEANING_START),
         of_user=_of_user(pl.col("low"), pl.col("section")),
-        filled=~written.str.contains(core_cues.PLACEHOLDER),
     )
-    least = pl.when("certain").then(LEAST_CERTAIN).otherwise(LEAST_WORDS)
-    stated = sentences.hstack(marks).filter(
-        pl.col("section").is_not_null() & pl.col("filled") & pl.lit(words).is_between(least, MOST_WORDS)
-    )
-    return stated.drop("certain", "filled")
 
 
 def doses(sentences: pl.Series) -> pl.Series:
@@ -88,6 +91,13 @@ def _sentences(texts: pl.Series) -> pl.DataFrame:
     line = pl.col("clause").str.join("").str.replace_all(r"\s+", " ").str.strip_chars()
     parts = pieces.group_by("row", "part", maintain_order=True).agg(line.alias("sentence"))
     parts = parts.filter(pl.col("sentence") != "")
+    several = pl.col("row").is_duplicated()
+    alone = parts.filter(~several).select("row", "sentence", place=pl.lit(1, pl.UInt32))
+    return pl.concat([alone, _joined(parts.filter(several))]).sort("row", "place").select("row", "place", "sentence")
+
+
+def _joined(parts: pl.DataFrame) -> pl.DataFrame:
+    """Return the sentences of texts with several parts, those that lean on the one before joined to it."""
     leans = _leans(pl.col("sentence")) & (pl.int_range(pl.len()).over("row") > 0)
     placed = parts.with_columns(place=(~leans).cum_sum().over("row"), words=pl.col("sentence").str.count_matches(WORD))
     first = pl.int_range(pl.len()).over("row", "place") == 0
@@ -95,6 +105,7 @@ def _sentences(texts: pl.Series) -> pl.DataFrame:
         placed.filter(first | (pl.col("words").cum_sum().over("row", "place") <= MOST_WORDS))
         .group_by("row", "place", maintain_order=True)
         .agg(pl.col("sentence").str.join(" "))
+        .select("row", "sentence", "place")
     )
 
 

@@ -121,8 +121,9 @@ def _stated(points: pl.DataFrame) -> pl.DataFrame:
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
     settled = merge_guard.absolute_dates(points["dates"], points["created_at"])
     readable = pl.col("judged") & (pl.col("content").str.len_chars() <= LONGEST_GUARDED)
-    lasting = standing.are_standing(points["content"]) & points["judged"]
     copied = points["content"].str.len_chars() >= standing.COPIED_CHARACTERS
+    unclear = pl.when(points["judged"] & ~copied).then(pl.col("content"))
+    lasting = standing.are_standing(points.select(unclear).to_series())
     return points.with_columns(
         settled.alias("dates"),
         pl.col("entities").list.set_union(spoken),
