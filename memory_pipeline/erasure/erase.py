@@ -446,7 +446,20 @@ def _policy(lake: Lake, profile_id: str) -> Policy:
 
 
 def _finish(lake: Lake, pending: _Pending) -> Receipt:
-    """Rebuild what is derived from the ledger, and remove every file that may contain erased text."""
+    """Rebuild what is derived from the ledger, and remove every file that may contain erased text.
+
+    Raises:
+        LakeError: the store cannot be written, or stayed in use; says that the ledger is redacted, and how to go on.
+    """
+    try:
+        return _cleaned(lake, pending)
+    except LakeError as error:
+        raise LakeError(
+            f"{error}; the ledger is redacted already, finish the erasure with: memory-pipeline doctor --repair"
+        ) from error
+
+
+def _cleaned(lake: Lake, pending: _Pending) -> Receipt:
     ledger, home, profile_id = lake.ledger, lake.home, pending.receipt.profile_id
     rewritten = redact_files.redact_events(ledger, lake.store, pending.seqs)
     rewritten += _republish(lake, profile_id)
@@ -458,8 +471,7 @@ def _finish(lake: Lake, pending: _Pending) -> Receipt:
     rebuild.enrich_missing(lake, _policy(lake, profile_id), profiles=[profile_id])
     if not ledger.purge():
         raise LakeError(
-            f"{home}: the ledger is redacted, but other programs still read pages of its old state; let them "
-            "finish, then run `memory-pipeline doctor --repair`"
+            f"{home}: other programs that have the ledger open still read pages of its old state; let them finish"
         )
     built = snapshot.publish(lake) if lake.ledger.runs().height else None
     with ledger.writing() as transaction:
@@ -495,9 +507,7 @@ def _republish(lake: Lake, profile_id: str) -> list[str]:
                 record=lambda transaction, _: {profile_id: position_in(transaction)},
             )
             return sorted(_published(lake) - before)
-    raise LakeError(
-        f"{lake.home}: other runs committed {_ATTEMPTS} times meanwhile; run `memory-pipeline doctor --repair`"
-    )
+    raise LakeError(f"{lake.home}: other runs committed {_ATTEMPTS} times meanwhile")
 
 
 def _published(lake: Lake) -> set[str]:
