@@ -15,7 +15,7 @@ from pydantic import ValidationError
 
 from memory_pipeline.ledger.event import COLUMNS, DeadLetter, Event, InvalidEvent, documentation, frame, parse
 from memory_pipeline.ledger.ledger import LostPayloads
-from memory_pipeline.ledger.payloads import PAYLOADS, Stored
+from memory_pipeline.ledger.payloads import MAX_LEVELS, PAYLOADS, Stored
 from memory_pipeline.ledger.references import KnownMemory, Refusal
 from memory_pipeline.runs.commit import InvariantBroken
 from memory_pipeline.schemas import TABLES, EventType
@@ -27,6 +27,10 @@ PAGE = Path(__file__).parent.parent / "docs" / "event-format.md"
 
 def stored(**payload: Any) -> dict[str, Any]:
     return {"event_type": "memory.stored", "payload": {"content": "Ana likes tea."} | payload}
+
+
+def nested(levels: int) -> Any:
+    return [nested(levels - 1)] if levels else 1
 
 
 def reason(raw: Any, **options: Any) -> str:
@@ -242,6 +246,7 @@ def test_an_error_reaches_the_process_that_asked_for_the_work(error):
         (stored(metadata=[1]), ["payload.metadata is [1]", "JSON object"]),
         (stored(metadata={"a": float("inf")}), ["payload.metadata"]),
         (stored(metadata={"a": {"b": "\ud800"}}), ["payload.metadata"]),
+        (stored(metadata={"a": nested(MAX_LEVELS)}), ["payload.metadata is nested more than 100 levels deep", "fewer"]),
         (stored(valid_from="2026-02-01", valid_until="2026-01-01"), ["valid_until", "before valid_from"]),
         (stored(valid_from="soon"), ["payload.valid_from is 'soon'", "2026-01-31T12:00:00Z"]),
         (stored() | {"occurred_at": 1767225600}, ["occurred_at is 1767225600", "2026-01-31T12:00:00Z"]),

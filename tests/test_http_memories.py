@@ -8,6 +8,7 @@ from serving import bearer, within
 from starlette.testclient import TestClient
 
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.payloads import MAX_LEVELS
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Role
 
@@ -45,6 +46,10 @@ def ana(client, granted):
     return agent
 
 
+def nested(levels):
+    return [nested(levels - 1)] if levels else 1
+
+
 def ids(answer):
     assert answer.status_code == 200, answer.text
     return [row["memory_id"] for row in answer.json()["recalled"]]
@@ -79,6 +84,11 @@ def test_single_memories_are_shown_and_changed(ana):
     assert changed.json()["content"] == "The office moved to Bern in March."
     more = ana.patch("/memories/a1", json={"tags": ["office"], "importance": 0.5, "metadata": {"page": 3}}).json()
     assert (more["tags"], more["importance"], more["metadata"]) == (["office"], 0.5, {"page": 3})
+    deepest = {"__proto__": nested(MAX_LEVELS - 1)}
+    assert ana.patch("/memories/a1", json={"metadata": deepest}).json()["metadata"] == deepest
+    assert deepest in [row["metadata"] for row in ana.get("/memories", params={"limit": 100}).json()]
+    refused = ana.patch("/memories/a1", json={"metadata": {"too": nested(MAX_LEVELS)}})
+    assert (refused.status_code, "levels deep" in refused.json()["detail"]) == (422, True)
     assert ana.patch("/memories/a1", json={"tags": []}).json()["tags"] == []
     assert ana.post("/memories/a1/protect", json={"reason": "address"}).json()["protected_reason"] == "address"
     assert ana.post("/memories/a1/protect").status_code == 200

@@ -16,7 +16,7 @@ from memory_pipeline.lake import backup, compaction
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import catalog
 from memory_pipeline.ledger.database import LakeError
-from memory_pipeline.ledger.ducklake_tables import COLUMNS, FILES, METADATA, TABLES
+from memory_pipeline.ledger.ducklake_tables import COLUMNS, FILES, METADATA, OPTIONS, TABLES
 
 DAY = timedelta(1)
 
@@ -120,6 +120,17 @@ def _gets_it_again(lake):
         assert in_place.values(again) == before
 
 
+def test_the_catalogue_of_another_program_stays_as_it_is(store):
+    lake, _ = store
+    with lake.ledger.writing() as transaction:
+        made_by = OPTIONS.update().where(OPTIONS.c.key == "created_by")
+        transaction.connection.execute(made_by.values(value="DuckDB 5ce1047ba0"))
+    before = in_place.values(lake)
+    with pytest.raises(LakeError, match=r"catalogue of DuckDB .* give the ledger a schema of its own"):
+        Lake(lake.home)
+    assert in_place.values(lake) == before
+
+
 def test_columns_have_the_ids_that_the_files_say(store):
     lake, _ = store
     with lake.ledger.reading() as transaction:
@@ -160,3 +171,12 @@ def test_a_library_that_takes_the_log_of_the_ledger_away_is_noticed(store):
     lake.close()
     assert lake.ledger.position() == position
     assert lake.ledger.append(batch(1, origin="kept"))
+
+
+def test_a_log_that_goes_with_an_interrupted_connection_is_no_loss(store):
+    lake, _ = store
+    lake.close()
+    with lake.ledger.reading() as transaction:
+        transaction.connection.invalidate()  # as SQLAlchemy does where Ctrl-C ends a statement
+    assert not (lake.home / "ledger.sqlite-wal").exists()
+    assert lake.ledger.append(batch(1, origin="later"))

@@ -216,9 +216,15 @@ def test_scores_are_kept_for_so_long_before_the_last_run_of_each_profile(lake: L
         commit = commit_of(lake, own, plan_id, as_of=as_of)
         scores = commit.tables["score_history"].with_columns(as_of=pl.lit(as_of))
         lake.commit(replace(commit, tables={**commit.tables, "score_history": scores}))
-    assert lake.drop_scores(older_than=6 * DAY) == 0
-    assert lake.drop_scores(older_than=3 * DAY) == 2
-    assert lake.drop_scores(older_than=3 * DAY) == 0
+    now = T0 + 6 * DAY
+    assert lake.drop_scores(older_than=6 * DAY, now=now) == 0
+    assert lake.drop_scores(older_than=5 * DAY, now=T0 + 4 * DAY) == 0, "a clock that ran ahead drops nothing"
+    undo = Revert(profile_id="ana", decision_ids=[], plan_id="new", reason="", occurred_at=T0, recorded_at=T0)
+    heads = profiles(lake.ledger.heads(["ana"]), "new")
+    lake.republish(heads, tables(["ana"], "undone", names=REPLACED), revert=[undo])
+    assert lake.drop_scores(older_than=5 * DAY, now=now) == 0, "nor does a run that was undone"
+    assert lake.drop_scores(older_than=3 * DAY, now=now) == 2
+    assert lake.drop_scores(older_than=3 * DAY, now=now) == 0
     left = lake.read("score_history").select("profile_id", "as_of").unique().sort(pl.all()).rows()
     assert left == [("ana", T0 + 5 * DAY), ("ana", T0 + 6 * DAY), ("ben", T0)]
     assert lake.verify().is_empty()

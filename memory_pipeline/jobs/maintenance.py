@@ -113,7 +113,7 @@ def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> di
     parts = dict[str, Callable[[], Any]](
         erasure_finished=lambda: resume_erasure(lake) is not None,
         files_swept=lambda: len(lake.sweep(live=live, oldest=oldest_kept(lake, settings.keep_snapshots))),
-        scores_dropped=lambda: lake.drop_scores(older_than=timedelta(days=settings.keep_scores_days)),
+        scores_dropped=lambda: lake.drop_scores(older_than=timedelta(days=settings.keep_scores_days), now=now),
         payloads_moved=lambda: _compacted(lake, settings, now),
         archived=lambda: _archived(lake, settings, now) or "nothing",
         snapshots_dropped=lambda: len(snapshot.prune(lake.home, settings.keep_snapshots)),

@@ -24,7 +24,7 @@ from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.ledger.database import LakeError, MissingFile, explained
 from memory_pipeline.ledger.event import PIPELINE
 from memory_pipeline.ledger.ledger import Ledger, Revert
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.schemas import INSTANT, TABLES
 
 __all__ = ["Commit", "Conflict", "Lake", "LakeError", "Revert", "StaleInstant", "check_path"]
 
@@ -478,12 +478,15 @@ class Lake:
                 local.delete(key)
         return [*removed, *plans, *unfinished]
 
-    def drop_scores(self, *, older_than: timedelta) -> int:
+    def drop_scores(self, *, older_than: timedelta, now: datetime) -> int:
         """Drop the score history from longer before the last run of its profile, and return the number of rows.
 
+        A run that was undone does not count, and one in the future counts as now: a clock that ran ahead drops nothing.
         A file is rewritten only once a tenth of its rows can go. Cost: reading two columns of the history.
         """
-        last = self.ledger.runs().group_by("profile_id").agg(pl.col("as_of").max() - older_than)
+        standing = self.ledger.runs().filter(pl.col("outcome") != "reverted")
+        latest = pl.min_horizontal(pl.col("as_of").max(), pl.lit(now, dtype=INSTANT))
+        last = standing.group_by("profile_id").agg(as_of=latest - older_than)
         oldest = pl.col("profile_id").replace_strict(
             last["profile_id"], last["as_of"], default=None, return_dtype=last.schema["as_of"]
         )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import Transaction
+from memory_pipeline.ledger.database import LakeError, Transaction
 from memory_pipeline.ledger.ducklake_tables import (
     COLUMNS,
     FILES,
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 
 _FOLDER: Final = "lake/"
 """Keys of files are this, the name of their table, a slash, and their own name."""
+
+_PROGRAM: Final = "memory-pipeline "
+"""What a catalogue of ours says it was created by, before the version of its columns."""
 
 _IDS: Final = uuid.UUID("5b3f0c5e-6a64-4a0b-9a53-0e7f5f5c2f0d")
 """Namespace of the ids of schema and tables."""
@@ -75,11 +78,19 @@ def field_id(path: str) -> int:
 def place(transaction: Transaction) -> str | None:
     """Return the URL of the folder of the files that the catalogue names; None if it has to be filled.
 
+    Raises:
+        LakeError: the database holds the DuckLake catalogue of another program.
+
     Cost: one millisecond.
     """
     if not _exists(transaction):
         return None
     options = dict(transaction.connection.execute(sa.select(OPTIONS.c.key, OPTIONS.c.value)).all())
+    if not (made_by := options.get("created_by", "another program")).startswith(_PROGRAM):
+        raise LakeError(
+            f"the ledger's database holds a DuckLake catalogue of {made_by}, which stays as it is; "
+            "give the ledger a schema of its own"
+        )
     own, ours = (_extent(transaction, ids) for ids in (FILES.c.data_file_id, CATALOGUE.c.id))
     return options["data_path"] if options["created_by"] == _made_by() and own == ours else None
 
@@ -205,7 +216,7 @@ def _version() -> int:
 
 
 def _made_by() -> str:
-    return f"memory-pipeline {_version()}"
+    return f"{_PROGRAM}{_version()}"
 
 
 def _description(url: str) -> dict[sa.Table, list[dict[str, Any]]]:

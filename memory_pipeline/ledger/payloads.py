@@ -11,12 +11,17 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
+from memory_pipeline.ledger.validation_errors import TOO_DEEP
 from memory_pipeline.schemas import EventType
 from memory_pipeline.text.classification import CATEGORIES, MEMORY_TYPES
 
 WRITTEN: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 """Format of an instant in JSON."""
+
+MAX_LEVELS: Final = 100
+"""Objects and lists that metadata may hold within each other: what reads them, level by level, has room for more."""
 
 _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
@@ -52,11 +57,28 @@ def written(instant: datetime) -> str:
 
 
 def _metadata(value: object) -> object:
-    """Turn metadata into canonical JSON text: a string column in every table, however deep the object."""
+    """Turn metadata into canonical JSON text: a string column in every table."""
     read = read_json(value) if isinstance(value, str) else value
-    if isinstance(read, Mapping):
-        return canonical_json(dict(read))
-    raise ValueError("metadata must be a JSON object")
+    if not isinstance(read, Mapping):
+        raise ValueError("metadata must be a JSON object")  # noqa: TRY004 - one class of error
+    if _deep(read):
+        raise PydanticCustomError(TOO_DEEP, f"is nested more than {MAX_LEVELS} levels deep; give it fewer")
+    return canonical_json(dict(read))
+
+
+def _deep(document: object) -> bool:
+    """Return whether a document has more than `MAX_LEVELS` levels of objects and lists."""
+    level: list[object] = [document]
+    for _ in range(MAX_LEVELS + 1):
+        level = [inner for part in level for inner in _within(part)]
+    return bool(level)
+
+
+def _within(value: object) -> Collection[object]:
+    """Return the values that an object or a list holds itself."""
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list | tuple) else ()
 
 
 def _no_constant(name: str) -> None:
@@ -95,7 +117,9 @@ class Payload(BaseModel):
 class Noted(Payload):
     """A payload with free metadata."""
 
-    metadata: Metadata | None = Field(None, description="Anything else worth keeping: a JSON object.")
+    metadata: Metadata | None = Field(
+        None, description=f"Anything else worth keeping: a JSON object, at most {MAX_LEVELS} levels deep."
+    )
 
 
 class _Validity(Payload):

@@ -81,7 +81,7 @@ class SQLiteDatabase(Database):
             raise LakeError(
                 f"{self.file} was removed or replaced while this program had it open; start the program again"
             )
-        if self._handle.logs - {_identity(self._log)}:
+        if set(self._handle.logs.values()) - {_identity(self._log)}:
             raise LakeError(
                 f"{self.file}: its log was removed while this program had it open, as by another library that reads "
                 "the file in the same process; let others read it from a process of their own, and start this again"
@@ -153,7 +153,11 @@ class SQLiteDatabase(Database):
         def _note_log(connection: Any, _record: object) -> None:
             connection.execute("PRAGMA schema_version").fetchone()  # opens the log
             if (log := _identity(self._log)) is not None:  # a read-only folder may have none
-                handle.logs.add(log)
+                handle.logs[id(connection)] = log
+
+        @sa.event.listens_for(handle.engine, "close")
+        def _forget_log(connection: Any, _record: object) -> None:
+            handle.logs.pop(id(connection), None)  # closed after an interrupt, the last one takes its log away
 
         return handle
 
@@ -164,8 +168,8 @@ class _Handle:
 
     engine: sa.Engine
     locks: dict[int, filelock.BaseFileLock] = field(default_factory=dict)
-    logs: set[tuple[int, int]] = field(default_factory=set)
-    """Identities of the write-ahead logs that the connections opened; more than one if another one took its place."""
+    logs: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Write-ahead log of each open connection; they differ if another one took the first one's place."""
 
 
 @contextmanager

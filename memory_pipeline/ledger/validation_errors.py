@@ -12,6 +12,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+TOO_DEEP: Final = "too_deep"
+"""Type of the error of a value that is nested too deeply; its message follows the name of the value."""
 WHOLE_LETTERS: Final = "whole characters: it holds half of a surrogate pair"
 
 CORRECT_PROFILE: Final = "correct the name: `memory-pipeline profiles` lists them"
@@ -92,6 +94,8 @@ def finding(
             at, path, optional = _resolved(at.get("items", {}), document), f"{path}[{step!r}]", False
     if not path and "error" in details.get("ctx", {}):
         return str(details["ctx"]["error"])
+    if details["type"] == TOO_DEEP:
+        return f"{path or value} {details['msg']}"
     kind = WHOLE_LETTERS if details["type"] == "string_unicode" else _kind(at)
     if details["type"] == "missing":
         meaning = at.get("description") if path else None
