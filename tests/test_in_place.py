@@ -14,7 +14,7 @@ from lake_rows import T0, batch, commit_of, rows
 
 from memory_pipeline.lake import backup, compaction
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import catalog
+from memory_pipeline.ledger import catalog, ducklake
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.ducklake_tables import COLUMNS, FILES, METADATA, OPTIONS, TABLES
 
@@ -99,6 +99,22 @@ def test_a_store_that_moves_takes_it_along(store, tmp_path):
     with Lake(tmp_path / "än other") as restored:
         in_place.same(restored)
         assert in_place.read(restored, "memories").equals(wanted)
+
+
+def test_a_store_that_moves_while_nobody_may_write_can_be_read(store, tmp_path):
+    lake, positions = store
+    lake.close()
+    with homes.copied(lake.home, tmp_path / "moved") as moved, moved.ledger.exclusive():
+        with moved.ledger.writing() as transaction:
+            ducklake.move(transaction, "file:///elsewhere/")
+        with Lake(moved.home, timeout=0.01) as reader:
+            assert min(reader.ledger.runs()["commit_seq"]) == positions[0]
+        with moved.ledger.writing() as transaction:
+            METADATA.drop_all(transaction.connection)
+        with pytest.raises(LakeError, match="another program holds the ledger"):
+            Lake(moved.home, timeout=0.01)
+    with Lake(moved.home) as again:
+        in_place.same(again)
 
 
 def test_a_store_of_an_earlier_version_gets_it_when_it_is_opened(store):

@@ -151,8 +151,9 @@ class SQLiteDatabase(Database):
 
         @sa.event.listens_for(handle.engine, "connect")
         def _note_log(connection: Any, _record: object) -> None:
-            connection.execute("PRAGMA schema_version").fetchone()  # opens the log
-            if (log := _identity(self._log)) is not None:  # a read-only folder may have none
+            connection.execute("PRAGMA schema_version").fetchone()  # opens the log, unless the file is immutable
+            log = None if "immutable" in handle.engine.url.query else _identity(self._log)
+            if log is not None:  # a read-only folder may have none
                 handle.logs[id(connection)] = log
 
         @sa.event.listens_for(handle.engine, "close")

@@ -1,12 +1,12 @@
 """The commands that write single memories: `remember`, `update`, `protect`, `restore`, `feedback`, `end-session`."""
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import InvalidEvent
+from memory_pipeline.ledger.payloads import read_json
 from memory_pipeline.service import actions
 from memory_pipeline.service.options import (
     JsonOption,
@@ -176,7 +176,7 @@ def end_session(
 
 def _json_object(text: str, option: str) -> dict[str, Any]:
     try:
-        value = json.loads(text)
+        value = read_json(text)
     except ValueError as error:
         raise Misused(f'{option} is not JSON ({error}); give an object such as \'{{"source": "import"}}\'') from error
     if not isinstance(value, dict):
