@@ -67,7 +67,7 @@ def _counts(plan: pl.DataFrame, positions: Mapping[str, int]) -> dict[str, Any]:
         "position": max(positions.values(), default=0),
         "decisions": plan.height - held,
         "held": held,
-        "plan": plan_table(plan),
+        "plan": plan_table(plan.with_columns(pl.col("status").replace("proposed", "committed"))),
     }
 
 
