@@ -225,6 +225,7 @@ def test_the_second_plan_of_an_instant_is_empty(night):
 
 @pytest.mark.drill
 def test_presets_are_compared_without_a_trace(copy):
+    text("status", home=copy)  # the first to open a copy notes its place
     before = contents(copy)
     chosen = ("--preset", "superlocal", "--preset", "three_tier", "--nights", "2", "--as-of", NIGHT)
     shown = text("compare-presets", *chosen, home=copy)
