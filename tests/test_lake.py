@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -248,8 +249,10 @@ def test_a_stage_is_seen_by_its_run_alone_and_written_again(lake: Lake) -> None:
 def test_a_stage_of_an_older_version_has_the_current_columns(lake: Lake) -> None:
     frame = rows("fact_changes", "ana", "p")
     lake.stage("run", "fact_changes", frame)
-    (file,) = lake.home.rglob("fact_changes.parquet")
-    frame.drop("decided", "statement").with_columns(gone=1).write_parquet(file)
+    (stored_file,) = lake.store.list(lake_tables.STAGING_PREFIX)
+    older = BytesIO()
+    frame.drop("decided", "statement").with_columns(gone=1).write_parquet(older)
+    lake.store.put(stored_file.key, older.getvalue())
     staged = lake.staged("run", "fact_changes")
     assert staged is not None
     assert staged.equals(frame.with_columns(decided=pl.lit(value=True), statement=pl.lit(None, pl.String)))
