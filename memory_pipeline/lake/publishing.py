@@ -250,7 +250,8 @@ def add_file(
     Raises:
         LakeError: the file was swept: by an erasure, or by a sweep that allowed no time for unfinished work.
     """
-    _refuse_swept(store, [file])
+    if not store.exists(file.key):
+        raise _swept(store, file)
     catalog.add(transaction, table_name, file, seq=seq, bucket=bucket)
 
 
@@ -286,19 +287,18 @@ def unlisted_removed(ledger: Ledger, store: ObjectStore) -> Iterator[list[NewFil
 
 def _swap(transaction: Transaction, store: ObjectStore, changes: Sequence[_Change], *, seq: int) -> None:
     """Make all changes visible from the first position of a commit, so that any of its positions shows all of them."""
-    _refuse_swept(store, [file for change in changes for _, file in change.added])
-    catalog.remove(transaction, [file for change in changes for file in change.removed], seq=seq)
-    for change in changes:
-        for bucket, file in change.added:
-            catalog.add(transaction, change.table_name, file, seq=seq, bucket=bucket)
-
-
-def _refuse_swept(store: ObjectStore, written: Sequence[NewFile]) -> None:
-    keys = [file.key for file in written]
+    added = [(change.table_name, bucket, file) for change in changes for bucket, file in change.added]
     with ThreadPoolExecutor(_AT_ONCE) as threads:
-        present = list(threads.map(store.exists, keys))
-    if not all(present):
-        raise _Swept(f"{store.uri(keys[present.index(False)])} was swept before it could be published; try again")
+        present = threads.map(store.exists, [file.key for *_, file in added])
+    catalog.remove(transaction, [file for change in changes for file in change.removed], seq=seq)
+    for (table_name, bucket, file), is_present in zip(added, present, strict=True):
+        if not is_present:
+            raise _swept(store, file)
+        catalog.add(transaction, table_name, file, seq=seq, bucket=bucket)
+
+
+def _swept(store: ObjectStore, file: NewFile) -> _Swept:
+    return _Swept(f"{store.uri(file.key)} was swept before it could be published; try again")
 
 
 def _merge(ledger: Ledger, store: ObjectStore, table: Table, parts: Sequence[File]) -> None:
