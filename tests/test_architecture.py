@@ -12,7 +12,7 @@ LAYERS = [
     {"schemas", "settings"},
     {"text", "llm", "consolidation"},
     {"ledger"},
-    {"lake"},
+    {"lake", "engine"},
     {"runs", "erasure"},
     {"recall", "evaluation", "interop"},
     {"assets", "sensors", "integrations"},

@@ -310,6 +310,13 @@ def test_the_nightly_run_is_as_of_its_tick_and_late_ticks_keep_theirs(lake, inst
         assert asked(request)["profiles"] == ["sample-1", "sample-2"]
 
 
+def test_the_nightly_run_of_a_store_in_shards_is_one_run_for_each(lake, instance):
+    chosen(lake.home, top="shards = 4", nightly_run=True)
+    (schedule,) = (one for one in scheduled(lake.home) if one.name == "nightly")
+    requests, _ = struck(lake.home, instance, schedule, homes.NIGHT)
+    assert [asked(request)["profiles"] for request in requests] == [["sample-2"], ["sample-1"]]
+
+
 @pytest.mark.parametrize("switch", ["nightly_run", "enabled"])
 def test_the_nightly_run_leaves_out_whom_it_does_not_concern(lake, instance, switch):
     chosen(lake.home, nightly_run=True)

@@ -11,6 +11,7 @@ from memory_pipeline.assets.figures import plan_table
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Store, overtaken, refusing, store_of
 from memory_pipeline.assets.stage_assets import asset_ins
+from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.lake.tables import StaleInstant
 from memory_pipeline.llm.openai import CompletionUnavailable
 from memory_pipeline.runs import commit, consolidate
@@ -30,7 +31,10 @@ def commit_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
     def consolidation_commit(context: dg.AssetExecutionContext, **tables: pl.DataFrame) -> dg.MaterializeResult[None]:
         store = store_of(context, names)
         run_id = context.run.run_id
-        with overtaken(context.instance, run_id), refusing(commit.InvariantBroken, CompletionUnavailable, StaleInstant):
+        with (
+            overtaken(context.instance, run_id),
+            refusing(commit.InvariantBroken, CompletionUnavailable, EngineError, StaleInstant),
+        ):
             positions, plan = _committed(
                 store,
                 tables,

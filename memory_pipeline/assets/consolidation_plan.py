@@ -11,6 +11,7 @@ from memory_pipeline.assets.resources import Store, refusing, store_of
 from memory_pipeline.assets.stage_assets import asset_ins, asset_outs, results
 from memory_pipeline.consolidation import pipeline, stages
 from memory_pipeline.consolidation.stage import tables_taken
+from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.runs import commit
 
 PLAN = stages.STAGES["consolidation_plan"]
@@ -43,7 +44,7 @@ def plan_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
     def consolidation_plan(
         context: dg.AssetExecutionContext, **tables: pl.DataFrame
     ) -> Iterator[dg.MaterializeResult[pl.DataFrame] | dg.AssetCheckResult]:
-        with refusing():
+        with refusing(EngineError):
             made, broken = _planned(store_of(context, names), tables)
         yield from results(made, names, dict.fromkeys(PLAN.gives, PLAN.takes))
         yield checks.invariants_of(plan_key, broken)
@@ -55,7 +56,7 @@ def plan_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
 def _planned(store: Store, tables: Mapping[str, pl.DataFrame]) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
     """Return the plan with the state after it, and the rows that break an invariant."""
     policies = store.policies(tables["profiles"])
-    planned = pipeline.run_stage(PLAN, tables, policies)
+    planned = pipeline.run_stage(PLAN, tables, policies, engine=store.engine)
     store.check_agreed(planned["consolidation_plan"])
-    made = planned | pipeline.run_stage(SETTLE, {**tables, **planned}, policies)
+    made = planned | pipeline.run_stage(SETTLE, {**tables, **planned}, policies, engine=store.engine)
     return made, commit.violations({**tables, **made}, policies)

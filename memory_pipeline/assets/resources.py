@@ -18,9 +18,10 @@ from pydantic import Field
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.consolidation import model_requests
 from memory_pipeline.consolidation.context import Complete
-from memory_pipeline.consolidation.pipeline import LastRun
+from memory_pipeline.consolidation.pipeline import Engine, LastRun
 from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.consolidation.scope import KNOWN
+from memory_pipeline.engine import engines
 from memory_pipeline.lake.tables import Conflict, Lake, LakeError
 from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.runs import consolidate, inputs
@@ -35,6 +36,10 @@ class Run(dg.ConfigurableResource[None]):
     )
     seq: int = Field(default=0, ge=0, description="Ledger position to read up to; 0: the head.")
     profiles: list[str] = Field(default=[], description="Profiles that take part; empty: every profile with a memory.")
+    shards: list[int] = Field(
+        default=[],
+        description="Shards that take part, from 0, if the setting `shards` says how many there are; empty: all.",
+    )
     task: str = Field(
         default="full",
         description="full, reflect, lightweight, decay, creative, cluster, forget, promote, reembed or tick.",
@@ -125,6 +130,11 @@ class Store:
             return partial(model_requests.answers_from, plan_document.carried(self.run.plan()))
         return consolidate.completer(self.settings, policies.values())
 
+    @cached_property
+    def engine(self) -> Engine:
+        """Where the parts of a stage are computed, by the settings and by the size of the whole store."""
+        return engines.choose(self.settings, memories=int(self.lake.ledger.profiles()["memories"].sum()))
+
     def last_run(self, profiles: pl.DataFrame) -> LastRun:
         """Return what the last run published, for stages that the task does not need."""
         return consolidate.last_run(self.lake, profiles)
@@ -155,6 +165,7 @@ class Store:
                 as_of=clock,
                 seq=position,
                 profiles=run.profiles,
+                shards=run.shards,
                 task=run.task,
                 scope=run.scope,
                 trigger=run.trigger,

@@ -16,6 +16,7 @@ from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Store, refusing, store_of
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.stage import Stage
+from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.llm.openai import CompletionUnavailable
 from memory_pipeline.runs import commit
 from memory_pipeline.schemas import TABLES
@@ -59,7 +60,7 @@ def stage_asset(stage: Stage, names: Namespace, *, code_version: str) -> dg.Asse
     def step(context: dg.AssetExecutionContext, **tables: pl.DataFrame) -> Iterator[dg.MaterializeResult[pl.DataFrame]]:
         store = store_of(context, names)
         began = time.perf_counter()
-        with refusing(CompletionUnavailable):
+        with refusing(CompletionUnavailable, EngineError):
             made = compute(stage, store, tables)
         yield from results(made, names, dict.fromkeys(made, stage.takes))
         counts = ", ".join(f"{name} {frame.height:,}" for name, frame in made.items())
@@ -80,6 +81,7 @@ def compute(stage: Stage, store: Store, tables: Mapping[str, pl.DataFrame]) -> d
         policies,
         last_run=store.last_run(profiles),
         complete=store.completer(policies),
+        engine=store.engine,
     )
     commit.record(store.lake, profiles, {name: made[name] for name in stage.recorded})
     return pipeline.with_recorded(stage, given, made)

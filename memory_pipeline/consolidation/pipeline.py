@@ -7,7 +7,7 @@ Not here: the stages themselves (`stages`), reading and storing tables (`lake/`)
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import polars as pl
 
@@ -20,6 +20,33 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
 Tables = Mapping[str, pl.DataFrame]
+
+Work = Callable[["Part", Tables], dict[str, pl.DataFrame]]
+"""Makes tables from those of a part."""
+
+
+class Engine(Protocol):
+    """Where the parts of a run are computed (see the room `engine`); profiles never interact, so anywhere will do."""
+
+    @property
+    def rows_at_once(self) -> int | None:
+        """Maximum rows of a part's largest table, unless one profile has more; None: as many as fit in memory well."""
+
+    def map(self, work: Work, parts: Iterable[tuple["Part", Tables]]) -> Iterator[dict[str, pl.DataFrame]]:
+        """Yield what `work` makes of each part, in order; parts are read only a few ahead of what is yielded."""
+
+
+class InTurn:
+    """Computes one part after another in this thread."""
+
+    rows_at_once = None
+
+    def map(self, work: Work, parts: Iterable[tuple["Part", Tables]]) -> Iterator[dict[str, pl.DataFrame]]:
+        """Yield what `work` makes of each part."""
+        return (work(part, tables) for part, tables in parts)
+
+
+IN_TURN: Final = InTurn()
 
 
 def ordered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
@@ -87,6 +114,22 @@ def idle(task: str) -> list[Stage]:
     return [stage for stage in ORDER if not stage.serves & TASKS[task]]
 
 
+@dataclass(frozen=True)
+class Part:
+    """Profiles under one policy that a run computes together, apart from their rows."""
+
+    context: Context
+    stages: tuple[Stage, ...]
+    keep: frozenset[str]
+    """Tables to return."""
+    having_last_run: frozenset[str] = frozenset()
+    """Profiles whose tables of the last run, named with `_LAST`, stand in for stages that the task does not need."""
+
+
+_LAST: Final = "last "
+"""Prefix of the names of tables of the last run among those of a part."""
+
+
 def run(
     tables: Tables,
     policies: Mapping[str, Policy],
@@ -95,11 +138,12 @@ def run(
     keep: Collection[str] | None = None,
     last_run: LastRun | None = None,
     complete: Complete = recorded_only,
+    engine: Engine = IN_TURN,
 ) -> dict[str, pl.DataFrame]:
     """Run stages in order: for a run, a preview, a rebuild, an undo or a view of a past state.
 
     All stages run for one group of profiles before the next (see `ROWS_AT_ONCE`), so that apart from the tables that
-    are kept, only those of one group are in memory.
+    are kept, only those of the groups at work are in memory.
 
     Args:
         tables: the tables of `SOURCES`; those of `KEPT` may be missing.
@@ -107,23 +151,16 @@ def run(
         stages: which stages, in order.
         keep: tables to return; default: the given ones, and all that the stages make.
         last_run: stands in for stages that the task does not need; default: every stage runs.
-        complete: answers requests to a language model.
+        complete: answers requests to a language model; if it is not `recorded_only`, it must be computed in turn.
+        engine: where the groups are computed.
 
     Returns:
         The tables. One that a stage adds to holds all its rows.
     """
-    tables = {name: TABLES[name].empty() for name in KEPT} | {**tables}
-    gives = dict.fromkeys(name for stage in stages for name in stage.gives if keep is None or name in keep)
-    parts = {name: [tables[name]] if name in RECORDED else [] for name in gives}
-    for context, profiles in _groups(tables, tables, policies):
-        made = {name: _of(profiles, table) for name, table in tables.items()}
-        for stage in stages:
-            rows = _made(stage, context, made, last_run=last_run, complete=complete)
-            made |= with_recorded(stage, made, rows)
-            for name in gives.keys() & rows.keys():
-                parts[name].append(rows[name])
-    given = {name: table for name, table in tables.items() if keep is None or name in keep}
-    return given | {name: _united(name, parts.pop(name)) for name in gives}
+    every = parts(
+        tables, policies, stages=stages, keep=keep, last_run=last_run, complete=complete, rows=engine.rows_at_once
+    )
+    return united(tables, engine.map(compute, every), stages=stages, keep=keep)
 
 
 def run_stage(
@@ -133,6 +170,7 @@ def run_stage(
     *,
     last_run: LastRun | None = None,
     complete: Complete = recorded_only,
+    engine: Engine = IN_TURN,
 ) -> dict[str, pl.DataFrame]:
     """Apply one stage, group of profiles by group, under the policy of each.
 
@@ -141,47 +179,99 @@ def run_stage(
         tables: `profiles` and the tables that the stage takes.
         policies: the policies in play, by hash.
         last_run: stands in for the stage if the task does not need it.
-        complete: answers requests to a language model.
+        complete: as for `run`.
+        engine: where the groups are computed.
 
     Returns:
         The tables that the stage gives, in canonical order; for a table that it adds to, only the rows to add.
     """
-    parts = [
-        _made(
-            stage,
-            context,
-            {name: _of(profiles, tables[name]) for name in ("profiles", *stage.takes)},
-            last_run=last_run,
-            complete=complete,
-        )
-        for context, profiles in _groups(tables, stage.takes, policies)
-    ]
-    return {name: _united(name, [part[name] for part in parts]) for name in stage.gives}
+    taken = {name: tables[name] for name in ("profiles", *stage.takes)}
+    every = parts(taken, policies, stages=[stage], last_run=last_run, complete=complete, rows=engine.rows_at_once)
+    made = list(engine.map(compute, every))
+    return {name: _united(name, [part[name] for part in made]) for name in stage.gives}
 
 
-def _united(name: str, parts: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """Return rows of one table, each part in canonical order, as one table; without a copy if only one has rows."""
-    filled = [part for part in parts if part.height] or parts[:1]
+def parts(
+    tables: Tables,
+    policies: Mapping[str, Policy],
+    *,
+    stages: Sequence[Stage] = ORDER,
+    keep: Collection[str] | None = None,
+    last_run: LastRun | None = None,
+    complete: Complete = recorded_only,
+    rows: int | None = None,
+) -> Iterator[tuple[Part, dict[str, pl.DataFrame]]]:
+    """Yield the parts of a run, each with its rows of the tables, for `compute`.
+
+    Args:
+        tables: as for `run`.
+        policies: as for `run`.
+        stages: as for `run`.
+        keep: as for `run`.
+        last_run: as for `run`.
+        complete: as for `run`.
+        rows: maximum rows of the largest table of a part, unless one profile has more; default: `ROWS_AT_ONCE`.
+    """
+    given = {name: TABLES[name].empty() for name in KEPT} | {**tables}
+    kept = frozenset(name for stage in stages for name in stage.gives if keep is None or name in keep)
+    last_run = last_run or LastRun()
+    for context, profiles in _groups(given, given, policies, rows or ROWS_AT_ONCE):
+        own = {name: _of(profiles, table) for name, table in given.items()}
+        having = last_run.profiles.intersection(profiles["profile_id"])
+        if having:
+            idle_stages = [stage for stage in stages if not context.actions & stage.serves]
+            own |= {_LAST + name: last_run.read(name, sorted(having)) for stage in idle_stages for name in stage.reused}
+        yield Part(replace(context, complete=complete), tuple(stages), kept, having), own
+
+
+def compute(part: Part, tables: Tables) -> dict[str, pl.DataFrame]:
+    """Run the stages of a part, and return the rows of the tables to keep; of recorded ones, only the rows to add."""
+    known, made = {**tables}, {name: list[pl.DataFrame]() for name in part.keep}
+    for stage in part.stages:
+        rows = _made(stage, part, known)
+        known |= with_recorded(stage, known, rows)
+        for name in part.keep & rows.keys():
+            made[name].append(rows[name])
+    return {name: _united(name, rows) for name, rows in made.items()}
+
+
+def united(
+    tables: Tables,
+    made: Iterable[Tables],
+    *,
+    stages: Sequence[Stage] = ORDER,
+    keep: Collection[str] | None = None,
+) -> dict[str, pl.DataFrame]:
+    """Return the tables of a run (see `run`) from those that it was given and what `compute` made of each part."""
+    given = {name: TABLES[name].empty() for name in KEPT} | {**tables}
+    gives = dict.fromkeys(name for stage in stages for name in stage.gives if keep is None or name in keep)
+    rows = {name: [given[name]] if name in RECORDED else [] for name in gives}
+    for part in made:
+        for name, own in part.items():
+            rows[name].append(own)
+    unmade = {name: table for name, table in given.items() if keep is None or name in keep}
+    return unmade | {name: _united(name, rows.pop(name)) for name in gives}
+
+
+def _united(name: str, rows: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return rows of one table, each in canonical order, as one table; without a copy if only one has rows."""
+    filled = [part for part in rows if part.height] or rows[:1]
     return filled[0] if len(filled) == 1 else TABLES[name].conform(pl.concat(filled))
 
 
-def _made(
-    stage: Stage, context: Context, tables: Tables, *, last_run: LastRun | None, complete: Complete
-) -> dict[str, pl.DataFrame]:
+def _made(stage: Stage, part: Part, tables: Tables) -> dict[str, pl.DataFrame]:
     """Return what a stage makes of the tables of some profiles under one policy (see `run_stage`)."""
-    computed, parts = tables["profiles"].select("profile_id"), list[dict[str, pl.DataFrame]]()
+    computed, made = tables["profiles"].select("profile_id"), list[dict[str, pl.DataFrame]]()
     given = {name: tables[name] for name in stage.takes}
-    if last_run and not context.actions & stage.serves:
-        reused = computed.filter(pl.col("profile_id").is_in(list(last_run.profiles)))
-        own = reused["profile_id"].to_list()
-        parts.append(
-            {name: last_run.read(name, own) if name in stage.reused else TABLES[name].empty() for name in stage.gives}
+    if part.having_last_run and not part.context.actions & stage.serves:
+        made.append(
+            {name: tables[_LAST + name] if name in stage.reused else TABLES[name].empty() for name in stage.gives}
         )
-        computed = computed.join(reused, on="profile_id", how="anti", maintain_order="left")
+        computed = computed.filter(~pl.col("profile_id").is_in(list(part.having_last_run)))
         given = {name: _of(computed, table) for name, table in given.items()}
-    if computed.height or not parts:
-        parts.append(stage.tables(stage.function(replace(context, complete=complete), **given)))
-    return {name: _united(name, [part[name] for part in parts]) for name in stage.gives}
+    if computed.height or not made:
+        made.append(stage.tables(stage.function(part.context, **given)))
+    return {name: _united(name, [one[name] for one in made]) for name in stage.gives}
 
 
 def with_recorded(stage: Stage, tables: Tables, made: Tables) -> dict[str, pl.DataFrame]:
@@ -221,7 +311,7 @@ def by_policy(function: Callable[..., pl.DataFrame], tables: Tables, policies: M
     return pl.concat(
         [
             function(context, **{name: _of(profiles, tables[name]) for name in takes})
-            for context, profiles in _groups(tables, takes, policies)
+            for context, profiles in _groups(tables, takes, policies, ROWS_AT_ONCE)
         ]
     )
 
@@ -231,11 +321,11 @@ _NOBODY: Final = Context(policy=Policy(), as_of=datetime.min.replace(tzinfo=UTC)
 
 
 def _groups(
-    tables: Tables, takes: Iterable[str], policies: Mapping[str, Policy]
+    tables: Tables, takes: Iterable[str], policies: Mapping[str, Policy], rows_at_once: int
 ) -> Iterator[tuple[Context, pl.DataFrame]]:
     """Yield profiles under one policy in groups; if there is no profile, one empty group.
 
-    A group ends with the profile that brings its rows of the largest table to `ROWS_AT_ONCE`. Profiles never interact,
+    A group ends with the profile that brings its rows of the largest table to `rows_at_once`. Profiles never interact,
     so the tables are the same whatever the groups.
     """
     if tables["profiles"].is_empty():
@@ -245,7 +335,7 @@ def _groups(
     for context, profiles in _contexts(tables["profiles"], policies):
         counted = profiles.join(rows, on="profile_id", how="left", maintain_order="left")
         before = pl.col("rows").fill_null(0).cum_sum().shift(1, fill_value=0)
-        for _, group in counted.group_by(before // ROWS_AT_ONCE, maintain_order=True):
+        for _, group in counted.group_by(before // rows_at_once, maintain_order=True):
             yield context, group.select("profile_id")
 
 

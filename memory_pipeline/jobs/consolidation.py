@@ -9,6 +9,7 @@ from memory_pipeline.assets import checks
 from memory_pipeline.assets.figures import plan_table
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import RETRY, Run, refusing, store_of
+from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.llm.openai import CompletionUnavailable
 from memory_pipeline.runs import commit, consolidate
 
@@ -78,7 +79,7 @@ def preview(names: Namespace, executor: dg.ExecutorDefinition | None) -> dg.JobD
     @dg.op(name=names.name("plan_only"), required_resource_keys={store_key})
     def plan_only(context: dg.OpExecutionContext) -> None:
         store = store_of(context, names)
-        with refusing(CompletionUnavailable):
+        with refusing(CompletionUnavailable, EngineError):
             profiles = store.participants(preview=True)
             policies = store.policies(profiles)
             tables = consolidate.preview(store.lake, store.settings, profiles)

@@ -14,7 +14,7 @@ from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Run, store_of
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.consolidation.triggers import INTERVALS
-from memory_pipeline.runs import due_work
+from memory_pipeline.runs import due_work, shards
 from memory_pipeline.sensors.requests import request
 from memory_pipeline.settings import Settings
 
@@ -55,17 +55,23 @@ def _nightly(settings: Settings, names: Namespace, *, start: bool) -> dg.Schedul
         execution_timezone=settings.timezone,
         default_status=status(start=start),
         required_resource_keys={store_key},
-        description="Consolidates every profile whose policy has a nightly run, as of the instant of the tick.",
+        description="Consolidates every profile whose policy has a nightly run, as of the instant of the tick; where "
+        "the setting `shards` is set, in one run for each shard.",
     )
-    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
+    def schedule(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
         store = store_of(context, names)
         profiles = due_work.profiles(store.lake)["profile_id"]
         policies = {profile_id: store.settings.policy_of(profile_id) for profile_id in profiles}
         chosen = [name for name, policy in policies.items() if policy.enabled and policy.nightly_run]
         if not chosen:
             return dg.SkipReason("no profile with a memory has a nightly run")
-        run = Run(profiles=chosen, as_of=context.scheduled_execution_time.isoformat(), trigger="schedule")
-        return dg.RunRequest(run_config=dg.RunConfig(resources={names.name("run"): run}))
+        clock = context.scheduled_execution_time.isoformat()
+        runs = [Run(profiles=own, as_of=clock, trigger="schedule") for own in shards.split(chosen, store.settings)]
+        keys = [f"{clock} part {number}" for number in range(len(runs))] if len(runs) > 1 else [None]
+        return [
+            dg.RunRequest(run_key=key, run_config=dg.RunConfig(resources={names.name("run"): run}))
+            for key, run in zip(keys, runs, strict=True)
+        ]
 
     return schedule
 

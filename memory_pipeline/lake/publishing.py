@@ -32,7 +32,7 @@ _LARGEST_MERGED: Final = 1_000_000
 _WORTH_REWRITING: Final = 0.1
 """Share of its rows that a file must lose to be rewritten: so a table is at most a ninth larger than what it keeps."""
 
-BUCKET_ROWS: Final = 1_000_000
+BUCKET_ROWS: Final = 250_000
 """A table with more rows is split into buckets of profiles."""
 
 BUCKETS: Final = 16
@@ -264,7 +264,12 @@ def forget_files(transaction: Transaction, store: ObjectStore, forgotten: Iterab
 
 def bucket_of(profile_id: str) -> int:
     """Return the bucket of a large table that holds a profile's rows, from 1."""
-    return 1 + zlib.crc32(profile_id.encode()) % BUCKETS
+    return 1 + shard_of(profile_id, BUCKETS)
+
+
+def shard_of(profile_id: str, shards: int) -> int:
+    """Return the shard of a profile, from 0: where `shards` divides `BUCKETS`, the files of a shard hold no other."""
+    return zlib.crc32(profile_id.encode()) % shards
 
 
 @contextmanager

@@ -3,9 +3,11 @@
 Not here: the stages (`consolidation/`), who takes part (`inputs`), and the same run through Dagster (`assets/`).
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import nullcontext
 from datetime import UTC, datetime
+from itertools import chain, islice
 from typing import Final
 
 import polars as pl
@@ -14,9 +16,10 @@ from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.context import Complete, recorded_only
 from memory_pipeline.consolidation.model_prompts import KEY
 from memory_pipeline.consolidation.model_requests import ModelAnswers
+from memory_pipeline.engine import engines
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.llm.openai import OpenAICompletionClient
-from memory_pipeline.runs import commit, inputs, log
+from memory_pipeline.runs import commit, inputs, log, shards
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, Settings
 
@@ -39,33 +42,80 @@ def consolidate(
     run_id: str,
     keep: Collection[str] | None = KEPT,
 ) -> dict[str, pl.DataFrame]:
-    """Run every stage and commit.
+    """Run every stage and commit, shard by shard: only the shards at work are in memory.
 
     Profiles for which others changed what the plan rests on are planned again (see `commit_all`). Answers of a language
-    model are stored once all are in, even if the commit fails, so that nothing is asked twice.
+    model are stored once all are in, even if the commit fails, so that nothing is asked twice. The engine plans the
+    next shard while one is committed; what is committed stays, even if a later shard fails.
 
     Args:
         lake: the store.
-        settings: policy of each profile, and the address of the language model.
+        settings: policy of each profile, engine and shards, and the address of the language model.
         profiles: the profiles that take part (see `inputs.select_profiles`).
         run_id: id of the run.
-        keep: tables to return, those of `KEPT` among them; default: only these; None: all.
+        keep: tables to return; default: those that a commit reads; None: all.
 
     Returns:
-        The tables as they were committed, `consolidation_plan` among them.
+        The tables as they were committed.
 
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
-        InvariantBroken: the plan would break an invariant; nothing was changed.
+        EngineError: the engine could not compute a part.
+        InvariantBroken: the plan would break an invariant; no profile of that shard was changed.
         Conflict: others changed a profile at every attempt; it was not changed.
         StaleInstant: the clock of the run lies before a profile's last commit; nothing was planned.
     """
     started_at = datetime.now(UTC)
     lake.refuse_stale(profiles)
     lake.project()
-    tables = _planned(lake, settings, profiles, keep)
-    _, committed = commit_all(lake, settings, tables, run_id=run_id, started_at=started_at)
-    return committed
+    planned = None if keep is None else {*KEPT, *keep}
+    done: list[dict[str, pl.DataFrame]] = []
+    for tables in _by_shard(lake, settings, profiles, planned):
+        own = tables["profiles"]
+        commit.record(lake, own, {name: tables[name] for name in pipeline.RECORDED})
+        _, committed = commit_all(lake, settings, tables, run_id=run_id, started_at=started_at)
+        done.append({name: rows for name, rows in committed.items() if keep is None or name in keep})
+    if len(done) == 1:
+        return done[0]
+    return {name: TABLES[name].conform(pl.concat([one[name] for one in done])) for name in done[0]}
+
+
+def _by_shard(
+    lake: Lake, settings: Settings, profiles: pl.DataFrame, keep: Collection[str] | None
+) -> Iterator[dict[str, pl.DataFrame]]:
+    """Yield the tables of a run, planned shard by shard; the engine works on the next one meanwhile."""
+    policies, memories = inputs.policies(settings, profiles), _memories(lake, profiles)
+    engine = engines.choose(settings, memories=memories)
+    complete = completer(settings, policies.values())
+    given: deque[tuple[dict[str, pl.DataFrame], int]] = deque()
+
+    def parts() -> Iterator[tuple[pipeline.Part, dict[str, pl.DataFrame]]]:
+        for own in shards.cut(profiles, shards.count(settings, memories)):
+            tables = _sources(lake, own)
+            past = last_run(lake, own)
+            every = [
+                *pipeline.parts(tables, policies, keep=keep, last_run=past, complete=complete, rows=engine.rows_at_once)
+            ]
+            given.append((tables, len(every)))
+            yield from every
+
+    made = engine.map(pipeline.compute, parts())
+    for first in made:
+        tables, count = given.popleft()
+        yield pipeline.united(tables, chain([first], islice(made, count - 1)), keep=keep)
+
+
+def _memories(lake: Lake, profiles: pl.DataFrame) -> int:
+    """Return how many memories the profiles of a run have stored."""
+    stored = lake.ledger.profiles().join(profiles, on="profile_id", how="semi")
+    return int(stored["memories"].sum())
+
+
+def _sources(lake: Lake, profiles: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Read the tables that a run of these profiles is given."""
+    return {"profiles": profiles} | {
+        name: inputs.read_table(lake, name, profiles) for name in pipeline.SOURCES if name != "profiles"
+    }
 
 
 def commit_all(
@@ -142,15 +192,13 @@ def preview(
     Arguments and errors as for `consolidate`; a preview raises neither `InvariantBroken` nor `Conflict`.
     """
     policies = inputs.policies(settings, profiles)
-    tables = {"profiles": profiles} | {
-        name: inputs.read_table(lake, name, profiles) for name in pipeline.SOURCES if name != "profiles"
-    }
     return pipeline.run(
-        tables,
+        _sources(lake, profiles),
         policies,
         keep=keep,
         last_run=last_run(lake, profiles),
         complete=completer(settings, policies.values()),
+        engine=engines.choose(settings, memories=_memories(lake, profiles)),
     )
 
 

@@ -19,6 +19,7 @@ from memory_pipeline.ledger import commits
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.validation_errors import CORRECT_PROFILE, shown
 from memory_pipeline.runs import log, status
+from memory_pipeline.runs.shards import within
 from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import Policy, Settings
 
@@ -40,6 +41,7 @@ def select_profiles(
     as_of: datetime,
     seq: int = 0,
     profiles: Collection[str] = (),
+    shards: Collection[int] = (),
     task: str = "full",
     scope: str = "all",
     trigger: str = "manual",
@@ -54,6 +56,7 @@ def select_profiles(
         as_of: instant at which the run evaluates everything.
         seq: ledger position to read up to; 0: the head.
         profiles: ids of the profiles; empty: all.
+        shards: numbers of the shards to which the profiles must belong, from 0; empty: all.
         task: task of the run, which limits what it may decide.
         scope: `all`; `recent`: only decisions about sessions with new memories since the last reflection; or a part of
             each profile, such as `user:ana` (see `consolidation.scope`).
@@ -62,8 +65,8 @@ def select_profiles(
         retry_reverted: whether decisions that were undone may be proposed again.
 
     Raises:
-        ValueError: task or scope is unknown, or a named profile has no memory, or none of that user, agent, session or
-            tag.
+        ValueError: task, scope or shard is unknown, or a named profile has no memory, or none of that user, agent,
+            session or tag.
         Conflict: an erasure in a named profile was interrupted; of all profiles, that one is left out.
     """
     part = _part(task, scope)
@@ -73,7 +76,7 @@ def select_profiles(
     if unknown := sorted(set(profiles) - set(stored)):
         raise ValueError(f"profile {unknown[0]!r} has no memory; {CORRECT_PROFILE}")
     past = status.progress(lake)
-    selected = sorted(set(profiles) or set(stored))
+    selected = within(sorted(set(profiles) or set(stored)), shards, settings)
     if trigger in AUTOMATIC:
         later = set(past.filter(pl.col("last_as_of") > as_of)["profile_id"])
         for profile_id, last in past.select("profile_id", "last_as_of").iter_rows():

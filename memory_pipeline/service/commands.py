@@ -155,6 +155,12 @@ def consolidate(
         list[str] | None,
         typer.Option("--profile", "-p", metavar="NAME", help="Only this profile; repeatable; default: all."),
     ] = None,
+    shard: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="N", help="Only profiles of this shard, from 0 (setting `shards`); repeatable; default: all."
+        ),
+    ] = None,
     preset: Annotated[
         str | None, typer.Option(metavar="NAME", help="Use this preset instead of each profile's own.")
     ] = None,
@@ -199,6 +205,7 @@ def consolidate(
     chosen = "lightweight" if lightweight else task.value if task else "full"
     asked = {
         "profiles": profile or [],
+        "shards": shard or [],
         "task": chosen,
         "scope": scope,
         "retry_reverted": retry_reverted,

@@ -7,7 +7,17 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from memory_pipeline.settings.language_model import LanguageModel
 from memory_pipeline.settings.policy import Policy
-from memory_pipeline.settings.values import LOCAL, SQLITE, Cron, Days, LakeAddress, LedgerAddress, Seconds, Zone
+from memory_pipeline.settings.values import (
+    LOCAL,
+    SQLITE,
+    Cron,
+    Days,
+    EngineAddress,
+    LakeAddress,
+    LedgerAddress,
+    Seconds,
+    Zone,
+)
 
 STRUCTURE: Final = frozenset({"home", "policy", "profiles", "origins"})
 """Fields of `Settings` that are not settings of the file: its location and its parsed tables."""
@@ -37,6 +47,26 @@ class Settings(LanguageModel):
         description="Where the files of tables and archives are: in the data folder, or in a bucket of object storage "
         "with the interface of S3. Endpoint and credentials are those of AWS's variables, such as AWS_ENDPOINT_URL, "
         "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+    )
+    engine: EngineAddress = Field(
+        LOCAL,
+        description="Where runs are computed: on this machine, or on a Spark cluster through its Spark Connect server. "
+        "Its workers need this package in the same version; they open neither ledger nor lake.",
+    )
+    workers: int = Field(
+        0,
+        ge=0,
+        le=1024,
+        description="Processes that compute a run side by side, or its jobs at once on a cluster. 0: one process for "
+        "each core from 50,000 memories on, else none; 8 jobs on a cluster. 1: none.",
+    )
+    shards: int = Field(
+        0,
+        ge=0,
+        le=4096,
+        description="Parts in which a store is consolidated, one after another or by runs of their own (`shards` of a "
+        "run): each holds the profiles of one hash, and is in memory and committed by itself. 0: one for each 100,000 "
+        "memories, rounded up to a power of two.",
     )
     timezone: Zone = Field("UTC", description="Time zone of the schedules.")
     nightly: Cron = Field(

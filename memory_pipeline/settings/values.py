@@ -29,9 +29,11 @@ SQLITE: Final = "sqlite"
 """Value of the setting `ledger` for a SQLite file in the data folder."""
 
 LOCAL: Final = "local"
-"""Value of the setting `lake` for files in the data folder."""
+"""Value of the setting `lake` for files in the data folder, and of `engine` for runs on this machine."""
 
 _LAKE: Final = re.compile(r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/[A-Za-z0-9_-][A-Za-z0-9_.-]*)*/?")
+
+_ENGINE: Final = re.compile(r"sc://[^\s/;]+(:\d+)?(/(;[^\s;=]+=[^\s;]*)*)?")
 
 _FEW: Final = 20
 """Maximum number of names listed when none is similar."""
@@ -177,10 +179,23 @@ def check_lake(address: str) -> str:
     return address
 
 
+def check_engine(address: str) -> str:
+    """Return the value of the setting `engine`, if it is valid.
+
+    Raises:
+        ValueError: it is not; the message does not quote it.
+    """
+    if ";token=" in address:
+        raise ValueError("the token is in the address; set it in the variable SPARK_CONNECT_AUTHENTICATE_TOKEN")
+    if address != LOCAL and not _ENGINE.fullmatch(address):
+        raise ValueError("not an engine; write local, or the address of a Spark Connect server like sc://HOST:15002")
+    return address
+
+
 def masked(text: str) -> str:
     """Return a text with the passwords of the addresses in it masked."""
     masked_users = re.sub(r"(://[^:/@\s]*:)[^\s]*@", r"\1***@", text)
-    return re.sub(r"(password=)[^&\s'\"]*", r"\1***", masked_users)
+    return re.sub(r"((?:password|token)=)[^&;\s'\"]*", r"\1***", masked_users)
 
 
 def _plain_zero(number: float) -> float:
@@ -207,4 +222,5 @@ LedgerAddress = Annotated[
     AfterValidator(masked),  # so that no settings object holds a password: see `loading.ledger_address`
     Field(examples=["sqlite", "postgresql://memory@db.internal:5432/memory"]),
 ]
+EngineAddress = Annotated[str, AfterValidator(check_engine), Field(examples=["local", "sc://spark.internal:15002"])]
 LakeAddress = Annotated[str, AfterValidator(check_lake), Field(examples=["local", "s3://memories/production"])]

@@ -1,0 +1,39 @@
+"""Hands parts of a run to workers, a few at a time, and takes what they make of them in order."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class EngineError(ValueError):
+    """An engine could not compute a part of a run; nothing of that part was committed."""
+
+
+def in_order(
+    executor: Executor, function: Callable[..., T], parts: Iterable[tuple[Any, ...]], *, ahead: int
+) -> Iterator[T]:
+    """Yield what workers return for each part, in the order of the parts.
+
+    Args:
+        executor: the workers.
+        function: called with each part's values.
+        parts: read only as far as `ahead` parts beyond what is yielded, so that few are in memory.
+        ahead: parts at work beyond the one waited for.
+
+    Raises:
+        Exception: what a worker raised; parts that were not started are dropped.
+    """
+    pending: deque[Future[T]] = deque()
+    try:
+        for part in parts:
+            pending.append(executor.submit(function, *part))
+            if len(pending) > ahead:
+                yield pending.popleft().result()
+        while pending:
+            yield pending.popleft().result()
+    finally:
+        for future in pending:
+            future.cancel()

@@ -1,0 +1,48 @@
+"""Computes the parts of a run in several processes of this machine.
+
+The processes start when they are first needed, never import the main module, and end after a minute without work.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation.pipeline import Part, Tables, Work
+from memory_pipeline.engine.cores import cores
+from memory_pipeline.engine.in_order import EngineError, in_order
+
+_IDLE_SECONDS: Final = 60
+
+_THREADS: Final = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+"""Variables that limit the threads of a process; each worker has its share of the cores."""
+
+
+@dataclass(frozen=True)
+class ProcessPool:
+    """Computes parts in processes of their own."""
+
+    workers: int
+    rows_at_once: int | None = None
+
+    def map(self, work: Work, parts: Iterable[tuple[Part, Tables]]) -> Iterator[dict[str, pl.DataFrame]]:
+        """Yield what `work` makes of each part, in order; as many parts as there are workers are read ahead.
+
+        Raises:
+            EngineError: a worker ended, most likely for lack of memory.
+        """
+        from loky import get_reusable_executor  # noqa: PLC0415 - most runs need no processes
+        from loky.process_executor import BrokenProcessPool  # noqa: PLC0415
+
+        share = str(max(1, cores() // self.workers))
+        pool = get_reusable_executor(
+            max_workers=self.workers, timeout=_IDLE_SECONDS, env=dict.fromkeys(_THREADS, share)
+        )
+        try:
+            yield from in_order(pool, work, parts, ahead=self.workers)
+        except BrokenProcessPool as error:
+            raise EngineError(
+                f"a worker process ended, most likely for lack of memory; set workers below {self.workers}, or more "
+                "shards"
+            ) from error
