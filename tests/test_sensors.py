@@ -314,7 +314,7 @@ def test_the_nightly_run_of_a_store_in_shards_is_one_run_for_each(lake, instance
     chosen(lake.home, top="shards = 4", nightly_run=True)
     (schedule,) = (one for one in scheduled(lake.home) if one.name == "nightly")
     requests, _ = struck(lake.home, instance, schedule, homes.NIGHT)
-    assert [asked(request)["profiles"] for request in requests] == [["sample-2"], ["sample-1"]]
+    assert [asked(request)["profiles"] for request in requests] == [["sample-1"], ["sample-2"]]
 
 
 @pytest.mark.parametrize("switch", ["nightly_run", "enabled"])

@@ -82,7 +82,7 @@ def _task(work: Work, part: Part, digest: str) -> Callable[[pa.Table], pa.Table]
 
     def answer(message: pa.Table) -> pa.Table:
         if program.digest() != digest:
-            raise RuntimeError("the workers have another version of memory-pipeline or its libraries; install the same")
+            raise RuntimeError("the workers have another version of this package or of its libraries; install the same")
         return messages.packed(work(part, messages.unpacked(message)))
 
     return answer
