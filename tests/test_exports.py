@@ -156,6 +156,26 @@ def test_nothing_is_written_outside_the_folder(tmp_path):
     assert list(other.iterdir()) == []
 
 
+def test_a_link_in_the_place_of_an_unfinished_file_does_not_lead_out_of_the_folder(tmp_path):
+    notes, other = tmp_path / "notes", tmp_path / "other"
+    notes.mkdir()
+    other.write_text("Theirs.", "utf-8")
+    for name in ("MEMORY.md", folder.LIST):
+        (notes / f".{name}.new").symlink_to(other)
+    folder.write(notes, {"MEMORY.md": "- Tea.\n"}, profile_id="p")
+    assert other.read_text("utf-8") == "Theirs."
+    assert (notes / "MEMORY.md").read_text("utf-8") == "- Tea.\n"
+    assert not (notes / "MEMORY.md").is_symlink()
+
+
+@pytest.mark.parametrize("damage", ["", "[]", "{}", pytest.param("[" * 100_000, id="deep")])
+def test_a_damaged_list_in_a_folder_is_said(tmp_path, damage):
+    (tmp_path / folder.LIST).write_text(damage, "utf-8")
+    assert folder.owner(tmp_path) is None
+    with pytest.raises(ValueError, match="is damaged; remove it and export with --force"):
+        folder.write(tmp_path, {"MEMORY.md": "- Tea.\n"}, profile_id="p")
+
+
 def test_a_folder_of_git_is_committed_and_nothing_else_of_it(tmp_path):
     def git(*arguments):
         return subprocess.run(

@@ -232,6 +232,17 @@ def test_a_dry_run_answers_with_the_plan_of_the_command_line_and_writes_nothing(
         assert lake.ledger.position() == before
 
 
+def test_a_dry_run_of_a_store_that_cannot_be_opened_says_why(client, home, granted):
+    place = home / "store.json"
+    before = place.read_bytes() if place.exists() else None
+    place.write_text("[", "utf-8")
+    try:
+        answer = client.post("/consolidate", headers=granted["admin"], json={"dry_run": True})
+    finally:
+        place.unlink() if before is None else place.write_bytes(before)
+    assert (answer.status_code, "restore it from a backup" in answer.json()["detail"]) == (503, True), answer.text
+
+
 def test_metrics_are_in_the_format_of_prometheus(client, granted):
     answer = client.get("/metrics", headers=granted["admin"])
     assert answer.status_code == 200, answer.text

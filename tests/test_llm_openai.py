@@ -159,6 +159,7 @@ def test_an_unreadable_pause_falls_back_to_the_usual_one(pause):
         (b"", Outcome.INVALID_JSON),
         (b"<html>502</html>", Outcome.INVALID_JSON),
         (b'"just text"', Outcome.INVALID_JSON),
+        pytest.param(b"[" * 100_000, Outcome.INVALID_JSON, id="deep"),
         ({"hello": "world"}, Outcome.INVALID_JSON),
         ([1, 2], Outcome.INVALID_JSON),
         (said() | {"choices": []}, Outcome.EMPTY),

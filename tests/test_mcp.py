@@ -286,6 +286,19 @@ def test_over_http_a_token_decides_whose_memories_an_agent_sees(over_http):
     assert not unclear.is_error
 
 
+def test_over_http_a_profile_of_another_type_is_refused_as_any_wrong_argument(over_http):
+    home, url = over_http
+    token, _ = auth_tokens.create(home, Role.AGENT, profile_id="ana")
+
+    async def ask(client):
+        wrong = (["ana"], {"ana": 1}, [], 5, True)
+        return [await client.call_tool("recall", {"query": "tea", "profile_id": profile_id}) for profile_id in wrong]
+
+    for refusal in speak(url, token, ask):
+        assert refusal.is_error
+        assert re.search(r"profile_id is .*; give a text", said(refusal))
+
+
 def test_over_http_nothing_is_answered_without_a_token_or_to_another_host_or_origin(over_http):
     home, url = over_http
     token, grant = auth_tokens.create(home, Role.ADMIN)

@@ -86,12 +86,20 @@ def test_tokens_made_at_once_are_all_kept(tmp_path):
     assert len({auth_tokens.identify(tmp_path, token).token_id for token in made}) == 24
 
 
-@pytest.mark.parametrize("damage", ["", "{}", "[{}]", "[3]", '[{"role": "king"}]'])
+@pytest.mark.parametrize(
+    "damage", [b"", b"{}", b"[{}]", b"[3]", b'[{"role": "king"}]', b"\xff", pytest.param(b"[" * 100_000, id="deep")]
+)
 def test_a_damaged_file_lets_nobody_in_and_says_so(tmp_path, damage):
-    (tmp_path / "tokens.json").write_text(damage, "utf-8")
-    if damage == "{}":
+    (tmp_path / "tokens.json").write_bytes(damage)
+    if damage == b"{}":
         assert auth_tokens.identify(tmp_path, "mpt_x") is None
         return
+    with pytest.raises(LakeError, match=r"tokens\.json: is not a list of tokens"):
+        auth_tokens.identify(tmp_path, "mpt_x")
+
+
+def test_a_folder_in_the_place_of_the_file_lets_nobody_in_and_says_so(tmp_path):
+    (tmp_path / "tokens.json").mkdir()
     with pytest.raises(LakeError, match=r"tokens\.json: is not a list of tokens"):
         auth_tokens.identify(tmp_path, "mpt_x")
 

@@ -155,7 +155,7 @@ class OpenAICompletionClient:
             outcome = Outcome.TIMEOUT
         except openai.APIConnectionError:
             outcome = Outcome.DISCONNECTED
-        except (openai.OpenAIError, ValueError):  # the SDK parses the body: invalid JSON is a ValueError
+        except (openai.OpenAIError, ValueError, RecursionError):  # the SDK parses the body: no JSON, or one too deep
             return Completion(None, Outcome.INVALID_JSON, prompt.input_tokens, max_tokens), None
         else:
             return _read_response(response, prompt), None

@@ -103,11 +103,11 @@ def listing(home: Path) -> list[Grant]:
         LakeError: the file cannot be read.
     """
     file = home / TOKENS_FILE
-    with explained(home):
-        text = file.read_text("utf-8") if file.exists() else "[]"
     try:
+        with explained(home):
+            text = file.read_text("utf-8") if file.exists() else "[]"
         return [Grant(**row | _typed(row)) for row in json.loads(text)]
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError, IsADirectoryError) as error:
         raise LakeError(f"{file}: is not a list of tokens ({error}); remove it and create new tokens") from error
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 from uuid import uuid4
 
+from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.runs import live_runs
 from memory_pipeline.service import actions, cli
 from memory_pipeline.service.actions import Consolidation
@@ -292,5 +293,7 @@ def _executed(home: Path, request: Consolidation, trigger: str, run_id: str | No
         raise Refused(reason(error)) from error
     except ValueError as error:
         raise ValueError(reason(error)) from error
+    except LakeError as error:
+        raise LakeError(reason(error)) from error
     except Exception as error:
         raise RuntimeError(reason(error)) from error

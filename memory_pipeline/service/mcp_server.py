@@ -227,8 +227,11 @@ class _MemoryTool(Tool):
             raise self._refusal("this erases more than one memory; it needs an administrator's token")
         if self.profile_id is not None and "profile_id" in arguments:
             raise self._refusal("'profile_id' is not a known field; this server has a single profile, leave it out")
+        asked = arguments.get("profile_id")
+        if not isinstance(asked, str | None):
+            return arguments  # no profile at all: the strict model of the arguments refuses it in its own words
         try:
-            profile_id = allowed_profile(grant, arguments.get("profile_id"), self.profile_id)
+            profile_id = allowed_profile(grant, asked, self.profile_id)
         except ValueError as error:
             raise self._refusal(str(error)) from None
         return arguments if profile_id is None else arguments | {"profile_id": profile_id}

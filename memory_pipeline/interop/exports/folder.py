@@ -108,7 +108,7 @@ def owner(folder: Path) -> str | None:
     """Return the profile that a folder is an export of; None if it is not an export, or its list is damaged."""
     try:
         profile = json.loads(_content(folder / LIST) or b"{}").get("profile")
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, RecursionError):
         return None
     return profile if isinstance(profile, str) else None
 
@@ -125,7 +125,7 @@ def read_list(folder: Path, profile_id: str) -> Listed:
     try:
         noted = json.loads(content)
         profile, files, memories = noted["profile"], dict(noted["files"]), tuple(noted["memories"])
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{folder / LIST} is damaged; remove it and export with --force") from error
     if profile != profile_id:
         raise ValueError(f"{folder} holds profile {shown(profile)}, not {shown(profile_id)}; choose another folder")
@@ -274,7 +274,9 @@ def replace_file(path: Path, content: bytes) -> None:
     """Write a file as a whole: a process that is killed leaves the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f".{path.name[:100]}.new")
-    aside.write_bytes(content)
+    aside.unlink(missing_ok=True)  # a link of that name would lead the text out of the folder
+    with aside.open("xb") as out:
+        out.write(content)
     aside.replace(path)
 
 
