@@ -116,6 +116,16 @@ def test_a_failure_is_told_to_the_next_caller_and_mended_by_itself(writer, ledge
     assert ledger.position() == 1, "it counts once"
 
 
+def test_a_failure_that_a_retry_has_mended_is_told_to_nobody(writer, ledger, monkeypatch, until):
+    monkeypatch.setattr(access_writer, "RETRY_SECONDS", 0.01)
+    with filelock.FileLock(ledger.home / "ledger.lock"):
+        writer.submit(lambda: event(1))
+        until(lambda: writer._failure is not None)  # noqa: SLF001 - what a caller would hear of
+    until(lambda: ledger.position() == 1)
+    until(lambda: writer._failure is None)  # noqa: SLF001
+    writer.check()
+
+
 def test_what_cannot_be_written_at_the_end_is_told(ledger):
     writer = AccessWriter(ledger)
     with filelock.FileLock(ledger.home / "ledger.lock"):

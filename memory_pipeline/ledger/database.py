@@ -63,7 +63,9 @@ _SYSTEM_REMEDIES: Final = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _REMEDIES[1][1]),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _REMEDIES[2][1]),
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "the data folder's name is taken by a file; choose another folder"),
-    **dict.fromkeys((errno.EMFILE, errno.ENFILE), "too many files are open; raise the limit (ulimit -n), then try again"),
+    **dict.fromkeys(
+        (errno.EMFILE, errno.ENFILE), "too many files are open; raise the limit (ulimit -n), then try again"
+    ),
     errno.ENOENT: "a file of the lake is missing; `memory-pipeline doctor` says which and how to repair it",
 }
 

@@ -56,7 +56,7 @@ class AccessWriter:
                 self._changed.notify()
 
     def check(self) -> None:
-        """Report a failure to write, once; the events are kept and retried.
+        """Report a failure to write that no retry has mended, once; the events are kept and retried.
 
         Raises:
             LakeError: events could not be written so far; gives their number and the cause.
@@ -110,7 +110,7 @@ class AccessWriter:
                     return
             try:
                 self._write()
-                pause = GATHER_SECONDS
+                self._failure, pause = None, GATHER_SECONDS
             except Exception as error:  # noqa: BLE001 - any failure must reach the caller
                 self._failure, pause = error, RETRY_SECONDS
 
