@@ -90,8 +90,8 @@ docs: dev ## Write the pages of docs/ that are made from the code
 site: ## Build the documentation as a static site into site/; a broken link fails
 	PYTHON=$(PYTHON) .ci/site
 
-bench: dev ## Benchmarks: ratios against a peer or a limit in the same run, and growth
-	@for script in benchmarks/*.py; do echo "== $$script"; $(BIN)/python $$script || exit 1; done
+bench: dev ## Benchmarks: ratios against a peer or a limit in the same run, and growth; writes docs/performance.md
+	$(BIN)/python benchmarks/performance.py $(BENCH)
 
 quality: dev ## Write docs/quality.md: recall before and after forgetting, on the data in SHARED
 	POLARS_MAX_THREADS=1 $(BIN)/python -m memory_pipeline.evaluation.quality $(SHARED) --out docs/quality.md

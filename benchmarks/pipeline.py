@@ -15,6 +15,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from figures import figure
+from figures import growth as grows
+
 from memory_pipeline.assets.resources import Run
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.interop import sample
@@ -115,7 +118,7 @@ def through_dagster(memories):
 def main():
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--full", action="store_true", help="add 50,000 and 100,000 memories")
-    arguments.add_argument("--profiles", type=int, default=2, help="number of people that the memories belong to")
+    arguments.add_argument("--profiles", type=int, default=50, help="number of people that the memories belong to")
     given = arguments.parse_args()
     sizes = [1_000, 4_000, 16_000] + ([50_000, 100_000] if given.full else [])
     results, following, peaks = {}, {}, {}
@@ -136,11 +139,23 @@ def main():
         print(f"{'  of the first':16s}" + "".join(f"{a / b:10.0%}" for a, b in zip(again, total, strict=True)))
     print(f"last night at {sizes[-1]:,}: " + ", ".join(f"{k} {v:.2f}" for k, v in following[sizes[-1]][-1].items()))
     print(f"{'peak, GB':16s}" + "".join(f"{peaks[size]:10.2f}" for size in sizes))
+    for size, seconds in zip(sizes, total, strict=True):
+        grows(f"night, {given.profiles} profiles", size, seconds)
+    work = f"night of {sizes[-1]:,} memories of {given.profiles} people"
+    embedded = results[sizes[-1]]["enrichment"]
+    figure(f"{work}, the first, without parsing and embedding", total[-1] - embedded, "CPU s", wanted="<= 60 CPU s")
+    figure("the same, memory at most of four nights", peaks[sizes[-1]], "GB", wanted="<= 1.3 GB at 100,000")
+    news = ("after 1 % new events of all", "with nothing new", "after 1 % new events of few")
+    for told, spent in zip(news, following[sizes[-1]], strict=True):
+        figure(f"{work}, {told}", 100 * sum(spent.values()) / total[-1], "% of the first", wanted="<= 10 %")
+    figure(f"commit of {sizes[-1]:,} memories", results[sizes[-1]]["commit"], "CPU s", wanted="<= 10 CPU s")
+    figure("the same after 1 % new events of few", following[sizes[-1]][2]["commit"], "CPU s", wanted="<= 1 CPU s")
     grown = sizes[-1] / sizes[-2]
     folds = total[-1] / results[sizes[-1]]["memories"]
     print(f"memories grew {grown:.1f}x in the last step; a run costs {folds:.0f} folds of the ledger")
     plain, dagster = through_dagster(1_500)
     print(f"1,500 memories: {plain:.1f} CPU s plain, {dagster:.1f} through Dagster ({dagster - plain:.1f} more)")
+    figure("night of 1,500 memories through Dagster", dagster, "CPU s", wanted="<= 4 s")
     return 0
 
 

@@ -13,6 +13,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import polars as pl
+from figures import figure
 
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.index.memory_index import Index
@@ -169,6 +170,11 @@ def main():
             more, own, whole = (now / then for now, then in zip((size, half, client), before, strict=True))
             print(f"    growth: memories x{more:.0f}, p50 of rank x{own:.1f}, through the client x{whole:.1f}")
         before = size, half, client
+    at = f"at {size:,} memories"
+    figure(f"recall {at}, in one process", 1e3 * half, "ms at the median", wanted="<= 5 ms at 100,000")
+    figure(f"recall {at}, through the client", 1e3 * client, "ms at the median", wanted="<= 8 ms at 100,000")
+    figure(f"opening the client {at}, with the first recall", opened, "s", wanted="<= 1.5 s at 100,000")
+    figure(f"recall right after a remember {at}", 1e3 * stored, "ms", wanted="<= 15 ms")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,112 @@
+"""Measures a store of many profiles: filling it, a night by shards, and what worker processes gain.
+
+    python benchmarks/scale.py [--full] [--people N --each M]
+
+First 100,000 memories of 50 people in this process alone and, from the same events, with a worker process for each
+core. `--full` adds 1,000,000 memories of 20,000 people, by shards. CPU seconds include those of the workers; memory is
+the peak of the process that commits, and of the largest worker.
+"""
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+from figures import figure, growth
+from loky import get_reusable_executor
+
+from memory_pipeline.engine.cores import cores
+from memory_pipeline.interop import sample
+from memory_pipeline.interop.importing import import_events
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.runs import consolidate, inputs
+from memory_pipeline.settings import load
+
+NIGHT = datetime(2026, 5, 2, 2, tzinfo=UTC)
+RECORDED = datetime(2026, 6, 1, tzinfo=UTC)
+AT_ONCE = 500
+"""People whose events are generated at once."""
+
+
+WHO = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+
+
+def used() -> float:
+    """Return the CPU seconds of this process and of its workers that have ended."""
+    return sum(usage.ru_utime + usage.ru_stime for usage in map(resource.getrusage, WHO))
+
+
+@contextmanager
+def timed() -> Iterator[dict[str, float]]:
+    """Yield a dictionary that afterwards holds CPU and wall seconds of what was done inside."""
+    spent = {"cpu": used(), "wall": time.perf_counter()}
+    yield spent
+    spent |= {"cpu": used() - spent["cpu"], "wall": time.perf_counter() - spent["wall"]}
+
+
+def peak() -> float:
+    """Return the gigabytes that this process, or its largest ended worker, had in memory at most."""
+    return max(resource.getrusage(who).ru_maxrss for who in WHO) / 1e6
+
+
+def filled(home: Path, people: int, each: int) -> Lake:
+    lake = Lake(home)
+    with timed() as spent:
+        for first in range(0, people, AT_ONCE):
+            made = sample.generate(profiles=min(AT_ONCE, people - first), memories=each, days=100, seed=first)
+            told = ({**event, "profile_id": f"{first:06d}-{event['profile_id']}"} for event in made)
+            events = [parse(event, recorded_at=RECORDED, origin="sample", future=None) for event in told]
+            import_events(lake.ledger, sorted(events, key=lambda event: event.occurred_at))
+        lake.project()
+    print(
+        f"{people * each:,} memories of {people:,} people, {lake.ledger.position():,} events: generated, imported and "
+        f"copied into the lake in {spent['cpu']:.0f} CPU s"
+    )
+    return lake
+
+
+def night(lake: Lake, workers: int) -> dict[str, float]:
+    """Consolidate, and return CPU and wall seconds."""
+    settings = load(lake.home, environment={}).model_copy(update={"workers": workers})
+    with timed() as spent:
+        profiles = inputs.select_profiles(lake, settings, as_of=NIGHT)
+        consolidate.consolidate(lake, settings, profiles, run_id="night", keep=["consolidation_plan"])
+        if workers != 1:
+            get_reusable_executor().shutdown(wait=True)  # so that their CPU seconds count
+    print(
+        f"  night, {workers} workers: {spent['cpu']:.0f} CPU s, {spent['wall']:.0f} s, peak {peak():.2f} GB", flush=True
+    )
+    return spent
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--full", action="store_true", help="also a million memories of 20,000 people (half an hour)")
+    parser.add_argument("--people", type=int, default=50)
+    parser.add_argument("--each", type=int, default=2_000)
+    given = parser.parse_args()
+    walls = []
+    for workers in (1, cores()):
+        with tempfile.TemporaryDirectory() as home, filled(Path(home), given.people, given.each) as lake:
+            walls.append(night(lake, workers)["wall"])
+    figure(
+        f"night of {given.people * given.each:,} memories with {cores()} workers, against this process alone",
+        walls[0] / walls[1],
+        "x faster",
+        wanted=">= 1.8 x on two cores",
+    )
+    if given.full:
+        with tempfile.TemporaryDirectory() as home, filled(Path(home), 20_000, 50) as lake:
+            spent = night(lake, 1)
+        figure("night of 1,000,000 memories of 20,000 people", spent["cpu"] / 60, "CPU min", wanted="<= 15 CPU min")
+        figure("the same, memory at most", peak(), "GB", wanted="<= 4 GB")
+        growth("night, many small profiles", 1_000_000, spent["cpu"])
+
+
+if __name__ == "__main__":
+    main()
