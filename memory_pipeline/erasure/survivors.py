@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure import erase, redact_files
 from memory_pipeline.erasure.receipt import Receipt
-from memory_pipeline.lake import snapshot
+from memory_pipeline.lake import kept_indexes, snapshot
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import catalog, redaction
 from memory_pipeline.ledger.catalog import Mark
@@ -33,6 +33,7 @@ def survivors(lake: Lake) -> dict[str, list[str]]:
         last = catalog.mark(transaction, Mark.ERASED)
     names = snapshot.listing(lake.home).filter(pl.col("ledger_position") < last)["name"] if profiles else ()
     old = [f"snapshot {name}" for name in names]  # of whichever profile: each snapshot holds all
+    old += [f"index {name}" for name in (kept_indexes.outdated(lake.home, erased=last) if profiles else ())]
     places = {profile_id: [*_places(lake, profile_id), *old] for profile_id in sorted(profiles)}
     return {profile_id: found for profile_id, found in places.items() if found}
 

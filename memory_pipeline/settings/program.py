@@ -20,19 +20,22 @@ _READ: Final = ("consolidation", "models", "schemas", "settings", "text")
 """Folders of the package that say what is computed from texts."""
 
 
-def digest() -> str:
+def digest(*others: str) -> str:
     """Return the SHA-256 of the code and the models that texts are compared by, and of the libraries' versions.
+
+    Args:
+        others: further folders of the package whose code counts.
 
     Cost: 10 ms once a process.
     """
     fitted = sorted((name, sorted(model.items())) for name, model in model_files.replaced().items())
-    return hashlib.sha256(f"{_shipped()} {fitted}".encode()).hexdigest()
+    return hashlib.sha256(f"{_shipped(others)} {fitted}".encode()).hexdigest()
 
 
 @cache
-def _shipped() -> str:
+def _shipped(others: tuple[str, ...]) -> str:
     digest = hashlib.sha256(f"{pl.__version__} {np.__version__} {scipy.__version__}".encode())
-    for folder in _READ:
+    for folder in (*_READ, *others):
         for path, content in _files(resources.files("memory_pipeline") / folder, folder):
             digest.update(f"{path} {len(content)} ".encode() + content)
     return digest.hexdigest()

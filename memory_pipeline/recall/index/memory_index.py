@@ -100,15 +100,29 @@ class Index:
         rows = _recallable(memories)
         texts = rows.select(pl.coalesce("index_text", "content")).to_series()
         passages, passage_texts = Passages.of(texts, _said_at(rows))
+        postings = Postings.build(passage_texts, passages.languages)
+        return cls.of(rows, model, postings, passages, VectorRows.build(rows, vectors, model))
+
+    @classmethod
+    def of(cls, rows: pl.DataFrame, model: str, postings: Postings, passages: Passages, vectors: VectorRows) -> Self:
+        """Return the index of memories whose words, passages and vectors are known.
+
+        Args:
+            rows: rows of the table `memories` that can be recalled, oldest first.
+            model: name of the embedder.
+            postings: words of the passages.
+            passages: the passages of the memories.
+            vectors: vector of each memory.
+        """
         speakers = tuple(rows["speaker"].drop_nulls().unique(maintain_order=True).to_list())
         return cls(
             rows,
             RowIds.of(rows["memory_id"].to_list()),
             model,
-            Postings.build(passage_texts, passages.languages),
+            postings,
             passages,
             Sessions.build(rows),
-            VectorRows.build(rows, vectors, model),
+            vectors,
             rows["lifecycle"].is_in(LIVE).to_numpy(),
             _said_at(rows).cast(pl.Int64).to_numpy(),
             speakers,

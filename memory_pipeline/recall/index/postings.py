@@ -5,8 +5,9 @@ by the hash of its stem, so segments share no dictionary. Not here: cutting text
 (`rank/matching`).
 """
 
-from dataclasses import dataclass
-from typing import Final, Self
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final, Self
 
 import numpy as np
 import polars as pl
@@ -94,6 +95,25 @@ class Postings:
         """Index texts, each as one unit, read in its language. Cost: about 2 s for 100,000 short texts on one core."""
         none = np.zeros(0, dtype=np.int64)
         return cls((), np.zeros(0), none, none, _NONE).extended(texts, languages)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return everything as arrays by name, for `of_arrays`."""
+        own: dict[str, NDArray[Any]] = {"lengths": self.lengths, "number": self.number, "place": self.place}
+        own |= dict(zip(("removed", "removed_counts"), self.removed, strict=True))
+        for at, segment in enumerate(self.segments):
+            own |= {f"{at} {field.name}": np.asarray(getattr(segment, field.name)) for field in fields(_Segment)}
+        return own
+
+    @classmethod
+    def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the postings that `arrays` was called on."""
+        count = sum(name.endswith(" first") for name in arrays)
+        segments = tuple(
+            _Segment(int(arrays[f"{at} first"]), *(arrays[f"{at} {field.name}"] for field in fields(_Segment)[1:]))
+            for at in range(count)
+        )
+        removed = (arrays["removed"], arrays["removed_counts"])
+        return cls(segments, arrays["lengths"], arrays["number"], arrays["place"], removed)
 
     def extended(self, texts: pl.Series, languages: pl.Series | None = None) -> Self:
         """Append units. Cost: proportional to the new ones, apart from merges of segments."""

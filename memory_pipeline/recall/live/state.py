@@ -6,11 +6,13 @@ grown, at the cost of one lookup at its end; new events change only the memories
 Not here: folding the tail (`ledger_tail`), the index (`index/memory_index`) and ranking (`rank`).
 """
 
+import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Final
 
 import polars as pl
@@ -19,9 +21,11 @@ from memory_pipeline.consolidation.edges import associations, edge_rows
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.erasure.erase import pending_erasure
+from memory_pipeline.lake import kept_indexes
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event, profile_events
 from memory_pipeline.ledger.profile_events import Row
+from memory_pipeline.recall.index import kept_index
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.live.ledger_tail import (
     LedgerTail,
@@ -40,7 +44,7 @@ from memory_pipeline.recall.rank.baselines import Context, recent_names
 from memory_pipeline.recall.rank.formulas import WEIGHTS
 from memory_pipeline.recall.rank.present_scores import present_scores
 from memory_pipeline.schemas import Lifecycle
-from memory_pipeline.settings import Policy
+from memory_pipeline.settings import Policy, program
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
 
@@ -49,6 +53,12 @@ REMOVED: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 
 NOT_FOLLOWED: Final = ("FOLLOWS", "REFERENCES", "CONTRADICTS")
 """Edge types that lead no recall from one memory to another: order in time, shared names, doubts."""
+
+KEPT_FROM: Final = 5_000
+"""Memories from which on an index is kept beside the store; it takes more than half a second to build."""
+
+_WORTH_KEEPING: Final = 0.05
+"""Share of its memories that must differ for a kept index to be written again."""
 
 _PASTS: Final = 2
 """Most past states to keep."""
@@ -236,6 +246,7 @@ class StateCache:
     def _rebuilt(self, previous: SearchPool | None) -> State:
         """Read the published tables, fold the tail, and update the previous pool or build a new one."""
         erasing = pending_erasure(self._lake) is not None  # checked before and after: it may begin or end meanwhile
+        last_erasure = kept_indexes.erased(self._lake.ledger)
         position, published, self._tail = load_published(self._lake, self._profile)
         changed, used = affected(self._tail.rows, ids_in(published, REVIVABLE))
         folded, closure = self._tail.folded(changed)
@@ -246,15 +257,38 @@ class StateCache:
         if erasing := bool(erased) and (erasing or pending_erasure(self._lake) is not None):
             quotes_erased = pl.col("members").list.set_intersection(sorted(erased)).list.len() > 0
             memories = memories.filter(~_is_one_of(erased), ~quotes_erased)
-        pool = self._pool_of(memories, previous)
+        opening = previous is None and not erasing and pending_erasure(self._lake) is None
+        pool = self._opened(memories, erased=last_erasure) if opening else self._pool_of(memories, previous)
         return State(position, pool, self._tail.fact_links(), _without(used, closure), erasing=erasing)
 
     def _pool_of(self, memories: pl.DataFrame, previous: SearchPool | None) -> SearchPool:
         """Return the pool of memories: the previous one with the differences, if there is one."""
-        if previous is None:
-            return SearchPool.of(Index.build(memories, self.vectors(memories), model=self._policy.embedder))
-        rows = differences(previous.index.memories, memories)
-        return self._extended(previous, rows, embedded_before=True)
+        if previous is not None:
+            rows = differences(previous.index.memories, memories)
+            return self._extended(previous, rows, embedded_before=True)
+        return SearchPool.of(Index.build(memories, self.vectors(memories), model=self._policy.embedder))
+
+    def _opened(self, memories: pl.DataFrame, *, erased: int) -> SearchPool:
+        """Return the pool of memories from the index kept beside the store; build and keep it if there is none.
+
+        Args:
+            memories: table `memories`.
+            erased: position of the last erasure, read before the memories were.
+        """
+        if memories.height < KEPT_FROM:
+            return self._pool_of(memories, None)
+        made_by = program.digest("recall") + self._policy.embedder + str("embedding" in self._policy.enrichments)
+        made_by = hashlib.sha256(made_by.encode()).hexdigest()
+        file = kept_indexes.path(self._lake.home, self._profile, made_by=made_by, erased=erased)
+        if (kept := kept_index.read(file, model=self._policy.embedder)) is not None:
+            rows = differences(kept.memories, memories)
+            pool = self._extended(SearchPool.of(kept), rows, embedded_before=True)
+            changed = rows.height
+        else:
+            pool, changed = self._pool_of(memories, None), memories.height
+        if changed > _WORTH_KEEPING * memories.height:
+            kept_indexes.keep(self._lake.ledger, file, partial(kept_index.write, pool.index), erased=erased)
+        return pool
 
     def _extended(self, pool: SearchPool, rows: pl.DataFrame, *, embedded_before: bool) -> SearchPool:
         """Return the pool with rows that are new, have changed or have left the memories."""

@@ -1,0 +1,75 @@
+"""Recall indexes kept beside the store, one file for each profile, so that opening a store does not build them.
+
+They hold texts. So the name of a file says up to which erasure it was made, an erasure removes them all, and one that
+was being written meanwhile is not kept. Not here: what is in them (`recall/index/kept_index`).
+"""
+
+import hashlib
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from memory_pipeline.ledger import catalog, disk
+from memory_pipeline.ledger.catalog import Mark
+from memory_pipeline.ledger.ledger import Ledger
+
+FOLDER: Final = "index"
+"""Folder of the indexes in the data folder."""
+
+_SUFFIX: Final = ".npz"
+
+
+def erased(ledger: Ledger) -> int:
+    """Return the position of the last erasure."""
+    with ledger.reading() as transaction:
+        return catalog.mark(transaction, Mark.ERASED)
+
+
+def path(home: Path, profile_id: str, *, made_by: str, erased: int) -> Path:
+    """Return the path of an index.
+
+    Args:
+        home: data folder.
+        profile_id: whose index.
+        made_by: digest of what else it depends on: the program, the embedder.
+        erased: position of the last erasure.
+    """
+    return home / FOLDER / f"{_name(profile_id)}-{made_by[:16]}-{erased}{_SUFFIX}"
+
+
+def keep(ledger: Ledger, target: Path, write: Callable[[Path], None], *, erased: int) -> bool:
+    """Write a profile's index, unless something was erased meanwhile, and remove its other ones.
+
+    Args:
+        ledger: the ledger.
+        target: see `path`.
+        write: writes the file.
+        erased: position of the last erasure before the state that the index holds was read.
+
+    Returns:
+        Whether it was kept; not in a folder that this user cannot write, or on a full disk.
+    """
+    if not disk.writable(ledger.home):
+        return False
+    with suppress(OSError), disk.aside(target.parent) as file:
+        write(file)
+        with ledger.writing() as transaction:
+            if catalog.mark(transaction, Mark.ERASED) != erased:
+                return False
+            file.replace(target)
+        for other in target.parent.glob(f"{target.name.partition('-')[0]}-*{_SUFFIX}"):
+            if other != target:
+                other.unlink(missing_ok=True)
+        return True
+    return False
+
+
+def outdated(home: Path, *, erased: int) -> list[str]:
+    """Return the names of indexes that were made before the last erasure, and the remains of unfinished ones."""
+    files = sorted((home / FOLDER).glob("*"))
+    return [file.name for file in files if not file.name.endswith(f"-{erased}{_SUFFIX}")]
+
+
+def _name(profile_id: str) -> str:
+    return hashlib.sha256(profile_id.encode()).hexdigest()[:16]

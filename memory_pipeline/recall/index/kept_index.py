@@ -1,0 +1,83 @@
+"""An index as a file: its texts, words and vectors as arrays, read back in a fraction of the time it takes to build.
+
+Nothing in it is unpickled. Not here: where the file is, and when it goes (`lake/kept_indexes`).
+"""
+
+import zipfile
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.passages import Passages
+from memory_pipeline.recall.index.postings import Postings
+from memory_pipeline.recall.index.vector_rows import VectorRows
+
+_PASSAGES: Final = ("row", "tokens", "cues", "spans")
+"""Fields of `Passages` that are arrays; the others are columns of a table."""
+
+Arrays = dict[str, NDArray[Any]]
+
+
+def write(index: Index, file: Path) -> None:
+    """Write an index.
+
+    Cost: 3 MB for 1,000 memories with vectors of 384 places, half a second for 100,000.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    passages = index.passages
+    arrays: Arrays = {
+        "memories": _bytes(index.memories),
+        "passages": _bytes(pl.DataFrame([passages.names, passages.languages])),
+        "at": index.vectors.at,
+    }
+    arrays |= {f"passages {name}": getattr(passages, name) for name in _PASSAGES}
+    arrays |= {f"postings {name}": array for name, array in index.postings.arrays().items()}
+    arrays |= {f"vectors {number}": chunk for number, chunk in enumerate(index.vectors.chunks)}
+    with file.open("wb") as target:
+        np.savez(target, allow_pickle=False, **arrays)
+
+
+def read(file: Path, *, model: str) -> Index | None:
+    """Return an index that this version of the program wrote; None if there is none, or it is damaged.
+
+    Args:
+        file: the file.
+        model: embedder of its vectors.
+
+    Cost: some 0.3 s for 100,000 memories.
+    """
+    try:
+        with file.open("rb") as source, np.load(source, allow_pickle=False) as stored:
+            arrays: Arrays = dict(stored.items())
+        row, tokens, cues, spans = (arrays[f"passages {name}"] for name in _PASSAGES)
+        names, languages = _frame(arrays["passages"]).get_columns()
+        return Index.of(
+            _frame(arrays["memories"]),
+            model,
+            Postings.of_arrays(_under("postings ", arrays)),
+            Passages(row, tokens, cues, spans, names, languages),
+            VectorRows(tuple(_under("vectors ", arrays).values()), arrays["at"]),
+        )
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile, pl.exceptions.PolarsError):
+        return None
+
+
+def _under(prefix: str, arrays: Arrays) -> Arrays:
+    return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+
+
+def _bytes(frame: pl.DataFrame) -> NDArray[np.uint8]:
+    stream = BytesIO()
+    frame.write_ipc_stream(stream, compression="lz4")
+    return np.frombuffer(stream.getbuffer(), dtype=np.uint8)
+
+
+def _frame(stream: NDArray[Any]) -> pl.DataFrame:
+    return pl.read_ipc_stream(stream.tobytes())

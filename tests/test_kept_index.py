@@ -1,0 +1,115 @@
+"""The recall index beside the store: opened instead of built, never out of date, gone with what is erased."""
+
+import numpy as np
+import pytest
+
+from memory_pipeline import MemoryClient
+from memory_pipeline.erasure import survivors
+from memory_pipeline.lake import kept_indexes
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall.index import kept_index
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.live import state
+
+TEXTS = [
+    "Ana moved to Porto in May.",
+    "Ana's sister Inês studies law in Coimbra.",
+    "Ana runs ten kilometres every Sunday with her friend Rui.",
+    "El gato de Ana se llama Pixel.",
+    "Ana paid 40 euros for the dentist on 3 March 2026.",
+]
+QUESTIONS = ["Where does Ana live?", "What is the cat called?", "How much was the dentist?", "Who runs with Ana?"]
+
+
+@pytest.fixture(autouse=True)
+def kept_from_one_on(monkeypatch):
+    monkeypatch.setattr(state, "KEPT_FROM", 1)
+
+
+@pytest.fixture
+def home(tmp_path):
+    """A store whose index is kept."""
+    with MemoryClient(tmp_path) as client:
+        ids = [client.remember(text, session_id=f"s{number % 2}") for number, text in enumerate(TEXTS)]
+        assert client.recall("Ana")
+        client.update(ids[3], content="El gato de Ana se llama Tigre.")
+    return tmp_path
+
+
+def found(home):
+    with MemoryClient(home) as client:
+        return [[(one.text, one.score) for one in client.recall(question, record=False)] for question in QUESTIONS]
+
+
+def kept(home):
+    return sorted((home / "index").iterdir())
+
+
+def drop(home):
+    for file in kept(home):
+        file.unlink()
+
+
+def test_an_opened_index_answers_like_one_that_is_built(home, monkeypatch):
+    with MemoryClient(home) as client:
+        client.remember("Ana sold her car to Rui.")
+        client.consolidate()
+    opened = found(home)
+    drop(home)
+    assert found(home) == opened
+    assert len(kept(home)) == 1
+    monkeypatch.setattr(Index, "build", None)
+    assert found(home) == opened
+
+
+def test_a_written_index_is_read_back_to_the_last_array(home, tmp_path):
+    with MemoryClient(home) as client:
+        index = client._state_cache.current().pool.index
+    file = tmp_path / "copy.npz"
+    kept_index.write(index, file)
+    again = kept_index.read(file, model=index.model)
+    assert again.memories.equals(index.memories)
+    assert again.passages.names.equals(index.passages.names)
+    assert again.passages.languages.equals(index.passages.languages)
+    for name in ("row", "tokens", "cues", "spans"):
+        np.testing.assert_array_equal(getattr(again.passages, name), getattr(index.passages, name))
+    np.testing.assert_array_equal(again.vectors.chunks[0], index.vectors.chunks[0])
+    before = index.postings.arrays()
+    assert before.keys() == again.postings.arrays().keys()
+    for name, array in again.postings.arrays().items():
+        np.testing.assert_array_equal(array, before[name])
+
+
+@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 nothing", None])
+def test_a_damaged_index_is_built_anew(home, damage):
+    right = found(home)
+    (file,) = kept(home)
+    file.write_bytes(file.read_bytes()[:-400] if damage is None else damage)
+    assert found(home) == right
+    assert kept_index.read(file, model="hashing") is None or kept(home) == [file]
+
+
+def test_another_embedder_has_an_index_of_its_own_and_the_old_one_goes(home):
+    before = kept(home)
+    (home / "memory_pipeline.toml").write_text('[policy]\nenrichments = ["keywords", "entities"]\n', "utf-8")
+    found(home)
+    assert len(kept(home)) == 1
+    assert kept(home) != before
+
+
+def test_an_erasure_removes_the_index_and_one_written_meanwhile_is_not_kept(home):
+    with Lake(home) as lake:
+        before = kept_indexes.erased(lake.ledger)
+        (old,) = kept(home)
+        text = old.read_bytes()
+        with MemoryClient(home) as client:
+            (dentist,) = (one.memory_id for one in client.recall("dentist", k=1))
+            client.erase(dentist)
+        assert list((home / "index").iterdir()) == []
+        assert not kept_indexes.keep(lake.ledger, old, lambda file: file.write_bytes(text), erased=before)
+        assert list((home / "index").iterdir()) == []
+        assert survivors.survivors(lake) == {}
+        old.write_bytes(text)
+        assert survivors.survivors(lake) == {"default": [f"index {old.name}"]}
+    answers = found(home)
+    assert not any("dentist" in text for answer in answers for text, _ in answer)
