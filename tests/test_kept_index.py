@@ -10,6 +10,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.index import kept_index
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.live import state
+from memory_pipeline.settings import Policy
 
 TEXTS = [
     "Ana moved to Porto in May.",
@@ -63,8 +64,8 @@ def test_an_opened_index_answers_like_one_that_is_built(home, monkeypatch):
 
 
 def test_a_written_index_is_read_back_to_the_last_array(home, tmp_path):
-    with MemoryClient(home) as client:
-        index = client._state_cache.current().pool.index
+    with Lake(home) as lake:
+        index = state.StateCache(lake, "default", Policy()).current().pool.index
     file = tmp_path / "copy.npz"
     kept_index.write(index, file)
     again = kept_index.read(file, model=index.model)
