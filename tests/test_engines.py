@@ -1,14 +1,19 @@
 """Where a run is computed changes nothing: in this process, in several, on a Spark cluster, whole or by shards."""
 
+import fcntl
 import os
 import signal
+import subprocess
+import sys
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 import homes
 import polars as pl
 import pytest
 import spark_server
+import waiting
 
 from memory_pipeline.consolidation.pipeline import IN_TURN
 from memory_pipeline.engine import engines
@@ -104,6 +109,28 @@ def test_a_worker_that_is_killed_is_reported_with_the_remedy():
         EngineError, match="a worker process ended, most likely for lack of memory; set workers below 2"
     ):
         list(ProcessPool(2).map(ended, [("a", {})]))
+
+
+def held(path, _tables):
+    """Hold a lock until this process ends."""
+    with Path(path).open("w", encoding="utf-8") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write("held")
+        file.flush()
+        signal.pause()
+
+
+@pytest.mark.drill
+def test_workers_end_with_the_process_that_they_work_for(tmp_path):
+    lock = tmp_path / "lock"
+    lock.touch()
+    script = f"from test_engines import *; list(ProcessPool(2).map(held, [({str(lock)!r}, {{}})]))"
+    process = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parent, start_new_session=True)
+    waiting.until(process, lambda: lock.read_text("utf-8") == "held")
+    process.kill()
+    process.wait()
+    with lock.open() as file:
+        fcntl.flock(file, fcntl.LOCK_EX)  # waits for the worker's end
 
 
 def test_results_come_in_order_few_parts_are_read_ahead_and_an_error_ends_the_run():

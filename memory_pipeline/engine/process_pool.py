@@ -1,8 +1,12 @@
 """Computes the parts of a run in several processes of this machine.
 
-The processes start when they are first needed, never import the main module, and end after a minute without work.
+The processes start when they are first needed, never import the main module, and end after a minute without work, or
+with the process that they work for, however it ends.
 """
 
+import os
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -17,6 +21,9 @@ _IDLE_SECONDS: Final = 60
 
 _THREADS: Final = ("POLARS_MAX_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 """Variables that limit the threads of a process; each worker has its share of the cores."""
+
+_LOOK_SECONDS: Final = 1.0
+"""Seconds after which a worker notices that the process it works for was killed."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,11 @@ class ProcessPool:
 
         share = str(max(1, cores() // self.workers))
         pool = get_reusable_executor(
-            max_workers=self.workers, timeout=_IDLE_SECONDS, env=dict.fromkeys(_THREADS, share)
+            max_workers=self.workers,
+            timeout=_IDLE_SECONDS,
+            env=dict.fromkeys(_THREADS, share),
+            initializer=_end_with,
+            initargs=(os.getpid(),),
         )
         try:
             yield from in_order(pool, work, parts, ahead=self.workers)
@@ -46,3 +57,14 @@ class ProcessPool:
                 f"a worker process ended, most likely for lack of memory; set workers below {self.workers}, or more "
                 "shards"
             ) from error
+
+
+def _end_with(parent: int) -> None:
+    """Let this worker end once its parent process has, even while it computes."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(_LOOK_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
