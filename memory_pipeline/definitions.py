@@ -32,14 +32,14 @@ GROUPS: Final = {
     "ledger": ("profiles", "events", "decisions", "reverted"),
     "memories": (
         *("memories", "decided_edges", "accesses", "tier_changes", "core_memory_blocks"),
-        *("enrichment", "vectors"),
+        *("enrichment", "vectors", "core_sentences"),
     ),
     "associations": (
-        *("neighbours", "derived_edges", "memory_importance", "scored_memories", "deferred"),
+        *("neighbours", "comparisons", "derived_edges", "memory_importance", "scored_memories", "deferred"),
         *("judgements", "fact_changes", "verdicts", "proposed_edges", "association_edges"),
     ),
     "proposals": (
-        *("clusters", "cluster_members", "merge_refusals", "completions", "summaries"),
+        *("clusters", "cluster_members", "merge_refusals", "groupings", "completions", "summaries"),
         *("promotions", "proposed_blocks", "archived_set", "trims"),
     ),
     "publication": ("consolidation_plan", *SETTLE.gives, "consolidation_commit", "snapshot"),

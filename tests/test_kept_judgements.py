@@ -1,18 +1,23 @@
-"""A profile whose memories have not changed is not judged again, and its tables are those of a rebuild all the same."""
+"""What a profile keeps is not made again while its memories stay the same; its tables are a rebuild's all the same."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 import homes
+import polars as pl
 import pytest
 from encoders import encoder
 
+from memory_pipeline.consolidation import pipeline, similarity
+from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import consolidate, inputs, rebuild, undo
 from memory_pipeline.settings import program
 from memory_pipeline.text.compare.judges import JUDGES
+from memory_pipeline.text.score import core_facts
 
 QUIET, BUSY = "p", "q"
 SAID = (
@@ -21,6 +26,12 @@ SAID = (
     "Lea has moved to Kiel, she no longer lives in Rostock.",
     "The night bus leaves at nine from the harbour.",
     "The night bus leaves at ten from the harbour.",
+    "Order 17 of the blue tiles was shipped from the warehouse.",
+    "Order 18 of the blue tiles was shipped from the warehouse.",
+    "I am allergic to peanuts.",
+    "The glaze is kept in the dry cellar of the pottery.",
+    "The glaze is kept in the dry cellar of the pottery.",
+    "The glaze is kept in the dry cellar of the pottery!",
 )
 
 
@@ -70,6 +81,50 @@ def judge(monkeypatch):
     return counting
 
 
+class Work:
+    """What a night makes that could have been kept."""
+
+    def __init__(self):
+        self.grouped, self.compared, self.read = [], 0, []
+
+    def clear(self):
+        self.__init__()
+
+    @property
+    def none(self):
+        return (self.grouped, self.compared, self.read) == ([], 0, [])
+
+
+@pytest.fixture
+def work(monkeypatch):
+    """Notes who is grouped by which method, how many vectors are compared, and which texts are read for core memory."""
+    noted = Work()
+
+    def noting(name, strategy):
+        def find(inputs):
+            rows = strategy.reads(inputs).rows
+            noted.grouped += [(name, owner) for owner in inputs.points["profile_id"][rows].unique().sort()]
+            return strategy.find(inputs)
+
+        return replace(strategy, find=find)
+
+    def join(vectors, *arguments, **options):
+        noted.compared += len(vectors)
+        return joined(vectors, *arguments, **options)
+
+    def facts(texts):
+        noted.read += texts.to_list()
+        return read(texts)
+
+    joined, read = similarity.threshold_join, core_facts.core_facts
+    for name, strategy in clustering.STRATEGIES.items():
+        if strategy.reads:
+            monkeypatch.setitem(clustering.STRATEGIES, name, noting(name, strategy))
+    monkeypatch.setattr(similarity, "threshold_join", join)
+    monkeypatch.setattr(core_facts, "core_facts", facts)
+    return noted
+
+
 def night(number):
     return homes.NIGHT + timedelta(days=number)
 
@@ -99,26 +154,74 @@ def test_only_a_profile_that_changed_is_judged(lake, judge):
     assert_rebuilt(lake, BUSY)
 
 
+def test_every_kept_table_holds_something_and_says_what_it_was_made_from(lake):
+    assert lake.read("comparisons")["pairs"].list.len().min() > 0
+    sentences = lake.read("core_sentences").explode("texts").unnest("texts")["sentences"].list.len()
+    assert sentences.sum() > 0
+    assert sentences.min() == 0, "a text without any is not read again either"
+    groupings = lake.read("groupings")
+    assert groupings.filter(pl.col("refusals").list.len() > 0)["profile_id"].unique().sort().to_list() == [QUIET, BUSY]
+    assert groupings.filter(pl.col("groups").list.len() > 0)["profile_id"].unique().sort().to_list() == [QUIET, BUSY]
+    for name in pipeline.KEPT:
+        assert lake.read(name)["read"].str.len_chars().min() > 0, name
+
+
+def test_only_new_texts_are_read_and_only_a_profile_that_changed_is_compared_and_grouped(lake, judge, work):
+    assert judged(lake, judge, 2) == []
+    assert work.none, vars(work)
+    late = "The kiln is fired on Fridays."
+    import_events(lake.ledger, [stored(BUSY, "late", late, 2)])
+    judged(lake, judge, 3)
+    assert {owner for _, owner in work.grouped} == {BUSY}
+    assert {method for method, _ in work.grouped} == {"near_duplicates", "similarity_components"}
+    assert set(work.read) == {late}
+    assert 0 < work.compared <= 4 * (len(SAID) + 1)
+    assert_rebuilt(lake)
+
+
+def test_a_run_about_a_part_of_a_profile_keeps_no_groups_and_the_next_one_makes_them(lake, judge, work):
+    told = {
+        "event_type": "memory.stored",
+        "memory_id": "own",
+        "profile_id": BUSY,
+        "agent_id": "potter",
+        "occurred_at": homes.START + timedelta(days=1),
+        "payload": {"content": "The kiln is fired on Sundays."},
+    }
+    import_events(lake.ledger, [parse(told, recorded_at=homes.RECORDED, origin="test", future=None)])
+    judged(lake, judge, 2, profiles=[BUSY], scope="agent:potter")
+    assert lake.read("groupings", profiles=[BUSY]).is_empty()
+    assert_rebuilt(lake)
+    work.clear()
+    judged(lake, judge, 3)
+    assert {owner for _, owner in work.grouped} == {BUSY}
+    assert_rebuilt(lake)
+
+
 def test_another_program_judges_again_even_if_nothing_is_decided(lake, judge, monkeypatch):
     monkeypatch.setattr(program, "digest", lambda: "the next version")
-    before = lake.read("judgements")
+    before = {name: lake.read(name) for name in pipeline.KEPT}
     assert judged(lake, judge, 2) == [QUIET, BUSY]
-    after = lake.read("judgements")
-    assert not set(after["read"]) & set(before["read"]), "the next night finds them"
-    assert after.drop("read").equals(before.drop("read"))
+    for name, rows in before.items():
+        after = lake.read(name)
+        assert not set(after["read"]) & set(rows["read"]), f"{name}: the next night finds them"
+        assert after.drop("read").equals(rows.drop("read"))
 
 
 @pytest.mark.drill
-def test_after_changes_of_every_kind_the_tables_are_those_of_a_rebuild(lake, judge, tmp_path):
+def test_after_changes_of_every_kind_the_tables_are_those_of_a_rebuild(lake, judge, work, tmp_path):
     import_events(lake.ledger, [stored(BUSY, "late", "The kiln is fired on Fridays.", 2)])
     assert judged(lake, judge, 2) == [BUSY]
     judged(lake, judge, 3)
+    work.clear()
     assert judged(lake, judge, 4) == []
+    assert work.none, vars(work)
     assert_rebuilt(lake)
     undo.undo(lake, "night 2", cascade=True, now=homes.RECORDED)
     assert_rebuilt(lake)
     erase_memories(lake, profile_id=BUSY, memory_ids=["late"], now=homes.RECORDED)
-    assert "Fridays" not in str(lake.read("judgements").rows())
+    for name in pipeline.KEPT:
+        assert "Fridays" not in str(lake.read(name).rows()), name
     assert QUIET not in judged(lake, judge, 5)
     assert_rebuilt(lake)
     judged(lake, judge, 6)
@@ -133,5 +236,7 @@ def test_after_changes_of_every_kind_the_tables_are_those_of_a_rebuild(lake, jud
     judged(lake, judge, 9, policy=moved)
     assert_rebuilt(lake)
     judged(lake, judge, 10, policy=moved)
+    work.clear()
     assert judged(lake, judge, 11, policy=moved) == []
+    assert work.none, vars(work)
     assert_rebuilt(lake)

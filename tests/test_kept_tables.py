@@ -14,7 +14,10 @@ from memory_pipeline.schemas import Action
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
-FOUND = ("derived_edges", "fact_changes", "judgements", "clusters", "cluster_members", "merge_refusals")
+FOUND = (
+    *("comparisons", "derived_edges", "fact_changes", "judgements"),
+    *("clusters", "cluster_members", "merge_refusals", "groupings"),
+)
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def test_what_a_task_has_no_use_for():
     idle = {task: {name for stage in pipeline.idle(task) for name in stage.reused} for task in TASKS}
     assert idle["full"] == idle["tick"] - {"fact_changes", "judgements"} == idle["reflect"] == set()
     assert idle["lightweight"] == set(FOUND)
-    assert idle["promote"] == idle["decay"] == set(FOUND) - {"derived_edges"}
+    assert idle["promote"] == idle["decay"] == set(FOUND) - {"comparisons", "derived_edges"}
     for task, actions in TASKS.items():
         assert ("clusters" in idle[task]) == (not actions & {Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE})
 

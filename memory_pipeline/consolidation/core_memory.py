@@ -101,6 +101,21 @@ def in_order(blocks: pl.DataFrame) -> pl.DataFrame:
     return blocks.sort("profile_id", pl.col("block").replace_strict(places, default=len(places)), "block")
 
 
+def sentences(memories: pl.DataFrame, policy: Policy, *, kept: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return table `core_sentences` of the live memories; none if the policy's blocks do not profile the user.
+
+    Args:
+        memories: table `memories`.
+        policy: whether blocks are compiled, and of which facts.
+        kept: table `core_sentences` as any earlier run left it; default: none.
+
+    Cost: that of `core_facts.core_facts` for texts that are not in `kept`.
+    """
+    if not policy.core_blocks or policy.core_facts != PROFILE:
+        return TABLES["core_sentences"].empty()
+    return core_profile.sentences(memories.filter(pl.col("lifecycle").is_in(LIVE)), kept)
+
+
 def candidates(
     memories: pl.DataFrame,
     scored: pl.DataFrame,
@@ -174,6 +189,7 @@ def compile_blocks(
     plan_id: str,
     edges: pl.DataFrame | None = None,
     changes: pl.DataFrame | None = None,
+    known: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Compile the core memory blocks and return those whose text changes.
 
@@ -192,6 +208,7 @@ def compile_blocks(
         plan_id: plan that the rows belong to.
         edges: decided and proposed edges; default: none.
         changes: table `fact_changes`; default: none.
+        known: table `core_sentences`: texts that need not be read again; default: none.
 
     Returns:
         Table `core_memory_blocks`: only the blocks whose text changes, each with the next version. A block that became
@@ -202,7 +219,7 @@ def compile_blocks(
     table = TABLES["core_memory_blocks"]
     if not policy.core_blocks:
         return table.empty()
-    facts = _facts(memories, scored, enrichment, policy, as_of, edges=edges, changes=changes)
+    facts = _facts(memories, scored, enrichment, policy, as_of, edges=edges, changes=changes, known=known)
     by_rules = _fill_blocks(facts, {}, policy)
     answers = prompting.accepted_blocks(by_rules, completions, policy).drop_nulls("content")
     wordings = {(profile_id, block): text for profile_id, block, text in answers.select(*_BLOCK, "content").iter_rows()}
@@ -232,6 +249,7 @@ def _facts(
     *,
     edges: pl.DataFrame | None,
     changes: pl.DataFrame | None,
+    known: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the facts of each block as lists, best first: profile_id, place (of the block), memory_id, text, gist."""
     eligible = _with_member_dates(memories).filter(
@@ -243,7 +261,7 @@ def _facts(
         own = eligible.filter(_is("kind", *_OWN))
         drawn = TABLES["proposed_edges"].empty() if edges is None else edges
         of_statements = TABLES["fact_changes"].empty() if changes is None else changes
-        chosen = core_profile.facts(own, scored, drawn, of_statements, as_of=as_of, others=others)
+        chosen = core_profile.facts(own, scored, drawn, of_statements, as_of=as_of, others=others, known=known)
         chosen = chosen.with_columns(gist="text")
     else:
         chosen = _counted(eligible, scored, enrichment, policy)

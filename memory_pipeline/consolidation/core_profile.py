@@ -14,7 +14,8 @@ import polars as pl
 
 from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.schemas import INSTANT
+from memory_pipeline.schemas import INSTANT, TABLES
+from memory_pipeline.settings import program
 from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, RELATIVE_DAY
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
@@ -50,6 +51,8 @@ _NAMED: Final = r"(?:^[^:.]+: |[\p{Ll},;] )\p{Lu}[\p{L}-]+"
 """A capitalised word inside a sentence, with the end of the word before it, or after the name of the speaker."""
 
 
+_TEXT: Final = ["profile_id", "content_hash"]
+_SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user")
 _COLUMNS: Final = ("place", "memory_id", "text", "about", "lasting", "importance", "access_count", "created_at")
 
 
@@ -73,6 +76,7 @@ def facts(
     *,
     as_of: datetime,
     others: pl.DataFrame,
+    known: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the facts of each block, best first.
 
@@ -91,11 +95,12 @@ def facts(
             whole memory.
         as_of: instant at which projects are current.
         others: all other rows of `memories`: an archived successor still outdates a memory.
+        known: table `core_sentences`: texts that need not be read again; default: none.
 
     Returns:
         profile_id, place (of the block in `NAMES`), memory_id, text (on one line, after the name of its speaker, and
-        with the day on which it was said if it uses words such as "today"). Cost: that of `core_facts.core_facts`, and
-        the square of at most 200 facts of a profile.
+        with the day on which it was said if it uses words such as "today"). Cost: that of `core_facts.core_facts` for
+        texts that are not known, and the square of at most 200 facts of a profile.
     """
     everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
     present = memories.filter(~by_assistant(pl.col("speaker"))).join(
@@ -103,7 +108,7 @@ def facts(
     )
     doubted = _doubted(changes).group_by(KEY).agg(doubted="statement")
     present = present.join(doubted, on=KEY, how="left").sort("profile_id", "created_at", "memory_id")
-    found = _stated(present, scored, as_of)
+    found = _stated(present, scored, as_of, known)
     ranked = found.sort(
         *("profile_id", "place", "access_count", "about", "lasting", "importance", "created_at", "memory_id", "text"),
         descending=[False, False, True, True, True, True, True, False, False],
@@ -112,6 +117,44 @@ def facts(
     repeats = edges.filter(pl.col("edge_type") == "MAY_REPEAT").select("profile_id", "source", "target")
     newest = pl.Series(_newest(compared, repeats), dtype=pl.Int64)
     return compared[newest].select("profile_id", "place", "memory_id", "text")
+
+
+def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return table `core_sentences`: the core facts that the texts of people state, whether they still hold or not.
+
+    Args:
+        memories: rows of `memories` whose texts are whole.
+        kept: table `core_sentences` as any earlier run left it; default: none.
+    """
+    table, by = TABLES["core_sentences"], program.digest()
+    texts = memories.filter(~by_assistant(pl.col("speaker"))).select(*_TEXT, "content").unique(_TEXT, keep="first")
+    before = (table.empty() if kept is None else kept).filter(read=by)
+    known = _texts(before).join(texts, on=_TEXT, how="semi")
+    new = texts.join(known, on=_TEXT, how="anti").with_row_index("row")
+    facts = core_facts.core_facts(new["content"]).group_by("row").agg(sentences=pl.struct(_SENTENCE))
+    read = new.join(facts, on="row", how="left").with_columns(pl.col("sentences").fill_null([]))
+    everything = pl.concat([known, read.select(known.columns).cast(known.schema)]).sort(_TEXT)
+    return table.conform(
+        everything.group_by("profile_id", maintain_order=True).agg(
+            read=pl.lit(by), texts=pl.struct("content_hash", "sentences")
+        )
+    )
+
+
+def _texts(known: pl.DataFrame) -> pl.DataFrame:
+    """Return the texts of table `core_sentences`, a row each: profile_id, content_hash, sentences."""
+    return known.select("profile_id", "texts").explode("texts").drop_nulls("texts").unnest("texts")
+
+
+def _read(rows: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
+    """Return what `core_facts.core_facts` returns for numbered memories, reading only texts that are not known."""
+    texts = _texts(TABLES["core_sentences"].empty() if known is None else known)
+    new = rows.join(texts, on=_TEXT, how="anti", maintain_order="left")
+    read = core_facts.core_facts(new["content"])
+    read = read.with_columns(new["row"].gather(read["row"]).alias("row"))
+    found = rows.select("row", *_TEXT).join(texts, on=_TEXT).explode("sentences").drop_nulls("sentences")
+    taken = found.select("row", "sentences").unnest("sentences")
+    return pl.concat([read, taken.select(read.columns).cast(read.schema)]).sort("row", "place")
 
 
 def _doubted(changes: pl.DataFrame) -> pl.DataFrame:
@@ -128,7 +171,7 @@ def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     return edges.join(partly, on=["profile_id", "target", "source", "edge_type"], how="anti")
 
 
-def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known: pl.DataFrame | None) -> pl.DataFrame:
     """Return the core facts that memories state, with what ranks them."""
     own = pl.col("sentence").str.contains(_FIRST_PERSON) | pl.col("sentence").str.starts_with(pl.col("name"))
     named = pl.col("sentence").str.contains(pl.col("name"), literal=True)
@@ -137,7 +180,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl
     current = pl.lit(as_of, dtype=INSTANT) - pl.col("created_at") <= timedelta(days=PROJECT_DAYS)
     rows = memories.with_columns(people=people).join(_main_names(memories), on="profile_id", how="left")
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
-    read = core_facts.core_facts(rows["content"])
+    read = _read(rows, known)
     stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
     of_user = pl.col("of_user") | pl.col("sentence").str.starts_with(pl.col("name")).fill_null(value=False)
     others_wish = (pl.col("section") == core_facts.INSTRUCTION) & ~of_user
@@ -146,14 +189,16 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime) -> pl
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
     current_facts = _not_ended(_still_true(stated), rows)
+    lasting_facts = current_facts.filter(
+        pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= LEAST_IMPORTANCE,
+        ~(heard & pl.col("leans")),
+        ~(heard & (pl.col("people") > 1) & pl.col("commands")),
+        ~project | (current & of_user),
+    ).with_row_index("fact")
+    projects = lasting_facts.filter(project)
+    overdue = projects["fact"].filter(_overdue(projects, as_of))
     return (
-        current_facts.with_columns(overdue=_overdue(current_facts, as_of))
-        .filter(
-            pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= LEAST_IMPORTANCE,
-            ~(heard & pl.col("leans")),
-            ~(heard & (pl.col("people") > 1) & pl.col("commands")),
-            ~project | (current & of_user & ~pl.col("overdue")),
-        )
+        lasting_facts.filter(~pl.col("fact").is_in(overdue.implode()))
         .with_columns(
             about=about,
             text=pl.concat_str("speaker", _dated("sentence"), separator=": ", ignore_nulls=True),

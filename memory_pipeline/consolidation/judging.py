@@ -6,15 +6,15 @@ are kept with a digest of all that the judge read, and a profile in which it wou
 Not here: which memories are compared and what follows (`change_detection`), and the judges (`text.compare`).
 """
 
-import hashlib
 from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.consolidation import readings
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.settings import Policy, program
+from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import relation_candidates, relation_reading
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS
 from memory_pipeline.text.compare.judges import JUDGES
@@ -69,27 +69,10 @@ def sure(policy: Policy) -> pl.Expr:
 
 def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:
     """Return for each profile the digest of all that the judge reads of it: profile_id, read."""
-    by = (
-        program.digest(),
-        policy.judge,
-        sorted(_least(policy).items()),
-        policy.fact_confidence,
-        policy.close_confidence,
-    )
+    settings = (policy.judge, sorted(_least(policy).items()), policy.fact_confidence, policy.close_confidence)
     older, newer = (points["place"].gather(similar[:, side]) for side in (0, 1))
     linked = pl.DataFrame({"profile_id": points["profile_id"].gather(similar[:, 0]), "older": older, "newer": newer})
-    parts = [
-        rows.select("profile_id", row=pl.struct(columns).struct.json_encode())
-        .group_by("profile_id", maintain_order=True)
-        .agg(pl.col("row").str.join("\n"))
-        for rows, columns in ((points, _SEEN), (linked, ["older", "newer"]))
-    ]
-    documents = parts[0].join(parts[1], on="profile_id", how="left", maintain_order="left", suffix="_similar")
-    digests = [
-        hashlib.sha256("\n\n".join((str(by), texts, pairs or "")).encode()).hexdigest()
-        for texts, pairs in documents.select("row", "row_similar").iter_rows()
-    ]
-    return documents.select("profile_id", read=pl.Series(digests, dtype=pl.String))
+    return readings.digests(settings, points.select(_SEEN), linked)
 
 
 def _judged(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:

@@ -48,9 +48,11 @@ from memory_pipeline.schemas import (
     AssociationEdges,
     ClusterMembers,
     Clusters,
+    Comparisons,
     Completions,
     ConsolidationPlan,
     CoreMemoryBlocks,
+    CoreSentences,
     DecidedEdges,
     Decisions,
     Deferred,
@@ -59,6 +61,7 @@ from memory_pipeline.schemas import (
     Events,
     FactChanges,
     Frame,
+    Groupings,
     Judgements,
     Memories,
     MemoryImportance,
@@ -133,24 +136,45 @@ def project(
 # --- what follows from texts
 
 
-class Enriched(NamedTuple):
-    """What is extracted from texts."""
+class Added(NamedTuple):
+    """What is extracted from new texts, for good."""
 
     enrichment: Frame[Enrichment]
     vectors: Frame[Vectors]
 
 
+class Enriched(NamedTuple):
+    """What is extracted from texts."""
+
+    enrichment: Frame[Enrichment]
+    vectors: Frame[Vectors]
+    core_sentences: Frame[CoreSentences]
+
+
 @stage()
 def enrich_texts(
-    context: Context, memories: Frame[Memories], enrichment: Frame[Enrichment], vectors: Frame[Vectors]
+    context: Context,
+    memories: Frame[Memories],
+    enrichment: Frame[Enrichment],
+    vectors: Frame[Vectors],
+    core_sentences: Frame[CoreSentences],
 ) -> Enriched:
-    """Extract words from, and embed, the texts that have no row in `enrichment` or `vectors` yet."""
+    """Extract words from, and embed, texts that have no row in `enrichment` or `vectors` yet; find core sentences."""
+    added = new_texts(context=context, memories=memories, enrichment=enrichment, vectors=vectors)
+    sentences = core_memory.sentences(memories, context.policy, kept=core_sentences)
+    return Enriched(added.enrichment, added.vectors, conform(CoreSentences, sentences))
+
+
+def new_texts(
+    context: Context, memories: Frame[Memories], enrichment: Frame[Enrichment], vectors: Frame[Vectors]
+) -> Added:
+    """Return the rows that the texts of memories lack in `enrichment` and `vectors`."""
     embedded = vectors.filter(pl.col("model") == context.policy.embedder)
     keys = ["profile_id", "content_hash"]
     texts = enrich.texts(memories)
     missing = texts.join(embedded, on=keys, how="anti").with_columns(content="embedded")
     wanted = missing if "embedding" in context.policy.enrichments else missing.clear()
-    return Enriched(
+    return Added(
         conform(Enrichment, enrich.enrich(texts.join(enrichment, on=keys, how="anti"))),
         conform(Vectors, embedding.embed_texts(wanted, context.policy.embedder)),
     )
@@ -174,10 +198,23 @@ def mask_disabled(context: Context, enrichment: pl.DataFrame) -> pl.DataFrame:
 # --- the association graph and the scores
 
 
+class Similar(NamedTuple):
+    """Pairs of memories that say nearly the same, and what was compared to find them."""
+
+    neighbours: Frame[Neighbours]
+    comparisons: Frame[Comparisons]
+
+
 @stage(serves=EDGES)
-def find_neighbours(context: Context, memories: Frame[Memories], vectors: Frame[Vectors]) -> Frame[Neighbours]:
-    """Find the pairs of live memories that say nearly the same: compared once, for all edges of the run."""
-    return conform(Neighbours, near.find(memories, vectors, context.policy))
+def find_neighbours(
+    context: Context, memories: Frame[Memories], vectors: Frame[Vectors], comparisons: Frame[Comparisons]
+) -> Similar:
+    """Find the pairs of live memories that say nearly the same: compared once, for all edges of the run.
+
+    Profiles whose live memories have not changed since the last run are not compared again.
+    """
+    found = near.compare(memories, vectors, context.policy, kept=comparisons)
+    return Similar(conform(Neighbours, found.neighbours), conform(Comparisons, found.comparisons))
 
 
 @stage(serves=EDGES)
@@ -371,11 +408,12 @@ def _weighted(context: Context, accesses: pl.DataFrame, edges: Sequence[pl.DataF
 
 
 class Groups(NamedTuple):
-    """Groups of memories, and near duplicates that were not grouped."""
+    """Groups of memories, near duplicates that were not grouped, and what methods read to find them."""
 
     clusters: Frame[Clusters]
     cluster_members: Frame[ClusterMembers]
     merge_refusals: Frame[MergeRefusals]
+    groupings: Frame[Groupings]
 
 
 @stage(serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}))
@@ -387,9 +425,15 @@ def cluster(
     enrichment: Frame[Enrichment],
     vectors: Frame[Vectors],
     association_edges: Frame[AssociationEdges],
+    groupings: Frame[Groupings],
 ) -> Groups:
-    """Group memories by each method of the policy."""
+    """Group memories by each method of the policy.
+
+    A method that reads the same in a profile as in the last run does not group it again; nothing of a run about a part
+    of a profile is kept.
+    """
     enabled = mask_disabled(context, enrichment)
+    sides = scope.sides(context.scope, _not_deferred(memories, deferred))
     groups = [
         clustering.cluster(
             memories=side,
@@ -400,13 +444,15 @@ def cluster(
             policy=context.policy,
             as_of=context.as_of,
             plan_id=context.plan_id,
+            kept=groupings if len(sides) == 1 else None,
         )
-        for side in scope.sides(context.scope, _not_deferred(memories, deferred))
+        for side in sides
     ]
     return Groups(
         clusters=conform(Clusters, pl.concat([one.clusters for one in groups])),
         cluster_members=conform(ClusterMembers, pl.concat([one.cluster_members for one in groups])),
         merge_refusals=conform(MergeRefusals, pl.concat([one.merge_refusals for one in groups])),
+        groupings=conform(Groupings, groups[0].groupings) if len(sides) == 1 else empty(Groupings),
     )
 
 
@@ -683,6 +729,7 @@ def compile_blocks(
     core_memory_blocks: Frame[CoreMemoryBlocks],
     scored_memories: Frame[ScoredMemories],
     enrichment: Frame[Enrichment],
+    core_sentences: Frame[CoreSentences],
     completions: Frame[Completions],
     summaries: Frame[Summaries],
     archived_set: Frame[ArchivedSet],
@@ -722,6 +769,7 @@ def compile_blocks(
         plan_id=context.plan_id,
         edges=associations.union(decided_edges, proposed_edges),
         changes=fact_changes,
+        known=core_sentences,
     )
     return conform(ProposedBlocks, blocks)
 
@@ -950,7 +998,7 @@ def settle(
 
 def _after(
     context: Context, before: Mapping[str, pl.DataFrame], *, plan: pl.DataFrame, committed: pl.DataFrame
-) -> tuple[dict[str, pl.DataFrame], Enriched]:
+) -> tuple[dict[str, pl.DataFrame], Added]:
     """Return the tables of a state, and what describes it, after decisions; and the rows that new summaries add.
 
     Args:
@@ -976,7 +1024,7 @@ def _after(
         conform(Accesses, after.accesses),
     )
     known, points = conform(Enrichment, before["enrichment"]), conform(Vectors, before["vectors"])
-    added = enrich_texts(context=context, memories=memories, enrichment=known, vectors=points)
+    added = new_texts(context=context, memories=memories, enrichment=known, vectors=points)
     words = conform(Enrichment, pl.concat([known, added.enrichment]))
     derived = conform(DerivedEdges, before["derived_edges"])
     unchanged = memories.equals(before["memories"]) and edges.equals(before["decided_edges"])

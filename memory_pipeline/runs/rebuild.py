@@ -285,7 +285,7 @@ def enrich_missing(lake: Lake, policy: Policy, *, profiles: Collection[str] | No
     memories, enrichment, vectors = (
         lake.read(name, profiles=profiles) for name in ("memories", "enrichment", "vectors")
     )
-    added = stages.enrich_texts(
+    added = stages.new_texts(
         Context(policy=policy, as_of=datetime.now(UTC), plan_id=""),
         conform(Memories, memories),
         conform(Enrichment, enrichment),

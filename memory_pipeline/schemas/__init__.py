@@ -16,6 +16,7 @@ import polars as pl
 
 from memory_pipeline.schemas._graph import (
     AssociationEdges,
+    Comparisons,
     DecidedEdges,
     DerivedEdges,
     Edges,
@@ -27,7 +28,7 @@ from memory_pipeline.schemas._graph import (
     SettledDerivedEdges,
     SettledMemoryImportance,
 )
-from memory_pipeline.schemas._groups import ClusterMembers, Clusters, MergeRefusals, Summaries
+from memory_pipeline.schemas._groups import ClusterMembers, Clusters, Groupings, MergeRefusals, Summaries
 from memory_pipeline.schemas._ledger import (
     ConsolidationPlan,
     DeadLetters,
@@ -42,6 +43,7 @@ from memory_pipeline.schemas._memories import (
     Accesses,
     Completions,
     CoreMemoryBlocks,
+    CoreSentences,
     Enrichment,
     Memories,
     ProposedBlocks,
@@ -70,9 +72,11 @@ __all__ = [
     "AssociationEdges",
     "ClusterMembers",
     "Clusters",
+    "Comparisons",
     "Completions",
     "ConsolidationPlan",
     "CoreMemoryBlocks",
+    "CoreSentences",
     "DeadLetters",
     "DecidedEdges",
     "Decisions",
@@ -84,6 +88,7 @@ __all__ = [
     "Events",
     "FactChanges",
     "Frame",
+    "Groupings",
     "Judgements",
     "Lifecycle",
     "Memories",
@@ -204,7 +209,9 @@ TABLES: Final[dict[str, Table]] = {
         Table("accesses", Accesses, write_mode="per_run"),
         Table("tier_changes", TierChanges),
         Table("core_memory_blocks", CoreMemoryBlocks),
+        Table("core_sentences", CoreSentences),
         Table("neighbours", Neighbours, write_mode="per_run"),
+        Table("comparisons", Comparisons),
         Table("derived_edges", DerivedEdges),
         Table("memory_importance", MemoryImportance),
         Table("scored_memories", ScoredMemories, lacking={"budget_protected": False}),
@@ -217,6 +224,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("clusters", Clusters),
         Table("cluster_members", ClusterMembers),
         Table("merge_refusals", MergeRefusals),
+        Table("groupings", Groupings),
         Table("summaries", Summaries, lacking={"tags": []}),
         Table("promotions", Promotions),
         Table("proposed_blocks", ProposedBlocks),

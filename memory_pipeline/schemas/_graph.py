@@ -46,6 +46,23 @@ class Neighbours(dy.Schema):
     similarity = dy.Float32(description="Cosine of the two, float64 dot rounded to float32.")
 
 
+class Comparisons(dy.Schema):
+    """What comparing all vectors of a profile found; the next run takes it over if it would compare the same."""
+
+    profile_id = profile()
+    read = text("Digest of all that was compared: memories, vectors, the lowest cosine, and the program itself.")
+    pairs = dy.List(
+        dy.Struct(
+            {
+                "one": count("Place of a memory among the live ones, by id, from 0."),
+                "other": count("Place of the other memory, the higher one."),
+                "similarity": dy.Float32(description="Cosine of the two."),
+            }
+        ),
+        description="The pairs of neighbours, by place.",
+    )
+
+
 class DecidedEdges(Edges):
     """Edges that agents asserted or earlier runs decided, at the weight last given."""
 

@@ -42,6 +42,32 @@ class MergeRefusals(dy.Schema):
     detail = text("What each of the two says and the other does not, the smaller id first.")
 
 
+class Groupings(dy.Schema):
+    """What a clustering method found in a profile; the next run takes it over if the method would read the same."""
+
+    profile_id = profile()
+    method = text("The method, such as near_duplicates.", key=True)
+    read = text(
+        "Digest of all that the method read: memories, vectors, what keeps two apart, policy, and the program itself."
+    )
+    groups = dy.List(
+        dy.List(count("Place of a member.")),
+        description="Places of the members of each group among the memories that it read, by age, from 0.",
+    )
+    refusals = dy.List(
+        dy.Struct(
+            {
+                "memory_id": text("As in merge_refusals."),
+                "other_id": text("As in merge_refusals."),
+                "similarity": dy.Float32(description="Cosine of the two."),
+                "reason": text("As in merge_refusals."),
+                "detail": text("As in merge_refusals."),
+            }
+        ),
+        description="Near duplicates that it kept apart.",
+    )
+
+
 class Summaries(dy.Schema):
     """Summaries, and facts that a model took from an entry: one row each, with what they inherit from their members."""
 

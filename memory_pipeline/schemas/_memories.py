@@ -150,6 +150,35 @@ class Enrichment(dy.Schema):
     rule_importance = share("Importance estimated by rules from the text alone, 0..1.")
 
 
+class CoreSentences(dy.Schema):
+    """Sentences that may be core memory, in the live memories of a profile; the next run reads only new texts."""
+
+    profile_id = profile()
+    read = text("Digest of the program that read the texts.")
+    texts = dy.List(
+        dy.Struct(
+            {
+                "content_hash": text("Hash of speaker and text, as in memories."),
+                "sentences": dy.List(
+                    dy.Struct(
+                        {
+                            "place": count("Place of the sentence in its text, from 1."),
+                            "sentence": text("The sentence on one line, as written."),
+                            "section": text("The block that it belongs to."),
+                            "commands": dy.Bool(description="Whether it is an imperative."),
+                            "lasting": dy.Bool(description="Whether it states a lasting condition or a name."),
+                            "leans": dy.Bool(description="Whether nothing before it says whom its first words mean."),
+                            "of_user": dy.Bool(description="False for projects and wishes of others."),
+                        }
+                    ),
+                    description="Its sentences that state a core fact.",
+                ),
+            }
+        ),
+        description="Every text that was read, by content_hash.",
+    )
+
+
 class Vectors(dy.Schema):
     """Embeddings, one row per profile, text and model; append-only."""
 

@@ -5,11 +5,13 @@ Every edge rule takes its pairs from this table instead of joining again. Not he
 elsewhere (`groups`).
 """
 
+from typing import NamedTuple
+
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation import readings, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.similarity import Pairs
@@ -40,6 +42,67 @@ def find(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.Da
     """
     live = _live(memories)
     return _joined(live, vectors, policy, fresh=np.ones(len(live), dtype=np.bool_))
+
+
+class Compared(NamedTuple):
+    """Pairs that say nearly the same, and what was compared to find them."""
+
+    neighbours: pl.DataFrame
+    comparisons: pl.DataFrame
+
+
+def compare(
+    memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, kept: pl.DataFrame | None = None
+) -> Compared:
+    """Return what `find` returns, and table `comparisons`, comparing only profiles in which anything differs.
+
+    Args:
+        memories: table `memories`.
+        vectors: table `vectors`.
+        policy: rules and their thresholds.
+        kept: table `comparisons` as any earlier run left it; default: none.
+
+    Cost: one exact join within the profiles that are compared; for the others, a digest of their vectors.
+    """
+    least, live, table = minimum(policy), _live(memories), TABLES["comparisons"]
+    if least is None or live.is_empty():
+        return Compared(TABLES["neighbours"].empty(), table.empty())
+    live = live.with_columns(row=pl.int_range(pl.len())).with_columns(first=pl.col("row").min().over("profile_id"))
+    points = edge_rows.matrix(live, vectors, policy)
+    read = readings.digests((least,), live.select(KEY), vectors=points)
+    known = table.empty() if kept is None else kept.join(read, on=read.columns, how="semi")
+    unknown = live.join(known, on="profile_id", how="anti", maintain_order="left")
+    found = _places(unknown, points[unknown["row"]], least)
+    compared = read.join(known, on="profile_id", how="anti").join(found, on="profile_id", how="left")
+    comparisons = table.conform(pl.concat([known, compared.with_columns(pl.col("pairs").fill_null([]))]))
+    return Compared(_named(comparisons, live), comparisons)
+
+
+def _places(live: pl.DataFrame, points: NDArray[np.float32], least: float) -> pl.DataFrame:
+    """Return the pairs of each profile that has any by the places of their memories in it, as in `comparisons`."""
+    near = similarity.threshold_join(points, edge_rows.profiles(live), least)
+    place = live["row"] - live["first"]
+    pairs = pl.DataFrame(
+        {
+            "profile_id": live["profile_id"].gather(near.left),
+            "one": place.gather(near.left),
+            "other": place.gather(near.right),
+            "similarity": pl.Series(near.similarity, dtype=pl.Float32),
+        }
+    )
+    return pairs.group_by("profile_id").agg(pairs=pl.struct(pl.exclude("profile_id")))
+
+
+def _named(comparisons: pl.DataFrame, live: pl.DataFrame) -> pl.DataFrame:
+    """Return table `neighbours` from pairs of places."""
+    pairs = comparisons.select("profile_id", "pairs").explode("pairs").drop_nulls("pairs").unnest("pairs")
+    first = live.select("profile_id", "first").unique()
+    rows = pairs.join(first, on="profile_id", maintain_order="left")
+    ids = {
+        name: live["memory_id"].gather(rows[side] + rows["first"])
+        for name, side in (("memory_id", "one"), ("other_id", "other"))
+    }
+    return TABLES["neighbours"].conform(rows.with_columns(**ids))
 
 
 def brought_up_to(

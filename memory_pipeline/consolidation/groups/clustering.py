@@ -14,7 +14,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import languages, similarity
 from memory_pipeline.consolidation.columns import KEY, days_between
-from memory_pipeline.consolidation.groups import labels, linkage
+from memory_pipeline.consolidation.groups import labels, linkage, reuse
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
 from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, Space
 from memory_pipeline.consolidation.scoring import bars_supersession
@@ -39,11 +39,12 @@ _EXTRAS: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
 
 @dataclass(frozen=True)
 class Clustering:
-    """Tables `clusters`, `cluster_members` and `merge_refusals`."""
+    """Tables `clusters`, `cluster_members`, `merge_refusals` and `groupings`."""
 
     clusters: pl.DataFrame
     cluster_members: pl.DataFrame
     merge_refusals: pl.DataFrame
+    groupings: pl.DataFrame
 
 
 def cluster(
@@ -56,6 +57,7 @@ def cluster(
     *,
     as_of: datetime,
     plan_id: str,
+    kept: pl.DataFrame | None = None,
 ) -> Clustering:
     """Group memories by each of the policy's methods.
 
@@ -74,23 +76,27 @@ def cluster(
         policy: methods, thresholds and sizes.
         as_of: instant of the state; memories that become valid later are not superseded yet.
         plan_id: plan that the rows belong to.
+        kept: table `groupings` as any earlier run left it; default: none.
 
     Returns:
-        The three tables.
+        The four tables.
 
-    Cost: the similarity joins, then linear in their pairs.
+    Cost: the similarity joins, then linear in their pairs; for a profile in which a method would read what it read
+    before, a digest of that.
     """
     points = _points(memories, scored, enrichment, vectors, policy, as_of)
     space = similarity.matrix(points["vector"])
     comparable, free = ~similarity.unknown(space), np.ones(len(points), dtype=np.bool_)
     described_parts, refusals = [_described(_named(points, points.select("row", group="row").clear(), ""), space)], []
+    groupings = [TABLES["groupings"].empty()]
     for method, strategy in STRATEGIES.items():
         if method not in policy.methods:
             continue
         inputs = ClusteringInput(
             points=points, space=space, comparable=comparable, free=free, edges=edges, policy=policy
         )
-        groups = strategy.find(inputs)
+        groups, found = reuse.grouped(method, strategy, inputs, kept=kept)
+        groupings.append(found)
         described_parts.append(_described(_named(points, groups.members, method), space))
         refusals.append(groups.refusals)
         if strategy.supersedes and method in policy.summarised:
@@ -101,6 +107,7 @@ def cluster(
         TABLES["clusters"].conform(one_per_cluster),
         TABLES["cluster_members"].conform(described),
         TABLES["merge_refusals"].conform(pl.concat([TABLES["merge_refusals"].empty(), *refusals])),
+        TABLES["groupings"].conform(pl.concat(groupings)),
     )
 
 

@@ -17,6 +17,7 @@ from memory_pipeline.consolidation.groups.strategies.strategy import (
     IN_CONFLICT,
     ClusteringInput,
     ClusteringResult,
+    Reading,
     Rows,
     Space,
     Strategy,
@@ -41,6 +42,7 @@ LONGEST_GUARDED: Final = 6_000
 """Maximum characters of a text that the guard reads word by word; of longer texts, such as logs, only copies are
 merged."""
 _WORD: Final = re.compile(r"\w+(?:['\u2019-]\w+)*")
+_COMPARED: Final = pl.col("mergeable") | pl.col("compressed")
 _STATED: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
 
 
@@ -55,11 +57,24 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
 
     Costs the similarity join and about 25 µs for each pair that the guard judges.
     """
-    rows = inputs.rows(pl.col("mergeable") | pl.col("compressed"))
+    rows = inputs.rows(_COMPARED)
     conflicts = inputs.links(rows, IN_CONFLICT)
     ends = conflicts["left"].to_numpy(), conflicts["right"].to_numpy()
     labels, refusals = _near_duplicates(inputs.points[rows], inputs.space[rows], ends, inputs.policy)
     return ClusteringResult(grouped(rows, labels, inputs.policy.duplicate_min_size), refusals)
+
+
+def reads(inputs: ClusteringInput) -> Reading:
+    """Return all that `find` reads."""
+    rows = inputs.rows(_COMPARED)
+    own = [name for name in KIN if name != "profile_id"]
+    policy = inputs.policy
+    return Reading(
+        rows=rows,
+        columns=("memory_id", *own, *_STATED, "content_hash", "created_at", "judged"),
+        settings=(policy.duplicate_similarity, policy.duplicate_min_size),
+        apart=inputs.links(rows, IN_CONFLICT).select("left", "right").unique().sort("left", "right"),
+    )
 
 
 def _near_duplicates(
@@ -261,4 +276,4 @@ def _ends(refused: pl.DataFrame) -> Pairs:
     return Pairs(*(refused[name].to_numpy() for name in ("left", "right", "similarity")))
 
 
-STRATEGY: Final = Strategy(find, "compression", supersedes=True, place=10)
+STRATEGY: Final = Strategy(find, "compression", supersedes=True, place=10, reads=reads)

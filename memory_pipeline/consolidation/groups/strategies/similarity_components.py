@@ -13,6 +13,7 @@ from memory_pipeline.consolidation.groups import linkage
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     ClusteringInput,
     ClusteringResult,
+    Reading,
     Rows,
     Space,
     Strategy,
@@ -29,8 +30,7 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     before all others, oldest first: the groups are the same as if all pairs were compared, but thousands of copies cost
     no more than one.
     """
-    policy = inputs.policy
-    rows = inputs.rows(pl.col("live") & (pl.col("relevance") > policy.cluster_min_relevance))
+    policy, rows = inputs.policy, _relevant(inputs)
     points = inputs.points[rows]
     heads = _copies(points, policy.cluster_max_size)
     sizes = np.bincount(heads, minlength=len(rows))
@@ -39,6 +39,17 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     labels = np.arange(len(rows))
     labels[nodes] = nodes[_linked(inputs.space[rows[nodes]], profiles(points)[nodes], sizes[nodes], policy)]
     return ClusteringResult(grouped(rows, labels[heads], policy.cluster_min_size))
+
+
+def reads(inputs: ClusteringInput) -> Reading:
+    """Return all that `find` reads."""
+    policy = inputs.policy
+    settings = (policy.cluster_similarity, policy.cluster_min_size, policy.cluster_max_size, policy.linkage)
+    return Reading(rows=_relevant(inputs), columns=("content_hash",), settings=settings)
+
+
+def _relevant(inputs: ClusteringInput) -> Rows:
+    return inputs.rows(pl.col("live") & (pl.col("relevance") > inputs.policy.cluster_min_relevance))
 
 
 def _copies(points: pl.DataFrame, largest: int | None) -> Rows:
@@ -65,4 +76,4 @@ def _linked(space: Space, profile: Rows, sizes: Rows, policy: Policy) -> Rows:
     )
 
 
-STRATEGY: Final = Strategy(find, "meta_pattern", place=30)
+STRATEGY: Final = Strategy(find, "meta_pattern", place=30, reads=reads)

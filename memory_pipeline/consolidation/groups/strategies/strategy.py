@@ -3,7 +3,7 @@
 Not here: where the memories come from (`clustering`), and any rule of grouping.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -61,6 +61,23 @@ class ClusteringInput:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """All that a method reads of an input: what else differs does not change what it finds.
+
+    Attributes:
+        rows: the memories that it groups, by number; it reads their vectors and their order too.
+        columns: columns of the points that it reads.
+        settings: values of the policy that it reads.
+        apart: pairs of positions in `rows` that must stay apart, `left` and `right`.
+    """
+
+    rows: Rows
+    columns: Sequence[str]
+    settings: Sequence[object]
+    apart: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"left": pl.Int64, "right": pl.Int64}))
+
+
 @dataclass(frozen=True)
 class ClusteringResult:
     """Groups of memories.
@@ -85,12 +102,16 @@ class Strategy:
         kind: kind of the summary that a group gets; a group with a level has its level as kind.
         supersedes: the summary supersedes the members.
         place: methods with a smaller value run first.
+        reads: returns all that `find` reads, if its groups are no more than rows and groups, are formed within each
+            profile, and depend on the clock only through what it returns: they are then kept for the next run (see
+            `groups.reuse`). None: the method runs every time.
     """
 
     find: Callable[[ClusteringInput], ClusteringResult]
     kind: str
     supersedes: bool = False
     place: int = 100
+    reads: Callable[[ClusteringInput], Reading] | None = None
 
 
 def profiles(points: pl.DataFrame) -> Rows:

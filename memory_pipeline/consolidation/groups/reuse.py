@@ -1,0 +1,90 @@
+"""Runs a clustering method only in profiles in which it would read something new; takes over what it found in others.
+
+What a method found is kept with a digest of all that it read (table `groupings`), if the method declares what it reads.
+Not here: the methods themselves (`strategies`).
+"""
+
+from dataclasses import replace
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.consolidation import readings
+from memory_pipeline.consolidation.groups.strategies.strategy import (
+    ClusteringInput,
+    ClusteringResult,
+    Reading,
+    Strategy,
+)
+from memory_pipeline.schemas import TABLES
+
+_REFUSED: Final = ("memory_id", "other_id", "similarity", "reason", "detail")
+
+
+def grouped(
+    method: str, strategy: Strategy, inputs: ClusteringInput, *, kept: pl.DataFrame | None = None
+) -> tuple[ClusteringResult, pl.DataFrame]:
+    """Return what a method finds, and its rows of table `groupings`: none if it does not declare what it reads.
+
+    Args:
+        method: name of the method.
+        strategy: the method.
+        inputs: the memories.
+        kept: table `groupings` as any earlier run left it; default: none.
+    """
+    table = TABLES["groupings"]
+    if strategy.reads is None:
+        return strategy.find(inputs), table.empty()
+    reading = strategy.reads(inputs)
+    rows = inputs.points.select("profile_id", "row")[reading.rows].with_columns(position=pl.int_range(pl.len()))
+    rows = rows.with_columns(place=pl.col("position") - pl.col("position").min().over("profile_id"))
+    read = _read(method, inputs, reading, rows).with_columns(method=pl.lit(method))
+    known = table.empty() if kept is None else kept.join(read, on=read.columns, how="semi")
+    changed = ~inputs.points["profile_id"].is_in(known["profile_id"].implode()).to_numpy()
+    found = strategy.find(replace(inputs, free=inputs.free & changed))
+    new = read.join(known, on="profile_id", how="anti")
+    for part in (_groups(found, rows), _refusals(found)):
+        new = new.join(part, on="profile_id", how="left")
+    new = new.with_columns(pl.col("groups", "refusals").fill_null([])).select(known.columns)
+    groupings = table.conform(pl.concat([known, new.cast(known.schema)]))
+    return _found(groupings, rows), groupings
+
+
+def _read(method: str, inputs: ClusteringInput, reading: Reading, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return for each profile the digest of all that the method reads of it: profile_id, read."""
+    seen = inputs.points.select("profile_id", *reading.columns)[reading.rows]
+    apart = reading.apart.select(
+        rows["profile_id"].gather(reading.apart["left"]),
+        *(rows["place"].gather(reading.apart[side]).alias(side) for side in ("left", "right")),
+    )
+    return readings.digests((method, *reading.settings), seen, apart, vectors=inputs.space[reading.rows])
+
+
+def _groups(found: ClusteringResult, rows: pl.DataFrame) -> pl.DataFrame:
+    """Return the groups of each profile by the places of their members: profile_id, groups."""
+    members = found.members.select("row", "group").join(rows, on="row").sort("position")
+    groups = members.group_by("profile_id", "group", maintain_order=True).agg("place")
+    return groups.group_by("profile_id", maintain_order=True).agg(groups="place")
+
+
+def _refusals(found: ClusteringResult) -> pl.DataFrame:
+    """Return the refusals of each profile: profile_id, refusals."""
+    ordered = found.refusals.sort(TABLES["merge_refusals"].key)
+    return ordered.group_by("profile_id", maintain_order=True).agg(refusals=pl.struct(_REFUSED))
+
+
+def _found(groupings: pl.DataFrame, rows: pl.DataFrame) -> ClusteringResult:
+    """Return what a method found, as its rows of table `groupings` say; a group is numbered by its first member."""
+    first = rows.select("profile_id", first=pl.col("position") - pl.col("place")).unique()
+    groups = groupings.select("profile_id", "groups").explode("groups").drop_nulls("groups")
+    members = (
+        groups.join(first, on="profile_id", maintain_order="left")
+        .with_columns(head=pl.col("groups").list.first())
+        .explode("groups")
+        .select(pl.col("groups", "head") + pl.col("first"))
+    )
+    refusals = groupings.select("profile_id", "refusals").explode("refusals").drop_nulls("refusals").unnest("refusals")
+    return ClusteringResult(
+        pl.DataFrame({"row": rows["row"].gather(members["groups"]), "group": rows["row"].gather(members["head"])}),
+        refusals,
+    )
