@@ -2,13 +2,17 @@
 
     python benchmarks/scale.py [--full] [--people N --each M]
 
-First 100,000 memories of 50 people in this process alone and, from the same events, with a worker process for each
-core. `--full` adds 1,000,000 memories of 20,000 people, by shards. CPU seconds include those of the workers; memory is
+First 100,000 memories of 50 people: in one process with one thread, in one with its usual threads, and with a worker
+process for each core. `--full` adds 1,000,000 memories of 20,000 people, by shards. CPU seconds include those of the workers; memory is
 the peak of the process that commits, and of the largest worker.
 """
 
 import argparse
+import json
+import os
 import resource
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -84,22 +88,39 @@ def night(lake: Lake, workers: int) -> dict[str, float]:
     return spent
 
 
+def apart(given: argparse.Namespace, workers: int, threads: str) -> float:
+    """Return the wall seconds of a night in a process of its own.
+
+    Args:
+        given: people and memories of each.
+        workers: worker processes.
+        threads: threads of Polars; empty: as many as there are cores.
+    """
+    sizes = (f"--people={given.people}", f"--each={given.each}", f"--workers={workers}")
+    limit = {"POLARS_MAX_THREADS": threads, "OPENBLAS_NUM_THREADS": threads} if threads else {}
+    output = subprocess.check_output(  # noqa: S603 - this script
+        [sys.executable, __file__, *sizes], env={**os.environ, **limit}, text=True
+    )
+    *lines, spent = output.splitlines()
+    print("\n".join(lines), flush=True)
+    return float(json.loads(spent)["wall"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--full", action="store_true", help="also a million memories of 20,000 people (half an hour)")
     parser.add_argument("--people", type=int, default=50)
     parser.add_argument("--each", type=int, default=2_000)
+    parser.add_argument("--workers", type=int, help="only one night, with so many workers")
     given = parser.parse_args()
-    walls = []
-    for workers in (1, cores()):
+    if given.workers:
         with tempfile.TemporaryDirectory() as home, filled(Path(home), given.people, given.each) as lake:
-            walls.append(night(lake, workers)["wall"])
-    figure(
-        f"night of {given.people * given.each:,} memories with {cores()} workers, against this process alone",
-        walls[0] / walls[1],
-        "x faster",
-        wanted=">= 1.8 x on two cores",
-    )
+            print(json.dumps(night(lake, given.workers)))
+        return
+    work = f"night of {given.people * given.each:,} memories with {cores()} workers"
+    one, usual, several = (apart(given, *how) for how in ((1, "1"), (1, ""), (cores(), "")))
+    figure(f"{work}, against one process with one thread", one / several, "x faster", wanted=">= 1.8 x on two cores")
+    figure(f"{work}, against one process with its usual threads", usual / several, "x faster")
     if given.full:
         with tempfile.TemporaryDirectory() as home, filled(Path(home), 20_000, 50) as lake:
             spent = night(lake, 1)
