@@ -3,8 +3,8 @@
     python benchmarks/scale.py [--full] [--people N --each M]
 
 First 100,000 memories of 50 people: in one process with one thread, in one with its usual threads, and with a worker
-process for each core. `--full` adds 1,000,000 memories of 20,000 people, by shards. CPU seconds include those of the workers; memory is
-the peak of the process that commits, and of the largest worker.
+process for each core. `--full` adds 1,000,000 memories of 20,000 people, by shards. CPU seconds include those of the
+workers; memory is the peak of the process that commits, and of the largest worker.
 """
 
 import argparse
