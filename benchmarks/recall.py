@@ -2,7 +2,8 @@
 
 Run: python benchmarks/recall.py [--full]. Extended: by three new rows, three with other counts, three with another
 text. Through the client: opening with the first recall, and again at the end, when the index is kept; recalls, one
-after a `remember`, `get` and `feedback` of a memory just used. Peer in the same run: a plain scan in Python, one text after the other.
+after a `remember`, `get` and `feedback` of a memory just used. Peer in the same run: a plain scan in Python, one text
+after the other.
 """
 
 import argparse
