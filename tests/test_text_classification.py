@@ -14,12 +14,10 @@ from memory_pipeline.text.classification import (
     memory_type,
 )
 
-CONTENT = pl.col("content")
-
 
 def classified(*contents: str | None) -> pl.DataFrame:
-    frame = pl.DataFrame({"content": contents}, schema={"content": pl.String})
-    return frame.select(memory_type(CONTENT).alias("type"), category(CONTENT).alias("category"))
+    texts = pl.Series(contents, dtype=pl.String)
+    return pl.DataFrame({"type": memory_type(texts), "category": category(texts)})
 
 
 @pytest.mark.parametrize(

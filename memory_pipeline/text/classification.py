@@ -1,6 +1,6 @@
 """Classification: type and category of a memory, given names in canonical form or inferred from cues in the text.
 
-All functions are expressions over a column, so that a fold of a million rows stays vectorised. Not here: that given
+All functions work on a column, so that a fold of a million rows stays vectorised. Not here: that given
 names take precedence over inferred ones (`consolidation/state/folding`).
 """
 
@@ -9,8 +9,9 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.lang.folding import folded
-from memory_pipeline.text.parse.facts import QUESTION
+from memory_pipeline.text.lang.ascii_patterns import suited
+from memory_pipeline.text.parse.facts import without_questions
+from memory_pipeline.text.parse.tokens import fold
 
 MEMORY_TYPES: Final = ("Decision", "Insight", "Pattern", "Preference", "Style", "Habit", "Context", "Memory")
 CATEGORIES: Final = ("episodic", "semantic", "procedural", "opinion", "core")
@@ -195,25 +196,26 @@ _MAX_CHARACTERS: Final = 400
 """Only this many first characters are searched for cues: a long text contains a cue of everything somewhere."""
 
 
-def memory_type(content: pl.Expr) -> pl.Expr:
-    """Infer the type of a text: the first of Decision, Preference, Style, Habit, Pattern, Insight, Context with a cue.
+def memory_type(content: pl.Series) -> pl.Series:
+    """Infer the type of each text: the first of Decision, Preference, Style, Habit, Pattern, Insight, Context.
 
-    Questions are ignored. `Memory` if there is no cue, and for null.
+    It is the first with a cue in the text; questions are ignored. `Memory` if there is no cue, and for null.
     """
-    text = _searchable(content)
-    return _first_match({name: _contains(text, cues) for name, cues in _TYPE_CUES.items()}, FALLBACK_TYPE)
+    searched = _searchable(content)
+    cases = {name: _contains(searched, cues) for name, cues in _TYPE_CUES.items()}
+    return searched.to_frame().select(_first_match(cases, FALLBACK_TYPE)).to_series()
 
 
-def category(content: pl.Expr) -> pl.Expr:
-    """Infer the category of a text: core, procedural, opinion or semantic by its cues, else `episodic`.
+def category(content: pl.Series) -> pl.Series:
+    """Infer the category of each text: core, procedural, opinion or semantic by its cues, else `episodic`.
 
     Core is inferred only from explicit statements of importance, since core memories are never forgotten. A text about
     a one-time event is not semantic.
     """
-    text = _searchable(content)
-    cases = {name: _contains(text, cues) for name, cues in _CATEGORY_CUES.items()}
-    cases["semantic"] &= ~_contains(text, _ONE_TIME)
-    return _first_match(cases, FALLBACK_CATEGORY)
+    searched = _searchable(content)
+    cases = {name: _contains(searched, cues) for name, cues in _CATEGORY_CUES.items()}
+    cases["semantic"] &= ~_contains(searched, _ONE_TIME)
+    return searched.to_frame().select(_first_match(cases, FALLBACK_CATEGORY)).to_series()
 
 
 def canonical_type(given: pl.Expr) -> pl.Expr:
@@ -231,14 +233,15 @@ def _canonical(names: pl.Expr, canonical_names: Iterable[str]) -> pl.Expr:
     return names.str.strip_chars().str.to_lowercase().replace_strict(spelling, default=None, return_dtype=pl.String)
 
 
-def _searchable(content: pl.Expr) -> pl.Expr:
-    """Return the beginning of a text in lower case, with straight apostrophes and without questions."""
-    return folded(content.str.slice(0, _MAX_CHARACTERS)).str.replace_all(QUESTION, "$1 ")
+def _searchable(content: pl.Series) -> pl.Series:
+    """Return the beginning of each text in lower case, with straight apostrophes and without questions."""
+    return without_questions(fold(content.str.slice(0, _MAX_CHARACTERS)))
 
 
-def _contains(text: pl.Expr, cues: str) -> pl.Expr:
-    """Return whether a text contains a cue as whole words."""
-    return text.str.contains(rf"(?-u:\b)(?:{'|'.join(line.strip() for line in cues.strip().splitlines())})(?-u:\b)")
+def _contains(texts: pl.Series, cues: str) -> pl.Expr:
+    """Return whether a text contains a cue as whole words, for each of the only column of a frame."""
+    pattern = rf"(?-u:\b)(?:{'|'.join(line.strip() for line in cues.strip().splitlines())})(?-u:\b)"
+    return pl.first().str.contains(suited(pattern, texts))
 
 
 def _first_match(cases: Mapping[str, pl.Expr], fallback: str) -> pl.Expr:

@@ -10,6 +10,7 @@ import polars as pl
 
 from memory_pipeline.schemas import PARSER, TABLES, Lifecycle
 from memory_pipeline.text.classification import FALLBACK_TYPE, memory_type
+from memory_pipeline.text.lang.ascii_patterns import suited
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.lang.identification import identify
 from memory_pipeline.text.parse import facts, tokens
@@ -90,7 +91,8 @@ def _features(content: pl.Series, languages: pl.Series) -> tuple[pl.DataFrame, p
     """
     low = tokens.fold(content)
     statements = facts.without_questions(low)
-    only_asks = facts.are_questions(low) & ~(low.str.contains(r"\?") & statements.str.contains(_THREE_WORDS))
+    stated = statements.str.contains(suited(_THREE_WORDS, statements))
+    only_asks = facts.are_questions(low) & ~(low.str.contains("?", literal=True) & stated)
     terms = (
         tokens.occurrences(statements.zip_with(~only_asks, low), languages)
         .filter(~pl.col("stop"))
@@ -108,7 +110,7 @@ def _features(content: pl.Series, languages: pl.Series) -> tuple[pl.DataFrame, p
     scored = features.with_columns(
         statements.str.contains(_FIRST_PERSON).alias("first_person"),
         only_asks.alias("only_asks"),
-        cue=(memory_type(pl.lit(content)) != FALLBACK_TYPE) | statements.str.contains(_COMMITMENT),
+        cue=(memory_type(content) != FALLBACK_TYPE) | statements.str.contains(_COMMITMENT),
     )
     return scored.select(*features.columns[:5], rule_importance=importance.rule()), terms
 
@@ -118,6 +120,8 @@ def _gists(content: pl.Series, languages: pl.Series) -> pl.Series:
     lines = content.str.replace_all(r"\s+", " ").str.strip_chars(" ")
     rows = pl.int_range(len(content), dtype=pl.UInt32, eager=True)
     long = lines.str.len_chars() > GIST_LENGTH
+    if not long.any():
+        return lines
     long_rows = rows.filter(long)
     split = split_sentences(content.gather(long_rows), languages.gather(long_rows))
     sentences = (

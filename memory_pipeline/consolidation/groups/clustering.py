@@ -87,7 +87,7 @@ def cluster(
     points = _points(memories, scored, enrichment, vectors, policy, as_of)
     space = similarity.matrix(points["vector"])
     comparable, free = ~similarity.unknown(space), np.ones(len(points), dtype=np.bool_)
-    described_parts, refusals = [_described(_named(points, points.select("row", group="row").clear(), ""), space)], []
+    described_parts, refusals = list[pl.DataFrame](), list[pl.DataFrame]()
     groupings = [TABLES["groupings"].empty()]
     for method, strategy in STRATEGIES.items():
         if method not in policy.methods:
@@ -97,11 +97,13 @@ def cluster(
         )
         groups, found = reuse.grouped(method, strategy, inputs, kept=kept)
         groupings.append(found)
-        described_parts.append(_described(_named(points, groups.members, method), space))
+        if groups.members.height:
+            described_parts.append(_described(_named(points, groups.members, method), space))
         refusals.append(groups.refusals)
         if strategy.supersedes and method in policy.summarised:
             free = free & ~np.isin(np.arange(len(points)), groups.members["row"].to_numpy())
-    described = pl.concat(described_parts)
+    nobody = points.select("row", group="row").clear()
+    described = pl.concat(described_parts or [_described(_named(points, nobody, ""), space)])
     one_per_cluster = described.with_columns(plan_id=pl.lit(plan_id)).unique(["profile_id", "cluster_id"])
     return Clustering(
         TABLES["clusters"].conform(one_per_cluster),

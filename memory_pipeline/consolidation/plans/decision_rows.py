@@ -42,6 +42,9 @@ CHANGES: Final = pl.Schema(
 )
 """A desired change: a decision that belongs to no plan yet. `subject` is the content that it concerns."""
 
+_NO_CHANGES: Final = CHANGES.to_frame()
+"""What most proposals of a run without news come to, without the queries that would find it out."""
+
 
 def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
     """Return changes that add the edges of table `proposed_edges`.
@@ -53,6 +56,8 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataF
         memories: table `memories`.
         fact_changes: table `fact_changes`.
     """
+    if proposed.is_empty():
+        return _NO_CHANGES
     edges = _with_findings(_about_edges(proposed.with_columns(after=write(EDGE))), fact_changes)
     for end in ("source", "target"):
         texts = memories.select(
@@ -96,6 +101,8 @@ def _with_findings(edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFr
 
 def retirements(outdated: pl.DataFrame) -> pl.DataFrame:
     """Return changes that remove links about facts, rows of `decided_edges`, that nothing supports any more."""
+    if outdated.is_empty():
+        return _NO_CHANGES
     return _changes(
         _about_edges(outdated),
         action=pl.lit(Action.PRUNE.value),
@@ -114,6 +121,8 @@ def retirements(outdated: pl.DataFrame) -> pl.DataFrame:
 
 def prunes(faded: pl.DataFrame) -> pl.DataFrame:
     """Return changes that remove the edges of `faded`, rows of `decided_edges` at their present weight."""
+    if faded.is_empty():
+        return _NO_CHANGES
     return _changes(
         _about_edges(faded),
         action=pl.lit(Action.PRUNE.value),
@@ -150,6 +159,8 @@ def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         made: table `summaries` with `seq`, the ledger position its plan was made from.
         memories: table `memories`.
     """
+    if made.is_empty():
+        return _NO_CHANGES
     rows = made.with_columns(
         memory_id="summary_id",
         target_id=pl.lit(None, pl.String),
@@ -187,6 +198,8 @@ def moves(
         memories: table `memories`.
         superseded_lifecycle: lifecycle of memories superseded by a summary.
     """
+    if archived.is_empty() and made.is_empty():
+        return _NO_CHANGES
     replaced = made.select("profile_id", "replaces", target_id="summary_id").explode("replaces").drop_nulls()
     candidates = pl.concat(
         [
@@ -244,6 +257,8 @@ def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame
         .join(newer, on=["profile_id", "other_id"])
         .with_columns(target_id="other_id")
     )
+    if rows.is_empty():
+        return _NO_CHANGES
     parts = _statements(rows.drop_nulls("statement"))
     whole = rows.filter(
         pl.col("statement").is_null(), pl.col("superseded_by_before").ne_missing(pl.col("other_id"))
@@ -297,6 +312,8 @@ def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         cut: table `trims`; a row that is already in effect, or that concerns another text, changes nothing.
         memories: table `memories`; a memory that is missing there is created by the same run.
     """
+    if cut.is_empty():
+        return _NO_CHANGES
     present = memories.select(*KEY, pl.col("trimmed", "content_hash").name.suffix("_before"))
     rows = cut.join(present, on=KEY, how="left", maintain_order="left").filter(
         pl.col("content_hash_before").is_null()
@@ -324,6 +341,8 @@ def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         risen: table `promotions`; where several things rise, its rules and sentences are in the order of `_RISES`.
         memories: table `memories`.
     """
+    if risen.is_empty():
+        return _NO_CHANGES
     present = memories.select(*KEY, pl.col(tuple(_RISES)).name.suffix("_before"))
     rows = risen.join(present, on=KEY).with_columns(
         rules=pl.col("rule").str.split("+"),
@@ -454,4 +473,6 @@ def _shown(column: str) -> pl.Expr:
 
 
 def _changes(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
+    if rows.is_empty():
+        return _NO_CHANGES
     return rows.with_columns(**columns).select(pl.col(name).cast(kind) for name, kind in CHANGES.items())

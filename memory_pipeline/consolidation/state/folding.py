@@ -272,20 +272,16 @@ def _described(memories: pl.DataFrame) -> pl.DataFrame:
         memory_type_inferred=pl.col("memory_type").is_null(), category_inferred=pl.col("category").is_null()
     )
     for column, inferred in (("memory_type", classification.memory_type), ("category", classification.category)):
-        inferred_values = (
-            described.filter(pl.col(column).is_null())
-            .select("content")
-            .unique()
-            .with_columns(inferred(pl.col("content")).alias("inferred"))
-        )
+        texts = described.filter(pl.col(column).is_null())["content"].unique()
+        inferred_values = pl.DataFrame({"content": texts, "inferred": inferred(texts)})
         described = (
             described.join(inferred_values, on="content", how="left", maintain_order="left")
             .with_columns(pl.coalesce(column, "inferred").alias(column))
             .drop("inferred")
         )
     described_all = pl.concat([described, memories.filter(pl.col("kind") != ORIGINAL)])
-    texts = described_all.select("speaker", "content").iter_rows()
-    hashes = pl.Series([content_hash.content_hash(*text) for text in texts], dtype=pl.String)
+    spoken = described_all.select("speaker", "content").iter_rows()
+    hashes = pl.Series([content_hash.content_hash(*text) for text in spoken], dtype=pl.String)
     return described_all.with_columns(content_hash=pl.coalesce("content_hash", hashes))
 
 

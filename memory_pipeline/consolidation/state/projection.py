@@ -78,6 +78,8 @@ def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
         decisions: table `decisions`.
         reverted: table `reverted`; the decisions it names are undone. An undone withdrawal withdraws nothing.
     """
+    if decisions.is_empty():
+        return decisions
     readable = decisions.filter(~pl.col("after").str.starts_with(ERASED))
     in_force = readable.join(reverted, on=["profile_id", "decision_id"], how="anti")
     withdrawals = in_force.filter(_is(Action.WITHDRAW)).select("profile_id", decision_id="target_id")
@@ -120,6 +122,8 @@ def apply(state: State, decisions: pl.DataFrame) -> State:
 
 def _applied(state: State, ordered: pl.DataFrame) -> State:
     """Return the state after decisions that are ordered already."""
+    if ordered.is_empty():
+        return replace(state, memories=TABLES["memories"].conform(state.memories))
     new = lifecycle.made(ordered).join(state.memories, on=KEY, how="anti")
     existing = pl.concat([state.memories, lifecycle.unclosed(new)])
     memories = lifecycle.settled(existing, ordered, state.accesses)

@@ -47,7 +47,7 @@ def memory_rows(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     }
     inferred = {"memory_type": classification.memory_type, "category": classification.category}
     return frame.with_columns(
-        *(pl.coalesce(canonical[name], infer(pl.col("content"))).alias(name) for name, infer in inferred.items()),
+        *(pl.coalesce(canonical[name], infer(frame["content"])).alias(name) for name, infer in inferred.items()),
         *(canonical[name].is_null().alias(f"{name}_inferred") for name in inferred),
     )
 

@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.text.lang.ascii_patterns import suited
 from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, FIRST_PERSON, NAME_BEGINNINGS, SMALL_TALK, STOP_WORDS
 from memory_pipeline.text.lang.en.rarity import is_common
 from memory_pipeline.text.parse.tokens import align_rows
@@ -49,10 +50,11 @@ def names(texts: pl.Series) -> pl.Series:
     Returns:
         A list of strings per text.
     """
+    scan = suited(_SCAN, texts)
     matches = (
         pl.DataFrame({"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True), "text": texts.fill_null("")})
         .filter(pl.col("text").str.contains(r"\p{Ll}"))
-        .select("row", match=("\n" + pl.col("text")).str.replace_all(_VOCATIVE, "!").str.extract_all(_SCAN))
+        .select("row", match=("\n" + pl.col("text")).str.replace_all(_VOCATIVE, "!").str.extract_all(scan))
         .explode("match")
         .drop_nulls()
     )

@@ -12,6 +12,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.text.lang.ascii_patterns import suited
 from memory_pipeline.text.parse import dates, entities
 from memory_pipeline.text.parse.dates import Match, Rule
 from memory_pipeline.text.parse.glosses import glossed
@@ -124,12 +125,13 @@ def without_questions(low: pl.Series) -> pl.Series:
     """Return texts normalised by `tokens.fold`, without their questions."""
     if not low.str.contains("?", literal=True).any():  # often so, and the pattern takes a millisecond to compile
         return low
-    return low.str.replace_all(QUESTION, "$1 ")
+    return low.str.replace_all(suited(QUESTION, low), "$1 ")
 
 
 def are_questions(low: pl.Series) -> pl.Series:
     """Return whether each text in `tokens.fold` form ends in a question, or begins like one and states nothing."""
-    return low.str.contains(_QUESTION_END) | (low.str.contains(_QUESTION_START) & ~low.str.contains(_STATEMENT_END))
+    end, start = suited(_QUESTION_END, low), suited(_QUESTION_START, low)
+    return low.str.contains(end) | (low.str.contains(start) & ~low.str.contains(_STATEMENT_END))
 
 
 def _numbers_and_dates(low: pl.Series) -> pl.DataFrame:

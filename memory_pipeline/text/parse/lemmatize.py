@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.text.lang.ascii_patterns import form_for
 from memory_pipeline.text.lang.en.lemmas import (
     AUXILIARIES,
     FUNCTION_LEMMAS,
@@ -119,8 +120,9 @@ def lemmatize(texts: pl.Series) -> pl.DataFrame:
 def _rewrite(texts: pl.Series) -> pl.Series:
     """Fold texts and apply the rewrites."""
     texts = fold(texts)
+    form = form_for(texts)
     for pattern, replacement in _REWRITES:
-        texts = texts.str.replace_all(pattern, replacement)
+        texts = texts.str.replace_all(form(pattern), replacement)
     return texts
 
 

@@ -9,6 +9,7 @@ from typing import Final
 import polars as pl
 import polars.selectors as cs
 
+from memory_pipeline.text.lang.ascii_patterns import suited
 from memory_pipeline.text.lang.en.lexicon import SMALL_TALK
 from memory_pipeline.text.lang.folding import folded
 from memory_pipeline.text.lang.registry import UNSPACED, pack
@@ -45,7 +46,8 @@ def fold(texts: pl.Series) -> pl.Series:
 
 def tokenize(texts: pl.Series) -> pl.Series:
     """Split each text into lower-case words, in order; characters of scripts without spaces are words of their own."""
-    return fold(texts).str.extract_all(_WORD)
+    low = fold(texts)
+    return low.str.extract_all(suited(_WORD, low))
 
 
 def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
@@ -61,7 +63,9 @@ def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFr
         for a million short texts on one core.
     """
     rows = pl.int_range(len(low), dtype=pl.UInt32, eager=True)
-    listed = pl.DataFrame({"row": rows, "word": low.str.extract_all(_WORD)}).explode("word").drop_nulls("word")
+    listed = (
+        pl.DataFrame({"row": rows, "word": low.str.extract_all(suited(_WORD, low))}).explode("word").drop_nulls("word")
+    )
     if languages is None:
         return listed.join(vocabulary(listed["word"]), on="word", how="left", maintain_order="left")
     by_row = pl.DataFrame({"row": rows, "language": languages})
@@ -97,7 +101,7 @@ def rarities(low: pl.Series, language: str | None = None) -> dict[str, int]:
     The single-text form of `occurrences`. Cost: about 0.1 ms.
     """
     language_pack = pack(language)
-    tokens = low.str.extract_all(_WORD)[0].to_list()
+    tokens = low.str.extract_all(suited(_WORD, low))[0].to_list()
     if language_pack.unspaced:
         tokens += _letter_pairs(low, pl.Series([0], dtype=pl.UInt32))["word"].to_list()
     stemmed = ((language_pack.stem(word), word) for word in tokens)
@@ -106,7 +110,7 @@ def rarities(low: pl.Series, language: str | None = None) -> dict[str, int]:
 
 def count_tokens(texts: pl.Series) -> pl.Series:
     """Count the tokens of each text, words and punctuation marks (Int64); 0 for null."""
-    count = pl.first().fill_null("").str.count_matches(_WORD_OR_MARK).cast(pl.Int64)
+    count = pl.first().fill_null("").str.count_matches(suited(_WORD_OR_MARK, texts)).cast(pl.Int64)
     return texts.to_frame().select(count).to_series()
 
 

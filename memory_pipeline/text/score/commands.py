@@ -6,6 +6,7 @@ Cues are English; texts in other languages are found only by the markup of promp
 
 import polars as pl
 
+from memory_pipeline.text.lang.ascii_patterns import suited
 from memory_pipeline.text.lang.en import command_cues
 from memory_pipeline.text.parse import tokens
 
@@ -22,9 +23,11 @@ def commands_a_model(texts: pl.Series) -> pl.Series:
     Returns:
         Booleans. Cost: linear in the length of the texts, about 2 s for a million short ones.
     """
-    return tokens.fold(texts).str.contains(command_cues.TO_A_MODEL)
+    low = tokens.fold(texts)
+    return low.str.contains(suited(command_cues.TO_A_MODEL, low))
 
 
 def instructs_reader(sentences: pl.Series) -> pl.Series:
     """Return whether each sentence tells its reader, or an assistant, what to do; the report of a wish does not."""
-    return tokens.fold(sentences).str.strip_chars().str.contains(command_cues.READER)
+    low = tokens.fold(sentences)
+    return low.str.strip_chars().str.contains(suited(command_cues.READER, low))

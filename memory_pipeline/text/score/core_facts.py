@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.text.lang.ascii_patterns import Form, form_for
 from memory_pipeline.text.lang.en import core_cues
 from memory_pipeline.text.parse import clauses, tokens
 
@@ -47,10 +48,13 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
     """
     sentences = _sentences(texts)
     low, written = tokens.fold(sentences["sentence"]), pl.col("sentence")
-    introduced = written.str.contains(core_cues.INTRODUCTION) | written.str.contains(core_cues.CALLED)
-    named = introduced & ~written.str.contains(r"\?") & ~_framed(pl.col("low"))
+    form, form_written = form_for(low), form_for(sentences["sentence"])
+    introduced = written.str.contains(form_written(core_cues.INTRODUCTION)) | written.str.contains(
+        form_written(core_cues.CALLED)
+    )
+    named = introduced & ~written.str.contains(r"\?") & ~_framed(pl.col("low"), form)
     cued = (
-        sentences.with_columns(low=low, section=_sections(low), words=low.str.count_matches(WORD))
+        sentences.with_columns(low=low, section=_sections(low, form), words=low.str.count_matches(form(WORD)))
         .with_columns(named=named)
         .with_columns(
             section=pl.when(pl.col("named") & pl.col("section").ne_missing(pl.lit(HEALTH)))
@@ -58,28 +62,30 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
             .otherwise("section")
         )
         .filter(pl.col("section").is_not_null())
+        .with_columns(commands=_commands(pl.col("low"), form))
     )
-    lasting = _contains(pl.col("low"), core_cues.CHRONIC) | pl.col("named")
-    certain = lasting | _contains(pl.col("low"), core_cues.DIET) | _commands(pl.col("low"))
+    lasting = _contains(pl.col("low"), core_cues.CHRONIC, form) | pl.col("named")
+    certain = lasting | _contains(pl.col("low"), core_cues.DIET, form) | pl.col("commands")
     stated = cued.filter(
         ~written.str.contains(core_cues.PLACEHOLDER),
         pl.col("words").is_between(pl.when(certain).then(LEAST_CERTAIN).otherwise(LEAST_WORDS), MOST_WORDS),
     )
     return stated.select(
         *sentences.columns,
-        commands=_commands(pl.col("low")),
+        commands="commands",
         lasting=lasting,
         section="section",
         leans=written.str.contains(core_cues.LEANING_START),
-        of_user=_of_user(pl.col("low"), pl.col("section")),
+        of_user=_of_user(pl.col("low"), form),
     )
 
 
 def doses(sentences: pl.Series) -> pl.Series:
     """Return the medicines for which each sentence gives a dose, in lower case; null for none."""
-    low = pl.DataFrame({"low": tokens.fold(sentences)})
+    folded = tokens.fold(sentences)
+    low, form = pl.DataFrame({"low": folded}), form_for(folded)
     medicines = pl.col("low").str.extract_all(rf"(?-u:\b){core_cues.MEDICINE}(?-u:\b)").list.unique().list.sort()
-    given = _contains(pl.col("low"), core_cues.DOSE) & (medicines.list.len() > 0)
+    given = _contains(pl.col("low"), core_cues.DOSE, form) & (medicines.list.len() > 0)
     return low.select(pl.when(given).then(medicines.list.join(" "))).to_series()
 
 
@@ -118,39 +124,49 @@ def _leans(sentence: pl.Expr) -> pl.Expr:
     )
 
 
-def _sections(low: pl.Series) -> pl.Series:
+def _sections(low: pl.Series, form: Form) -> pl.Series:
     """Return the kind of core fact that each folded sentence states; null for none."""
     frame = pl.DataFrame(
         {
             "low": low,
-            "past_free": low.str.replace_all(core_cues.PASSIVE, " "),
-            "taste": low.str.replace_all(core_cues.REACTION, " "),
+            "past_free": low.str.replace_all(form(core_cues.PASSIVE), " "),
+            "taste": low.str.replace_all(form(core_cues.REACTION), " "),
         }
     )
     text = pl.col("low")
-    once = _contains(text, core_cues.ONE_TIME) | pl.col("past_free").str.contains(core_cues.PAST)
-    once &= ~text.str.contains(core_cues.STANDING)
-    talk = text.str.contains(core_cues.SMALL_TALK) | text.str.contains(core_cues.ADDRESSED) | text.str.contains("!.*!")
-    certain = ~text.str.contains(core_cues.SUPPOSED)
-    known = ~text.str.contains(core_cues.NOBODY_KNOWN)
-    talk |= text.str.contains(core_cues.HYPOTHETICAL)
-    vouched = ~text.str.contains(core_cues.REPORTED)
-    dated = _contains(text, core_cues.OWN_PROJECT) & ~text.str.contains(core_cues.RELATIVE_DAY)
-    under_way = ~text.str.contains(core_cues.SOMEDAY) & ~text.str.contains(core_cues.FINISHED)
-    home = ~text.str.contains(core_cues.A_PLACE_OF_THINGS)
+    once = _contains(text, core_cues.ONE_TIME, form) | pl.col("past_free").str.contains(form(core_cues.PAST))
+    once &= ~text.str.contains(form(core_cues.STANDING))
+    talk = (
+        text.str.contains(form(core_cues.SMALL_TALK))
+        | text.str.contains(form(core_cues.ADDRESSED))
+        | text.str.contains("!.*!")
+    )
+    certain = ~text.str.contains(form(core_cues.SUPPOSED))
+    known = ~text.str.contains(form(core_cues.NOBODY_KNOWN))
+    talk |= text.str.contains(form(core_cues.HYPOTHETICAL))
+    vouched = ~text.str.contains(form(core_cues.REPORTED))
+    dated = _contains(text, core_cues.OWN_PROJECT, form) & ~text.str.contains(form(core_cues.RELATIVE_DAY))
+    under_way = ~text.str.contains(form(core_cues.SOMEDAY)) & ~text.str.contains(form(core_cues.FINISHED))
+    home = ~text.str.contains(form(core_cues.A_PLACE_OF_THINGS))
     cases = {
-        HEALTH: (_contains(text, core_cues.CHRONIC) & certain & known & ~text.str.contains(core_cues.FORMER))
-        | (_contains(text, core_cues.DOSE) & ~talk & ~text.str.contains(core_cues.RELATIVE_DAY))
-        | (_contains(text, core_cues.HEALTH) & ~once & ~talk),
-        INSTRUCTION: ((_contains(text, core_cues.INSTRUCTION) | _contains(text, core_cues.WISH)) & certain & known)
-        | _commands(text),
-        PREFERENCE: ((_contains(pl.col("taste"), core_cues.PREFERENCE) & ~once) | _contains(text, core_cues.DIET))
+        HEALTH: (
+            _contains(text, core_cues.CHRONIC, form) & certain & known & ~text.str.contains(form(core_cues.FORMER))
+        )
+        | (_contains(text, core_cues.DOSE, form) & ~talk & ~text.str.contains(form(core_cues.RELATIVE_DAY)))
+        | (_contains(text, core_cues.HEALTH, form) & ~once & ~talk),
+        INSTRUCTION: (
+            (_contains(text, core_cues.INSTRUCTION, form) | _contains(text, core_cues.WISH, form)) & certain & known
+        )
+        | _commands(text, form),
+        PREFERENCE: (
+            (_contains(pl.col("taste"), core_cues.PREFERENCE, form) & ~once) | _contains(text, core_cues.DIET, form)
+        )
         & vouched
         & ~talk,
-        IDENTITY: _contains(text, core_cues.IDENTITY) & home & vouched & ~once & ~talk,
-        PROJECT: (_contains(text, core_cues.PROJECT) & ~once | dated) & under_way & vouched & ~talk,
+        IDENTITY: _contains(text, core_cues.IDENTITY, form) & home & vouched & ~once & ~talk,
+        PROJECT: (_contains(text, core_cues.PROJECT, form) & ~once | dated) & under_way & vouched & ~talk,
     }
-    stands = ~text.str.contains(r"\?") & ~_framed(text)
+    stands = ~text.str.contains(r"\?") & ~_framed(text, form)
     named = (pl.when(holds & stands).then(pl.lit(name)) for name, holds in cases.items())
     return frame.select(pl.coalesce(*named).alias("section")).to_series()
 
@@ -158,34 +174,35 @@ def _sections(low: pl.Series) -> pl.Series:
 def in_earnest(low: pl.Expr) -> pl.Expr:
     """Return whether a folded text is in earnest: no fiction, joke, hearsay, hypothetical case or question."""
     supposed = low.str.contains(core_cues.HYPOTHETICAL) | low.str.contains(core_cues.SUPPOSED)
-    return ~(_framed(low) | low.str.contains(core_cues.REPORTED) | supposed | low.str.contains(r"\?"))
+    return ~(_framed(low, str) | low.str.contains(core_cues.REPORTED) | supposed | low.str.contains(r"\?"))
 
 
-def _framed(text: pl.Expr) -> pl.Expr:
+def _framed(text: pl.Expr, form: Form) -> pl.Expr:
     """Return whether a folded sentence is about a work of fiction, a dream or a joke."""
-    return text.str.contains(core_cues.FICTION) | text.str.contains(core_cues.JOKE)
+    return text.str.contains(form(core_cues.FICTION)) | text.str.contains(form(core_cues.JOKE))
 
 
-def _of_user(text: pl.Expr, section: pl.Expr) -> pl.Expr:
+def _of_user(text: pl.Expr, form: Form) -> pl.Expr:
     """Return whether a project or wish in a folded sentence is the speaker's own; true for any other sentence."""
-    wish = _contains(text, core_cues.WISH) & ~_contains(text, core_cues.INSTRUCTION) & ~_commands(text)
-    own_wish = text.str.contains(core_cues.OWN_WISH)
+    section = pl.col("section")
+    wish = _contains(text, core_cues.WISH, form) & ~_contains(text, core_cues.INSTRUCTION, form) & ~pl.col("commands")
+    own_wish = text.str.contains(form(core_cues.OWN_WISH))
     return (
         pl.when(section == PROJECT)
-        .then(_contains(text, core_cues.OWN_PROJECT))
+        .then(_contains(text, core_cues.OWN_PROJECT, form))
         .when((section == INSTRUCTION) & wish)
         .then(own_wish)
         .otherwise(pl.lit(value=True))
     )
 
 
-def _commands(text: pl.Expr) -> pl.Expr:
+def _commands(text: pl.Expr, form: Form) -> pl.Expr:
     """Return whether a folded sentence commands something."""
-    idle = text.str.contains(core_cues.NO_COMMAND) | text.str.contains(core_cues.QUOTED)
-    return text.str.contains(core_cues.IMPERATIVE) & ~idle
+    idle = text.str.contains(form(core_cues.NO_COMMAND)) | text.str.contains(form(core_cues.QUOTED))
+    return text.str.contains(form(core_cues.IMPERATIVE)) & ~idle
 
 
-def _contains(text: pl.Expr, cues: str) -> pl.Expr:
+def _contains(text: pl.Expr, cues: str, form: Form) -> pl.Expr:
     """Return whether a folded text contains a cue as whole words."""
     parts = "|".join(line.strip() for line in cues.strip().splitlines()).replace(r"\w", _WORD_CHARACTER)
-    return text.str.contains(rf"(?:^|[^\p{{L}}\p{{N}}])(?:{parts})(?:$|[^\p{{L}}\p{{N}}])")
+    return text.str.contains(form(rf"(?:^|[^\p{{L}}\p{{N}}])(?:{parts})(?:$|[^\p{{L}}\p{{N}}])"))
