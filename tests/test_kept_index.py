@@ -67,7 +67,8 @@ def test_a_written_index_is_read_back_to_the_last_array(home, tmp_path):
     with Lake(home) as lake:
         index = state.StateCache(lake, "default", Policy()).current().pool.index
     file = tmp_path / "copy.npz"
-    kept_index.write(index, file)
+    with file.open("wb") as target:
+        kept_index.write(index, target)
     again = kept_index.read(file, model=index.model)
     assert again.memories.equals(index.memories)
     assert again.passages.names.equals(index.passages.names)
@@ -107,10 +108,42 @@ def test_an_erasure_removes_the_index_and_one_written_meanwhile_is_not_kept(home
             (dentist,) = (one.memory_id for one in client.recall("dentist", k=1))
             client.erase(dentist)
         assert list((home / "index").iterdir()) == []
-        assert not kept_indexes.keep(lake.ledger, old, lambda file: file.write_bytes(text), erased=before)
+        assert not kept_indexes.keep(lake.ledger, old, lambda file: file.write(text), erased=before)
         assert list((home / "index").iterdir()) == []
         assert survivors.survivors(lake) == {}
         old.write_bytes(text)
         assert survivors.survivors(lake) == {"default": [f"index {old.name}"]}
     answers = found(home)
     assert not any("dentist" in text for answer in answers for text, _ in answer)
+
+
+def test_no_text_is_written_by_name_once_it_was_erased(home):
+    """So a process that is killed while it writes leaves nothing of it."""
+    with Lake(home) as lake, MemoryClient(home) as client:
+        (old,) = kept(home)
+        (dentist, other) = (one.memory_id for one in client.recall("dentist", k=2))
+        before = kept_indexes.erased(lake.ledger)
+        named = []
+
+        def write(file):
+            client.erase(dentist)
+            file.write(b"dentist")
+            file.flush()
+            named.extend(kept(home))
+
+        assert not kept_indexes.keep(lake.ledger, old, write, erased=before)
+        before = kept_indexes.erased(lake.ledger)
+        client.erase(other)
+        assert not kept_indexes.keep(lake.ledger, old, lambda _: named.append(old), erased=before)
+        assert named == []
+
+
+@pytest.mark.parametrize(("sign", "place", "value"), [(b"PK\x01\x02", 10, 77), (b"PK\x01\x02", 8, 1)])
+def test_an_index_with_a_damaged_table_of_contents_is_built_anew(home, sign, place, value):
+    right = found(home)
+    (file,) = kept(home)
+    content = bytearray(file.read_bytes())
+    content[content.index(sign) + place] = value
+    file.write_bytes(content)
+    assert kept_index.read(file, model="hashing") is None
+    assert found(home) == right

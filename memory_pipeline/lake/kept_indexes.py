@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from memory_pipeline.ledger import catalog, disk
 from memory_pipeline.ledger.catalog import Mark
@@ -38,13 +38,13 @@ def path(home: Path, profile_id: str, *, made_by: str, erased: int) -> Path:
     return home / FOLDER / f"{_name(profile_id)}-{made_by[:16]}-{erased}{_SUFFIX}"
 
 
-def keep(ledger: Ledger, target: Path, write: Callable[[Path], None], *, erased: int) -> bool:
+def keep(ledger: Ledger, target: Path, write: Callable[[BinaryIO], None], *, erased: int) -> bool:
     """Write a profile's index, unless something was erased meanwhile, and remove its other ones.
 
     Args:
         ledger: the ledger.
         target: see `path`.
-        write: writes the file.
+        write: writes the content to an open file.
         erased: position of the last erasure before the state that the index holds was read.
 
     Returns:
@@ -53,7 +53,11 @@ def keep(ledger: Ledger, target: Path, write: Callable[[Path], None], *, erased:
     if not disk.writable(ledger.home):
         return False
     with suppress(OSError), disk.aside(target.parent) as file:
-        write(file)
+        with file.open("xb") as opened:
+            # From here on an erasure finds the file by its name, and a crash leaves nothing that it has not seen.
+            if _is_older(ledger, erased):
+                return False
+            write(opened)
         with ledger.writing() as transaction:
             if catalog.mark(transaction, Mark.ERASED) != erased:
                 return False
@@ -69,6 +73,10 @@ def outdated(home: Path, *, erased: int) -> list[str]:
     """Return the names of indexes that were made before the last erasure, and the remains of unfinished ones."""
     files = sorted((home / FOLDER).glob("*"))
     return [file.name for file in files if not file.name.endswith(f"-{erased}{_SUFFIX}")]
+
+
+def _is_older(ledger: Ledger, position: int) -> bool:
+    return erased(ledger) != position
 
 
 def _name(profile_id: str) -> str:
