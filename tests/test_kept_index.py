@@ -69,7 +69,7 @@ def test_a_written_index_is_read_back_to_the_last_array(home, tmp_path):
     file = tmp_path / "copy.npz"
     with file.open("wb") as target:
         kept_index.write(index, target)
-    again = kept_index.read(file, model=index.model)
+    again = kept_index.read(file, profile_id="default", model=index.model)
     assert again.memories.equals(index.memories)
     assert again.passages.names.equals(index.passages.names)
     assert again.passages.languages.equals(index.passages.languages)
@@ -88,7 +88,18 @@ def test_a_damaged_index_is_built_anew(home, damage):
     (file,) = kept(home)
     file.write_bytes(file.read_bytes()[:-400] if damage is None else damage)
     assert found(home) == right
-    assert kept_index.read(file, model="hashing") is None or kept(home) == [file]
+    assert kept_index.read(file, profile_id="default", model="hashing") is None or kept(home) == [file]
+
+
+def test_the_index_of_another_profile_in_its_place_is_not_taken(home):
+    right = found(home)
+    (own,) = kept(home)
+    with MemoryClient(home, profile_id="other") as client:
+        client.remember("Ben moved to Rome.")
+        assert client.recall("Ben")
+    (others,) = set(kept(home)) - {own}
+    own.write_bytes(others.read_bytes())
+    assert found(home) == right
 
 
 def test_another_embedder_has_an_index_of_its_own_and_the_old_one_goes(home):
@@ -145,5 +156,5 @@ def test_an_index_with_a_damaged_table_of_contents_is_built_anew(home, sign, pla
     content = bytearray(file.read_bytes())
     content[content.index(sign) + place] = value
     file.write_bytes(content)
-    assert kept_index.read(file, model="hashing") is None
+    assert kept_index.read(file, profile_id="default", model="hashing") is None
     assert found(home) == right

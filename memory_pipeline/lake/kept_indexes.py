@@ -12,6 +12,7 @@ from typing import BinaryIO, Final
 
 from memory_pipeline.ledger import catalog, disk
 from memory_pipeline.ledger.catalog import Mark
+from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.ledger import Ledger
 
 FOLDER: Final = "index"
@@ -48,11 +49,11 @@ def keep(ledger: Ledger, target: Path, write: Callable[[BinaryIO], None], *, era
         erased: position of the last erasure before the state that the index holds was read.
 
     Returns:
-        Whether it was kept; not in a folder that this user cannot write, or on a full disk.
+        Whether it was kept; not in a folder or a ledger that this user cannot write, or on a full disk.
     """
     if not disk.writable(ledger.home):
         return False
-    with suppress(OSError), disk.aside(target.parent) as file:
+    with suppress(OSError, LakeError), disk.aside(target.parent) as file:
         with file.open("xb") as opened:
             # From here on an erasure finds the file by its name, and a crash leaves nothing that it has not seen.
             if _is_older(ledger, erased):

@@ -56,11 +56,12 @@ def write(index: Index, target: BinaryIO) -> None:
     np.savez(target, allow_pickle=False, **arrays)
 
 
-def read(file: Path, *, model: str) -> Index | None:
+def read(file: Path, *, profile_id: str, model: str) -> Index | None:
     """Return an index that this version of the program wrote; None if there is none, or it is damaged.
 
     Args:
         file: the file.
+        profile_id: whose memories it must hold.
         model: embedder of its vectors.
 
     Cost: some 0.3 s for 100,000 memories.
@@ -70,10 +71,13 @@ def read(file: Path, *, model: str) -> Index | None:
             arrays: Arrays = dict(stored.items())
         if arrays.pop(_COUNT) != len(arrays):
             return None
+        memories = _frame(arrays["memories"])
+        if (memories["profile_id"] != profile_id).any():
+            return None
         row, tokens, cues, spans = (arrays[f"passages {name}"] for name in _PASSAGES)
         names, languages = _frame(arrays["passages"]).get_columns()
         return Index.of(
-            _frame(arrays["memories"]),
+            memories,
             model,
             Postings.of_arrays(_under("postings ", arrays)),
             Passages(row, tokens, cues, spans, names, languages),

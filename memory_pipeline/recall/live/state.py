@@ -280,7 +280,7 @@ class StateCache:
         made_by = program.digest("recall") + self._policy.embedder + str("embedding" in self._policy.enrichments)
         made_by = hashlib.sha256(made_by.encode()).hexdigest()
         file = kept_indexes.path(self._lake.home, self._profile, made_by=made_by, erased=erased)
-        if (kept := kept_index.read(file, model=self._policy.embedder)) is not None:
+        if (kept := kept_index.read(file, profile_id=self._profile, model=self._policy.embedder)) is not None:
             rows = differences(kept.memories, memories)
             pool = self._extended(SearchPool.of(kept), rows, embedded_before=True)
             changed = rows.height
