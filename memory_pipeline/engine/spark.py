@@ -5,6 +5,7 @@ nor lake is opened there. A task that Spark repeats changes nothing, since only 
 """
 
 import socket
+import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -60,6 +61,9 @@ class Spark:
 
     def _session(self) -> Any:
         place = urlsplit(self.address)
+        main = sys.modules["__main__"]
+        if not hasattr(main, "__file__"):  # the client takes a program given with `python -c` for its own doctests
+            main.__file__ = "-c"
         with warnings.catch_warnings(action="ignore"):  # of the client's own dependencies
             try:
                 from pyspark.errors import PySparkException  # noqa: PLC0415

@@ -7,12 +7,12 @@ Not here: the version of a release, which runs record (`ledger/commits`), and th
 import hashlib
 from functools import cache
 from importlib import resources
+from importlib.metadata import version
 from importlib.resources.abc import Traversable
 from typing import Final
 
 import numpy as np
 import polars as pl
-import scipy
 
 from memory_pipeline.settings import model_files
 
@@ -34,7 +34,7 @@ def digest(*others: str) -> str:
 
 @cache
 def _shipped(others: tuple[str, ...]) -> str:
-    digest = hashlib.sha256(f"{pl.__version__} {np.__version__} {scipy.__version__}".encode())
+    digest = hashlib.sha256(f"{pl.__version__} {np.__version__} {version('scipy')}".encode())
     for folder in (*_READ, *others):
         for path, content in _files(resources.files("memory_pipeline") / folder, folder):
             digest.update(f"{path} {len(content)} ".encode() + content)
