@@ -44,6 +44,11 @@ def _fresh():
     return Path(folder)
 
 
+def prepare(home):
+    """Give a store that has none the databases that a process of its own would make at its first run."""
+    shutil.copytree(_fresh(), home / "dagster", ignore=shutil.ignore_patterns("run.db"))
+
+
 @contextmanager
 def _not_captured(_, path):
     Path(path).parent.mkdir(parents=True, exist_ok=True)

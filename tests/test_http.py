@@ -6,6 +6,7 @@ import signal
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
+import dagster_storage
 import homes
 import httpx
 import pytest
@@ -24,6 +25,7 @@ from memory_pipeline.service.http_server import application
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("http") / "data"
     homes.filled(folder, homes.events(memories=60)).close()
+    dagster_storage.prepare(folder)
     return folder
 
 

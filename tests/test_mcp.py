@@ -7,6 +7,7 @@ import json
 import re
 
 import anyio
+import dagster_storage
 import homes
 import httpx
 import jsonschema
@@ -42,6 +43,7 @@ MOST_TOKENS = 3_000
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mcp") / "data"
     homes.filled(folder, homes.events(profiles=1, memories=60)).close()
+    dagster_storage.prepare(folder)
     return folder
 
 

@@ -261,6 +261,8 @@ def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
     """Return whether every date that a statement names has passed; a date that began something is ignored."""
+    if stated.is_empty():
+        return pl.Series([], dtype=pl.Boolean)
     low = tokens.fold(stated["sentence"])
     spans = dates.resolve(facts_of_texts.extract(stated["sentence"], low)["dates"], stated["created_at"])
     over = spans.list.eval(pl.element().struct.field("end")).list.max() <= as_of

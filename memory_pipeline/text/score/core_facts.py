@@ -4,6 +4,7 @@ Not here: the cues of a language (`lang/en/core_cues`), and which of these facts
 (`consolidation/core_memory`).
 """
 
+from functools import cache
 from typing import Final
 
 import polars as pl
@@ -46,6 +47,17 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
         leans (nothing before it says whom its first words mean), of_user (false for projects and wishes of people other
         than the speaker). Sorted by row and place. Cost: about 30 s for a million sentences.
     """
+    return _found(texts) if len(texts) else _found_in_nothing()
+
+
+@cache
+def _found_in_nothing() -> pl.DataFrame:
+    """Return the empty table, without compiling the many patterns each time."""
+    return _found(pl.Series([], dtype=pl.String))
+
+
+def _found(texts: pl.Series) -> pl.DataFrame:
+    """Return what `core_facts` does."""
     sentences = _sentences(texts)
     low, written = tokens.fold(sentences["sentence"]), pl.col("sentence")
     form, form_written = form_for(low), form_for(sentences["sentence"])
