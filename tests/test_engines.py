@@ -1,10 +1,12 @@
 """Where a run is computed changes nothing: in this process, in several, on a Spark cluster, whole or by shards."""
 
 import fcntl
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -84,6 +86,8 @@ def test_a_spark_cluster_publishes_what_one_process_does_and_several_of_its_work
     with spark_server.running(tmp_path) as server, homes.copied(store, tmp_path / "store") as lake:
         same(night(lake, engine=server.address, workers=2, shards=2), in_turn)
         assert len(server.workers()) > 1
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as later:
+        assert later.submit(int, "1").result() == 1, "the client left something that processes started later trip over"
 
 
 def test_a_cluster_that_cannot_be_reached_is_named(store, tmp_path):

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -61,13 +62,12 @@ class Spark:
 
     def _session(self) -> Any:
         place = urlsplit(self.address)
-        main = sys.modules["__main__"]
-        if not hasattr(main, "__file__"):  # the client takes a program given with `python -c` for its own doctests
-            main.__file__ = "-c"
         with warnings.catch_warnings(action="ignore"):  # of the client's own dependencies
             try:
-                from pyspark.errors import PySparkException  # noqa: PLC0415
-                from pyspark.sql import SparkSession  # noqa: PLC0415
+                with _main_module_with_a_file():
+                    from pyspark.errors import PySparkException  # noqa: PLC0415
+                    from pyspark.sql import SparkSession  # noqa: PLC0415
+                    from pyspark.sql.connect import session as _  # noqa: F401, PLC0415
             except ImportError:
                 raise EngineError(
                     "engine: the Spark client is not installed; pip install 'memory-pipeline[spark]'"
@@ -79,6 +79,23 @@ class Spark:
                 raise EngineError(
                     f"engine {self.address}: {_reason(error)}; start the Spark Connect server, or correct the setting"
                 ) from error
+
+
+@contextmanager
+def _main_module_with_a_file() -> Iterator[None]:
+    """Give the main module a file meanwhile: on import, the client takes a program without one for its own doctests.
+
+    Only meanwhile, since processes that multiprocessing starts later would look for that file.
+    """
+    main = sys.modules["__main__"]
+    nameless = not hasattr(main, "__file__")
+    if nameless:
+        main.__file__ = "-c"
+    try:
+        yield
+    finally:
+        if nameless:
+            del main.__file__
 
 
 def _task(work: Work, part: Part, digest: str) -> Callable[[pa.Table], pa.Table]:
