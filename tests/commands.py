@@ -6,10 +6,12 @@ import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from unittest.mock import patch
 
 import dagster_storage  # noqa: F401 - for its effect: runs in this process take less time
+import typer.main
 from waiting import PATIENCE
 
 from memory_pipeline.service import cli
@@ -17,6 +19,8 @@ from memory_pipeline.service import cli
 COMMAND = Path(sys.executable).parent / "memory-pipeline"
 NIGHT = "2026-05-02T02:00:00Z"
 """An instant after all sample events."""
+
+typer.main.get_command = cache(typer.main.get_command)  # the commands are the same at every call in this process
 
 
 def environment(**variables):

@@ -51,6 +51,17 @@ def consolidated(tmp_path_factory):
     return folder
 
 
+@pytest.fixture
+def unpublished(monkeypatch):
+    """Make no snapshot of what a client changes, a quarter of a small run, for tests that read none.
+
+    Returns what would have been published so far, as `publish_after` names it.
+    """
+    done = []
+    monkeypatch.setattr("memory_pipeline.lake.snapshot.publish_after", lambda _, change: done.append(change))
+    return done
+
+
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory):
     """A PostgreSQL server, one for all workers of a test run."""

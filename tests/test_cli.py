@@ -16,7 +16,8 @@ import duckdb
 import json_page
 import pytest
 import sampling
-from commands import COMMAND, NIGHT, call, environment, process, refused, text, told
+import typer.cli
+from commands import COMMAND, NIGHT, call, environment, refused, text, told
 from typer.testing import CliRunner
 from waiting import PATIENCE, until
 
@@ -54,11 +55,11 @@ def plan(fresh, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def night(fresh, tmp_path_factory):
-    """A home after one nightly run, and what the run said."""
+def night(fresh, plan, tmp_path_factory):
+    """A home after one nightly run, which applied the plan, and what the run said."""
     home = tmp_path_factory.mktemp("night") / "data"
     shutil.copytree(fresh, home)
-    return home, told("consolidate", "--as-of", NIGHT, home=home)
+    return home, told("apply", plan[1], home=home)
 
 
 @pytest.fixture
@@ -175,13 +176,14 @@ def test_progress_shows_on_a_terminal_only(sample, tmp_path):
     assert b"accepted" in done.stdout
 
 
-def test_home_may_stand_anywhere_and_in_the_environment(tmp_path):
+def test_home_may_stand_anywhere_and_in_the_environment(tmp_path, monkeypatch):
     folders = [tmp_path / name for name in ("before", "equals", "after", "variable", "data")]
     text("--home", folders[0], "remember", "one")
     text(f"--home={folders[1]}", "remember", "one")
     text("remember", "one", "--home", folders[2])
     text("remember", "one", MEMORY_PIPELINE_HOME=str(folders[3]))
-    text("remember", "one", cwd=tmp_path, run=process)
+    monkeypatch.chdir(tmp_path)
+    text("remember", "one")
     assert [told("status", home=folder)["profiles"][0]["memories"] for folder in folders] == [1] * 5
     assert "remembered" in text("remember", "--", "--home", home=folders[0])
 
@@ -198,13 +200,14 @@ def test_a_dry_run_writes_nothing_and_shows_the_plan(plan, fresh):
     assert all(word in shown for word in ("summarise", "supersede", "superseded_by_summary"))
 
 
-def test_a_plan_is_applied_exactly_and_once(plan, fresh, night, tmp_path):
+def test_a_plan_is_applied_exactly_and_once(plan, night, copy):
     document, file = plan
-    shutil.copytree(fresh, tmp_path / "data")
-    run = told("apply", file, home=tmp_path / "data")
-    assert decisions(run) == decisions(night[1]) == len(document["plan"])
-    assert {row["run_id"] for row in told("check", home=tmp_path / "data")} == {run["run_id"]}, "the gate judges it"
-    assert "has changed since the plan was made; plan again" in refused("apply", file, home=tmp_path / "data")
+    home, run = night
+    with Lake(home) as lake:
+        made = {row["decision_id"] for row in lake.ledger.decisions().to_dicts()}
+    assert made == {row["decision_id"] for row in document["plan"]}
+    assert decisions(run) == len(document["plan"])
+    assert "has changed since the plan was made; plan again" in refused("apply", file, home=copy)
 
 
 @pytest.mark.drill
@@ -410,7 +413,7 @@ def test_config_tells_where_each_value_comes_from(fresh):
 def test_check_passes_after_a_night(night):
     found = told("check", home=night[0])
     assert {row["outcome"] for row in found} == {"passed"}
-    assert {row["run_id"] for row in found} == {night[1]["run_id"]}
+    assert {row["run_id"] for row in found} == {night[1]["run_id"]}, "the run of a plan is judged too"
     assert f"{len(found)} of {len(found)} expected checks passed" in text("check", home=night[0])
 
 
@@ -494,9 +497,9 @@ def test_the_version_is_that_of_the_package():
 
 def test_the_page_of_commands_is_made_from_the_commands(tmp_path):
     made = tmp_path / "cli.md"
-    options = ["--name", "memory-pipeline", "--title", "Commands", "--output", made]
-    generator = [sys.executable, "-m", "typer", "memory_pipeline.service.commands", "utils", "docs", *options]
-    subprocess.run(generator, check=True, capture_output=True, env=environment())
+    options = ["--name", "memory-pipeline", "--title", "Commands", "--output", str(made)]
+    generator = ["memory_pipeline.service.commands", "utils", "docs", *options]
+    assert CliRunner(env=environment()).invoke(typer.cli.app, generator).exit_code == 0
     assert made.read_text("utf-8") == (DOCS / "cli.md").read_text("utf-8"), "write it with: make docs"
 
 
@@ -543,7 +546,7 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample, tm
         "remember": [told("remember", "one", "-p", "sample-1", home=copy)],
         "consolidate, apply": [run],
         "consolidate --dry-run": [plan[0]],
-        "compare-presets": [told("compare-presets", "--preset", "engram", "--as-of", NIGHT, home=home)],
+        "compare-presets": [told("compare-presets", "--preset", "engram", "--nights", 1, "--as-of", NIGHT, home=home)],
         "status": [told("status", home=home)],
         "profiles": [told("profiles", home=home)],
         "explain": about,

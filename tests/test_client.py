@@ -54,6 +54,11 @@ def client(tmp_path, clock):
         yield opened
 
 
+@pytest.fixture(autouse=True)
+def _unpublished(unpublished):
+    """The store that the tests share is published, and a test says so."""
+
+
 @pytest.fixture
 def every_summary(monkeypatch):
     monkeypatch.setenv("MEMORY_PIPELINE_SUMMARIES", "all")
@@ -93,6 +98,12 @@ def after_a_merge(tmp_path_factory):
         summary = superseded["target_id"].unique().to_list()
     assert len(summary) == 1
     return home, clock.at, copies, summary[0]
+
+
+def test_a_run_publishes_a_snapshot(after_a_merge):
+    home, _, _, summary = after_a_merge
+    with duckdb.connect(str(home / "snapshots" / "memories.duckdb"), read_only=True) as connection:
+        assert (summary,) in connection.execute("select memory_id from memories").fetchall()
 
 
 @pytest.fixture
@@ -491,7 +502,7 @@ def test_deep_recall_finds_what_ordinary_recall_lacks_and_counts_it(merged, clie
     assert metrics.measure(lake, settings, now=clock.at).recall_regret_total == 2
 
 
-def test_a_member_comes_back_alone_and_a_merge_as_a_whole(merged, client):
+def test_a_member_comes_back_alone_and_a_merge_as_a_whole(merged, client, unpublished):
     copies, summary = merged
     back = client.restore(copies[0])
     assert (back.lifecycle, back.superseded_by) == ("active", None)
@@ -503,6 +514,7 @@ def test_a_member_comes_back_alone_and_a_merge_as_a_whole(merged, client):
     assert {client.get(one).lifecycle for one in copies} == {"active"}
     with pytest.raises(UnknownMemory):
         client.get(summary)
+    assert unpublished == ["the memory is restored", "the undo is committed"], "each change is published"
 
 
 def test_a_run_can_be_undone(merged, client, clock, lake):
@@ -523,6 +535,9 @@ def test_a_past_instant_shows_what_stood_then_and_a_later_run_takes_the_undo_as_
     assert states_at(lake, undone) == states(lake.read("memories")) != stood
     homes.night(lake, as_of=before, run_id="again")
     assert states_at(lake, before) == states(lake.read("memories"))
+    with duckdb.connect(str(rebuild.snapshot_at(lake, before)), read_only=True) as connection:
+        shown = connection.execute("select memory_id, lifecycle, superseded_by from memories").fetchall()
+    assert set(shown) == states(lake.read("memories"))
 
 
 def states(memories):
@@ -530,9 +545,9 @@ def states(memories):
 
 
 def states_at(lake, as_of):
-    """Return the states of the memories in the snapshot of a past instant."""
-    with duckdb.connect(str(rebuild.snapshot_at(lake, as_of)), read_only=True) as connection:
-        return set(connection.execute("select memory_id, lifecycle, superseded_by from memories").fetchall())
+    """Return the states of the memories at a past instant."""
+    lake.project()
+    return states(rebuild.past_state(lake, as_of).tables["memories"])
 
 
 def test_the_past_is_searched_as_it_was(merged, client, clock):
@@ -596,7 +611,6 @@ def test_a_dry_run_says_what_would_be_done_and_writes_nothing(client, clock, lak
     assert done.actions == dry.actions
     assert done.plan["memory_id"].to_list() == dry.plan["memory_id"].to_list()
     assert dry.document()["plan"]
-    assert (lake.home / "snapshots" / "memories.duckdb").exists()
 
 
 @pytest.mark.drill
@@ -648,6 +662,16 @@ def test_what_an_erasure_that_broke_off_left_is_hidden_until_it_is_done(
     with MemoryClient(tmp_path, clock=clock) as other:
         assert found(client) == found(other)
     assert {copies[1], summary} & set(found(client))
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory):
+    """A client of a store that no test changes, and the store."""
+    home = tmp_path_factory.mktemp("unchanged")
+    with MemoryClient(home, clock=Clock()) as client, Lake(home) as lake:
+        told(client)
+        client.flush()
+        yield client, lake
 
 
 @pytest.mark.parametrize(
@@ -709,8 +733,8 @@ def test_what_an_erasure_that_broke_off_left_is_hidden_until_it_is_done(
         (lambda client: client.erase("nobody"), "nobody"),
     ],
 )
-def test_what_is_wrong_is_said_and_nothing_is_written(client, call, said, lake):
-    told(client)
+def test_what_is_wrong_is_said_and_nothing_is_written(unchanged, call, said):
+    client, lake = unchanged
     before = lake.ledger.position()
     with pytest.raises(ValueError, match=said):
         call(client)
