@@ -191,7 +191,7 @@ def test_a_run_about_a_part_of_a_profile_keeps_no_groups_and_the_next_one_makes_
     import_events(lake.ledger, [parse(told, recorded_at=homes.RECORDED, origin="test", future=None)])
     judged(lake, judge, 2, profiles=[BUSY], scope="agent:potter")
     assert lake.read("groupings", profiles=[BUSY]).is_empty()
-    assert_rebuilt(lake)
+    assert_rebuilt(lake, BUSY)
     work.clear()
     judged(lake, judge, 3)
     assert {owner for _, owner in work.grouped} == {BUSY}

@@ -110,7 +110,7 @@ def fits(schema, *answers):
 
 def test_answers_have_the_fields_that_their_schemas_tell(tmp_path):
     arguments = {
-        "remember_many": {"memories": [{"text": "Ana likes tea.", "memory_id": "m1"}]},
+        "remember_many": {"memories": [{"text": "Ana likes tea.", "memory_id": "m1"}, {"text": "Tea is green."}]},
         "remember": {"text": "The launch is on 12 June.", "user_id": "ana"},
         "session_start": {},
         "recall": {"query": "tea"},
@@ -120,12 +120,12 @@ def test_answers_have_the_fields_that_their_schemas_tell(tmp_path):
         "protect": {"memory_id": "m1"},
         "feedback": {"memory_id": "m1", "helpful": True},
         "end_session": {"session_id": "s"},
-        "tick": {},
         "explain": {"memory_id": "m1"},
         "status": {},
         "forget": {"memory_id": "m1"},
         "erase_user": {"user_id": "ana"},
         "erase_questions": {"since": "2026-01-01T00:00:00Z"},
+        "tick": {},
     }
 
     async def conversation(client):

@@ -52,11 +52,10 @@ class Here(Runs):
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
+def home(consolidated, tmp_path_factory):
     """A store after two runs, one of them a year later, with a memory that is HTML."""
     folder = tmp_path_factory.mktemp("pages") / "data"
-    with homes.filled(folder, homes.events(memories=60)) as lake:
-        homes.night(lake)
+    with homes.copied(consolidated, folder) as lake:
         homes.night(lake, as_of=homes.NIGHT + homes.days(400), run_id="later")
     with MemoryClient(folder, profile_id=OWN) as memory:
         memory.remember(SCRIPT, memory_id="script", tags=["<b>"], session_id="<i>")
@@ -95,7 +94,7 @@ def test_nothing_is_shown_before_signing_in(client, tokens):
         answer = client.get(f"/ui/{path}", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"], answer.content) == (303, "sign-in", b"")
     for path in ("plan", "apply", "undo", "sign-out"):
-        answer = client.post(f"/ui/{path}", data={"profile": OWN, "target": "run"}, follow_redirects=False)
+        answer = client.post(f"/ui/{path}", data={"profile": OWN, "target": "night"}, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, "sign-in")
     bearer = {"Authorization": f"Bearer {tokens['admin']}"}
     assert client.get("/ui/core", headers=bearer, follow_redirects=False).status_code == 303
@@ -244,7 +243,7 @@ def test_an_agent_sees_and_changes_its_own_profile_alone(client, tokens):
         assert answer.status_code == 403
         assert escape(f"the token is only for profile '{OWN}'") in answer.text
     for path in ("plan", "apply", "undo"):
-        assert client.post(f"/ui/{path}", data=keys | {"profile": OTHER, "target": "run"}).status_code == 403
+        assert client.post(f"/ui/{path}", data=keys | {"profile": OTHER, "target": "night"}).status_code == 403
     assert OTHER not in client.get("/ui/search").text
     enter(client, tokens["admin"])
     assert f"<option selected>{OTHER}</option>" in client.get("/ui/core", params={"profile": OTHER}).text
@@ -268,6 +267,7 @@ def test_a_form_of_another_page_does_nothing(client, tokens):
     assert client.get("/ui/core").url.path == "/ui/sign-in"
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_a_run_is_undone_and_the_plan_read_and_applied_once(tokens, tmp_path, home):
     shutil.copytree(home, tmp_path, symlinks=True, dirs_exist_ok=True)
     with within(tmp_path, runs=Here, pages=True) as client:
