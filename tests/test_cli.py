@@ -413,6 +413,11 @@ def test_config_tells_where_each_value_comes_from(fresh):
 def test_check_passes_after_a_night(night):
     found = told("check", home=night[0])
     assert {row["outcome"] for row in found} == {"passed"}
+    assert {(row["asset"], row["check"]) for row in found} >= {
+        ("consolidation_plan", "invariants"),
+        ("consolidation_plan", "quota"),
+        ("summaries", "schema_and_grain"),
+    }
     assert {row["run_id"] for row in found} == {night[1]["run_id"]}, "the run of a plan is judged too"
     assert f"{len(found)} of {len(found)} expected checks passed" in text("check", home=night[0])
 

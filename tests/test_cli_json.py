@@ -7,15 +7,12 @@ import json_page
 import polars as pl
 from commands import told
 
-from memory_pipeline.lake import snapshot
 
-
-def test_the_page_says_what_the_commands_of_the_memory_print(tmp_path):
+def test_the_page_says_what_the_commands_of_the_memory_print(consolidated, tmp_path):
     home, own = tmp_path / "data", ("-p", "sample-1")
-    with homes.filled(home, homes.events(profiles=1, memories=40)) as lake:
-        homes.night(lake)
-        snapshot.publish(lake)
-        merged = lake.read("memories").filter(superseded_kind="summary").sort("memory_id").row(0, named=True)
+    with homes.copied(consolidated, home) as lake:
+        memories = lake.read("memories", profiles=["sample-1"])
+        merged = memories.filter(superseded_kind="summary").sort("memory_id").row(0, named=True)
     start = told("session-start", merged["content"], *own, "--session", "s1", home=home)
     assert start["answer"]["recalled"]
     real = {

@@ -179,6 +179,7 @@ def test_a_list_has_one_line_a_memory_newest_first(home):
     assert text("list", "-p", ANA, "--tag", "dog", home=home) == "no memory matches\n"
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_what_was_merged_is_found_deep_and_can_be_restored(consolidated, tmp_path):
     with homes.copied(consolidated, tmp_path) as lake:
         memories = lake.read("memories", profiles=["sample-1"])
@@ -193,6 +194,7 @@ def test_what_was_merged_is_found_deep_and_can_be_restored(consolidated, tmp_pat
     assert "nothing to restore" in refused("restore", merged["memory_id"], "-p", "sample-1", home=tmp_path)
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_a_tick_merges_and_moves_and_can_be_taken_back(consolidated, tmp_path):
     shutil.copytree(consolidated, tmp_path, symlinks=True, dirs_exist_ok=True)
     done = told("tick", "-p", "sample-1", home=tmp_path)
@@ -284,6 +286,7 @@ def test_a_misspelt_profile_is_not_taken_for_an_empty_one(home, args):
     assert "profile 'anna' has no memory; the closest match is 'ana'; choose one with --profile" in said
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_the_only_profile_of_a_store_need_not_be_named(copy):
     assert told("recall", "when is the launch?", "--no-record", home=copy)["recalled"][0]["memory_id"] == "m1"
     assert len(told("list", home=copy)) == 4

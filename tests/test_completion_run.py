@@ -32,7 +32,7 @@ def instance():
 
 @pytest.fixture(scope="module")
 def told():
-    return homes.events(profiles=1, memories=60, days=60)
+    return homes.events(profiles=1, memories=40, days=60)
 
 
 @pytest.fixture(autouse=True, scope="module")

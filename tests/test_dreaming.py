@@ -113,7 +113,7 @@ def test_files_of_any_system_keep_their_front_matter(tmp_path):
     assert made == {"a.MD": '---\nmemory_id: "s"\nname: a\n---\n\nTea, twice.\n', "b.md": None}
 
 
-def test_a_folder_is_dreamt_written_and_taken_back(tmp_path):
+def test_a_folder_is_dreamt_written_and_taken_back(tmp_path, unpublished):
     notes, home = tmp_path / "notes", tmp_path / "data"
     notes.mkdir()
     texts = {
@@ -142,8 +142,10 @@ def test_a_folder_is_dreamt_written_and_taken_back(tmp_path):
     assert {path.name: path.read_text("utf-8") for path in notes.glob("*.md")} == texts
     json_page.agrees({"dream": [shown, done], "dream --undo": [undone]})
     assert "no dream was applied" in commands.refused("dream", notes, "--undo", home=home)
+    assert set(unpublished) == {"the run is committed", "the run is undone"}, "each is published"
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_a_summary_whose_line_is_gone_ends(tmp_path):
     notes, home = tmp_path / "notes", tmp_path / "data"
     notes.mkdir()
@@ -191,6 +193,7 @@ def test_a_dream_that_was_cut_off_is_taken_back_too(tmp_path, monkeypatch, left)
         DreamRecord.read(tmp_path)
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_a_dream_whose_run_was_undone_already_gives_back_its_files(tmp_path):
     notes, home = tmp_path / "notes", tmp_path / "data"
     notes.mkdir()

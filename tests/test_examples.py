@@ -2,6 +2,7 @@
 
 import re
 import resource
+import shutil
 import subprocess
 import sys
 
@@ -41,10 +42,14 @@ def test_the_committed_notebook_holds_no_outputs():
     assert all((cell.outputs, cell.execution_count) == ([], None) for cell in code)
 
 
-@pytest.mark.parametrize("memories", sampling.first(80, 2, 0))
-def test_the_notebook_runs_over_any_snapshot_and_plots(tmp_path, monkeypatch, memories):
+@pytest.mark.parametrize("memories", sampling.first(None, 80, 2, 0))
+def test_the_notebook_runs_over_any_snapshot_and_plots(consolidated, tmp_path, monkeypatch, memories):
+    """Without a number, over the store that other tests share: of two profiles, after one night."""
     told = homes.events(profiles=1, memories=memories) if memories else []
-    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(store(tmp_path, told)))
+    home = (
+        shutil.copytree(consolidated, tmp_path / "data", symlinks=True) if memories is None else store(tmp_path, told)
+    )
+    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(home))
     book = notebook()
     NotebookClient(book, timeout=PATIENCE, kernel_name="python3", resources={"metadata": {"path": EXAMPLES}}).execute()
     shown = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]

@@ -196,6 +196,7 @@ def test_an_agent_erases_a_memory_and_an_administrator_a_person_or_a_profile(cli
         assert [file for file in home.rglob("*") if file.is_file() and word in file.read_bytes()] == []
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(consolidated, tmp_path):
     home = tmp_path / "data"
     shutil.copytree(consolidated, home)

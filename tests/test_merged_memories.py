@@ -137,6 +137,7 @@ def client(home, tmp_path, clock):
         yield opened
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_an_undo_and_the_past_know_the_members_alone(client, clock):
     one = the_one(client)
     clock.at += timedelta(hours=1)
@@ -149,6 +150,7 @@ def test_an_undo_and_the_past_know_the_members_alone(client, clock):
     assert kayaks(client.recall("yellow kayak", filters={"session_id": "s1"}))[0].created_at == FIRST
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_what_is_erased_of_it_is_forgotten(tmp_path, clock):
     """The summary is made anew of what is left: nothing tells of the newest one's session, time or tags."""
     text = "I keep the spare key of the boat house under the blue flower pot"
@@ -170,6 +172,7 @@ def test_what_is_erased_of_it_is_forgotten(tmp_path, clock):
         assert client.list({"session_id": "s2"}) == []
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_two_people_keep_their_own_and_core_memory_says_who_said_it(tmp_path, clock):
     with MemoryClient(tmp_path, clock=clock) as client:
         for user in ("ann", "bob"):
@@ -185,6 +188,7 @@ def test_two_people_keep_their_own_and_core_memory_says_who_said_it(tmp_path, cl
         assert block.content == "Ana: I am allergic to shellfish."
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_a_newer_memory_ends_what_was_merged_before(tmp_path, clock):
     with MemoryClient(tmp_path, clock=clock) as client:
         for days, text in enumerate(("The rent of the studio is 900 euros.", "The rent of the studio is 900 euros!")):

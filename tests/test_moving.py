@@ -1,6 +1,7 @@
 """A store moves from one embedder to another and back."""
 
 import re
+import shutil
 
 import commands
 import homes
@@ -34,6 +35,15 @@ def name(tmp_path_factory, told):
     return f"local:{encoder(tmp_path_factory.mktemp('models') / 'tiny', words=sorted(words))}"
 
 
+@pytest.fixture(scope="module")
+def once(tmp_path_factory, told):
+    """A store after a first run."""
+    home = tmp_path_factory.mktemp("once")
+    with homes.filled(home, told) as lake:
+        homes.night(lake, run_id="first")
+    return home
+
+
 def published(lake):
     """The published tables, without what names a run or is proposed by it."""
     tables = homes.published(lake, but=PROPOSALS)
@@ -47,10 +57,9 @@ def moved(lake, embedder_name):
 
 
 def test_a_store_moves_to_another_embedder_and_back_exactly_and_the_way_back_embeds_nothing(
-    tmp_path, told, name, monkeypatch
+    tmp_path, once, name, monkeypatch
 ):
-    with homes.filled(tmp_path, told) as lake:
-        homes.night(lake, run_id="first")
+    with homes.copied(once, tmp_path) as lake:
         before = published(lake)
         there = moved(lake, name)
         away = published(lake)
@@ -74,9 +83,8 @@ def _nothing(texts, _model):
     return TABLES["vectors"].empty()
 
 
-def test_one_command_moves_a_store_and_recall_follows(tmp_path, told, name):
-    with homes.filled(tmp_path, told) as lake:
-        homes.night(lake)
+def test_one_command_moves_a_store_and_recall_follows(tmp_path, told, once, name):
+    shutil.copytree(once, tmp_path, symlinks=True, dirs_exist_ok=True)
     query = next(event.payload.content for event in told if hasattr(event.payload, "content"))
     first = commands.told("recall", query, home=tmp_path)
     commands.text("embedder", name, home=tmp_path)
