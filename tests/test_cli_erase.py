@@ -6,24 +6,19 @@ import pty
 import shutil
 import subprocess
 
-import homes
 import pytest
 from commands import COMMAND, environment, refused, text, told
 from waiting import PATIENCE
 
-from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
 
 OWN = ("-p", "sample-1")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def made(consolidated, tmp_path_factory):
     """A home with two profiles, one night and a snapshot; one memory belongs to a person."""
-    folder = tmp_path_factory.mktemp("erase") / "data"
-    with homes.filled(folder, homes.events(memories=40)) as lake:
-        homes.night(lake)
-        snapshot.publish(lake)
+    folder = shutil.copytree(consolidated, tmp_path_factory.mktemp("erase") / "data", symlinks=True)
     line = {
         "event_type": "memory.stored",
         "profile_id": "sample-1",
@@ -89,7 +84,7 @@ def test_a_person_and_a_profile(home):
     assert told("erase", "--user", "dan", *OWN, "--yes", home=home)["erased"] == ["d1"]
     other = told("list", "-p", "sample-2", home=home)
     done = told("erase", *OWN, "--yes", home=home)
-    assert len(done["erased"]) == 40
+    assert len(done["erased"]) == 60
     assert "sample-1" in json.dumps(told("erase", *OWN, "--dry-run", home=home))
     assert told("erase", *OWN, "--dry-run", home=home)["memories"] == []
     assert told("list", "-p", "sample-2", home=home) == other
@@ -121,7 +116,7 @@ def test_on_a_terminal_it_is_asked(home, answer, status):
         ((), 2, ("nothing to erase", "MEMORY", "--user", "--profile")),
         (("d1", "--user", "dan"), 2, ("MEMORY and --user exclude each other",)),
         (("d1", *OWN), 2, ("1 memory of profile sample-1", "--yes", "--dry-run")),
-        (OWN, 2, ("41 memories of profile sample-1", "--yes")),
+        (OWN, 2, ("61 memories of profile sample-1", "--yes")),
         (("d9", *OWN), 1, ("d9", "unknown in profile 'sample-1'")),
         (("--user", "dam", *OWN), 1, ("'dam'", "'dan'")),
         (("-p", "sample-3"), 1, ("'sample-3' is unknown", "sample-")),

@@ -127,11 +127,16 @@ def test_settings_that_are_unknown_or_out_of_range(copy):
     assert "did you mean 'linkage'?" in refused("remember", "x", home=copy)
 
 
-def test_a_plan_that_was_edited_or_is_none(copy, tmp_path):
-    file = tmp_path / "plan.json"
-    document = told(
-        "consolidate", "--dry-run", "--as-of", "2026-05-03", "--preset", "three_tier", "--out", file, home=copy
-    )
+@pytest.fixture(scope="module")
+def plan(home, tmp_path_factory):
+    """A plan for that home, as its file and what it says."""
+    file = tmp_path_factory.mktemp("plan") / "plan.json"
+    options = ("--dry-run", "--as-of", "2026-05-03", "--preset", "three_tier", "--out", file)
+    return file, told("consolidate", *options, home=home)
+
+
+def test_a_plan_that_was_edited_or_is_none(copy, plan, tmp_path):
+    file, document = tmp_path / "plan.json", dict(plan[1])
     assert document["plan"]
     document["plan"] = document["plan"][1:]
     file.write_text(json.dumps(document), "utf-8")
@@ -141,11 +146,11 @@ def test_a_plan_that_was_edited_or_is_none(copy, tmp_path):
         assert part in refused("apply", file, home=copy)
 
 
-def test_a_plan_of_other_settings_is_refused(copy, tmp_path):
-    file = tmp_path / "plan.json"
-    told("consolidate", "--dry-run", "--as-of", "2026-05-03", "--out", file, home=copy)
+def test_a_plan_of_other_settings_is_refused(copy, plan):
     (copy / "memory_pipeline.toml").write_text("[policy]\nduplicate_similarity = 0.9\n", "utf-8")
-    assert "the policy of profile 'sample-1' has changed since the plan was made" in refused("apply", file, home=copy)
+    assert "the policy of profile 'sample-1' has changed since the plan was made" in refused(
+        "apply", plan[0], home=copy
+    )
 
 
 def test_a_home_that_cannot_be_made_or_written(tmp_path):
@@ -214,6 +219,7 @@ def test_names_are_not_read_as_markup(home):
     assert "[bold]" in refused("import", "jsonl", "[bold].jsonl", home=home)
 
 
+@pytest.mark.drill
 def test_errors_of_a_process_go_to_standard_error(home):
     assert "nothing" in refused("undo", "nothing", "--json", home=home, run=process)
 

@@ -108,6 +108,7 @@ def fits(schema, *answers):
     assert set(schema["properties"]) <= set().union(*answers), schema
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_answers_have_the_fields_that_their_schemas_tell(tmp_path):
     arguments = {
         "remember_many": {"memories": [{"text": "Ana likes tea.", "memory_id": "m1"}, {"text": "Tea is green."}]},
@@ -603,6 +604,7 @@ def test_one_broken_setting_is_said_and_the_server_lives_on(tmp_path):
     assert mended.structured_content["profiles"][0]["memories"] == 1
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path):
     with MemoryClient(tmp_path, profile_id="a/na", session_id="s/1") as memory:
         told = memory.remember("I am allergic to peanuts.", speaker="user", memory_id="m 1/é")
