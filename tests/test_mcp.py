@@ -5,9 +5,9 @@ What the tools do is asked of a server in this process; the installed command is
 
 import json
 import re
+from concurrent.futures import Future
 
 import anyio
-import dagster_storage
 import homes
 import httpx
 import jsonschema
@@ -22,9 +22,9 @@ from waiting import PATIENCE
 from memory_pipeline import MemoryClient
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.client.client_pool import Clients
-from memory_pipeline.service import auth_tokens
+from memory_pipeline.service import actions, auth_tokens
 from memory_pipeline.service.auth_tokens import Role
-from memory_pipeline.service.background_runs import Runs
+from memory_pipeline.service.background_runs import RequestedRun, Runs
 from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.mcp_server import Exposure, server
 from memory_pipeline.service.request_bodies import Conditions
@@ -43,8 +43,19 @@ MOST_TOKENS = 3_000
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mcp") / "data"
     homes.filled(folder, homes.events(profiles=1, memories=60)).close()
-    dagster_storage.prepare(folder)
     return folder
+
+
+class Here(Runs):
+    """Plans and runs in this process; that a server has processes of their own for them, `test_http.py` tests."""
+
+    def plan(self, request, *, trigger):
+        return actions.consolidate(self._home, request, trigger=trigger)
+
+    def start(self, request, *, trigger):
+        result = Future()
+        result.set_result(self.plan(request, trigger=trigger))
+        return RequestedRun("r", request, homes.NIGHT, result)
 
 
 def talk(home, conversation, mode="auto", **exposure):
@@ -54,7 +65,7 @@ def talk(home, conversation, mode="auto", **exposure):
         async with Client(server(home, clients, runs, Exposure(**exposure)), mode=mode) as client:
             return await conversation(client)
 
-    with Clients(home) as clients, Runs(home) as runs:
+    with Clients(home) as clients, Here(home) as runs:
         return anyio.run(session)
 
 
