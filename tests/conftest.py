@@ -4,6 +4,7 @@ import ast
 import gc
 import json
 import os
+from datetime import timedelta
 from functools import cache
 from pathlib import Path
 
@@ -93,6 +94,7 @@ def s3(s3_server, monkeypatch):
     """The server of object storage, as the variables of this test name it, without faults."""
     s3_server.faults.clear()
     s3_server.requests.clear()
+    monkeypatch.setattr("memory_pipeline.lake.s3_object_store._PAUSE", timedelta(milliseconds=10))
     for name, value in s3_server.environment.items():
         monkeypatch.setenv(name, value)
     return s3_server
@@ -122,6 +124,7 @@ def pytest_collection_modifyitems(items):
 
 def pytest_collection_finish():
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # looking for cycles as often as Python does takes a fifteenth of all time
     gc.enable()
 
 

@@ -79,6 +79,7 @@ class Server:
 def _handler(server: Server) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True  # an answer is sent in two parts; the second would wait for an acknowledgement
 
         def _pass_on(self) -> None:
             server.requests.append(f"{self.command} {self.path}")

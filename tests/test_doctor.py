@@ -17,13 +17,12 @@ from memory_pipeline.service import doctor, launch
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory):
+def home(consolidated, tmp_path_factory):
     """A home with one run and its snapshot, made without Dagster."""
     folder = tmp_path_factory.mktemp("home") / "data"
-    with homes.filled(folder, homes.events(memories=60)) as lake:
-        homes.night(lake)
+    with homes.copied(consolidated, folder) as lake:
         lake.project()
-        snapshot.publish(lake)
+    doctor.examine(homes.settings(folder), repair=True)  # a copy has the snapshot of the original
     return folder
 
 
@@ -185,7 +184,7 @@ def test_what_a_run_was_made_from_is_made_again_by_the_next_run(copy):
     assert examined(copy)["lake"][0]
 
 
-def test_a_snapshot_that_is_missing_damaged_or_behind(copy):
+def test_a_snapshot_that_is_missing_damaged_or_behind_and_a_link_that_leads_astray(copy):
     first = snapshot.newest(copy)
     first.unlink()
     assert "missing" in examined(copy)["snapshot"][1]
@@ -201,10 +200,6 @@ def test_a_snapshot_that_is_missing_damaged_or_behind(copy):
     newest = snapshot.newest(copy)
     assert newest != first
     assert examined(copy)["snapshot"] == (True, str(newest))
-
-
-def test_a_link_that_leads_astray(copy):
-    examined(copy, "--repair")  # a copy has the snapshot of the original
     link = copy / "snapshots" / snapshot.LINK
     link.unlink()
     assert "does not link to" in examined(copy)["snapshot"][1]

@@ -32,9 +32,9 @@ POSITIONS = ("head", "since", "caught_up")
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory):
-    """A store of five profiles before its first night."""
+    """A store of three profiles before its first night."""
     home = tmp_path_factory.mktemp("store")
-    with homes.filled(home, homes.events(profiles=5, memories=40)) as lake:
+    with homes.filled(home, homes.events(profiles=3, memories=40)) as lake:
         lake.project()
     return home
 
@@ -70,11 +70,15 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(engines, "_SMALLEST", 40)
 
 
-@pytest.mark.usefixtures("small_parts")
-def test_two_processes_and_any_shards_publish_what_one_process_does(store, in_turn, tmp_path):
-    with homes.copied(store, tmp_path / "shards") as lake:
+@pytest.mark.drill  # each push makes one of two shards
+def test_three_shards_publish_what_one_does(store, in_turn, tmp_path):
+    with homes.copied(store, tmp_path) as lake:
         same(night(lake, shards=3), in_turn)
-    with homes.copied(store, tmp_path / "both") as lake:
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_two_processes_and_two_shards_publish_what_one_process_does(store, in_turn, tmp_path):
+    with homes.copied(store, tmp_path) as lake:
         same(night(lake, workers=2, shards=2), in_turn)
         rebuilt = rebuild.rebuild(lake, "sample-3")
         for name in commit.PUBLISHED:
@@ -175,8 +179,8 @@ def test_a_run_of_some_shards_takes_their_profiles_and_no_others(store, tmp_path
         two = homes.settings(lake.home).model_copy(update={"shards": 2})
         chosen = partial(inputs.select_profiles, lake, as_of=homes.NIGHT)
         own = chosen(two, shards=[1])["profile_id"].to_list()
-        assert own == [f"sample-{number}" for number in range(1, 6) if shard_of(f"sample-{number}", 2) == 1] != []
-        assert chosen(two, shards=[0, 1])["profile_id"].len() == 5
+        assert own == [f"sample-{number}" for number in range(1, 4) if shard_of(f"sample-{number}", 2) == 1] != []
+        assert chosen(two, shards=[0, 1])["profile_id"].len() == 3
         with pytest.raises(ValueError, match="shards is 2, and the store has shards 0 to 1; choose one of them"):
             chosen(two, shards=[2])
         with pytest.raises(ValueError, match="set the setting shards first"):

@@ -227,7 +227,7 @@ def trial():
     policies = {"half": replay.policy_for(budget=0.5)}
     long = generate(1, kind="two_person", sessions=4)
     some = dataclasses.replace(long, questions=long.questions.gather_every(4))
-    return experiment.evaluate([small(), some], policies, nights=2)
+    return experiment.evaluate([small(), some], policies, nights=1)
 
 
 def test_a_trial_compares_each_policy_with_keeping_everything(trial):

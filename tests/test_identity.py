@@ -7,6 +7,7 @@ from datetime import timedelta
 import homes
 import pytest
 from commands import call, refused, told
+from lake_rows import commit_of
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake import identity, snapshot
@@ -16,14 +17,12 @@ DAY = timedelta(days=1)
 
 
 @pytest.fixture(scope="module")
-def store(tmp_path_factory):
+def store(consolidated, tmp_path_factory):
     """A store after one night, and a copy of its ledger from before that night and from after it."""
     folder = tmp_path_factory.mktemp("store")
     home = folder / "data"
-    with homes.filled(home, homes.events(memories=30)) as lake:
-        homes.night(lake)
-        snapshot.publish(lake)
-    shutil.copytree(home, folder / "before", symlinks=True)
+    for name in ("before", "data"):
+        shutil.copytree(consolidated, folder / name, symlinks=True)
     with Lake(home) as lake:
         homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="two")
         snapshot.publish(lake)
@@ -68,8 +67,8 @@ def told_problem(home, *args):
 
 
 def test_the_ledger_of_another_store_is_refused_and_sweeps_nothing(home, tmp_path):
-    with homes.filled(tmp_path / "other", homes.events(memories=5)) as lake:
-        homes.night(lake)
+    with Lake(tmp_path / "other") as lake:
+        lake.commit(commit_of(lake, ["ana"], "p"))
     before = files(home)
     replace_ledger(home, tmp_path / "other")
     with pytest.raises(LakeError, match="belong to different stores"):
@@ -92,7 +91,7 @@ def test_an_older_ledger_is_refused_until_doctor_accepts_it(home, store):
     assert snapshot.newest(home).name < newest.name
     with Lake(home) as lake:
         assert lake.verify().is_empty()
-        homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="again")
+        lake.commit(commit_of(lake, ["ana"], "again"))
     replace_ledger(home, store / "before")
     assert "is older than the lake" in refused("status", home=home), "another epoch has begun"
 
@@ -102,7 +101,7 @@ def test_a_store_keeps_its_identity_through_commits_and_a_move(home, tmp_path):
         own = identity.of_lake(lake.store)
     shutil.move(home, tmp_path / "moved")
     with Lake(tmp_path / "moved") as lake:
-        homes.night(lake, as_of=homes.NIGHT + homes.days(2), run_id="three")
+        lake.commit(commit_of(lake, ["ana"], "three"))
         now = identity.of_lake(lake.store)
         lake.sweep(older_than=-DAY)
         erase_memories(lake, profile_id="sample-1", whole_profile=True, now=homes.RECORDED)

@@ -128,7 +128,7 @@ def published_files(home):
 
 def test_a_night_without_anything_new_publishes_nothing(tmp_path):
     with homes.filled(tmp_path, homes.events(profiles=1, memories=20)) as lake:
-        for night in range(4):
+        for night in range(3):
             homes.night(lake, as_of=homes.NIGHT + homes.days(night), run_id=f"run {night}")
         snapshot.publish(lake)
         outcomes = lake.ledger.runs(["sample-1"]).sort("commit_seq")["outcome"].to_list()
@@ -149,9 +149,8 @@ def test_a_night_without_anything_new_publishes_nothing(tmp_path):
         assert lake.ledger.runs().filter(run_id="after")["outcome"].unique().to_list() == ["committed"]
 
 
-def test_old_run_history_goes_and_the_disk_is_told(tmp_path, told):
-    with homes.filled(tmp_path, told) as lake, launch.instance(tmp_path) as instance:
-        nights(lake, 1)
+def test_old_run_history_goes_and_the_disk_is_told(whole, tmp_path):
+    with homes.copied(whole, tmp_path), launch.instance(tmp_path) as instance:
         settings = kept(tmp_path, versions=30)
         first = maintained(instance, settings)
         assert first["runs_dropped"] == 0

@@ -31,6 +31,9 @@ REQUEST_SECONDS: Final = 120.0
 _CONNECT_SECONDS: Final = 5.0
 _RETRY_SECONDS: Final = 180
 """Time since the first attempt after which there is no other."""
+_PAUSE: Final = timedelta(milliseconds=200)
+"""Time before the second attempt; it doubles with each one."""
+_LONGEST_PAUSE: Final = timedelta(seconds=5)
 _TOUCHED: Final = ".touched"
 """End of a mark's key."""
 _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
@@ -66,7 +69,6 @@ class S3ObjectStore:
         parts = urlsplit(self._address)
         endpoint = next((os.environ[name] for name in _ENDPOINTS if os.environ.get(name)), "")
         plain = endpoint.startswith("http://")
-        pause, most = timedelta(milliseconds=200), timedelta(seconds=5)
         self._store = S3Store(
             parts.netloc,
             prefix=parts.path.strip("/") or None,
@@ -79,7 +81,7 @@ class S3ObjectStore:
             retry_config={
                 "max_retries": retries,
                 "retry_timeout": timedelta(seconds=_RETRY_SECONDS),
-                "backoff": {"init_backoff": pause, "max_backoff": most, "base": 2},
+                "backoff": {"init_backoff": _PAUSE, "max_backoff": _LONGEST_PAUSE, "base": 2},
             },
         )
         self.scan_options: Mapping[str, Any] = {
@@ -87,8 +89,8 @@ class S3ObjectStore:
             "connect_timeout": f"{_CONNECT_SECONDS}s",
             "max_retries": retries,
             "retry_timeout_ms": _RETRY_SECONDS * 1000,
-            "retry_init_backoff_ms": pause // timedelta(milliseconds=1),
-            "retry_max_backoff_ms": most // timedelta(milliseconds=1),
+            "retry_init_backoff_ms": _PAUSE // timedelta(milliseconds=1),
+            "retry_max_backoff_ms": _LONGEST_PAUSE // timedelta(milliseconds=1),
             "aws_allow_http": str(plain).lower(),
             **({"aws_endpoint_url": endpoint} if endpoint else {}),
         }
