@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import homes
 import pytest
 from commands import refused, told
+from lake_rows import commit_of
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake import backup, identity, object_store, snapshot
@@ -55,7 +56,7 @@ def test_a_restored_store_is_the_one_that_was_backed_up(store, tmp_path):
         settings = homes.settings(lake.home)
         assert settings.policy.archive_threshold == 0.01
         assert [finding.detail for finding in doctor.examine(settings, repair=False) if not finding.well] == []
-        homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="again")
+        lake.commit(commit_of(lake, ["ana"], "again"))
         assert snapshot.newest(lake.home) != snapshot.publish(lake)
 
 

@@ -84,6 +84,7 @@ def test_a_later_night_without_news_proposes_no_merge_again(consolidated):
     assert not {"summarise", "supersede", "archive"} & set(later["consolidation_plan"]["action"])
 
 
+@pytest.mark.drill  # each push compares a run with one through Dagster: `test_assets.py`
 def test_two_stores_with_the_same_events_make_the_same_tables(lake, consolidated):
     homes.night(lake)
     homes.same(homes.published(lake), homes.published(consolidated))
@@ -124,6 +125,7 @@ def stored(frame):
     return file.getvalue()
 
 
+@pytest.mark.drill  # each push holds a dry run and a preview against a run: `test_assets.py`
 def test_a_preview_writes_nothing_and_equals_what_is_committed(lake, night):
     settings = homes.settings(lake.home)
     profiles = inputs.select_profiles(lake, settings, as_of=homes.NIGHT)
