@@ -16,13 +16,7 @@ from memory_pipeline.settings import Policy
 
 PROCESSES = multiprocessing.get_context("forkserver")
 """Starts the tests' processes: forked from one that has the libraries loaded and no threads."""
-PROCESSES.set_forkserver_preload(
-    [
-        *("memory_pipeline.erasure.erase", "memory_pipeline.interop.importing", "memory_pipeline.interop.sample"),
-        *("memory_pipeline.lake.snapshot", "memory_pipeline.lake.tables", "memory_pipeline.runs.consolidate"),
-        *("pytest", "hypothesis"),
-    ]
-)
+PROCESSES.set_forkserver_preload(["memory_pipeline.lake.tables", "pytest", "hypothesis"])
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 REPLACED = [name for name, table in TABLES.items() if table.write_mode == "replaced"]

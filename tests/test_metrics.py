@@ -21,11 +21,9 @@ NOW = homes.RECORDED + timedelta(hours=1)
 
 
 @pytest.fixture(scope="module")
-def lake(tmp_path_factory):
+def lake(consolidated, tmp_path_factory):
     """A store in which one night was made, and then a reflection."""
-    home = tmp_path_factory.mktemp("home")
-    with homes.filled(home, homes.events(memories=40)) as opened:
-        homes.night(opened)
+    with homes.copied(consolidated, tmp_path_factory.mktemp("home")) as opened:
         homes.night(opened, as_of=homes.NIGHT + homes.days(1), run_id="two", task="reflect", trigger="sensor")
         yield opened
 

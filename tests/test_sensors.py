@@ -59,19 +59,11 @@ def lake(tmp_path, told):
         yield opened
 
 
-@pytest.fixture(scope="module")
-def night(tmp_path_factory, told):
-    """A store after a full run, which counts as a reflection."""
-    home = tmp_path_factory.mktemp("night")
-    chosen(home, **REFLECTING)
-    with homes.filled(home, told) as opened:
-        homes.night(opened)
-    return home
-
-
 @pytest.fixture
-def consolidated(night, tmp_path):
-    with homes.copied(night, tmp_path) as opened:
+def after_night(consolidated, tmp_path):
+    """A store after a full run, which counts as a reflection."""
+    chosen(tmp_path, **REFLECTING)
+    with homes.copied(consolidated, tmp_path) as opened:
         yield opened
 
 
@@ -162,13 +154,13 @@ def test_reflection_asks_once_for_all_that_crossed_the_threshold_and_again_only_
     assert tick(lake.home, instance, "reflection") == ([], "nothing is due")
 
 
-def test_reflection_asks_again_for_the_next_crossing_and_only_for_that_profile(consolidated, instance):
-    assert not tick(consolidated.home, instance, "reflection")[0]
+def test_reflection_asks_again_for_the_next_crossing_and_only_for_that_profile(after_night, instance):
+    assert not tick(after_night.home, instance, "reflection")[0]
     for number in range(2):
-        remembered(consolidated, number, importance=1.0)
-    assert not tick(consolidated.home, instance, "reflection")[0], "20 does not exceed 20"
-    remembered(consolidated, 3, importance=0.1)
-    (request,), _ = tick(consolidated.home, instance, "reflection")
+        remembered(after_night, number, importance=1.0)
+    assert not tick(after_night.home, instance, "reflection")[0], "20 does not exceed 20"
+    remembered(after_night, 3, importance=0.1)
+    (request,), _ = tick(after_night.home, instance, "reflection")
     assert asked(request)["profiles"] == ["sample-1"]
 
 
@@ -228,9 +220,9 @@ def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
     ids=["session_end", "sessions", "steps", "idle", "ingestion"],
 )
 def test_a_sensor_asks_once_for_the_profile_in_which_something_happened(
-    consolidated, instance, name, job, policy, calls
+    after_night, instance, name, job, policy, calls
 ):
-    lake = consolidated
+    lake = after_night
     chosen(lake.home, **policy)
     assert defs(lake.home).get_repository_def().get_sensor_def(name).job_name == job
     assert not tick(lake.home, instance, name)[0]
@@ -238,7 +230,7 @@ def test_a_sensor_asks_once_for_the_profile_in_which_something_happened(
     (request,), _ = tick(lake.home, instance, name)
     assert (asked(request)["profiles"], asked(request)["task"]) == (["sample-1"], job)
     made(lake, asked(request))
-    runs = lake.ledger.runs().filter(run_id="run").height
+    runs = lake.ledger.runs().filter(run_id="night").height
     assert (runs, lake.ledger.runs()["task"].to_list().count(job)) == (2, 1 + 2 * (job == "full"))
     assert not tick(lake.home, instance, name)[0]
     chosen(lake.home, enabled=False, **policy)
@@ -246,10 +238,10 @@ def test_a_sensor_asks_once_for_the_profile_in_which_something_happened(
     assert not tick(lake.home, instance, name)[0]
 
 
-def test_a_pause_is_no_pause_while_something_happens(consolidated, instance):
-    chosen(consolidated.home, idle_timeout_seconds=300)
-    remembered(consolidated, 1, at=datetime.now(UTC))
-    assert not tick(consolidated.home, instance, "activity")[0]
+def test_a_pause_is_no_pause_while_something_happens(after_night, instance):
+    chosen(after_night.home, idle_timeout_seconds=300)
+    remembered(after_night, 1, at=datetime.now(UTC))
+    assert not tick(after_night.home, instance, "activity")[0]
 
 
 def test_a_backlog_that_one_profile_cannot_get_done_does_not_keep_the_others_waiting(lake, instance):
@@ -292,8 +284,8 @@ def test_new_events_are_projected_by_the_tick_itself_without_a_run(lake, instanc
     assert not instance.get_runs()
 
 
-def test_a_commit_of_the_pipeline_is_no_new_event(consolidated, instance):
-    assert tick(consolidated.home, instance, "projection") == ([], "no new events")
+def test_a_commit_of_the_pipeline_is_no_new_event(after_night, instance):
+    assert tick(after_night.home, instance, "projection") == ([], "no new events")
 
 
 # --- the nightly run
