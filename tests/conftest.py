@@ -106,6 +106,20 @@ def lake_home(request, tmp_path):
     return request.getfixturevalue("s3").home(tmp_path) if request.param == "s3" else tmp_path
 
 
+@pytest.fixture(params=["folder", "PostgreSQL", "object storage"])
+def place(request):
+    """Where a store is: in its folder, its ledger on PostgreSQL, or its lake on object storage."""
+    return request.param
+
+
+@pytest.fixture
+def placed(place, request):
+    """Function that lets the store of a data folder be at `place`, and returns the folder."""
+    if place == "folder":
+        return lambda folder: folder
+    return request.getfixturevalue({"PostgreSQL": "postgres", "object storage": "s3"}[place]).home
+
+
 LONGEST = (
     *("test_crash_drill.py", "test_year.py", "test_erasure_properties.py", "test_busy_store.py"),  # of a drill
     *("test_daemon.py", "test_ui.py", "test_cli.py", "test_http.py", "test_mcp.py", "test_client.py"),

@@ -5,12 +5,15 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from functools import wraps
 from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
 from lake_rows import PROCESSES
+
+from memory_pipeline.lake.s3_object_store import S3ObjectStore
 
 Dying = Callable[[Path, int, Connection], None]
 """Works on a data folder, is killed at a step, and sends how many steps there were; at step 0 nothing kills it."""
@@ -27,7 +30,8 @@ def steps_of(work: Callable[[], object], last_step: int, *watched: str) -> int:
     Args:
         work: what is done.
         last_step: the step that is the last one; 0: none is.
-        watched: how the names of audit events begin that are steps, beside statements and commits.
+        watched: how the names of audit events begin that are steps, beside statements, commits and requests
+            for objects.
     """
     taken = 0
     counting = threading.RLock()  # several threads write files; a kill is a step, too
@@ -46,9 +50,24 @@ def steps_of(work: Callable[[], object], last_step: int, *watched: str) -> int:
     sys.addaudithook(audit)
     for happening in ("before_cursor_execute", "after_cursor_execute", "commit"):
         sa.event.listen(sa.Engine, happening, step)
+    for request in ("put", "get", "list", "delete", "touch", "fetch"):
+        setattr(S3ObjectStore, request, _between_steps(getattr(S3ObjectStore, request), step))
     work()
     total, last_step = taken, -1
     return total
+
+
+def _between_steps(method: Callable[..., object], step: Callable[[], None]) -> Callable[..., object]:
+    """Return a method that takes a step before and after it does what it does."""
+
+    @wraps(method)
+    def stepping(*args: object, **options: object) -> object:
+        step()
+        done = method(*args, **options)
+        step()
+        return done
+
+    return stepping
 
 
 def outcome(dying: Dying, home: Path, last_step: int) -> int | None:

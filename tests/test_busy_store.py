@@ -5,7 +5,7 @@ import resource
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -46,8 +46,9 @@ _crew: list[Barrier] = []
 """Where a process of the crew waits for the others."""
 
 
-def join(together: Barrier) -> None:
+def join(together: Barrier, environment: Mapping[str, str]) -> None:
     _crew.append(together)
+    os.environ.update(environment)
 
 
 def until_the_end(work: Callable[[int], object], *, most: int = sys.maxsize) -> list[float]:
@@ -107,15 +108,19 @@ def erase(home: Path, _: int) -> tuple[list[str], list[float]]:
 
 
 @pytest.mark.drill
-def test_many_at_work_on_one_store_account_for_every_event(tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    home = tmp_path / "home"
+def test_many_at_work_on_one_store_account_for_every_event(
+    place: str, placed: Callable[[Path], Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    home = placed(tmp_path / "home")
     with MemoryClient(home, profile_id="ana") as client:
         client.remember_many([{"text": f"Old {n}: {TEXTS[n]}", "memory_id": f"old{n}"} for n in range(ERASABLE)])
     with MemoryClient(home, profile_id="bo") as client:
         client.remember("Bo is here.", memory_id="first")
     crew = [write] * WRITERS + [read] * READERS + [run] * CONSOLIDATORS + [erase]
     together = PROCESSES.Barrier(len(crew))
-    with ProcessPoolExecutor(len(crew), mp_context=PROCESSES, initializer=join, initargs=(together,)) as pool:
+    with ProcessPoolExecutor(
+        len(crew), mp_context=PROCESSES, initializer=join, initargs=(together, {**os.environ})
+    ) as pool:
         done = [pool.submit(work, home, number) for number, work in enumerate(crew)]
         results = [one.result() for one in done]
     written = [name for made, _ in results[:WRITERS] for name in made]
@@ -134,7 +139,7 @@ def test_many_at_work_on_one_store_account_for_every_event(tmp_path: Path, reque
             assert rebuild.rebuild(lake, profile_id)["memories"].equals(lake.read("memories", profiles=[profile_id]))
     reliability.record(
         request,
-        f"{WRITERS} writers, {READERS} readers, {CONSOLIDATORS} consolidators and an eraser for {SECONDS:.0f} s",
+        f"{place}: {WRITERS} writers, {READERS} readers, {CONSOLIDATORS} consolidators, an eraser for {SECONDS:.0f} s",
         events_acknowledged=len(written),
         events_lost=len(set(written) - set(found)),
         recalls=sum(map(len, turns[WRITERS : WRITERS + READERS])),

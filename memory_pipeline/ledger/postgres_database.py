@@ -37,7 +37,9 @@ _CONNECT_SECONDS: Final = 10
 _AT_ONCE: Final = 5_000
 """Rows of a copy that are held in memory."""
 _PATIENCE: Final = 5.0
-"""Seconds that rewriting a table waits for its readers."""
+"""Seconds that rewriting a table waits for its readers, while others wait behind it."""
+_READERS_PATIENCE: Final = 30.0
+"""Seconds that an erasure waits for transactions that began before it."""
 _PAUSE: Final = 0.02
 
 _HERE: Final = "quote_ident(current_schema())"
@@ -167,7 +169,7 @@ class PostgresDatabase(Database):
         """Wait for transactions that began before the last change: the server keeps the old rows for them."""
         with explained(self.home), self._handle.engine.execution_options(isolation_level="AUTOCOMMIT").connect() as on:
             now = {"now": on.scalar(_NOW)}
-            deadline = time.monotonic() + _PATIENCE
+            deadline = time.monotonic() + _READERS_PATIENCE
             while on.scalar(_OLDER, now):
                 if time.monotonic() > deadline:
                     return False
