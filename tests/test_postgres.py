@@ -193,7 +193,7 @@ def test_stores_of_one_server_do_not_wait_for_each_other(place, postgres, tmp_pa
 
 
 def test_an_erased_text_is_in_no_table_and_no_file_of_a_table(place, postgres, monkeypatch):
-    monkeypatch.setattr(postgres_database, "_PATIENCE", 0.1)
+    monkeypatch.setattr(postgres_database, "_READERS_PATIENCE", 0.1)
     told = homes.events(memories=12, profiles=1)
     with homes.filled(place, told) as lake:
         homes.night(lake, policy=load(place, environment={}))
