@@ -21,13 +21,21 @@ CASE = re.compile(rf"\b(?:{'|'.join(SYSTEMS.values())})(?:-[a-z]+)?-\d+\b")
 CODE = re.compile(r"`([^`]+)`")
 
 
+def segment(lines, node):
+    """Source of a node; `ast.get_source_segment` splits the whole file each time."""
+    own = lines[node.lineno - 1 : node.end_lineno]
+    own[-1] = own[-1][: node.end_col_offset]
+    own[0] = own[0][node.col_offset :]
+    return b"".join(own).decode()
+
+
 @cache
 def sources_of(path):
     """Source of each test of a file by its name: decorators, body, and what it reads of the file's own constants."""
-    text = path.read_text("utf-8")
-    nodes = ast.parse(text).body
+    text = path.read_bytes()
+    nodes, lines = ast.parse(text).body, text.splitlines(keepends=True)
     constants = {
-        name.id: ast.get_source_segment(text, node)
+        name.id: segment(lines, node)
         for node in nodes
         if isinstance(node, ast.Assign)
         for name in node.targets
@@ -38,7 +46,7 @@ def sources_of(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             parts = [*node.decorator_list, node]
             read = {part.id for tree in parts for part in ast.walk(tree) if isinstance(part, ast.Name)}
-            own = [ast.get_source_segment(text, part) or "" for part in parts]
+            own = [segment(lines, part) for part in parts]
             found[node.name] = "\n".join([*own, *(constants[name] for name in sorted(read & constants.keys()))])
     return found
 
