@@ -13,7 +13,7 @@ from leftovers import found
 
 from memory_pipeline.erasure.erase import erase_memories, resume_erasure
 from memory_pipeline.erasure.survivors import remove_survivors, survivors
-from memory_pipeline.lake import compaction, files, publishing, tables
+from memory_pipeline.lake import backup, compaction, files, publishing, tables
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger import redaction
 from memory_pipeline.ledger.event import Event, parse
@@ -191,6 +191,9 @@ def test_nothing_is_computed_of_a_profile_that_is_half_erased(after, monkeypatch
         inputs.select_profiles(lake, settings, as_of=NOW, profiles=["p"])
     with pytest.raises(Conflict, match="'p': an erasure was interrupted; finish it with"):
         undo.undo(lake, "run5", profile_id="p", now=NOW)
+    with pytest.raises(Conflict, match="'p': an erasure was interrupted; finish it with"):
+        backup.back_up(lake, lake.home.parent / "backup", now=NOW)
+    assert not (lake.home.parent / "backup").exists()
     assert inputs.select_profiles(lake, settings, as_of=NOW)["profile_id"].to_list() == ["q"]
     assert resume_erasure(lake) is not None
     assert inputs.select_profiles(lake, settings, as_of=NOW)["profile_id"].to_list() == ["p", "q"]

@@ -1,10 +1,13 @@
 """The completion client against a real HTTP server that works or fails in every way."""
 
 import asyncio
+import gzip
+import json
 import logging
 import socket
 import sys
 import threading
+import zlib
 
 import pytest
 from answering import cut, failure, reply, said, script, serving, silence, trickle
@@ -183,6 +186,29 @@ def test_invalid_completions_have_a_reason_and_are_not_retried(body, expected):
 
 def test_a_completion_of_another_type_is_invalid():
     assert outcome(script(reply(b"<html>Sign in</html>", kind="text/html"))) == (Outcome.INVALID_JSON, 1)
+
+
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "compressed"])
+def test_an_endless_answer_is_read_to_a_limit_only(status, packed):
+    def endless(handler):
+        handler.send_response(status)
+        handler.send_header("Content-Type", "application/json")
+        if packed:
+            handler.send_header("Content-Encoding", "gzip")
+        handler.end_headers()
+        packer, sent = zlib.compressobj(wbits=31), bytes(2**20)
+        while True:
+            handler.wfile.write(packer.compress(sent) if packed else sent)
+
+    assert outcome(script(endless)) == (Outcome.CUT_OFF, 1)
+
+
+def test_a_compressed_answer_is_read():
+    assert outcome(script(reply(gzip.compress(json.dumps(said()).encode()), content_encoding="gzip"))) == (
+        Outcome.ANSWERED,
+        1,
+    )
 
 
 @pytest.mark.parametrize("status", [400, 404, 413, 422])

@@ -28,13 +28,13 @@ _LOOK_SECONDS: Final = 1.0
 
 @dataclass(frozen=True)
 class ProcessPool:
-    """Computes parts in processes of their own."""
+    """Computes parts in processes of their own, at most one a core."""
 
     workers: int
     rows_at_once: int | None = None
 
     def map(self, work: Work, parts: Iterable[tuple[Part, Tables]]) -> Iterator[dict[str, pl.DataFrame]]:
-        """Yield what `work` makes of each part, in order; as many parts as there are workers are read ahead.
+        """Yield what `work` makes of each part, in order; as many parts as there are processes are read ahead.
 
         Raises:
             EngineError: a worker ended, most likely for lack of memory.
@@ -42,19 +42,19 @@ class ProcessPool:
         from loky import get_reusable_executor  # noqa: PLC0415 - most runs need no processes
         from loky.process_executor import BrokenProcessPool  # noqa: PLC0415
 
-        share = str(max(1, cores() // self.workers))
+        processes = min(self.workers, cores())
         pool = get_reusable_executor(
-            max_workers=self.workers,
+            max_workers=processes,
             timeout=_IDLE_SECONDS,
-            env=dict.fromkeys(_THREADS, share),
+            env=dict.fromkeys(_THREADS, str(cores() // processes)),
             initializer=_end_with,
             initargs=(os.getpid(),),
         )
         try:
-            yield from in_order(pool, work, parts, ahead=self.workers)
+            yield from in_order(pool, work, parts, ahead=processes)
         except BrokenProcessPool as error:
             raise EngineError(
-                f"a worker process ended, most likely for lack of memory; set workers below {self.workers}, or more "
+                f"a worker process ended, most likely for lack of memory; set workers below {processes}, or more "
                 "shards"
             ) from error
 

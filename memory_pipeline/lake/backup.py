@@ -60,6 +60,7 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
 
     Raises:
         ValueError: the folder is not empty, or lies in the store.
+        Conflict: an erasure was interrupted; the files may still hold its texts.
         LakeError: a file of the store is missing or damaged, or the disk is full; the backup is not complete.
 
     Cost: that of copying all files; memory for the largest one.
@@ -71,6 +72,7 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
         raise ValueError(f"{folder} exists and is not empty; choose another folder for the backup")
     target = LocalObjectStore(folder)
     with explained(lake.home), lake.ledger.erasing():
+        lake.refuse_any_half_erased()
         disk.private(folder)
         lake.ledger.note_export(folder, at=now)  # first: an erasure that waits for the backup names it
         lake.ledger.copy(folder / FILE_NAME)

@@ -231,9 +231,16 @@ class Lake:
             Conflict: one is.
         """
         if (half := self.half_erased(profiles)) is not None:
-            raise Conflict(
-                f"profile {half!r}: an erasure was interrupted; finish it with: memory-pipeline doctor --repair"
-            )
+            raise _unfinished(half)
+
+    def refuse_any_half_erased(self) -> None:
+        """Refuse to copy files while an erasure is unfinished; the caller keeps erasures out (see `Ledger.erasing`).
+
+        Raises:
+            Conflict: one is.
+        """
+        if (half := self._half_erased()) is not None:
+            raise _unfinished(half)
 
     def refuse_stale(self, profiles: pl.DataFrame) -> None:
         """Refuse a run that could not be committed, since its clock lies before a profile's last commit.
@@ -536,6 +543,12 @@ def _staging_key(run_id: str, table: str) -> str:
     if not re.fullmatch(r"\w[\w.-]*", run_id):
         raise ValueError(f"run_id = {run_id!r} is not a plain name; give letters, digits and dashes")
     return f"{STAGING_PREFIX}{run_id}/{TABLES[table].name}.parquet"
+
+
+def _unfinished(profile_id: str) -> Conflict:
+    return Conflict(
+        f"profile {profile_id!r}: an erasure was interrupted; finish it with: memory-pipeline doctor --repair"
+    )
 
 
 def _remedy(table: str) -> str:

@@ -20,6 +20,7 @@ from memory_pipeline.llm.protocol import Completion, Outcome, Prompt, cost
 from memory_pipeline.settings import LanguageModel
 
 if TYPE_CHECKING:
+    import httpx
     import openai
 
 OPENAI: Final = "https://api.openai.com/v1"
@@ -37,6 +38,8 @@ _PERMANENT: Final = frozenset({Outcome.UNAUTHORISED, Outcome.QUOTA})
 """Outcomes that every further request would have too."""
 _MAX_TOKENS: Final = 10**9
 """Token counts above this are implausible and ignored."""
+_MAX_BODY: Final = 2**24
+"""Bytes that are read of a response, after decompression; a longer one is cut off."""
 _MAX_FAILURES: Final = 5
 """Consecutive failed requests, after all their attempts, at which the server is given up."""
 _QUOTA: Final = "insufficient_quota"
@@ -52,6 +55,10 @@ _OUTCOMES: Final[dict[int, Outcome]] = {
 
 class CompletionUnavailable(ValueError):
     """A language model is configured, but its client is not installed."""
+
+
+class _TooLong(ValueError):
+    """A response is longer than `_MAX_BODY`."""
 
 
 class OpenAICompletionClient:
@@ -99,7 +106,9 @@ class OpenAICompletionClient:
         import openai  # noqa: PLC0415 - see above
 
         slots = asyncio.Semaphore(self._settings.llm_concurrency)
+        connections = openai.DefaultAsyncHttpxClient(event_hooks={"response": [_read_whole]})
         async with openai.AsyncOpenAI(
+            http_client=connections,
             api_key=self._key or _NO_KEY,
             base_url=self._settings.llm_base_url,
             timeout=self._settings.llm_timeout_seconds,
@@ -155,11 +164,33 @@ class OpenAICompletionClient:
             outcome = Outcome.TIMEOUT
         except openai.APIConnectionError:
             outcome = Outcome.DISCONNECTED
+        except _TooLong:
+            return Completion(None, Outcome.CUT_OFF, prompt.input_tokens, max_tokens), None
         except (openai.OpenAIError, ValueError, RecursionError):  # the SDK parses the body: no JSON, or one too deep
             return Completion(None, Outcome.INVALID_JSON, prompt.input_tokens, max_tokens), None
         else:
             return _read_response(response, prompt), None
         return Completion(None, outcome, prompt.input_tokens, max_tokens if outcome in _MAYBE_CHARGED else 0), 0.0
+
+
+async def _read_whole(response: "httpx.Response") -> None:
+    """Read the body of a response, before anything else does, and stop where it is too long.
+
+    Raises:
+        _TooLong: it is.
+    """
+    of_its_library = type(response)  # httpx or its successor, as the SDK has it
+    received = of_its_library(response.status_code, headers=response.headers, stream=response.stream)
+    body = bytearray()
+    try:
+        async for part in received.aiter_bytes():
+            body += part
+            if len(body) > _MAX_BODY:
+                raise _TooLong(f"more than {_MAX_BODY} bytes")
+    finally:
+        await received.aclose()
+    response.headers.pop("content-encoding", None)  # it is decompressed by now
+    response.stream = of_its_library(response.status_code, content=bytes(body)).stream
 
 
 def _read_error(error: "openai.APIStatusError") -> tuple[Completion, float | None]:

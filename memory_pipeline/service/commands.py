@@ -441,9 +441,11 @@ def backup(
     as_json: JsonOption = False,
 ) -> None:
     """Back up ledger, tables and settings. The store can be read and written meanwhile."""
+    from memory_pipeline.erasure.erase import resume_erasure  # noqa: PLC0415
     from memory_pipeline.lake import backup as backups  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
+        resume_erasure(lake)  # the files of an interrupted one may still hold its texts
         made = backups.back_up(lake, folder, now=datetime.now(UTC))
     if as_json:
         show_json(asdict(made))

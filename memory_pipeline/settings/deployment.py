@@ -57,8 +57,8 @@ class Settings(LanguageModel):
         0,
         ge=0,
         le=1024,
-        description="Processes that compute a run side by side, or its jobs at once on a cluster. 0: one process for "
-        "each core from 50,000 memories on, else none; 8 jobs on a cluster. 1: none.",
+        description="Processes that compute a run side by side, at most one a core, or its jobs at once on a cluster. "
+        "0: one process for each core from 50,000 memories on, else none; 8 jobs on a cluster. 1: none.",
     )
     shards: int = Field(
         0,
