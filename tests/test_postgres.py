@@ -3,6 +3,8 @@
 What holds of a ledger whatever its database is tried on both in `test_ledger.py`.
 """
 
+from concurrent.futures import ThreadPoolExecutor
+
 import commands
 import homes
 import in_place
@@ -190,6 +192,23 @@ def test_stores_of_one_server_do_not_wait_for_each_other(place, postgres, tmp_pa
             for lock in (lambda: second.holding(["ana"]), second.erasing):
                 with pytest.raises(LakeError, match="stayed locked"), lock():
                     pass
+
+
+def test_who_waits_for_a_lock_keeps_no_erased_rows_alive(place, postgres, monkeypatch):
+    monkeypatch.setattr(postgres_database, "_TURN", 0.05)
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with Ledger.at(place) as one, Ledger.at(place) as other, ThreadPoolExecutor(1) as pool:
+
+        def wait():
+            with other.erasing():
+                return "had its turn"
+
+        with one.erasing():
+            waiter = pool.submit(wait)
+            while postgres.execute(waiting) == [(0,)]:
+                pass
+            assert one.purge()
+        assert waiter.result() == "had its turn"
 
 
 def test_an_erased_text_is_in_no_table_and_no_file_of_a_table(place, postgres, monkeypatch):

@@ -54,8 +54,7 @@ class ProcessPool:
             yield from in_order(pool, work, parts, ahead=processes)
         except BrokenProcessPool as error:
             raise EngineError(
-                f"a worker process ended, most likely for lack of memory; set workers below {processes}, or more "
-                "shards"
+                f"a worker process ended, most likely for lack of memory; set workers below {processes}, or more shards"
             ) from error
 
 

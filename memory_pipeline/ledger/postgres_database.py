@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,6 +40,8 @@ _PATIENCE: Final = 5.0
 """Seconds that rewriting a table waits for its readers, while others wait behind it."""
 _READERS_PATIENCE: Final = 30.0
 """Seconds that an erasure waits for transactions that began before it."""
+_TURN: Final = 3.0
+"""Seconds that one statement waits for a lock: the lock's holder may be an erasure, which waits for such statements."""
 _PAUSE: Final = 0.02
 
 _HERE: Final = "quote_ident(current_schema())"
@@ -107,7 +109,7 @@ class PostgresDatabase(Database):
     def _writing(self) -> Iterator[sa.Connection]:
         # Each statement sees what is committed by then, so everything since the lock was taken: others cannot write.
         with self._session() as connection, connection.begin():
-            connection.execute(_LIMIT, {"limit": self._limit, "local": True})
+            connection.execute(_LIMIT, {"limit": _milliseconds(self._timeout), "local": True})
             connection.execute(_TAKE_FOR_TRANSACTION, {"store": self._store, "number": WRITERS})
             self._check(connection)
             yield connection
@@ -126,15 +128,27 @@ class PostgresDatabase(Database):
     def _lock(self, number: int) -> Iterator[None]:
         key = {"store": self._store, "number": number}
         with self._session() as connection:
-            with connection.begin():
-                connection.execute(_LIMIT, {"limit": self._limit, "local": True})
-                connection.execute(_TAKE, key)
+            self._take(connection, key)
             try:
                 yield
             finally:
                 if not connection.invalidated:  # a lost session holds nothing
                     with suppress(sa.exc.DBAPIError), connection.begin():
                         connection.execute(_RELEASE, key)
+
+    def _take(self, connection: sa.Connection, key: Mapping[str, int]) -> None:
+        deadline = time.monotonic() + self._timeout
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                with connection.begin():
+                    connection.execute(_LIMIT, {"limit": _milliseconds(min(left, _TURN)), "local": True})
+                    connection.execute(_TAKE, key)
+            except sa.exc.OperationalError as error:
+                if left <= _TURN or TIMED_OUT not in str(error.orig):
+                    raise
+            else:
+                return
 
     @contextmanager
     def _session(self) -> Iterator[sa.Connection]:
@@ -152,18 +166,16 @@ class PostgresDatabase(Database):
             finally:
                 own.connection = None
 
-    @property
-    def _limit(self) -> str:
-        return f"{max(1, int(1000 * self._timeout))}ms"  # 0 would be no limit
-
     def shrink(self) -> bool:
         """Let new rows take the place of removed ones, without blocking others (see `Database.shrink`)."""
         return self._vacuum("VACUUM (ANALYZE)")
 
     def purge(self) -> bool:
         """Rewrite the tables, once no transaction reads an earlier state of them (see `Database.purge`)."""
+        if not self._unread():  # before other writers are kept out: while they wait, they count as readers
+            return False
         with self.exclusive():
-            return self._unread() and self._vacuum("VACUUM (FULL, ANALYZE)")
+            return self._vacuum("VACUUM (FULL, ANALYZE)")
 
     def _unread(self) -> bool:
         """Wait for transactions that began before the last change: the server keeps the old rows for them."""
@@ -243,6 +255,10 @@ def _dispose(handles: dict[int, _Handle]) -> None:
     handle = handles.pop(os.getpid(), None)
     if handle is not None:
         handle.engine.dispose()
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{max(1, int(1000 * seconds))}ms"  # 0 would be no limit
 
 
 def name(address: str) -> str:
