@@ -52,7 +52,7 @@ suite: dev
 	$(BIN)/pytest $(WORKERS) $(ONLY)
 
 drill: dev ## What is too long for each push: crashes, crowds, long lives, many random examples; writes docs/reliability.md
-	$(BIN)/pytest $(WORKERS) -m "drill or hypothesis" --hypothesis-profile=drill --reliability docs/reliability.md
+	$(BIN)/pytest $(WORKERS) -m "drill or hypothesis" --hypothesis-profile=drill --reliability=docs/reliability.md
 
 drill-short: dev ## The part of the drill that each push runs, in two minutes: one case of each kind of loss
 	$(BIN)/pytest $(WORKERS) $(SHORT_DRILL)

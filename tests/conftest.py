@@ -163,7 +163,7 @@ def pytest_terminal_summary(terminalreporter, exitstatus, config):
     for line in reliability.lines(drills) if drills else ():
         terminalreporter.write_line(line)
     whole = exitstatus == pytest.ExitCode.OK and not terminalreporter.getreports("failed")
-    if (file := config.getoption("reliability")) and whole:
+    if (file := config.getoption("reliability")) and drills and whole:
         reliability.write(Path(file), drills, len(passed))
 
 
