@@ -192,6 +192,7 @@ def test_the_commit_launched_alone_after_a_finished_run_says_why_not(finished, i
     assert launches.state(lake) == before
 
 
+@pytest.mark.drill
 def test_a_failed_run_can_be_taken_up_where_it_failed(lake, instance, monkeypatch):
     monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(lake.home))
     job = dg.reconstructable(launches.unplugged)
@@ -336,6 +337,7 @@ def test_a_quota_that_is_exceeded_fails_its_check_holds_one_profile_and_lets_the
     assert lake.read("memories", profiles=["sample-1"]).filter(pl.col("lifecycle") == "archived").height > 20
 
 
+@pytest.mark.drill
 def test_a_run_in_which_nothing_is_due_succeeds_and_changes_nothing(finished, instance):
     lake, _ = finished
     before = lake.ledger.position()

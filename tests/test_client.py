@@ -526,6 +526,7 @@ def test_a_run_can_be_undone(merged, client, clock, lake):
     assert set(copies) <= set(names(client.recall("Postgres database orders", 50)))
 
 
+@pytest.mark.drill
 def test_a_past_instant_shows_what_stood_then_and_a_later_run_takes_the_undo_as_given(merged, client, clock, lake):
     _, summary = merged
     before, stood = clock.pass_(days=1), states(lake.read("memories"))

@@ -126,6 +126,7 @@ def test_a_budget_shortens_the_store_to_it_and_keeps_facts(whole, short):
     assert "opera" in left
 
 
+@pytest.mark.drill
 def test_a_replay_is_the_same_every_time_and_in_any_order_of_rows(short, tmp_path):
     folder, once = short
     events, queries = people()

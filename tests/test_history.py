@@ -231,6 +231,7 @@ def test_undo_of_something_unknown_says_so(consolidated):
         undo.undo(consolidated, "nothing-like-this", now=NOW)
 
 
+@pytest.mark.drill
 def test_a_late_event_lands_as_if_it_had_been_in_time(tmp_path, told, consolidated):
     stored = [event for event in told if event.event_type == "memory.stored"]
     late = stored[len(stored) // 3]

@@ -75,6 +75,7 @@ def tool(project, *words):
     return done.stdout
 
 
+@pytest.mark.drill
 def test_dagsters_own_command_lists_a_fresh_project(project):
     listed = json.loads(tool(project, "list", "defs", "--json"))
     assert {"events", "memory/events", "memory/snapshot", "memory_report"} <= {

@@ -14,6 +14,8 @@ from memory_pipeline.schemas import Action
 
 NOW = datetime(2026, 7, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+PARTIAL = ("lightweight", "promote", "decay", "creative")
+"""Tasks that leave some tables as they stood."""
 FOUND = (
     *("comparisons", "derived_edges", "fact_changes", "judgements"),
     *("clusters", "cluster_members", "merge_refusals", "groupings"),
@@ -43,8 +45,8 @@ def test_what_a_task_has_no_use_for():
         assert ("clusters" in idle[task]) == (not actions & {Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE})
 
 
-@pytest.mark.parametrize("task", sampling.first("lightweight", "promote", "decay", "creative"))
-def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_and_an_undo_below_it_give_the_same(once, tmp_path, task):
+@pytest.mark.parametrize("task", sampling.first(*PARTIAL))
+def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_and_its_undo_give_the_same(once, tmp_path, task):
     with homes.copied(once, tmp_path / "home") as lake:
         before = homes.published(lake)
         homes.night(lake, as_of=homes.NIGHT, run_id="second", task=task)
@@ -57,7 +59,13 @@ def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_and_an_undo_below_it_g
     with homes.copied(tmp_path / "home", tmp_path / "undone") as lake:
         undo.undo(lake, "second", now=NOW)
         homes.same(before, homes.published(lake))
-    with homes.copied(tmp_path / "home", tmp_path / "below") as lake:
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("task", PARTIAL)
+def test_a_rebuild_after_an_undo_below_a_run_that_kept_tables_gives_the_same(once, tmp_path, task):
+    with homes.copied(once, tmp_path / "home") as lake:
+        homes.night(lake, as_of=homes.NIGHT, run_id="second", task=task)
         decisions = lake.ledger.decisions()
         merge = decisions.filter((pl.col("action") == "summarise") & (pl.col("rule") == "compression"))["memory_id"][0]
         undo.undo(lake, merge, profile_id="sample-1", cascade=True, now=NOW)

@@ -310,6 +310,7 @@ def test_what_another_rule_takes_leaves_less_to_the_budget(tmp_path, told):
         assert by_rule["sample-1", "archive_threshold"] + by_rule["sample-1", "token_budget"] == planning.QUOTA_FLOOR
 
 
+@pytest.mark.drill
 def test_a_rebuild_gives_what_the_last_of_several_nights_published_and_each_is_undone_exactly(chain, tmp_path):
     lake, nights = chain
     copy = shutil.copytree(lake.home, tmp_path / "copy")

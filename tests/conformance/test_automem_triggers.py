@@ -59,6 +59,7 @@ def test_each_task_is_due_by_its_own_interval(lake):
     assert due(lake, at + DAY, forget_interval_seconds=86_400) == {"decay", "forget"}
 
 
+@pytest.mark.drill
 def test_a_run_that_failed_is_due_again(lake):
     run(lake, "full", homes.NIGHT)
     run(lake, "decay", homes.NIGHT + DAY, fails=True)
