@@ -35,7 +35,7 @@ _TARS: Final = (".tar", ".tar.gz", ".tgz")
 
 
 class Broken(ValueError):
-    """A file breaks off or is not what its name says."""
+    """A file is truncated, or not in the format that its name claims."""
 
 
 @dataclass(frozen=True)
