@@ -68,7 +68,7 @@ app = typer.Typer(
     add_completion=False,
 )
 snapshots = typer.Typer(
-    cls=Commands, help="List, open or export snapshots of the store as DuckDB files. Now, or at any past instant."
+    cls=Commands, help="List, open or export snapshots. DuckDB files of the store, now or at any past instant."
 )
 app.add_typer(memory_commands.app)
 app.add_typer(recall_commands.app)
@@ -395,7 +395,7 @@ def snapshot_export(
         typer.Option("--export", metavar="FILE", help="Write the newest snapshot as one self-contained file."),
     ] = None,
 ) -> None:
-    """List, open or export snapshots of the store as DuckDB files. Now, or at any past instant."""
+    """List, open or export snapshots. DuckDB files of the store, now or at any past instant."""
     if context.invoked_subcommand is not None or export is None:
         return
     new_file(export, "--export", fresh=True)

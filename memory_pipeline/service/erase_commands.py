@@ -85,7 +85,7 @@ def erase(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Erase a memory, a person or a profile for good. From ledger, tables, snapshots and caches.
+    """Erase a memory, a person or a profile. For good: from ledger, tables, snapshots and caches.
 
     It cannot be undone. A preview is shown and confirmed first. The receipt lists what was erased and what an erasure
     does not reach, such as backups.
