@@ -53,7 +53,7 @@ class Consolidation(BaseModel):
     def _sensible(self) -> Self:
         part(self.scope)
         if self.lightweight and self.task:
-            raise ValueError("lightweight and task exclude each other; give one of them")
+            raise ValueError("lightweight and task cannot be combined; give one of them")
         return self
 
     @property

@@ -197,7 +197,7 @@ def consolidate(
     Without --task, all tasks run; under the preset automem these are decay, creative, cluster and forget, in order.
     """
     if lightweight and task:
-        raise Misused("--lightweight and --task exclude each other; give one of them")
+        raise Misused("--lightweight and --task cannot be combined; give one of them")
     if plan_out and not dry_run:
         raise Misused("--out needs --dry-run; a run that applies its plan keeps it in the ledger")
     new_file(plan_out, "--out")

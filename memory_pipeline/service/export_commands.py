@@ -196,7 +196,7 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
     if directory.exists() and not directory.is_dir():
         raise Misused(f"DIR {directory}: is a file; name a folder")
     if chosen.run is not None and chosen.as_of is not None:
-        raise Misused("--run and --as-of exclude each other; give one of them")
+        raise Misused("--run and --as-of cannot be combined; give one of them")
     with existing_lake(settings_in_force()) as lake:
         owner = None if chosen.profile is None else _known(chosen.profile, stored_profiles(lake))
         state = tables.state(lake, as_of=chosen.as_of, run=chosen.run, profile_id=owner)

@@ -98,7 +98,7 @@ def update(
 ) -> None:
     """Change a memory. Text, importance, tags, metadata or validity; the ledger keeps the old values."""
     if tag and clear_tags:
-        raise Misused("--tag and --clear-tags exclude each other; give one of them")
+        raise Misused("--tag and --clear-tags cannot be combined; give one of them")
     changes: dict[str, Any] = {
         "content": content,
         "importance": importance,

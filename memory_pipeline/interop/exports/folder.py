@@ -259,7 +259,7 @@ def _check_inside(folder: Path, paths: Iterable[str]) -> None:
         if above not in inside:
             inside[above] = ".." not in above.parts and (folder / above).resolve().is_relative_to(root)
         if plain.is_absolute() or plain.name == ".." or not inside[above]:
-            raise ValueError(f"{folder}: {path} leads out of the folder; remove that link or list")
+            raise ValueError(f"{folder}: {path} points outside the folder; remove that link or list")
 
 
 def _hash(content: bytes) -> str:
