@@ -139,9 +139,9 @@ def launches_a_full_run(page, address, home, wait):
 
 def shows_what_was_committed(page, address):
     page.goto(f"{address}/assets/consolidation_commit")
-    expect(page.get_by_text("memory-pipeline undo").first).to_be_visible()
-    page.get_by_text("[Show Table]").first.click()
-    expect(page.get_by_role("dialog").get_by_text("rule", exact=True).first).to_be_visible()
+    expect(page.get_by_text(re.compile(r"^memory-pipeline --home .+ undo [0-9a-f-]{36}$")).first).to_be_visible()
+    for column in ("rule", "status", "decisions"):
+        expect(page.get_by_role("columnheader", name=column, exact=True).first).to_be_visible()
 
 
 def shows_that_all_is_well(page, address):
