@@ -495,6 +495,20 @@ def test_a_command_alone_shows_its_help():
         assert CliRunner().invoke(app, [*args, "--help"]).exit_code == 0
 
 
+def commands_below(command, name=""):
+    for own, one in getattr(command, "commands", {}).items():
+        yield f"{name} {own}".strip(), one
+        yield from commands_below(one, f"{name} {own}".strip())
+
+
+def test_no_list_of_commands_cuts_what_a_command_does():
+    """The narrowest list is that of docs/cli.md."""
+    listed = dict(commands_below(typer.main.get_command(app)))
+    assert {"remember", "export markdown", "import chatgpt"} <= listed.keys()
+    said = {name: one.get_short_help_str(limit=45) for name, one in listed.items()}
+    assert {name: short for name, short in said.items() if not short or short.endswith("...")} == {}
+
+
 def test_the_version_is_that_of_the_package():
     done = CliRunner().invoke(app, ["--version"])
     assert (done.exit_code, done.stdout) == (0, f"memory-pipeline {metadata.version('memory-pipeline')}\n")

@@ -114,7 +114,7 @@ def test_on_a_terminal_it_is_asked(home, answer, status):
     ("args", "status", "parts"),
     [
         ((), 2, ("nothing to erase", "MEMORY", "--user", "--profile")),
-        (("d1", "--user", "dan"), 2, ("MEMORY and --user exclude each other",)),
+        (("d1", "--user", "dan"), 2, ("MEMORY and --user cannot be combined",)),
         (("d1", *OWN), 2, ("1 memory of profile sample-1", "--yes", "--dry-run")),
         (OWN, 2, ("61 memories of profile sample-1", "--yes")),
         (("d9", *OWN), 1, ("d9", "unknown in profile 'sample-1'")),

@@ -52,7 +52,7 @@ def test_an_undo_whose_snapshot_cannot_be_written_says_that_it_stands(copy):
         ("consolidate --task fly", ("--task", "'decay', 'creative', 'cluster', 'forget', 'promote'", "given: fly")),
         ("consolidate --scope some", ("--scope", "scope is 'some'; give one of all, recent, user:NAME")),
         ("consolidate --max-archived-share 7", ("--max-archived-share", "less than or equal to 1", "given: 7")),
-        ("consolidate --task decay --lightweight", ("--lightweight and --task exclude each other",)),
+        ("consolidate --task decay --lightweight", ("--lightweight and --task cannot be combined",)),
         ("consolidate --out plan.json", ("--out needs --dry-run",)),
         ("consolidate --dry-run --out /no/where/plan.json", ("--out /no/where/plan.json", "no folder /no/where")),
         ("consolidate --as-of now --json", ("--as-of 'now' is not an instant",)),

@@ -250,7 +250,7 @@ def test_a_session_starts_with_core_memory_and_what_is_relevant(consolidated, tm
         (("remember", "x", "--tag", " "), 2, ("tags", "' '")),
         (("update", "m1"), 2, ("nothing to change", "--content", "--valid-until")),
         (("update", "m1", "--valid-from", "soon"), 2, ("--valid-from 'soon' is not an instant",)),
-        (("update", "m1", "--tag", "x", "--clear-tags"), 2, ("--tag and --clear-tags exclude each other",)),
+        (("update", "m1", "--tag", "x", "--clear-tags"), 2, ("--tag and --clear-tags cannot be combined",)),
         (("update", "m1", "--metadata", '{"a":' * 20_000), 2, ("--metadata is not JSON",)),
         (("update", "m1", "--metadata", "[1]"), 2, ("--metadata is [1]; give a JSON object",)),
         (("update", "m1", "--importance", "2"), 1, ("importance is 2",)),

@@ -151,7 +151,7 @@ def test_coactivation_is_that_of_a_count_by_hand_whatever_the_order_of_rows(even
     st.integers(1, 8),
     st.sampled_from([1, 5, 1 << 24]),
 )
-def test_meetings_do_not_depend_on_how_they_are_blocked(places, reach, block):
+def test_pairs_do_not_depend_on_how_they_are_blocked(places, reach, block):
     groups = np.array([group for group, _ in places], dtype=np.int64)
     rows = np.array([row for _, row in places], dtype=np.int64)
     expected = {}
@@ -163,7 +163,7 @@ def test_meetings_do_not_depend_on_how_they_are_blocked(places, reach, block):
                 expected.setdefault(pair, []).append(held[other])
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(co_occurrence, "_BLOCK", block)
-        found = co_occurrence.meetings(rows, groups, count=8, reach=reach)
+        found = co_occurrence.count_pairs(rows, groups, count=8, reach=reach)
     columns = zip(found.left, found.right, found.times, found.first, found.last, strict=True)
     assert [tuple(map(int, row)) for row in columns] == [
         (*pair, len(at), min(at), max(at)) for pair, at in sorted(expected.items())

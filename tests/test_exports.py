@@ -144,13 +144,13 @@ def test_nothing_is_written_outside_the_folder(tmp_path):
     other.mkdir()
     (notes / "notes").symlink_to(other)
     files = markdown.files(held(stored([{"memory_id": "m", "content": "Tea."}])))
-    with pytest.raises(ValueError, match="leads out of the folder"):
+    with pytest.raises(ValueError, match="points outside the folder"):
         folder.write(notes, files, profile_id="p")
     for path in ("../other/x", "/x"):
-        with pytest.raises(ValueError, match="leads out of the folder"):
+        with pytest.raises(ValueError, match="points outside the folder"):
             folder.change(notes, {}, {path: "x"}, "m", profile_id="p")
         (notes / folder.LIST).write_text(json.dumps({"profile": "p", "files": {path: ""}, "memories": []}), "utf-8")
-        with pytest.raises(ValueError, match="leads out of the folder"):
+        with pytest.raises(ValueError, match="points outside the folder"):
             folder.read_list(notes, "p")
         (notes / folder.LIST).unlink()
     assert list(other.iterdir()) == []
@@ -411,7 +411,7 @@ def test_the_command_writes_tables_that_say_of_which_state_they_are(home, tmp_pa
     assert pl.read_parquet_metadata(tmp_path / "p/memories.parquet")["memory_pipeline.run_id"] == "run"
     for options, reason in (
         ((), "memories.parquet exists; choose another folder, or give --force"),
-        (("--run", "run", "--as-of", "2026-05-02"), "--run and --as-of exclude each other"),
+        (("--run", "run", "--as-of", "2026-05-02"), "--run and --as-of cannot be combined"),
     ):
         line = commands.refused("export", "parquet", tmp_path / "p", *names, *options, home=home, status=2)
         assert reason in line

@@ -82,7 +82,9 @@ def test_a_policy_that_does_not_protect_flags_or_core_supersedes_them():
     memories = frames.memories([{"memory_id": "flagged", "protected": True}, {"memory_id": "core", "category": "core"}])
     summary = {"summary_id": "s", "members": ["core", "flagged"]}
     policy = Policy(protect_flagged=False, protect_core=False)
-    assert actions(selected(memories, policy, [summary])) == {"core": "supersede", "flagged": "supersede"}
+    superseded = selected(memories, policy, [summary])
+    assert actions(superseded) == {"core": "supersede", "flagged": "supersede"}
+    assert superseded["reason"][0] == "Summary s takes the place of this memory and 1 other."
 
 
 def test_members_stay_when_their_summary_does_not_supersede():

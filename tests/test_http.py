@@ -127,7 +127,7 @@ def test_an_administrator_sees_every_profile(client, granted, home):
         ({"profile_id": ""}, 422, ("profile_id is ''; give a text that is not blank",)),
         ({"profile_id": 3}, 422, ("profile_id is 3; give a text that is not blank",)),
         ({"profil_id": "x"}, 422, ("'profil_id' is not a known field; the closest match is 'profile_id'",)),
-        ({"task": "decay", "lightweight": True}, 422, ("lightweight and task exclude each other",)),
+        ({"task": "decay", "lightweight": True}, 422, ("lightweight and task cannot be combined",)),
         ([], 422, ("the body is []; give a JSON object, with Content-Type: application/json",)),
         ("{not json", 422, ("the body is not JSON: ", "; send JSON")),
         ("[" * 100_000, 422, ("the body cannot be read: it is nested too deeply", "; send plain JSON")),

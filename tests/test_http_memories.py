@@ -261,7 +261,7 @@ def test_a_memory_is_shown_as_it_stood(ana):
             "/recall",
             {"query": "x", "token_budget": 0},
             422,
-            ("token_budget is 0; give a whole number from 1,",),
+            ("token_budget is 0; give a whole number of at least 1,",),
         ),
         ("POST", "/recall", {"query": "x", "min_score": 2}, 422, ("min_score is 2; give a number from 0 to 1",)),
         ("PATCH", "/memories/a0", {"importance": 2}, 422, ("importance is 2; give a number from 0 to 1",)),

@@ -455,7 +455,7 @@ def test_an_export_that_breaks_off_gives_what_comes_before(ledger, tmp_path):
     report, rows = taken(ledger, "chatgpt", tmp_path / "conversations.json")
     assert [row[0] for row in told(rows, "memory_id")][1:] == ["a", "d", "y"]
     assert report.dead_letters == 1
-    assert "not JSON from some point on" in report.refused[0].reason
+    assert "stops being valid JSON" in report.refused[0].reason
 
 
 @pytest.mark.parametrize("form", TEXTS)

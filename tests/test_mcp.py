@@ -518,7 +518,7 @@ WRONG = {
     "valid_from is 5; give an instant such as": ("remember", {"text": "x", "valid_from": 5}),
     "memories[0].importance is 3; give a number": ("remember_many", {"memories": [{"text": "x", "importance": 3}]}),
     "task is 'fly'; give one of decay, ": ("consolidate", {"task": "fly"}),
-    "lightweight and task exclude each other": ("consolidate", {"task": "decay", "lightweight": True}),
+    "lightweight and task cannot be combined": ("consolidate", {"task": "decay", "lightweight": True}),
     "profile 'nobody' has no memory": ("status", {"profile_id": "nobody"}),
     "names 'm9', which is unknown": ("forget", {"memory_id": "m9", "profile_id": "sample-1"}),
     "k is 0; give a whole number from 1 to 100, or leave it out": ("recall", {"query": "x", "k": 0}),

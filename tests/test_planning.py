@@ -164,6 +164,20 @@ def test_what_is_no_longer_desired_at_the_same_instant_is_withdrawn():
     assert stands(projection.apply(before, undone))["a"] == "archived"
 
 
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ({}, ": cosine 0.8, confidence 0.8."),
+        ({"confidence": None}, ": cosine 0.8."),
+        ({"similarity": None}, ", confidence 0.8."),
+        ({"similarity": None, "confidence": None}, "."),
+    ],
+)
+def test_the_reason_of_a_link_has_what_is_known_of_it(known, said):
+    plan = propose(state("a", "b"), links=[found("a", "b", **known)])
+    assert plan["reason"].to_list() == [f"a and b are linked as DISCOVERED/shares_theme{said}"]
+
+
 def test_a_task_decides_only_what_it_may_and_withdraws_nothing_of_other_tasks():
     before, decided, _ = merged()
     plan = propose(

@@ -208,7 +208,7 @@ def test_only_live_memories_whose_place_no_summary_takes_rise(fields):
     assert row["rule"] == "energy+used+core"
     assert row["reason"] == (
         "Energy 11.0 at 2025-12-22 00:00:00 is above 2.0: it rises from working to short_term. "
-        "10 accesses, confidence 0.9, and it holds: it becomes warm. "
+        "10 accesses, confidence 0.9, and it is valid: it becomes warm. "
         "10 accesses over 3 sessions, stability 1.0: it becomes core."
     )
 

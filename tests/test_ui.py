@@ -137,6 +137,13 @@ def launches_a_full_run(page, address, home, wait):
     expect(page.get_by_text("Success", exact=True).first).to_be_visible()
 
 
+def shows_what_was_committed(page, address):
+    page.goto(f"{address}/assets/consolidation_commit")
+    expect(page.get_by_text(re.compile(r"^memory-pipeline --home .+ undo [0-9a-f-]{36}$")).first).to_be_visible()
+    for column in ("rule", "status", "decisions"):
+        expect(page.get_by_role("columnheader", name=column, exact=True).first).to_be_visible()
+
+
 def shows_that_all_is_well(page, address):
     for group in GROUPS:
         names = names_in(page, address, group)
@@ -152,6 +159,9 @@ def test_a_person_sees_the_graph_reads_about_an_asset_and_launches_a_run(page, s
     address, wait = server
     shows_five_groups_and_every_asset(page, address, home)
     documents_an_asset(page, address)
+    with launch.instance(home) as instance:
+        assert instance.get_runs_count() == 0, "looking starts no run"
     launches_a_full_run(page, address, home, wait)
     assert (home / "snapshots" / "memories.duckdb").exists()
+    shows_what_was_committed(page, address)
     shows_that_all_is_well(page, address)

@@ -1,4 +1,4 @@
-"""`consolidation_commit`: the one step that changes anything."""
+"""`consolidation_commit`: the only step with lasting effects."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

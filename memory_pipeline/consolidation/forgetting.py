@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.columns import KEY, days_between
+from memory_pipeline.consolidation.columns import KEY, counted, days_between
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
@@ -100,7 +100,9 @@ def _superseded(scored: pl.DataFrame, memories: pl.DataFrame, summaries: pl.Data
             "strength",
             action=pl.lit(Action.SUPERSEDE.value),
             rule=pl.lit("superseded_by_summary"),
-            reason=pl.format("Summary {} takes the place of this memory and {} others.", "target_id", "others"),
+            reason=pl.format(
+                "Summary {} takes the place of this memory and {}.", "target_id", counted("others", "other", "others")
+            ),
             threshold=pl.lit(None, pl.Float64),
         )
     )
@@ -137,13 +139,13 @@ def _irrelevant(unprotected: pl.DataFrame, action: Action, threshold: float) -> 
         rule=pl.lit(f"{action.value}_threshold"),
         reason=pl.format(
             f"Relevance {{}} is below the {action.value} threshold {threshold:g}: {{}} days old, {{}} days since "
-            "the last access, importance {}, confidence {}, {} neighbours.",
+            "the last access, importance {}, confidence {}, {}.",
             pl.col("relevance").round(4),
             pl.col("age_days").round(1),
             pl.col("idle_days").round(1),
             pl.col("importance").round(2),
             pl.col("confidence").round(2),
-            "relationship_count",
+            counted("relationship_count", "neighbour", "neighbours"),
         ),
         strength="relevance",
         threshold=pl.lit(threshold),
@@ -275,9 +277,9 @@ def _aged(unprotected: pl.DataFrame, covered: pl.DataFrame, policy: Policy) -> p
         .select(
             *(*KEY, "target_id", "action", "rule", "strength", "threshold"),
             reason=pl.format(
-                "{} days old, {} accesses, {} {} below {}: summary {} stands for it.",
+                "{} days old, {}, {} {} below {}: summary {} stands for it.",
                 pl.col("age_days").round(1),
-                "access_count",
+                counted("access_count", "access", "accesses"),
                 "score",
                 pl.col("strength").round(4),
                 "threshold",

@@ -1,4 +1,4 @@
-"""Judges the pairs of memories that are worth comparing, and keeps what was found while the judge would read the same.
+"""Judges the pairs of memories worth comparing, and reuses the judgements while their inputs are unchanged.
 
 A judgement depends on all memories of a profile that are compared: by how rare a word is in it, by the statements
 around one in its session, and by the rank of a pair among others. It does not depend on the clock. So the pairs found

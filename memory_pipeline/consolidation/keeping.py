@@ -1,4 +1,4 @@
-"""Ranks memories by what a token budget keeps first: what is asked for, what does harm if forgotten, what lasts.
+"""Ranks memories for a token budget: first what is asked for, then what is harmful to forget, then what lasts.
 
 Not here: what a memory is worth within its rank (`text/score/clause_value`) and what a budget has room for
 (`trimming`).

@@ -26,7 +26,7 @@ Work = Callable[["Part", Tables], dict[str, pl.DataFrame]]
 
 
 class Engine(Protocol):
-    """Where the parts of a run are computed (see the room `engine`); profiles never interact, so anywhere will do."""
+    """Where the parts of a run are computed (see the room `engine`); profiles never interact, so any place will do."""
 
     @property
     def rows_at_once(self) -> int | None:

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.columns import KEY, counted
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import energy
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, EventType, Lifecycle
@@ -187,7 +187,9 @@ def _warm(undisputed: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataF
         lifecycle=pl.lit(Lifecycle.WARM.value),
         rule=pl.lit("used"),
         reason=pl.format(
-            "{} accesses, confidence {}, and it holds: it becomes warm.", "access_count", pl.col("confidence").round(4)
+            "{}, confidence {}, and it is valid: it becomes warm.",
+            counted("access_count", "access", "accesses"),
+            pl.col("confidence").round(4),
         ),
     )
 
@@ -207,9 +209,9 @@ def _core(undisputed: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.
             category=pl.lit("core"),
             rule=pl.lit("core"),
             reason=pl.format(
-                "{} accesses over {} sessions, stability {}: it becomes core.",
-                "access_count",
-                "access_sessions",
+                "{} over {}, stability {}: it becomes core.",
+                counted("access_count", "access", "accesses"),
+                counted("access_sessions", "session", "sessions"),
                 pl.col("stability").round(4),
             ),
         )

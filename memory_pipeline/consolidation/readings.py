@@ -1,7 +1,7 @@
-"""Digests of all that a kept result was made from, one per profile, so that it is taken over only if nothing differs.
+"""Digests the inputs of a reusable result, one per profile: a result is reused only if its digest is unchanged.
 
 The program itself is part of every digest. Not here: what each result reads and how it is kept (`judging`,
-`edges.neighbours`, `groups.groupings`).
+`edges.neighbours`, `groups.reuse`).
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _OWNER: Final = "profile_id"
 def digests(
     settings: Sequence[object], *parts: pl.DataFrame, vectors: NDArray[np.float32] | None = None
 ) -> pl.DataFrame:
-    """Return for each profile of the first part the digest of all that was read of it: profile_id, read.
+    """Return the digest of everything read of each profile in the first part: profile_id, read.
 
     Args:
         settings: what is read of the policy, and what else is the same for all profiles.

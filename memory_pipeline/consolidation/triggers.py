@@ -12,6 +12,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.columns import counted
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy, next_tick
 
@@ -236,14 +237,16 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
         "session_end",
         "full",
         pl.col("session_trigger") & (ended > 0),
-        pl.format("{} sessions ended since the last full run", ended),
+        pl.format("{} ended since the last full run", counted(ended, "session", "sessions")),
     )
     yield _Rule(
         "sessions",
         "full",
         (every > 0) & over,
         pl.format(
-            "{} sessions since the last full run (threshold {})", pl.max_horizontal(ended, "sessions_seen"), every
+            "{} since the last full run (threshold {})",
+            counted(pl.max_horizontal(ended, "sessions_seen"), "session", "sessions"),
+            every,
         ),
     )
     yield _Rule(
@@ -256,13 +259,15 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
         "steps",
         "lightweight",
         (step > 0) & (stored >= step),
-        pl.format("{} memories stored since the last lightweight run (threshold {})", stored, step),
+        pl.format(
+            "{} stored since the last lightweight run (threshold {})", counted(stored, "memory", "memories"), step
+        ),
     )
     yield _Rule(
         "ingestion",
         "tick",
         (cycles > 0) & (batches >= cycles),
-        pl.format("{} batches of memories since the last tick (threshold {})", batches, cycles),
+        pl.format("{} of memories since the last tick (threshold {})", counted(batches, "batch", "batches"), cycles),
     )
     yield _Rule(
         "reflection",

@@ -83,9 +83,9 @@ class Spark:
 
 @contextmanager
 def _main_module_with_a_file() -> Iterator[None]:
-    """Give the main module a file meanwhile: on import, the client takes a program without one for its own doctests.
+    """Give the main module a `__file__` while the client is imported: without one, it assumes its own doctests.
 
-    Only meanwhile, since processes that multiprocessing starts later would look for that file.
+    It is removed afterwards, because processes started by multiprocessing would look for that file.
     """
     main = sys.modules["__main__"]
     nameless = not hasattr(main, "__file__")

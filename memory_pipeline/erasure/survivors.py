@@ -78,9 +78,9 @@ def _places(lake: Lake, profile_id: str) -> list[str]:
 def _known_hashes(lake: Lake, profile_id: str, memories: pl.DataFrame) -> pl.Series:
     """Return the hash of every text that the profile's memories have or had and that is not erased."""
     events = lake.events(profiles=[profile_id])
-    said = events.filter(pl.col("content").is_not_null()).select("memory_id", "speaker", "content")
-    speakers = said.select("memory_id", "speaker").unique()
-    versions = said.drop("speaker").join(speakers, on="memory_id")
+    texts = events.filter(pl.col("content").is_not_null()).select("memory_id", "speaker", "content")
+    speakers = texts.select("memory_id", "speaker").unique()
+    versions = texts.drop("speaker").join(speakers, on="memory_id")
     decisions = lake.ledger.decisions(profiles=[profile_id])
     decided = [decisions[name].str.extract_all(_HASH).explode().str.extract(_HASH) for name in ("before", "after")]
     return pl.concat(

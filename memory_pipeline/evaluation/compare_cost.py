@@ -1,4 +1,4 @@
-"""Cost of comparing facts as the number of memories grows, on made-up texts.
+"""Measures the cost of comparing facts as the number of memories grows, on made-up texts.
 
 Not here: what is found in labelled stores (`quality_stores`).
 """

@@ -1,4 +1,4 @@
-"""Fits the models of recall without one conversation at a time, so that each is judged on data that it never saw.
+"""Fits the models of recall without one conversation at a time, so that each is evaluated on data that it never saw.
 
 `relations` is fitted on made-up stores without questions, `changes` on those with questions, BEAM and generated chats,
 and `keep` on BEAM and generated chats, so none has seen a labelled store or a LoCoMo conversation; BEAM is used only

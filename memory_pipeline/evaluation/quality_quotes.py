@@ -1,4 +1,4 @@
-"""Quotes wrong decisions of runs in made-up stores, verbatim, for the quality page.
+"""Quotes wrong decisions of runs in made-up stores for the quality page.
 
 Not here: how many decisions are right (`quality_stores`), and the page's text (`quality_page`).
 """

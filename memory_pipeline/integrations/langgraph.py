@@ -133,11 +133,11 @@ class MemoryPipelineStore(BaseStore):
             ttl: default time to live, in minutes, and whether reads renew it.
 
         Raises:
-            ValueError: `profile_labels` is not a whole number from 1.
+            ValueError: `profile_labels` is not a whole number of at least 1.
             LakeError: the store cannot be opened.
         """
         if profile_labels is not None and profile_labels < 1:
-            raise ValueError(f"profile_labels is {profile_labels}; give a whole number from 1, or leave it out")
+            raise ValueError(f"profile_labels is {profile_labels}; give a whole number of at least 1, or leave it out")
         self.ttl_config = ttl
         self._labels = profile_labels
         self._paths = tuple(fields)

@@ -15,7 +15,7 @@ from memory_pipeline.interop.chats import (
     BRANCHES,
     EMPTY,
     OF_TOOLS,
-    Said,
+    ChatTurn,
     conversation,
     left_out,
     speaker,
@@ -95,9 +95,9 @@ def _conversation(
         yield from record.rated(turn_id, "feedback", helpful=ratings[turn_id])
 
 
-def _noting(turns: Iterator[Said | Item], kept: set[str]) -> Iterator[Said | Item]:
+def _noting(turns: Iterator[ChatTurn | Item], kept: set[str]) -> Iterator[ChatTurn | Item]:
     for turn in turns:
-        if isinstance(turn, Said):
+        if isinstance(turn, ChatTurn):
             kept.add(str(turn.turn_id))
         yield turn
 
@@ -126,7 +126,7 @@ def _sent(node: Mapping[str, Any]) -> float:
     return at.timestamp() if at else 0.0
 
 
-def _turns(node: Mapping[str, Any], key: str, origin: str, *, assistant: bool) -> Iterator[Said | Item]:
+def _turns(node: Mapping[str, Any], key: str, origin: str, *, assistant: bool) -> Iterator[ChatTurn | Item]:
     message = mapping(node.get("message"))
     if not message:
         return
@@ -149,7 +149,7 @@ def _turns(node: Mapping[str, Any], key: str, origin: str, *, assistant: bool) -
             return
         turn_id = identifier(message.get("id")) or key
         at = instant(message.get("create_time"))
-        yield Said(turn_id, found, at, f"{origin}:{turn_id}", message, speaker(role))
+        yield ChatTurn(turn_id, found, at, f"{origin}:{turn_id}", message, speaker(role))
 
 
 def _instructions(

@@ -1,7 +1,7 @@
 """Exports of chats: who said what becomes a memory, between the start and end of its session.
 
-What the person said is taken; what an assistant said only on request, tools and the system never. Not here: the layouts
-of the exports, and benchmark conversations (`conversations.py`).
+Imports what the person said, and on request what the assistant said; never tool or system messages. Not here: the
+layouts of the exports, and benchmark conversations (`conversations.py`).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ _TEXTS: Final = ("text", "input_text", "output_text")
 
 
 @dataclass(frozen=True)
-class Said:
+class ChatTurn:
     """One turn of a conversation that is imported."""
 
     turn_id: object
@@ -72,7 +72,7 @@ def spoken(content: object) -> tuple[str | None, int]:
 
 def conversation(
     source: Source,
-    turns: Iterable[Said | Item],
+    turns: Iterable[ChatTurn | Item],
     *,
     session: object,
     begins: datetime | None = None,
@@ -82,7 +82,7 @@ def conversation(
 ) -> Iterator[Item]:
     """Yield a memory per turn, between the start and end of their session.
 
-    A conversation that goes on after an import ends again in the next one.
+    If a conversation continues after an import, the next import ends it again.
 
     Args:
         source: the store that the turns come from.
@@ -97,7 +97,7 @@ def conversation(
     last_turn = ""
     at = begins
     for turn in turns:
-        if not isinstance(turn, Said):
+        if not isinstance(turn, ChatTurn):
             yield turn
             continue
         at = turn.at or at

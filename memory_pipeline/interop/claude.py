@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.chats import ATTACHED, BRANCHES, EMPTY, Said, conversation, left_out, speaker, spoken
+from memory_pipeline.interop.chats import ATTACHED, BRANCHES, EMPTY, ChatTurn, conversation, left_out, speaker, spoken
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped, stable_id
 from memory_pipeline.interop.markdown_text import read as read_markdown
@@ -89,7 +89,7 @@ def _branch(read: Mapping[str, Any]) -> tuple[list[tuple[int, Mapping[str, Any]]
     return chain[::-1], len(messages) - len(chain)
 
 
-def _turns(message: Mapping[str, Any], origin: str, name: str, *, assistant: bool) -> Iterator[Said | Item]:
+def _turns(message: Mapping[str, Any], origin: str, name: str, *, assistant: bool) -> Iterator[ChatTurn | Item]:
     role = message.get("sender")
     if skipped := left_out(role, assistant=assistant):
         yield skipped
@@ -101,7 +101,7 @@ def _turns(message: Mapping[str, Any], origin: str, name: str, *, assistant: boo
         yield Skipped(EMPTY)
         return
     turn_id = identifier(message.get("uuid")) or stable_id(name, origin)
-    yield Said(turn_id, found, instant(message.get("created_at")), origin, message, speaker(role))
+    yield ChatTurn(turn_id, found, instant(message.get("created_at")), origin, message, speaker(role))
 
 
 def _memories(source: Source, member: Member) -> Iterator[Item]:
@@ -111,18 +111,18 @@ def _memories(source: Source, member: Member) -> Iterator[Item]:
         about = mapping(one)
         origin = f"{member.name}[{place}]"
         yield from _remembered(source, member, about.get("conversations_memory"), origin, ())
-        for project, told in mapping(about.get("project_memories")).items():
-            yield from _remembered(source, member, told, f"{origin}:{project}", ("project", project))
+        for project, notes in mapping(about.get("project_memories")).items():
+            yield from _remembered(source, member, notes, f"{origin}:{project}", ("project", project))
         for file in listed(about.get("memory_files")):
-            told = mapping(file).get("content", file)
-            yield from _remembered(source, member, told, f"{origin}:memory_files", ())
+            notes = mapping(file).get("content", file)
+            yield from _remembered(source, member, notes, f"{origin}:memory_files", ())
         if not any(name in about for name in _REMEMBERED):
             yield source.broken(one, origin, "conversations_memory is missing; export the data again")
 
 
-def _remembered(source: Source, member: Member, told: object, origin: str, scope: tuple[str, ...]) -> Iterator[Item]:
+def _remembered(source: Source, member: Member, notes: object, origin: str, scope: tuple[str, ...]) -> Iterator[Item]:
     ordinals = Counter[tuple[str, ...]]()
-    for unit in read_markdown(told).units if isinstance(told, str) else ():
+    for unit in read_markdown(notes).units if isinstance(notes, str) else ():
         key = (*scope, *unit.heading, unit.text)
         ordinals[key] += 1
         record = source.record({"text": unit.text}, f"{origin}:{unit.line}", at=member.modified)
@@ -143,6 +143,6 @@ def _projects(source: Source, member: Member) -> Iterator[Item]:
         documents = len(listed(project.get("docs")))
         yield from [Skipped("documents of projects", documents)] * bool(documents)
         for field in ("description", "prompt_template"):
-            if name and (told := text(project.get(field))):
+            if name and (content := text(project.get(field))):
                 payload = {"tags": labels(["project", project.get("name")])}
-                yield from record.stored(f"{name}/{field}", told, payload, changed_at=project.get("updated_at"))
+                yield from record.stored(f"{name}/{field}", content, payload, changed_at=project.get("updated_at"))

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop.files import Broken, Member, members, parsed
-from memory_pipeline.interop.items import Item, Skipped, Taking
+from memory_pipeline.interop.items import ImportedAs, Item, Skipped
 from memory_pipeline.interop.records import (
     Record,
     Source,
@@ -150,7 +150,7 @@ class _Log:
     def _created(self, name: str, memory: dict[str, Any], origin: str) -> Iterator[Item]:
         record = self._record(memory, origin)
         self.memories[name], self.records[name] = memory, record
-        yield from record.stored(name, memory.get("content"), _payload(memory), taking=Taking.IF_NEW)
+        yield from record.stored(name, memory.get("content"), _payload(memory), imported_as=ImportedAs.IF_NEW)
         count = times(memory.get("access_count"))
         used = instant(memory.get("last_accessed_at")) or record.at
         yield from record.dated(used).accessed(name, f"{memory.get('last_accessed_at')} {count}", count=count)

@@ -51,8 +51,8 @@ def changes(
     """Return the new text of each file that changes, None for a file that is to be removed; new files are among them.
 
     A summary takes the place of the first of its members: as a list item with its id, or as the text of the file if
-    that member was a file of its own. A file of which nothing but headings is left is removed, with the lines that only
-    lead to it.
+    that member was a file of its own. A file with nothing left but headings is removed, with the lines that only point
+    to it.
 
     Args:
         texts: text of every file by its path.
@@ -148,12 +148,12 @@ def _edited(text: str, edits: Sequence[tuple[Place, str]]) -> str:
 
 
 def _led(file: str, text: str, removed: Collection[str]) -> str:
-    """Leave out the lines that only lead to removed files."""
+    """Leave out the lines that only point to removed files."""
     return "\n".join(line for line in text.split("\n") if _target(file, line) not in removed)
 
 
 def _target(file: str, line: str) -> str:
-    """Return the file that a line of an index leads to; empty if it is no such line."""
+    """Return the file that a line of an index points to; empty for any other line."""
     match = _LINK.match(line)
     link = (match[1] or f"{match[2].strip()}.md") if match else ""
     return link and posixpath.normpath(posixpath.join(posixpath.dirname(file), link))

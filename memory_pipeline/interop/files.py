@@ -35,7 +35,7 @@ _TARS: Final = (".tar", ".tar.gz", ".tgz")
 
 
 class Broken(ValueError):
-    """A file breaks off or is not what its name says."""
+    """A file is truncated, or not in the format that its name claims."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class Member:
                 decides which are possible.
 
         Raises:
-            Broken: the file is not JSON from some point on; raised after the elements before it.
+            Broken: the file stops being valid JSON; raised after the elements before it.
         """
         try:
             for prefix in self._possible(prefixes):
                 with self.open() as file:
                     yield from ijson.items(file, prefix, use_float=True)
         except _DAMAGED as error:
-            raise Broken(f"is not JSON from some point on ({error}); export it again") from error
+            raise Broken(f"stops being valid JSON ({error}); export it again") from error
 
     def _possible(self, prefixes: tuple[str, ...]) -> list[str]:
         with self.open() as file:
@@ -111,7 +111,7 @@ class Member:
                     if stripped := line.removeprefix(b"\xef\xbb\xbf").strip():
                         yield number, stripped
         except _DAMAGED as error:
-            raise Broken(f"breaks off ({error}); give a whole file") from error
+            raise Broken(f"is truncated ({error}); give the complete file") from error
 
 
 def parsed(line: bytes) -> Mapping[str, Any] | None:

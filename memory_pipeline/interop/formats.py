@@ -113,14 +113,14 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
         Format(
             "mem0",
-            "Memories of mem0, with every change if its history is there",
+            "Memories of mem0: with every change if its history is there",
             "JSON of its server, history.db, the folder of its local Qdrant, or a folder with these",
             mem0.events,
             mem0.detect,
         ),
         Format(
             "langgraph",
-            "Items of a LangGraph store, including those of LangMem",
+            "Items of a LangGraph store: those of LangMem too",
             "a database of SqliteStore, the URL or a dump (.sql) of a PostgresStore, or a JSON array of items",
             langgraph.events,
             langgraph.detect,
@@ -151,7 +151,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
         Format(
             "graphiti",
-            "Facts of Graphiti or Zep with their validity, as JSON (docs/formats.md)",
+            "Facts of Graphiti or Zep: JSON with their validity (docs/formats.md)",
             "a JSON or JSON Lines file of nodes and edges, or a folder of them",
             graphiti.events,
             graphiti.detect,
@@ -166,7 +166,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
         Format(
             "cognitive-memory",
-            "The log of cognitive-memory's JSONL adapter, with every access",
+            "The JSONL log of cognitive-memory: memories with every access",
             "a file of that adapter",
             cognitive_memory.events,
             cognitive_memory.detect,
@@ -188,7 +188,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
         Format(
             "jsonl",
-            "Our own events, one JSON object per line (docs/event-format.md)",
+            "Our own events: one JSON object per line (docs/event-format.md)",
             "a file of JSON lines with event_type",
             jsonl.events,
             lambda seen: any(one.objects and "event_type" in one.objects[0] for one in seen.heads),
@@ -197,7 +197,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
         Format(
             "locomo",
-            "Conversations in LoCoMo's format; each becomes a profile",
+            "Conversations in LoCoMo's format: each becomes a profile",
             "a file in the LoCoMo layout",
             locomo.events,
             lambda seen: any(one.has("session_1", "session_1_date_time") for one in seen.heads),
@@ -205,7 +205,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
         Format(
             "beam",
-            "Chats in BEAM's format; each becomes a profile",
+            "Chats in BEAM's format: each becomes a profile",
             "a file in the BEAM layout",
             beam.events,
             lambda seen: any(one.has("messages", "day", "session", "role") for one in seen.heads),

@@ -1,6 +1,6 @@
 """Imports a ZIP file or folder of documents that Hindsight exported: facts, and observations on request.
 
-Not here: the chunks of documents, whose facts stand for them.
+Not here: the chunks of documents; their facts are imported instead.
 """
 
 import re

@@ -87,11 +87,11 @@ def import_events(
     """
     report = ImportReport()
     for items in _batches(_of_size(events, settings), batch):
-        told = reconcile(ledger, [item for item in items if isinstance(item, Event)])
-        taken, new, conflicts = _append(ledger, told.events)
+        reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
+        taken, new, conflicts = _append(ledger, reconciled.events)
         letters = [item for item in items if isinstance(item, DeadLetter)] + conflicts
         ledger.add_dead_letters(letters)
-        report = _added(report, items, replace(told, events=taken), new=new, letters=letters)
+        report = _added(report, items, replace(reconciled, events=taken), new=new, letters=letters)
         if progress is not None:
             progress(report)
     return report
@@ -110,26 +110,26 @@ def preview_events(
     """
     report, first = ImportReport(), list[Event]()
     for items in _batches(_of_size(events, settings), _BATCH):
-        told = reconcile(ledger, [item for item in items if isinstance(item, Event)])
-        new = _new(ledger, told.events)
+        reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
+        new = _new(ledger, reconciled.events)
         first += new[: most - len(first)]
         letters = [item for item in items if isinstance(item, DeadLetter)]
-        report = _added(report, items, told, new=len(new), letters=letters)
+        report = _added(report, items, reconciled, new=len(new), letters=letters)
     return Preview(report, tuple(first))
 
 
 def _added(
-    report: ImportReport, items: list[Item], told: Reconciled, *, new: int, letters: list[DeadLetter]
+    report: ImportReport, items: list[Item], reconciled: Reconciled, *, new: int, letters: list[DeadLetter]
 ) -> ImportReport:
-    skipped = Counter(report.skipped) + told.skipped
+    skipped = Counter(report.skipped) + reconciled.skipped
     for item in items:
         if isinstance(item, Skipped):
             skipped[item.what] += item.count
     return ImportReport(
         report.accepted + new,
-        report.duplicates + len(told.known) + len(told.events) - new,
+        report.duplicates + len(reconciled.known) + len(reconciled.events) - new,
         report.dead_letters + len(letters),
-        tuple(sorted({*report.profiles, *(event.profile_id for event in (*told.events, *told.known))})),
+        tuple(sorted({*report.profiles, *(event.profile_id for event in (*reconciled.events, *reconciled.known))})),
         (*report.refused, *(RefusedEvent(letter.origin, letter.reason) for letter in letters))[:SHOWN_REFUSALS],
         dict(sorted(skipped.items())),
     )

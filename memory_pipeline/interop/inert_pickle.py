@@ -1,7 +1,7 @@
-"""Reads the data in a pickle without ever unpickling: no class is looked up, and nothing of it is run.
+"""Reads the data in a pickle without unpickling it: no class is imported and no code in it runs.
 
-The opcodes are read as a list of steps on a stack of plain values; whatever would make an object becomes an `Inert`
-that only notes what it would have been. Not here: which objects hold what (`mem0.py`).
+The opcodes are read as a list of steps on a stack of plain values; whatever would create an object becomes an `Inert`,
+which only records what it would have been. Not here: which objects hold what (`mem0.py`).
 """
 
 import pickletools
@@ -26,7 +26,7 @@ _GETS: Final = frozenset({"GET", "BINGET", "LONG_BINGET"})
 
 @dataclass
 class Inert:
-    """An object that the pickle describes and that is never made."""
+    """An object that the pickle describes and that is never created."""
 
     name: str
     """Its class or function, as the pickle names it."""
@@ -36,7 +36,7 @@ class Inert:
 
 
 def read(content: bytes) -> Any:
-    """Return the value that a pickle describes: numbers, texts, bytes, lists, dicts, and `Inert` for all else.
+    """Return the value that a pickle describes: numbers, texts, bytes, lists, dicts, and `Inert` for everything else.
 
     Raises:
         ValueError: it is not a pickle, or damaged.

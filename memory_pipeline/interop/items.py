@@ -17,7 +17,7 @@ from memory_pipeline.ledger.event import DeadLetter, Event
 _NAMESPACE: Final = UUID("6c1d3c1e-3f52-5a0b-9a52-6f0d9b1f7a11")
 
 
-class Taking(Enum):
+class ImportedAs(Enum):
     """How an imported event is treated."""
 
     EVENT = "event"
@@ -35,7 +35,7 @@ class Imported(Event):
     """File and position that it was read from."""
     raw: bytes
     """The bytes at that position."""
-    taking: Taking = Taking.EVENT
+    imported_as: ImportedAs = ImportedAs.EVENT
     changed_at: datetime | None = None
     """When the source last changed the memory, if it says so."""
 
@@ -46,11 +46,13 @@ class Imported(Event):
         origin: str,
         raw: bytes,
         *,
-        taking: Taking = Taking.EVENT,
+        imported_as: ImportedAs = ImportedAs.EVENT,
         changed_at: datetime | None = None,
     ) -> "Imported":
         """Return a valid event with its source attached."""
-        return cls.model_construct(**vars(event), origin=origin, raw=raw, taking=taking, changed_at=changed_at)
+        return cls.model_construct(
+            **vars(event), origin=origin, raw=raw, imported_as=imported_as, changed_at=changed_at
+        )
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ def events(path: Path, *, recorded_at: datetime) -> Iterator[Event | DeadLetter]
 
 
 def _events(path: Path, begun: tuple[BinaryIO, bytes] | None, recorded_at: datetime) -> Iterator[Event | DeadLetter]:
-    """Yield what the lines of a file hold; a pipe is handed over open, with the line that was read of it."""
+    """Yield the items in the lines of a file; a pipe is passed open, with the line already read from it."""
     file, start = begun or (path.open("rb"), b"")
     name = file_name(path)
     with file:
@@ -63,7 +63,7 @@ def _events(path: Path, begun: tuple[BinaryIO, bytes] | None, recorded_at: datet
 
 
 def _lines(file: BinaryIO, start: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Yield a line that was read already, if any, and those after it, and whether each is whole."""
+    """Yield the line already read, if any, then the remaining lines, each with whether it is complete."""
     line = start or file.readline(LONGEST_LINE)
     while line:
         rest = line

@@ -152,12 +152,12 @@ def _own(
     fields, rest = fields_of(
         {name: part for name, part in value.items() if name not in {*scopes.FIELDS, "content", OWN}}
     )
-    said = {name: found for name in ("speaker", "source") if (found := text(rest.pop(name, None)))}
+    named = {name: found for name in ("speaker", "source") if (found := text(rest.pop(name, None)))}
     metadata = {**mapping(rest.pop("metadata", None)), **rest}
     yield from record.into(source.profile or profile).stored(
         row.get("key"),
         value.get("content"),
-        {**fields, **said, "metadata": metadata_of(metadata)},
+        {**fields, **named, "metadata": metadata_of(metadata)},
         changed_at=row.get("updated_at"),
     )
 

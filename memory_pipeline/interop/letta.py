@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, Said, conversation, left_out, speaker, spoken
+from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, ChatTurn, conversation, left_out, speaker, spoken
 from memory_pipeline.interop.files import Broken, members
 from memory_pipeline.interop.items import Item, Skipped, stable_id
 from memory_pipeline.interop.markdown_text import read as read_markdown
@@ -106,7 +106,7 @@ def _agent(
     yield from conversation(source, turns, session=name, begins=instant(created), agent=name)
 
 
-def _turns(message: Mapping[str, Any], origin: str, name: str | None, *, assistant: bool) -> Iterator[Said | Item]:
+def _turns(message: Mapping[str, Any], origin: str, name: str | None, *, assistant: bool) -> Iterator[ChatTurn | Item]:
     if skipped := left_out(message.get("role"), assistant=assistant):
         yield skipped
         return
@@ -120,7 +120,7 @@ def _turns(message: Mapping[str, Any], origin: str, name: str | None, *, assista
     else:
         at = instant(message.get("created_at"))
         turn_id = stable_id(FORMAT, str(name), str(at), found)
-        yield Said(turn_id, found, at, origin, dict(message), speaker(message.get("role")))
+        yield ChatTurn(turn_id, found, at, origin, dict(message), speaker(message.get("role")))
 
 
 def _unpacked(found: str | None) -> tuple[str | None, bool]:

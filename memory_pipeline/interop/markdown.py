@@ -22,7 +22,7 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.files import Broken, Member, members
-from memory_pipeline.interop.items import Imported, Item, Skipped, Taking, raw_bytes, stable_id
+from memory_pipeline.interop.items import Imported, ImportedAs, Item, Skipped, raw_bytes, stable_id
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
 from memory_pipeline.interop.reconciling import fields_now, open_memories
@@ -198,7 +198,9 @@ def _exact(source: Source, place: _Place) -> Item | None:
     except InvalidEvent:
         return None
     changed_at = min(place.member.modified, source.recorded_at)
-    return Imported.of(stored, record.origin, raw_bytes(record.raw), taking=Taking.STATE, changed_at=changed_at)
+    return Imported.of(
+        stored, record.origin, raw_bytes(record.raw), imported_as=ImportedAs.STATE, changed_at=changed_at
+    )
 
 
 def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[Item]:
@@ -276,7 +278,7 @@ def _named(
 
 
 def _reborn(named: list[_Place], before: set[str], source: Source, ledger: Ledger | None) -> list[_Place]:
-    """Give a line that comes back a new id: the memory that it was has ended."""
+    """Give a line that reappears a new id, since the memory that it was has ended."""
     asked = {place.memory_id for place in named if place.unit.memory_id is None} - before
     ended = {
         memory_id: str(fields["valid_until"])

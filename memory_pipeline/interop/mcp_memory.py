@@ -73,13 +73,13 @@ def _entity(record: Record, entity: Mapping[str, Any], first: dict[str, str]) ->
     if not listed(entity.get("observations")):
         yield Skipped("entities without observations")
     for observation in listed(entity.get("observations")):
-        said = text(observation)
-        if said is None:
+        observed = text(observation)
+        if observed is None:
             yield record.broken("an observation is not a text; give a list of texts")
             continue
-        memory_id = stable_id(FORMAT, name, said)
+        memory_id = stable_id(FORMAT, name, observed)
         first.setdefault(name, memory_id)
-        content = said if name.lower() in said.lower() else f"{name}: {said}"
+        content = observed if name.lower() in observed.lower() else f"{name}: {observed}"
         payload = {
             "category": "semantic",
             "tags": labels(entity.get("entityType")) or None,

@@ -1,7 +1,7 @@
 """Imports mem0: what its server or library returns as JSON, its local Qdrant collection, and its history database.
 
 A folder may hold several of them: memories then begin with their first text and are updated as the history says.
-Pickled points are read without being unpickled. Not here: exports of the hosted platform in a schema of the caller's.
+Pickled points are read without being unpickled. Not here: exports of the hosted platform in a custom schema.
 """
 
 import base64
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from memory_pipeline.interop import inert_pickle
 from memory_pipeline.interop.files import Broken, Member, members
-from memory_pipeline.interop.items import Item, Skipped, Taking
+from memory_pipeline.interop.items import ImportedAs, Item, Skipped
 from memory_pipeline.interop.records import (
     Record,
     Source,
@@ -209,8 +209,8 @@ def _history(record: Record, name: str, payload: Mapping[str, Any], histories: _
     first = histories.first(name)
     if first is None:
         return
-    told = record.dated(first[1].get("created_at"))
-    yield from told.stored(name, first[1].get("new_memory"), payload, taking=Taking.IF_NEW)
+    dated = record.dated(first[1].get("created_at"))
+    yield from dated.stored(name, first[1].get("new_memory"), payload, imported_as=ImportedAs.IF_NEW)
     for origin, row in histories.rows[name]:
         if row["event"] == "UPDATE" and (content := text(row.get("new_memory"))):
             change = record.source.record(dict(row), origin, at=row.get("updated_at") or row.get("created_at"))

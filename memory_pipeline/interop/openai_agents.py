@@ -1,6 +1,6 @@
 """Imports the sessions of the OpenAI Agents SDK from their SQLite database (`SQLiteSession` and its variants).
 
-If a database has branches, `main` is read. Not here: encrypted sessions, which only their key opens.
+If a database has branches, `main` is read. Not here: encrypted sessions, which need their key.
 """
 
 import json
@@ -17,7 +17,7 @@ from memory_pipeline.interop.chats import (
     BRANCHES,
     EMPTY,
     OF_TOOLS,
-    Said,
+    ChatTurn,
     conversation,
     left_out,
     speaker,
@@ -92,7 +92,7 @@ def _branches(path: Path) -> Mapping[int, set[str]]:
 
 def _turns(
     source: Source, row: Mapping[str, Any], branches: Mapping[int, set[str]], origin: str, *, assistant: bool
-) -> Iterator[Said | Item]:
+) -> Iterator[ChatTurn | Item]:
     where = f"{origin}:{row['id']}"
     try:
         message = mapping(json.loads(row["message_data"]))
@@ -115,4 +115,4 @@ def _turns(
             return
         turn_id = f"{row['session_id']}:{row['id']}"
         at = instant(row["created_at"])
-        yield Said(turn_id, found, at, where, dict(message), speaker(message.get("role")))
+        yield ChatTurn(turn_id, found, at, where, dict(message), speaker(message.get("role")))

@@ -1,4 +1,4 @@
-"""Compares memories as a source has them now with those in the ledger.
+"""Compares the current memories of a source with those in the ledger.
 
 A source that is imported again may have changed a memory. What it says now is compared with what it said at the last
 import, so that changes made here meanwhile stay where the source did not change too. Not here: the import loop
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.interop.items import Imported, Taking, stable_id
+from memory_pipeline.interop.items import Imported, ImportedAs, stable_id
 from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.event import COLUMNS, Event, instant, micros
 from memory_pipeline.ledger.ledger import Ledger
@@ -40,7 +40,7 @@ _TYPE, _MEMORY, _OCCURRED, _INSTANCE, _PAYLOAD = (
 class _Known:
     """The state of a memory in the ledger."""
 
-    said: dict[str, Any]
+    in_source: dict[str, Any]
     """Its fields as the last import had them, or their current values if none had it."""
     now: dict[str, Any]
     """Its fields as agents and imports left them."""
@@ -50,7 +50,7 @@ class _Known:
     """Instant of its last update, microseconds since 1970."""
     updates: int = 0
     erased: bool = False
-    told: bool = False
+    in_batch: bool = False
     """Whether the batch has it already."""
 
 
@@ -65,7 +65,7 @@ class Reconciled:
 
 
 def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
-    """Replace what a source says of known memories by updates of what changed; other events stay.
+    """Replace the current state of known memories by updates of what changed; other events stay.
 
     Args:
         ledger: the ledger; None: it does not exist yet.
@@ -76,27 +76,27 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
     known = _known(ledger, events) if ledger else {}
     result = Reconciled([], [])
     for event in events:
-        if not isinstance(event, Imported) or event.taking is Taking.EVENT or event.memory_id is None:
+        if not isinstance(event, Imported) or event.imported_as is ImportedAs.EVENT or event.memory_id is None:
             result.events.append(event)
             _follow(known, event)
             continue
         memory = known.get((event.profile_id, event.memory_id))
-        said = json.loads(event.payload_json())
+        given = json.loads(event.payload_json())
         if memory is None:
-            known[event.profile_id, event.memory_id] = _Known(said, dict(said), imported=True, told=True)
+            known[event.profile_id, event.memory_id] = _Known(given, dict(given), imported=True, in_batch=True)
             result.events.append(event)
         elif memory.erased:
             result.skipped[ERASED] += 1
-        elif event.taking is Taking.IF_NEW:
+        elif event.imported_as is ImportedAs.IF_NEW:
             result.known.append(event)
-            memory.told = True
+            memory.in_batch = True
         else:
-            update = _update(event, said, memory, result.skipped)
+            update = _update(event, given, memory, result.skipped)
             if update is not None:
                 result.events.append(update)
-            elif not memory.told:
+            elif not memory.in_batch:
                 result.known.append(event)
-            memory.told = True
+            memory.in_batch = True
     return result
 
 
@@ -108,7 +108,7 @@ def open_memories(ledger: Ledger | None, profile_id: str, instance_id: str) -> d
         stored = profile_events.stored_by(transaction, profile_id, instance_id)
     known = _of_profile(ledger, profile_id, stored)
     return {
-        memory_id: known[memory_id].said
+        memory_id: known[memory_id].in_source
         for memory_id in stored
         if not known[memory_id].erased and "valid_until" not in known[memory_id].now
     }
@@ -120,14 +120,14 @@ def fields_now(ledger: Ledger | None, profile_id: str, memory_ids: Iterable[str]
     return {memory_id: memory.now for memory_id, memory in known.items() if not memory.erased}
 
 
-def _update(event: Imported, said: dict[str, Any], memory: _Known, skipped: Counter[str]) -> Event | None:
+def _update(event: Imported, given: dict[str, Any], memory: _Known, skipped: Counter[str]) -> Event | None:
     changed = {
-        name: said.get(name, _CLEARED.get(name))
-        for name in sorted(said.keys() | memory.said.keys())
-        if said.get(name) != memory.said.get(name)
+        name: given.get(name, _CLEARED.get(name))
+        for name in sorted(given.keys() | memory.in_source.keys())
+        if given.get(name) != memory.in_source.get(name)
     }
     if not memory.imported:  # exported from here: what it lacks was left out, not cleared
-        changed = {name: value for name, value in changed.items() if name in said}
+        changed = {name: value for name, value in changed.items() if name in given}
     fixed = {name for name in changed if name not in _UPDATABLE or changed[name] is None}
     changes = {name: value for name, value in changed.items() if name not in fixed and value != memory.now.get(name)}
     skipped[FIXED] += bool(fixed)
@@ -135,7 +135,7 @@ def _update(event: Imported, said: dict[str, Any], memory: _Known, skipped: Coun
     if not memory.imported and changes and micros(at) < memory.changed_at:
         skipped[NEWER_HERE] += 1
         return None
-    memory.said, memory.imported = said, True
+    memory.in_source, memory.imported = given, True
     if not changes:
         return None
     memory.now |= changes
@@ -156,10 +156,10 @@ def _update(event: Imported, said: dict[str, Any], memory: _Known, skipped: Coun
 
 
 def _follow(known: Mapping[tuple[str, str], _Known], event: Event) -> None:
-    """Apply an update that the source itself records to what it said of a memory before."""
+    """Apply an update that the source itself records to its earlier state of a memory."""
     if event.event_type is EventType.UPDATED and (memory := known.get((event.profile_id, event.memory_id or ""))):
         changes = json.loads(event.payload_json())
-        memory.said = memory.said | changes
+        memory.in_source = memory.in_source | changes
         memory.now |= changes
         memory.changed_at = max(memory.changed_at, micros(event.occurred_at))
 
@@ -167,7 +167,7 @@ def _follow(known: Mapping[tuple[str, str], _Known], event: Event) -> None:
 def _known(ledger: Ledger, events: Sequence[Event]) -> dict[tuple[str, str], _Known]:
     wanted: dict[str, set[str]] = {}
     for event in events:
-        if isinstance(event, Imported) and event.taking is not Taking.EVENT and event.memory_id is not None:
+        if isinstance(event, Imported) and event.imported_as is not ImportedAs.EVENT and event.memory_id is not None:
             wanted.setdefault(event.profile_id, set()).add(event.memory_id)
     return {
         (profile_id, memory_id): memory
@@ -195,7 +195,7 @@ def _of_profile(ledger: Ledger, profile_id: str, memory_ids: Iterable[str]) -> d
 
 
 def _fold(known: dict[str, _Known], row: Sequence[Any]) -> None:
-    """Fold an event that stores or updates a memory into what is known of it."""
+    """Fold an event that stores or updates a memory into its known state."""
     fields = json.loads(row[_PAYLOAD])
     imported = (row[_INSTANCE] or "").startswith(IMPORTER)
     memory_id = row[_MEMORY]
@@ -206,10 +206,10 @@ def _fold(known: dict[str, _Known], row: Sequence[Any]) -> None:
         memory.updates += 1
         memory.changed_at = max(memory.changed_at, row[_OCCURRED])
         if imported:
-            memory.said = (memory.said if memory.imported else memory.now) | fields
+            memory.in_source = (memory.in_source if memory.imported else memory.now) | fields
             memory.imported = True
         elif not memory.imported:
-            memory.said = dict(memory.now)
+            memory.in_source = dict(memory.now)
 
 
 def _summaries(ledger: Ledger, profile_id: str, memory_ids: set[str]) -> dict[str, dict[str, Any]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from memory_pipeline.interop.items import Imported, Item, Skipped, Taking, dead_letter, raw_bytes, stable_id
+from memory_pipeline.interop.items import Imported, ImportedAs, Item, Skipped, dead_letter, raw_bytes, stable_id
 from memory_pipeline.interop.reconciling import IMPORTER
 from memory_pipeline.ledger.event import EPOCH, Event, InvalidEvent, parse
 from memory_pipeline.ledger.payloads import canonical_json, written
@@ -206,7 +206,7 @@ class Record:
         content: object,
         payload: Mapping[str, Any] | None = None,
         *,
-        taking: Taking = Taking.STATE,
+        imported_as: ImportedAs = ImportedAs.STATE,
         changed_at: object = None,
     ) -> Iterator[Item]:
         """Yield a stored memory; a blank text is skipped, and so is a validity that ends before it begins.
@@ -215,7 +215,7 @@ class Record:
             memory_id: its id there; without one it is a dead letter.
             content: its text.
             payload: other fields of `payloads.Stored`; those that are None are left out, instants may have any form.
-            taking: how it is treated if the ledger has it.
+            imported_as: how it is treated if the ledger has it.
             changed_at: when it was last changed there.
         """
         name = identifier(memory_id)
@@ -228,7 +228,9 @@ class Record:
         fields, validity = self._validity(payload or {})
         yield from [Skipped(VALIDITY)] * validity
         fields = {"source": self.source.file_format, **fields, "content": text(content) or content}
-        yield self._event(EventType.STORED, (name,), memory_id=name, payload=fields, taking=taking, changed=changed_at)
+        yield self._event(
+            EventType.STORED, (name,), memory_id=name, payload=fields, imported_as=imported_as, changed=changed_at
+        )
 
     def updated(self, memory_id: object, revision: str, **payload: Any) -> Iterator[Item]:
         """Yield an update at the record's instant; nothing if it changes nothing."""
@@ -274,7 +276,7 @@ class Record:
         *,
         payload: Mapping[str, object],
         memory_id: str | None = None,
-        taking: Taking = Taking.EVENT,
+        imported_as: ImportedAs = ImportedAs.EVENT,
         changed: object = None,
     ) -> Item:
         fields = {
@@ -294,7 +296,7 @@ class Record:
         changed_at = instant(changed)
         if changed_at is not None:
             changed_at = min(changed_at, self.source.recorded_at)
-        return Imported.of(event, self.origin, raw_bytes(self.raw), taking=taking, changed_at=changed_at)
+        return Imported.of(event, self.origin, raw_bytes(self.raw), imported_as=imported_as, changed_at=changed_at)
 
     def _validity(self, payload: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """Return the fields that are given, instants read; a validity that ends before it begins is left out."""

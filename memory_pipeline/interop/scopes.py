@@ -1,4 +1,4 @@
-"""Templates that say which part of a name means the user, the agent or the session: `memories/{user_id}`."""
+"""Reads users, agents and sessions out of names by a template such as `memories/{user_id}`."""
 
 import re
 from collections.abc import Mapping

@@ -64,11 +64,11 @@ class _Store:
         """When each fact was last used, where the database says so."""
 
     def items(self) -> Iterator[Item]:
-        said = {row.get("memory_id"): row for row in self._rows("memories")}
+        memories = {row.get("memory_id"): row for row in self._rows("memories")}
         self._used = {row.get("fact_id"): row.get("last_accessed_at") for row in self._rows("fact_retention")}
         logged = {row.get("fact_id") for row in self._rows("fact_access_log") if row.get("access_type") in _RECALLS}
         for place, row in enumerate(self._rows(_FACTS)):
-            yield from self._fact(row, mapping(said.get(row.get("memory_id"))), place, logged)
+            yield from self._fact(row, mapping(memories.get(row.get("memory_id"))), place, logged)
         yield from self._accesses()
         yield from self._feedback()
         yield from self._links()
@@ -76,7 +76,7 @@ class _Store:
     def _rows(self, table: str) -> Iterator[dict[str, Any]]:
         return foreign_sqlite.rows(self._path, table)
 
-    def _fact(self, row: Mapping[str, Any], said: Mapping[str, Any], place: int, logged: set[Any]) -> Iterator[Item]:
+    def _fact(self, row: Mapping[str, Any], memory: Mapping[str, Any], place: int, logged: set[Any]) -> Iterator[Item]:
         name = identifier(row.get("fact_id"))
         if row.get("quarantined") == 1:
             yield Skipped("facts in quarantine")
@@ -86,10 +86,10 @@ class _Store:
             {key: value for key, value in row.items() if key != "embedding"},
             f"{self._name}:{_FACTS}[{place}]",
             at=at,
-            session_id=row.get("session_id") or said.get("session_id"),
+            session_id=row.get("session_id") or memory.get("session_id"),
         )
         record = record if self._source.profile else record.into(identifier(row.get("profile_id")))
-        yield from record.stored(name, row.get("content"), _payload(row, said))
+        yield from record.stored(name, row.get("content"), _payload(row, memory))
         if name and text(row.get("content")):
             self._records[name] = record
             if row.get("fact_id") not in logged and (count := times(row.get("access_count"))):
@@ -142,7 +142,7 @@ class _Store:
         yield from record.dated(row.get("created_at")).linked(row.get(one), row.get(other), kind, **given)
 
 
-def _payload(row: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
+def _payload(row: Mapping[str, Any], memory: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a fact, with what its turn of conversation says."""
     pinned = row.get("pinned") == 1
     kind, tag = kind_of("episodic" if row.get("fact_type") == "prospective" else row.get("fact_type"))
@@ -153,7 +153,7 @@ def _payload(row: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
         "tags": labels(tags) or None,
         "importance": share(row.get("importance")),
         "confidence": share(row.get("confidence")),
-        "speaker": label(said.get("speaker")) or label(said.get("role")),
+        "speaker": label(memory.get("speaker")) or label(memory.get("role")),
         "valid_from": row.get("valid_from") or row.get("interval_start"),
         "valid_until": row.get("valid_until") or row.get("interval_end"),
         "protected": pinned or None,
@@ -163,7 +163,7 @@ def _payload(row: Mapping[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:
                 "entities": _list(row.get("canonical_entities_json")) or _list(row.get("entities_json")),
                 "referenced_date": row.get("referenced_date"),
                 "source_state": state,
-                **_object(said.get("metadata_json")),
+                **_object(memory.get("metadata_json")),
             }
         ),
     }

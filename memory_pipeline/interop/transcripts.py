@@ -1,8 +1,8 @@
 """Imports transcripts of coding agents: Claude Code's and Codex's sessions, a file of JSON lines each.
 
-What the person typed is taken; what the programs put into its place (command output, reminders, instructions of the
-project, tool results) is not. Both formats change without notice: unknown lines are counted. Not here: their
-memory folders, which are Markdown (`markdown.py`).
+Imports what the person typed, and not what the programs insert as user messages (command output, reminders, project
+instructions, tool results). Both formats change without notice: unknown lines are counted. Not here: their memory
+folders, which are Markdown (`markdown.py`).
 """
 
 import re
@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any, Final
 
-from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, Said, conversation, left_out, speaker, spoken
+from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, ChatTurn, conversation, left_out, speaker, spoken
 from memory_pipeline.interop.files import Broken, Member, members, parsed
 from memory_pipeline.interop.items import Item, Skipped
 from memory_pipeline.interop.records import Source, identifier, instant, label, listed, mapping, text
@@ -97,8 +97,8 @@ def codex_events(
 ) -> Iterator[Item]:
     """Yield the sessions of Codex in a folder such as ~/.codex/sessions, or in one file.
 
-    A message is what the person typed if the program noted it as such too; if a file has no such notes, those that
-    begin with "<" are left out.
+    A message counts as typed if the program also recorded it as typed input; in a file without such records, messages
+    that begin with "<" are left out.
 
     Args:
         path: folder or file.
@@ -124,7 +124,7 @@ def codex_events(
             tags: tuple[str, ...] = tags,
             name: str = name,
             typed: Counter[str] | None = typed,
-        ) -> Iterator[Said | Item]:
+        ) -> Iterator[ChatTurn | Item]:
             return _codex(line, origin, name=name, tags=tags, typed=typed, assistant=assistant)
 
         yield from conversation(
@@ -152,7 +152,7 @@ class _Lines:
         except Broken:
             return
 
-    def turns(self, taken: Callable[[Mapping[str, Any], str], Iterator[Said | Item]]) -> Iterator[Said | Item]:
+    def turns(self, taken: Callable[[Mapping[str, Any], str], Iterator[ChatTurn | Item]]) -> Iterator[ChatTurn | Item]:
         """Yield what `taken` makes of every line, and dead letters for those that are not JSON objects."""
         try:
             for number, line in self._member.lines():
@@ -183,7 +183,7 @@ def _folder(path: object) -> str | None:
     return label((PureWindowsPath if "\\" in whole else PurePosixPath)(whole).name)
 
 
-def _claude_code(line: Mapping[str, Any], origin: str, *, assistant: bool) -> Iterator[Said | Item]:
+def _claude_code(line: Mapping[str, Any], origin: str, *, assistant: bool) -> Iterator[ChatTurn | Item]:
     role = line.get("type")
     if role not in ("user", "assistant"):
         yield Skipped(_OTHERS if str(role) in _NO_MESSAGES else _UNKNOWN)
@@ -210,16 +210,16 @@ def _claude_code(line: Mapping[str, Any], origin: str, *, assistant: bool) -> It
     else:
         tags = tuple(tag for tag in (_folder(line.get("cwd")), label(line.get("gitBranch"))) if tag)
         at = instant(line.get("timestamp"))
-        yield Said(line.get("uuid"), typed.strip(), at, origin, line, speaker(role), tags)
+        yield ChatTurn(line.get("uuid"), typed.strip(), at, origin, line, speaker(role), tags)
 
 
-def _words(told: str) -> str:
-    """Return a text without its line ends and indentation: the program notes what was typed in its own lines."""
-    return " ".join(told.split())
+def _words(typed: str) -> str:
+    """Return a text without line ends and indentation, which the program changes in what it records as typed."""
+    return " ".join(typed.split())
 
 
 def _typed(lines: _Lines) -> tuple[Counter[str] | None, Mapping[str, Any]]:
-    """Return the texts that the program notes as typed, None without such notes, and what it says of the session."""
+    """Return the texts that the program records as typed (None without such records), and its record of the session."""
     typed, about = Counter[str](), dict[str, Any]()
     for _, line in lines.objects():
         payload = mapping(line.get("payload"))
@@ -240,7 +240,7 @@ def _codex(
     tags: tuple[str, ...],
     typed: Counter[str] | None,
     assistant: bool,
-) -> Iterator[Said | Item]:
+) -> Iterator[ChatTurn | Item]:
     payload = mapping(line.get("payload")) or line
     if payload.get("type") != "message":
         yield Skipped(_OTHERS if str(line.get("type", "session_meta")) in _CODEX_KINDS else _UNKNOWN)
@@ -259,4 +259,4 @@ def _codex(
     else:
         turn_id = f"{name}:{origin.rpartition(':')[2]}"
         at = instant(line.get("timestamp"))
-        yield Said(turn_id, found, at, origin, line, speaker(payload.get("role")), tags)
+        yield ChatTurn(turn_id, found, at, origin, line, speaker(payload.get("role")), tags)

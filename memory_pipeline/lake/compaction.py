@@ -1,6 +1,6 @@
 """Compaction: moves the payloads of old events from the ledger's database to immutable files, losslessly.
 
-The ledger keeps a row for every event for ever: its id (to recognise a second delivery), when it happened and what it
+The ledger keeps a row for every event forever: its id (to recognise a second delivery), when it happened and what it
 concerns. Only the payload, nearly all of its size, moves to the table `payloads`; reading events fetches it from there.
 Beyond an optional age, whole events are written to `archive/` before their payloads leave the store; the table `events`
 is then the checkpoint from which every rebuild starts. Only the daily maintenance compacts and archives.
@@ -39,7 +39,7 @@ def compact(ledger: Ledger, store: ObjectStore, *, before: datetime) -> int:
     """Move the payloads of projected events that were recorded before an instant, and shrink the database.
 
     Each batch is written to a file, then moved in one transaction: after a crash at any point every payload is readable
-    in exactly one place. Cost: some 10 µs per event; shrinking copies what is left of the database.
+    in exactly one place. Cost: about 10 µs per event; shrinking copies the rest of the database.
 
     Args:
         ledger: the ledger.

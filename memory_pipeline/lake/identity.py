@@ -135,7 +135,7 @@ def _place(store: ObjectStore) -> str:
 
 
 def _way_out(store: ObjectStore) -> str:
-    """Return how to get a lake out of the way."""
+    """Return how to move a lake out of the way."""
     if store.elsewhere:
         return f"choose another place than {store.uri('')} in the setting lake"
     return "move lake/, runs/ and snapshots/ away"

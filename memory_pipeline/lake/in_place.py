@@ -1,4 +1,4 @@
-"""Lets other programs read the files where they are: sees that the DuckLake catalogue is there and names their place.
+"""Lets other programs read the files in place: keeps a DuckLake catalogue with their current location.
 
 Not here: the catalogue, and how each change is made there too (`ledger/ducklake.py`).
 """
@@ -15,10 +15,10 @@ from memory_pipeline.ledger.ledger import Ledger
 
 
 def keep(ledger: Ledger, store: ObjectStore) -> None:
-    """Fill the catalogue that is missing or of another version, and note that a store has moved.
+    """Fill the catalogue if it is missing or of another version, and record the new location of a moved store.
 
-    A data folder that is read-only stays as it is. A move that cannot be noted now, as on a full disk, is noted by the
-    next opening: nothing of this program reads the catalogue.
+    A data folder that is read-only stays as it is. If recording a move fails, as on a full disk, the next opening
+    records it; nothing in this program reads the catalogue.
 
     Raises:
         LakeError: the catalogue is missing, and the store cannot be written.

@@ -1,4 +1,4 @@
-"""Recall indexes kept beside the store, one file for each profile, so that opening a store does not build them.
+"""Recall indexes kept beside the store, one file for each profile, so that opening a store need not build them.
 
 They hold texts. So the name of a file says up to which erasure it was made, an erasure removes them all, and one that
 was being written meanwhile is not kept. Not here: what is in them (`recall/index/kept_index`).

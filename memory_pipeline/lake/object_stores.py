@@ -1,4 +1,4 @@
-"""Which object store the files of a data folder are in: the folder itself, or the bucket that a setting names.
+"""Opens the object store of a data folder: the folder itself, or the bucket that a setting names.
 
 Not here: the stores themselves (`lake/object_store.py`, `lake/s3_object_store.py`).
 """
@@ -16,7 +16,7 @@ _ADDRESS: Final = "lake.address"
 
 
 def opened(home: Path, *, address: str | None = None) -> ObjectStore:
-    """Open the store of a data folder's files; nothing is created or asked of a server.
+    """Open the store of a data folder's files; creates nothing and contacts no server.
 
     Args:
         home: data folder.

@@ -380,7 +380,7 @@ def _by_bucket(rows: pl.DataFrame) -> list[tuple[int, pl.DataFrame]]:
 
 
 def _between(held: pl.Series, last: int, limit: int) -> Iterator[tuple[int, int]]:
-    """Yield the position before and the last one of each range up to `last` that is not held, at most `limit` long."""
+    """Yield the position before and the last one of each unpublished range up to `last`, at most `limit` long."""
     ends = pl.concat([pl.Series([0]), held.unique().sort(), pl.Series([last + 1])]).rename("after").to_frame()
     gaps = ends.with_columns(next=pl.col("after").shift(-1)).filter(pl.col("next") > pl.col("after") + 1)
     for after, following in gaps.iter_rows():

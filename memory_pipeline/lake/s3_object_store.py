@@ -1,8 +1,8 @@
 """Objects in a bucket of S3, or of any server with its interface, by the setting `lake`.
 
 A put is one request, so readers see the old object, the new one or none. Nothing is renamed or locked. The server
-cannot touch an object; an empty one beside it, a mark, says when it was touched. Endpoint and credentials are those of
-the variables that AWS's own tools read. Not here: what a store guarantees (`lake/object_store.py`).
+cannot touch an object; an empty one beside it, a mark, says when it was touched. Endpoint and credentials come from the
+variables that AWS's own tools read. Not here: what a store guarantees (`lake/object_store.py`).
 """
 
 import errno
@@ -52,7 +52,7 @@ _UNREACHABLE: Final = (
 
 
 class S3ObjectStore:
-    """Objects below a prefix of a bucket. It does not survive a fork: start processes anew."""
+    """Objects below a prefix of a bucket. Not fork-safe: start processes with spawn."""
 
     elsewhere = True
     beyond_erasure: tuple[str, ...] = ("old versions, replicas and backups of the bucket of the lake",)

@@ -29,13 +29,13 @@ def url_of(home: Path) -> sa.URL | None:
     if not path.is_file():
         return None
     try:
-        told = yaml.safe_load(path.read_text("utf-8")) or {}
-        asked = (told.get("storage") or {}).get("postgres")
-        if asked is None:
+        config = yaml.safe_load(path.read_text("utf-8")) or {}
+        postgres = (config.get("storage") or {}).get("postgres")
+        if postgres is None:
             return None
-        if "postgres_url" in asked:
-            return sa.make_url(_value(asked["postgres_url"]))
-        given = asked["postgres_db"]
+        if "postgres_url" in postgres:
+            return sa.make_url(_value(postgres["postgres_url"]))
+        given = postgres["postgres_db"]
         return sa.URL.create(
             "postgresql+psycopg2",
             username=_value(given["username"]),
@@ -52,9 +52,9 @@ def url_of(home: Path) -> sa.URL | None:
         raise LakeError(f"{path}: {why}, so nothing was erased; correct it") from None
 
 
-def _value(told: Any) -> str:
+def _value(given: Any) -> str:
     """Return a value given in the file, or in an environment variable that it names."""
-    return os.environ[told["env"]] if isinstance(told, Mapping) else str(told)
+    return os.environ[given["env"]] if isinstance(given, Mapping) else str(given)
 
 
 def rewrite_texts(url: sa.URL, rewrite: Callable[[str], str]) -> bool:

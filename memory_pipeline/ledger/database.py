@@ -79,7 +79,7 @@ class LakeError(RuntimeError):
 
 
 class LostConnection(LakeError):
-    """The server of the ledger's database went away in the middle; whether the last commit was made is not known."""
+    """The connection to the ledger's server was lost; it is unknown whether the last commit succeeded."""
 
 
 class MissingFile(LakeError):
@@ -308,7 +308,7 @@ class Database(ABC):
 
     @abstractmethod
     def _check_place(self) -> None:
-        """Refuse to go on with a database that is no longer the store's: what is written to it would be lost.
+        """Refuse a database that is no longer the store's: anything written to it would be lost.
 
         Raises:
             LakeError: it was removed or replaced, as by a restore while a server runs.

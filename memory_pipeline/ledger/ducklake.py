@@ -101,7 +101,7 @@ def move(transaction: Transaction, url: str) -> None:
 
 
 def fill(transaction: Transaction, url: str, *, files: Sequence["File"], sizes: Mapping[str, int], oldest: int) -> None:
-    """Create the catalogue, or make it anew.
+    """Create the catalogue, or recreate it.
 
     Args:
         transaction: the only one that may write.

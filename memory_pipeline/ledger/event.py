@@ -315,7 +315,7 @@ def _in_time(event: Event, future: timedelta | None) -> Event:
     if future is None:
         return event.model_copy(update={"occurred_at": event.recorded_at})
     raise ValueError(
-        f"occurred_at is {written(event.occurred_at)}, {late} after the ledger's clock; set the sender's clock right"
+        f"occurred_at is {written(event.occurred_at)}, {late} after the ledger's clock; correct the sender's clock"
     )
 
 

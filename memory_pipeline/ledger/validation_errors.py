@@ -180,5 +180,5 @@ def _number(schema: Mapping[str, Any]) -> str:
         case {"minimum": low, "maximum": high}:
             return f"{kind} from {low:.15g} to {high:.15g}"
         case {"minimum": low}:
-            return f"{kind} from {low:.15g}"
+            return f"{kind} of at least {low:.15g}"
     return kind

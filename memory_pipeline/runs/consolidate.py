@@ -46,7 +46,7 @@ def consolidate(
 
     Profiles for which others changed what the plan rests on are planned again (see `commit_all`). Answers of a language
     model are stored once all are in, even if the commit fails, so that nothing is asked twice. The engine plans the
-    next shard while one is committed; what is committed stays, even if a later shard fails.
+    next shard while one is committed; committed shards stay committed, even if a later shard fails.
 
     Args:
         lake: the store.

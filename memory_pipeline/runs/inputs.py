@@ -123,7 +123,7 @@ def _part(task: Any, scope: Any) -> tuple[str, str] | None:
     """Return the part of a profile that a run is about (see `scope.part`).
 
     Raises:
-        ValueError: task or scope is unknown, or they exclude each other.
+        ValueError: task or scope is unknown, or the two cannot be combined.
     """
     if task not in tuple(TASKS):  # a tuple takes unhashable values, too
         raise ValueError(f"task {shown(task)} is unknown; choose one of {', '.join(TASKS)}")

@@ -1,6 +1,7 @@
 """Rebuilds published tables, and past states, from the ledger alone.
 
-A rebuild, an undo and a look back run the same stages as a run. Not here: reading what was published (`lake/tables`).
+Rebuild, undo and views of past states run the same stages as a run. Not here: reading what was published
+(`lake/tables`).
 """
 
 from collections.abc import Collection, Iterator, Mapping

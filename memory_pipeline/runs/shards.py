@@ -22,7 +22,7 @@ def count(settings: Settings, memories: int) -> int:
 
 
 def cut(profiles: pl.DataFrame, shards: int) -> Iterator[pl.DataFrame]:
-    """Yield the rows of the table `profiles` by shard, those without a profile left out; of no profile, no row once."""
+    """Yield the rows of the table `profiles` by shard, skipping empty shards; without any profile, one empty table."""
     of_profile = [publishing.shard_of(profile_id, shards) for profile_id in profiles["profile_id"]]
     for number in sorted(set(of_profile)):
         yield profiles.filter(pl.Series(of_profile) == number)

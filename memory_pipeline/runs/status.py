@@ -104,7 +104,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
 
 
 def disk_bytes(home: Path) -> int:
-    """Return what a data folder takes of the disk in bytes, Dagster's storage included.
+    """Return the disk use of a data folder in bytes, including Dagster's storage.
 
     A hard-linked file counts once, and pages that were never written do not count.
     """

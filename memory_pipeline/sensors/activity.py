@@ -1,6 +1,6 @@
 """Sensors for the activity of agents, and the job that each requests.
 
-What is due by time alone is left to schedules (`jobs/schedules.py`).
+Tasks that are due by time alone are left to schedules (`jobs/schedules.py`).
 """
 
 from dataclasses import dataclass

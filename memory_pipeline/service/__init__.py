@@ -1,1 +1,1 @@
-"""Faces of the pipeline: thin callers of Dagster, the lake and the pure rooms. Nothing imports from here."""
+"""Interfaces of the pipeline: command line, HTTP, MCP. Thin layers over the other rooms; nothing imports from here."""

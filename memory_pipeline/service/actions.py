@@ -1,4 +1,4 @@
-"""Actions of servers and commands beyond a profile's client: storing a text fast, consolidating through Dagster.
+"""Actions of servers and commands that a profile's client lacks: storing a text quickly, consolidating through Dagster.
 
 Not here: how requests are made and answered (`commands`, `http_server`, `mcp_server`).
 """
@@ -53,7 +53,7 @@ class Consolidation(BaseModel):
     def _sensible(self) -> Self:
         part(self.scope)
         if self.lightweight and self.task:
-            raise ValueError("lightweight and task exclude each other; give one of them")
+            raise ValueError("lightweight and task cannot be combined; give one of them")
         return self
 
     @property

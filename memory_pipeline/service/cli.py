@@ -35,7 +35,7 @@ def main() -> None:
 
 
 def collect_seldom() -> None:
-    """Let Python look for garbage seldom: what imports make stays, and looking at it takes a quarter of their time."""
+    """Collect garbage rarely: what imports create stays, and scanning it takes a quarter of their time."""
     gc.set_threshold(_NEW_OBJECTS)
 
 

@@ -68,7 +68,7 @@ app = typer.Typer(
     add_completion=False,
 )
 snapshots = typer.Typer(
-    cls=Commands, help="List, open or export snapshots of the store as DuckDB files. Now, or at any past instant."
+    cls=Commands, help="List, open or export snapshots. DuckDB files of the store, now or at any past instant."
 )
 app.add_typer(memory_commands.app)
 app.add_typer(recall_commands.app)
@@ -197,7 +197,7 @@ def consolidate(
     Without --task, all tasks run; under the preset automem these are decay, creative, cluster and forget, in order.
     """
     if lightweight and task:
-        raise Misused("--lightweight and --task exclude each other; give one of them")
+        raise Misused("--lightweight and --task cannot be combined; give one of them")
     if plan_out and not dry_run:
         raise Misused("--out needs --dry-run; a run that applies its plan keeps it in the ledger")
     new_file(plan_out, "--out")
@@ -395,7 +395,7 @@ def snapshot_export(
         typer.Option("--export", metavar="FILE", help="Write the newest snapshot as one self-contained file."),
     ] = None,
 ) -> None:
-    """List, open or export snapshots of the store as DuckDB files. Now, or at any past instant."""
+    """List, open or export snapshots. DuckDB files of the store, now or at any past instant."""
     if context.invoked_subcommand is not None or export is None:
         return
     new_file(export, "--export", fresh=True)

@@ -33,7 +33,7 @@ def config_show(
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="As if this preset were in force.")] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show every setting and where its value comes from."""
+    """Show every setting with its origin."""
     settings = settings_in_force(preset)
     rows = settings.explained(profile)
     if as_json:

@@ -23,7 +23,7 @@ from memory_pipeline.service.options import (
     show_json,
 )
 
-app = typer.Typer(cls=Commands, help="List, export, requeue or purge refused events.")
+app = typer.Typer(cls=Commands, help="Manage refused events. List, export, requeue or purge them.")
 
 
 @app.command("list")
@@ -47,7 +47,7 @@ def list_letters(as_json: JsonOption = False) -> None:
 def export_letters(
     path: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="File to write.", show_default=False)],
 ) -> None:
-    """Write the refused events to a file, to be corrected. Each line has the event as received in `raw`."""
+    """Write the refused events to a file. To be corrected; each line has the event as received in `raw`."""
     new_file(path, "OUT.jsonl")
     with existing_lake(settings_in_force()) as lake:
         lines = [*dead_letters.lines(lake.ledger)]
@@ -66,7 +66,7 @@ def requeue_letters(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Send refused events again, corrected or as received. Exits with 1 if one is refused again; that one stays."""
+    """Send refused events again. Corrected or as received. Exits with 1 if one is refused again; that one stays."""
     settings = settings_in_force(writing=True)
     with existing_lake(settings) as lake:
         letters = dead_letters.from_file(path) if path else lake.ledger.dead_letters().to_dicts()

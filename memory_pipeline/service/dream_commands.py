@@ -60,7 +60,7 @@ def dream(
     replaces. With --apply the folder is written, and committed if it is a git repository.
     """
     if apply and undo:
-        raise Misused("--apply and --undo exclude each other; give one of them")
+        raise Misused("--apply and --undo cannot be combined; give one of them")
     if force and not undo:
         raise Misused("--force belongs to --undo; leave it out")
     if not directory.is_dir():

@@ -85,15 +85,15 @@ def erase(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Erase a memory, a person or a profile for good. From ledger, tables, snapshots and caches.
+    """Erase a memory, a person or a profile. For good: from ledger, tables, snapshots and caches.
 
     It cannot be undone. A preview is shown and confirmed first. The receipt lists what was erased and what an erasure
     does not reach, such as backups.
     """
     if memory_id is not None and user is not None:
-        raise Misused("MEMORY and --user exclude each other; give one of them")
+        raise Misused("MEMORY and --user cannot be combined; give one of them")
     if questions_since is not None and (memory_id is not None or user is not None):
-        raise Misused("--questions-since excludes MEMORY and --user; leave them out")
+        raise Misused("--questions-since cannot be combined with MEMORY or --user; leave them out")
     since = instant(questions_since, "--questions-since")
     if memory_id is None and user is None and profile is None and since is None:
         raise Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")

@@ -74,7 +74,7 @@ class Measurements(Commands):
 app = typer.Typer()
 measurements = typer.Typer(
     cls=Measurements,
-    help="Measure what recall finds under a policy before enabling it. `evaluate FILE...` means `evaluate files`.",
+    help="Measure recall under a policy. Before you enable it. `evaluate FILE...` means `evaluate files`.",
 )
 app.add_typer(measurements, name="evaluate")
 
@@ -95,7 +95,7 @@ def compare_presets(
     ] = 6,
     as_json: JsonOption = False,
 ) -> None:
-    """Show how many memories each preset would keep, link, merge and forget. Changes nothing."""
+    """Compare what each preset would do. Counts what it would keep, link, merge and forget; changes nothing."""
     from memory_pipeline.evaluation import comparison  # noqa: PLC0415
 
     policies = {name: settings_in_force(name).policy_of(profile or "") for name in presets or preset_names()}
@@ -157,7 +157,7 @@ def evaluate_files(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Replay conversations under presets and budgets; report what recall still finds and which questions are lost.
+    """Replay conversations under policies. Reports what recall still finds and which questions are lost.
 
     Each preset is tried without a budget and with each budget; a budget without a preset only trims. By default, the
     preset default is tried without a budget and with half of the tokens. All results are compared with keeping
@@ -216,7 +216,7 @@ def pairs(
         Path | None, typer.Option("--out", metavar="FILE", help="Output file; default: standard output.")
     ] = None,
 ) -> None:
-    """Report what a run decides or links for pairs of texts.
+    """Report what a run does with pairs of texts.
 
     The texts of all pairs form one store, over which one run of the preset default is made in memory. The two texts of
     a line may have any obvious field names, such as first and second or older and newer; instants and speakers may be
@@ -257,7 +257,7 @@ def replay(
     ranking: Ranking = "default",
     as_json: JsonOption = False,
 ) -> None:
-    """Replay one conversation; write the remaining memories and the results of each question for an external scorer."""
+    """Replay one conversation. For an external scorer: writes the remaining memories and each question's results."""
     if folder.exists() and not folder.is_dir():
         raise Misused(f"OUT {folder}: is a file; name a folder")
     from memory_pipeline.evaluation import replay_files  # noqa: PLC0415

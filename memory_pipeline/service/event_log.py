@@ -1,7 +1,7 @@
 """Dagster's own storage of runs and events, with databases kept open while this process executes a run.
 
 Dagster opens, syncs and closes a database for each of the 700 events of a run, which takes as long as the run itself.
-The files are the same: the UI, the daemon and other processes read and write them as ever.
+The files stay the same: the UI, the daemon and other processes read and write them as before.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ from memory_pipeline.ledger import sqlite_file
 
 
 def kept_open(reference: InstanceRef) -> InstanceRef:
-    """Return the reference of an instance that keeps its databases open; any other storage than SQLite stays."""
+    """Return the reference of an instance that keeps its databases open; storage other than SQLite is left as it is."""
     storage = reference.storage_data
     if storage is None or storage.class_name != DagsterSqliteStorage.__name__:
         return reference

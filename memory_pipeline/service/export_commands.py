@@ -51,7 +51,7 @@ def export_markdown(
     force: Annotated[bool, typer.Option("--force", help="Replace files that others changed.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write a folder of Markdown: an index, and one file per topic or memory.
+    """Write a folder of Markdown. An index, and one file per topic or memory.
 
     Files changed by others since the last export are not overwritten. Commits if the folder is a git repository.
     """
@@ -80,7 +80,7 @@ def export_markdown(
 def export_mcp_memory(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
-    """Write the file of the MCP reference memory server: entities, observations, relations."""
+    """Write the MCP memory server's file. Entities, observations, relations of the reference server."""
     _export(file, profile, mcp_memory.text, lost=mcp_memory.LOST, force=force, as_json=as_json)
 
 
@@ -88,7 +88,7 @@ def export_mcp_memory(
 def export_mem0(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
-    """Write memories as mem0's server returns them: JSON."""
+    """Write memories for mem0. JSON, as its server returns them."""
     _export(file, profile, mem0.text, force=force, as_json=as_json)
 
 
@@ -96,7 +96,7 @@ def export_mem0(
 def export_langgraph(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
-    """Write items of a LangGraph store: JSON, or a database of SqliteStore if FILE ends in .db or .sqlite."""
+    """Write items of a LangGraph store. JSON, or a database of SqliteStore if FILE ends in .db or .sqlite."""
     if file.suffix.lower() not in langgraph.DATABASE:
         _export(file, profile, langgraph.text, force=force, as_json=as_json)
         return
@@ -117,7 +117,7 @@ def export_jsonl(
     force: ForceOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write events in our own format, for `import jsonl`. The whole history, or what holds now.
+    """Write events in our own format. For `import jsonl`: the whole history, or what holds now.
 
     Decisions of runs are not exported, nor is anything that was erased.
     """
@@ -156,7 +156,7 @@ def export_parquet(
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write tables of the store as Parquet files, one each. As they are now, after a run, or at a past instant."""
+    """Write tables as Parquet files. One each; as they are now, after a run, or at a past instant."""
     chosen = _Chosen(table or (), profile, run, instant(as_of))
     _export_tables(directory, "parquet", chosen, force=force, as_json=as_json)
 
@@ -171,7 +171,7 @@ def export_delta(
     force: Annotated[bool, typer.Option("--force", help="Write a new version of tables that exist.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Write tables of the store as Delta Lake tables, a folder each. As they are now, after a run, or at an instant."""
+    """Write tables as Delta Lake tables. A folder each; as they are now, after a run, or at an instant."""
     if importlib.util.find_spec("deltalake") is None:
         raise ValueError("deltalake is not installed; install it with: pip install 'memory-pipeline[delta]'")
     chosen = _Chosen(table or (), profile, run, instant(as_of))
@@ -196,7 +196,7 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
     if directory.exists() and not directory.is_dir():
         raise Misused(f"DIR {directory}: is a file; name a folder")
     if chosen.run is not None and chosen.as_of is not None:
-        raise Misused("--run and --as-of exclude each other; give one of them")
+        raise Misused("--run and --as-of cannot be combined; give one of them")
     with existing_lake(settings_in_force()) as lake:
         owner = None if chosen.profile is None else _known(chosen.profile, stored_profiles(lake))
         state = tables.state(lake, as_of=chosen.as_of, run=chosen.run, profile_id=owner)

@@ -144,7 +144,9 @@ def _command(form: Format) -> Callable[..., None]:
         ]
     )
     command.__annotations__ = dict(kinds)
-    command.__doc__ = f"{form.title}. Takes {form.reads}."
+    what, _, details = form.title.partition(": ")  # lists of commands show the first sentence alone
+    more = f" {details[:1].upper()}{details[1:]}." if details else ""
+    command.__doc__ = f"{what}.{more} Takes {form.reads}."
     return command
 
 

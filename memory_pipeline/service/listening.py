@@ -41,7 +41,7 @@ def listen(
 
 
 class _Server(uvicorn.Server):
-    """A server that stops its runs first, and then waits for the requests that wait for them."""
+    """A server that, on shutdown, ends its runs first and then waits for the requests that depend on them."""
 
     def __init__(self, config: uvicorn.Config, runs: Runs) -> None:
         super().__init__(config)
@@ -56,7 +56,8 @@ class _Server(uvicorn.Server):
 class ImpatientProtocol(H11Protocol):
     """Closes a connection whose next header is not complete within `timeout_keep_alive`.
 
-    uvicorn stops its own clock at the first byte, so that a byte now and then would hold a connection for ever.
+    uvicorn stops its own clock at the first byte, so that a client could hold a connection forever by sending a byte
+    now and then.
     """
 
     _deadline: asyncio.TimerHandle | None = None

@@ -96,9 +96,9 @@ def update(
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change text, importance, tags, metadata or validity of a memory. The ledger keeps the old values."""
+    """Change a memory. Text, importance, tags, metadata or validity; the ledger keeps the old values."""
     if tag and clear_tags:
-        raise Misused("--tag and --clear-tags exclude each other; give one of them")
+        raise Misused("--tag and --clear-tags cannot be combined; give one of them")
     changes: dict[str, Any] = {
         "content": content,
         "importance": importance,
@@ -126,7 +126,7 @@ def protect(
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Protect a memory from being archived, trimmed or deleted."""
+    """Protect a memory. No run archives, trims or deletes it."""
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         client.protect(memory_id, reason, protected=not lift)
@@ -135,7 +135,7 @@ def protect(
 
 @app.command()
 def restore(memory_id: MemoryArgument, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Restore a memory that a run archived, merged or trimmed."""
+    """Restore a memory. Brings back what a run archived, merged or trimmed."""
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         client.restore(memory_id)

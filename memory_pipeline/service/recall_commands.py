@@ -177,7 +177,7 @@ def get_memory(
     as_of: InstantOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show one memory, as it is now or was at an instant."""
+    """Show one memory. As it is now, or was at an instant."""
     clock = instant(as_of)
     with existing_client(existing_profile(profile)) as client:
         memory = client.get(memory_id, as_of=clock)

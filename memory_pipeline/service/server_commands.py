@@ -43,7 +43,7 @@ HostNameOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Another host name that clients use, such as a proxy's; repeatable."),
 ]
-tokens = typer.Typer(cls=Commands, help="Manage the bearer tokens of the HTTP service and of MCP over HTTP.")
+tokens = typer.Typer(cls=Commands, help="Manage bearer tokens. For the HTTP service and MCP over HTTP.")
 
 
 @app.command()
@@ -171,7 +171,7 @@ def mcp_install(
     name: Annotated[str, typer.Option(metavar="NAME", help="Name of the server in the client.")] = install.DEFAULT_NAME,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
-    """Add this store as an MCP server to a client's configuration. Shows the entry before writing it."""
+    """Add this store to an MCP client. Shows the entry before it writes the client's configuration."""
     _require("mcp", extra="mcp")
     options = [*(["--profile", profile] if profile else []), *(["--read-only"] if read_only else [])]
     command = [_program(), "--home", str(settings_in_force().home.resolve()), "mcp", *options]
@@ -220,7 +220,7 @@ def token_create(
 
 @tokens.command("list")
 def token_list(as_json: JsonOption = False) -> None:
-    """List the tokens: what each allows, never the token itself."""
+    """List the tokens. What each allows, never the token itself."""
     grants = auth_tokens.listing(settings_in_force().home)
     if as_json:
         show_json([_grant_row(grant) for grant in grants])

@@ -1,4 +1,4 @@
-"""Identifies the program that makes a table, so that what another one made is not taken for its own.
+"""Identifies the program that computes a table, so that another version's results are not reused.
 
 Not here: the version of a release, which runs record (`ledger/commits`), and the version of the text parser
 (`schemas.PARSER`), by which rows are shared between releases.
@@ -21,7 +21,7 @@ _READ: Final = ("consolidation", "models", "schemas", "settings", "text")
 
 
 def digest(*others: str) -> str:
-    """Return the SHA-256 of the code and the models that texts are compared by, and of the libraries' versions.
+    """Return the SHA-256 of the code and models that compare texts, and of the versions of the libraries.
 
     Args:
         others: further folders of the package whose code counts.

@@ -79,7 +79,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
         case {"minimum": low, "maximum": high}:
             kind += f" from {low:g} to {high:g}"
         case {"minimum": low}:
-            kind += f" from {low:g}"
+            kind += f" of at least {low:g}"
         case {"exclusiveMinimum": low}:
             kind += f" above {low:g}"
         case {"examples": examples}:

@@ -17,7 +17,7 @@ _BLOCK: Final = 1 << 24
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Meetings:
+class CoOccurrences:
     """Pairs of rows that co-occur, each once, sorted by (left, right); left < right. int64 arrays of equal length."""
 
     left: NDArray[np.int64]
@@ -32,13 +32,13 @@ class Meetings:
     def __len__(self) -> int:
         return len(self.left)
 
-    def take(self, chosen: NDArray[np.bool_]) -> "Meetings":
+    def take(self, chosen: NDArray[np.bool_]) -> "CoOccurrences":
         """Return the pairs selected by a mask."""
         columns = (self.left, self.right, self.times, self.first, self.last)
-        return Meetings(*(column[chosen] for column in columns))
+        return CoOccurrences(*(column[chosen] for column in columns))
 
 
-def meetings(rows: NDArray[np.int64], groups: NDArray[np.int64], *, count: int, reach: int) -> Meetings:
+def count_pairs(rows: NDArray[np.int64], groups: NDArray[np.int64], *, count: int, reach: int) -> CoOccurrences:
     """Count in how many groups each pair of rows co-occurs, and at which places.
 
     Two rows co-occur in a group if they are at most `reach` places of that group apart; the later of their two places
@@ -63,7 +63,7 @@ def meetings(rows: NDArray[np.int64], groups: NDArray[np.int64], *, count: int, 
     parts = [_counted(rows, order, ahead, block, count) for block in blocks]
     codes, times, first, last = _combined(parts)
     left, right = np.divmod(codes, max(1, count))
-    return Meetings(left, right, times, first, last)
+    return CoOccurrences(left, right, times, first, last)
 
 
 def lagged(groups: NDArray[np.integer[Any]], reach: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:

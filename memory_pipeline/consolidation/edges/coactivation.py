@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, eye_array
 
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import co_occurrence, edge_rows
-from memory_pipeline.consolidation.edges.co_occurrence import Meetings
+from memory_pipeline.consolidation.edges.co_occurrence import CoOccurrences
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings import Policy
 
@@ -31,7 +31,7 @@ _BLOCK: Final = 1 << 16
 """Pairs whose neighbourhoods are compared at once."""
 
 
-def sessions(live: pl.DataFrame, accesses: pl.DataFrame) -> tuple[Meetings, NDArray[np.int64]]:
+def sessions(live: pl.DataFrame, accesses: pl.DataFrame) -> tuple[CoOccurrences, NDArray[np.int64]]:
     """Count the sessions in which pairs of memories were accessed together.
 
     Memories of a session are ordered by their first access in it; those at most `REACH` positions apart form a pair.
@@ -56,10 +56,10 @@ def sessions(live: pl.DataFrame, accesses: pl.DataFrame) -> tuple[Meetings, NDAr
         .sort("at", "row")
     )
     row, group, at = (visits[name].to_numpy() for name in ("row", "session", "at"))
-    return co_occurrence.meetings(row, group, count=len(live), reach=REACH), at
+    return co_occurrence.count_pairs(row, group, count=len(live), reach=REACH), at
 
 
-def coactivated(live: pl.DataFrame, met: Meetings, at: NDArray[np.int64]) -> pl.DataFrame:
+def coactivated(live: pl.DataFrame, met: CoOccurrences, at: NDArray[np.int64]) -> pl.DataFrame:
     """Return COACTIVATED edges (three-tier): `co_count` common sessions, weight min(1, co_count / 10).
 
     `discovered_at` is when a session had first accessed both, `last_strengthened_at` when the latest one had.
@@ -68,7 +68,7 @@ def coactivated(live: pl.DataFrame, met: Meetings, at: NDArray[np.int64]) -> pl.
 
 
 def shortcuts(
-    live: pl.DataFrame, met: Meetings, at: NDArray[np.int64], edges: pl.DataFrame, policy: Policy
+    live: pl.DataFrame, met: CoOccurrences, at: NDArray[np.int64], edges: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
     """Return SHORTCUT edges (ADR-0008) between memories that are used together but far apart in the graph.
 
@@ -145,7 +145,7 @@ def _spread(reached: csr_array, step: csr_array) -> csr_array:
     return further
 
 
-def _edges(live: pl.DataFrame, met: Meetings, at: NDArray[np.int64]) -> pl.DataFrame:
+def _edges(live: pl.DataFrame, met: CoOccurrences, at: NDArray[np.int64]) -> pl.DataFrame:
     instants = pl.DataFrame({"discovered_at": at[met.first], "last_strengthened_at": at[met.last]}).cast(INSTANT)
     return (
         edge_rows.between(live, met.left, met.right)

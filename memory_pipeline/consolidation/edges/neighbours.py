@@ -1,4 +1,4 @@
-"""Neighbours: pairs of live memories that say nearly the same, found by one exact join per run.
+"""Finds neighbours, pairs of live memories that say nearly the same, by one exact join per run.
 
 Every edge rule takes its pairs from this table instead of joining again. Not here: the comparison of vectors
 (`similarity`), what follows from a pair (`similarity_edges`, `links`), and groups of memories, whose thresholds lie

@@ -101,7 +101,7 @@ def _mentions(
 
 def _references(live: pl.DataFrame, rows: NDArray[np.int64], entities: NDArray[np.int64]) -> pl.DataFrame:
     """Return REFERENCES edges between each mention of an entity and the mentions before it."""
-    met = co_occurrence.meetings(rows, entities, count=len(live), reach=MENTIONS_LINKED)
+    met = co_occurrence.count_pairs(rows, entities, count=len(live), reach=MENTIONS_LINKED)
     return edge_rows.between(live, met.left, met.right).with_columns(
         edge_type=pl.lit("REFERENCES"), weight=pl.Series(_shared_weight(met.times)), algorithm=pl.lit("shared_entities")
     )

@@ -1,4 +1,4 @@
-"""Labels of groups: the few words a person would write on the folder.
+"""Labels groups with the few words that a person would write on the folder.
 
 Not here: which memories belong together (`strategies`), and how keywords are found (`text.enrich`).
 """

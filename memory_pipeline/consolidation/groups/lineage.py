@@ -178,7 +178,7 @@ def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl
     originals = memories.filter(pl.col("kind") == "original").drop("kind", "cluster_id", "plan_id", "members")
     if unknown := cluster_members.join(originals, on=KEY, how="anti").rows(named=True):
         raise ValueError(
-            f"memory {unknown[0]['memory_id']!r} of cluster {unknown[0]['cluster_id']!r} is no original memory; "
+            f"memory {unknown[0]['memory_id']!r} of cluster {unknown[0]['cluster_id']!r} is not an original memory; "
             "cluster the memories of the same state"
         )
     described = clusters.select(

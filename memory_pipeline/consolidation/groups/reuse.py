@@ -1,6 +1,6 @@
-"""Runs a clustering method only in profiles in which it would read something new; takes over what it found in others.
+"""Runs a clustering method only in profiles whose inputs have changed, and reuses its groups in the others.
 
-What a method found is kept with a digest of all that it read (table `groupings`), if the method declares what it reads.
+The groups of a method are stored with a digest of its inputs (table `groupings`) if the method declares them.
 Not here: the methods themselves (`strategies`).
 """
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.columns import KEY, counted
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state.decision_json import (
     BLOCK,
@@ -70,10 +70,12 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataF
         rule=pl.concat_str("algorithm", pl.coalesce("kind", "edge_type"), separator="."),
         reason=pl.coalesce(
             "why",
-            pl.format(
-                "{} and {} are linked as {}: cosine {}, confidence {}.",
-                *("source", "target", "label"),
-                *(_shown("similarity"), _shown("confidence")),
+            pl.concat_str(
+                pl.format("{} and {} are linked as {}", "source", "target", "label"),
+                pl.format(": cosine {}", _shown("similarity")),
+                pl.format(", confidence {}", _shown("confidence")),
+                pl.lit("."),
+                ignore_nulls=True,
             ),
         ),
         factors=write({name: EDGE[name] for name in ("confidence", "similarity", "weight")}),
@@ -108,8 +110,8 @@ def retirements(outdated: pl.DataFrame) -> pl.DataFrame:
         action=pl.lit(Action.PRUNE.value),
         rule=pl.lit(RETIRED),
         reason=pl.format(
-            "{} and {} are linked as {} no longer: one of them has changed, is closed or has left, or they now compare "
-            "otherwise.",
+            "{} and {} are no longer linked as {}: one of them has changed, is closed or has left, or the comparison "
+            "now gives another result.",
             *("source", "target", "label"),
         ),
         factors=write({"discovered_at": EDGE["discovered_at"]}),
@@ -132,8 +134,8 @@ def prunes(faded: pl.DataFrame) -> pl.DataFrame:
             "edge_type",
             "source",
             "target",
-            _shown("base_weight"),
-            _shown("weight"),
+            _shown("base_weight").fill_null("unknown"),
+            _shown("weight").fill_null("unknown"),
         ),
         factors=write({name: EDGE[name] for name in ("base_weight", "last_strengthened_at", "weight")}),
         before=write(EDGE),
@@ -176,7 +178,7 @@ def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         _with_before(rows, memories),
         action=pl.lit(Action.SUMMARISE.value),
         rule=pl.col("kind"),
-        reason=pl.format("One {} stands for {} memories.", "kind", "size"),
+        reason=pl.format("One {} stands for {}.", "kind", counted("size", "memory", "memories")),
         factors=write({"size": pl.Int64()} | WORDED | {name: SUMMARY[name] for name in numbers}),
         before=_before(),
         after=write(SUMMARY),
@@ -412,7 +414,9 @@ def blocks(proposed: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         memory_id=pl.col("block"),
         target_id=pl.lit(None, pl.String),
         rule=pl.col("compiled_by"),
-        reason=pl.format("Version {} of the block {}, from {} memories.", "version", "block", "size"),
+        reason=pl.format(
+            "Version {} of the block {}, from {}.", "version", "block", counted("size", "memory", "memories")
+        ),
         factors=write({"size": pl.Int64()}),
         before=pl.when(exists).then(write(BLOCK, suffix="_before")).otherwise(pl.lit("{}")),
         after=write(BLOCK),
@@ -469,7 +473,7 @@ def _place() -> pl.Expr:
 
 
 def _shown(column: str) -> pl.Expr:
-    return pl.col(column).cast(pl.Float64).round(4).cast(pl.String).fill_null("unknown")
+    return pl.col(column).cast(pl.Float64).round(4).cast(pl.String)
 
 
 def _changes(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:

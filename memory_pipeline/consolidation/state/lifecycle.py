@@ -1,6 +1,6 @@
 """The lifecycle of memories after decisions: live or not, superseded by what, valid until when, of which category.
 
-Takes decisions in order of application, numbered by `turn`, and memories from before them; applying decisions in one
+Takes decisions in order of application (column `position`) and the memories before them; applying decisions in one
 batch or in several gives the same result. Not here: the order itself, and the effect of decisions on edges, tiers and
 blocks (`projection`); the JSON of decisions (`decision_json`); the fold of events (`folding`).
 """
@@ -95,12 +95,12 @@ def _is(action: Action) -> pl.Expr:
 
 
 def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Apply the last move of each memory; columns `_after` are its fields, `turn` its number."""
+    """Apply the last move of each memory; columns `_after` are its fields, `position` its number."""
     fields = {**decision_json.MOVE, **decision_json.STATED, "content": pl.String()}
     moves = (
         ordered.filter(pl.col("action").is_in(MOVES) | _is(Action.PROMOTE))
         .select(
-            *(*KEY, "turn", "action"),
+            *(*KEY, "position", "action"),
             *(value.name.suffix("_after") for value in decision_json.read("after", fields)),
             moved_at="as_of",
         )
@@ -108,18 +108,18 @@ def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     )
     last = moves.unique(KEY, keep="last", maintain_order=True)
     stubs = moves.filter(_is(Action.STUB)).unique(KEY, keep="last", maintain_order=True)
-    stubs = stubs.select(*KEY, stubbed="turn", stubbed_at="moved_at", stubbed_kind="superseded_kind_after")
-    turns = moves.group_by(KEY).agg(
-        summarised=pl.col("turn").filter(_is(Action.SUMMARISE)).max(),
-        deleted=pl.col("turn").filter(_is(Action.DELETE)).max(),
-        said=pl.col("content_after").filter(_is(Action.SUMMARISE)).first(),
+    stubs = stubs.select(*KEY, stubbed="position", stubbed_at="moved_at", stubbed_kind="superseded_kind_after")
+    positions = moves.group_by(KEY).agg(
+        summarised=pl.col("position").filter(_is(Action.SUMMARISE)).max(),
+        deleted=pl.col("position").filter(_is(Action.DELETE)).max(),
+        summary_text=pl.col("content_after").filter(_is(Action.SUMMARISE)).first(),
         ends=pl.col("valid_until_after").filter(_is(Action.SUMMARISE)).last(),
     )
     latest = ordered.filter(pl.col("action").is_in(_ABOUT)).unique(KEY, keep="last", maintain_order=True)
     rows = memories.with_columns(was_stub=pl.col("lifecycle") == Lifecycle.STUB.value)
-    for columns in (last, stubs, turns, latest.select(*KEY, moved_by="plan_id")):
+    for columns in (last, stubs, positions, latest.select(*KEY, moved_by="plan_id")):
         rows = rows.join(columns, on=KEY, how="left", maintain_order="left")
-    moved = pl.col("turn").is_not_null()
+    moved = pl.col("position").is_not_null()
     merged = pl.when(moved).then("superseded_kind_after").otherwise("superseded_kind") == "summary"
     return rows.with_columns(
         *(
@@ -185,12 +185,12 @@ def _restored(moved: pl.DataFrame) -> pl.DataFrame:
     """Find originals whose supersession no longer holds (`back`), and resting memories used since (`woken`)."""
     inactive = ~pl.col("lifecycle").is_in(LIVE) & ~_woken("moved_at")
     untrue = pl.col("untrue_at").is_not_null()
-    departed = moved.filter((pl.col("turn").is_not_null() & inactive) | untrue)
+    departed = moved.filter((pl.col("position").is_not_null() & inactive) | untrue)
     rows = moved.join(
         departed.select(
             "profile_id",
             superseded_by="memory_id",
-            departed=pl.when(untrue).then(_LAST).otherwise("turn"),
+            departed=pl.when(untrue).then(_LAST).otherwise("position"),
             departed_at=pl.when(untrue).then("untrue_at").otherwise("moved_at"),
         ),
         on=["profile_id", "superseded_by"],
@@ -198,7 +198,7 @@ def _restored(moved: pl.DataFrame) -> pl.DataFrame:
         maintain_order="left",
     )
     merged = (pl.col("kind") == ORIGINAL) & (pl.col("superseded_kind") == "summary")
-    orphaned = pl.col("departed") > pl.col("turn").fill_null(_NONE)
+    orphaned = pl.col("departed") > pl.col("position").fill_null(_NONE)
     since = pl.col("lifecycle_since")
     back_at = pl.min_horizontal(
         pl.when(_changed()).then(pl.max_horizontal(since, "updated_at")),
@@ -247,11 +247,11 @@ def _shown(restored: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
     )
     used = (pl.col("last_accessed_at") > pl.col("stubbed_at")) & pl.col("stubbed_kind").ne_missing("summary")
     touched = used.fill_null(value=False) | (pl.col("updated_at") > pl.col("stubbed_at")).fill_null(value=False)
-    awake = pl.when(pl.col("stubbed") == pl.col("turn")).then("woken").otherwise(touched)
+    awake = pl.when(pl.col("stubbed") == pl.col("position")).then("woken").otherwise(touched)
     stubbed, summarised, deleted = (pl.col(name).fill_null(_NONE) for name in ("stubbed", "summarised", "deleted"))
     new = (stubbed > summarised) & ~awake
     old = pl.col("was_stub") & (summarised == _NONE)
-    text = pl.when(pl.col("was_stub") & ~old).then(pl.coalesce("said", "content")).otherwise("content")
+    text = pl.when(pl.col("was_stub") & ~old).then(pl.coalesce("summary_text", "content")).otherwise("content")
     short = pl.concat_str(pl.lit(STUB_MARK), text.str.slice(0, STUB_CHARACTERS))
     stub = (new | old) & (deleted <= stubbed)
     live = (pl.col("back") | pl.col("woken")) & ~stub

@@ -134,57 +134,57 @@ def _applied(state: State, ordered: pl.DataFrame) -> State:
 
 
 def _ordered(decisions: pl.DataFrame) -> pl.DataFrame:
-    """Return decisions in order of application, numbered by `turn` from 0."""
+    """Return decisions in order of application, numbered by `position` from 0."""
     place = pl.col("action").replace_strict(decision_json.ORDER, return_dtype=pl.Int64)
     return (
         decisions.sort("as_of", "seq", place, "ordinal", "profile_id", "decision_id")
-        .with_row_index("turn")
-        .with_columns(pl.col("turn").cast(pl.Int64))
+        .with_row_index("position")
+        .with_columns(pl.col("position").cast(pl.Int64))
     )
 
 
 def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Add the decided edges, and remove pruned ones and those of deleted memories.
 
-    Edges from before have turn -1. An edge is kept unless a later turn pruned it or deleted one of its ends; of equal
-    edges, asserted ones precede decided ones, and later ones precede earlier ones.
+    Earlier edges have position -1. An edge is kept unless a later decision pruned it or deleted one of its ends. Of
+    equal edges, an asserted one wins over a decided one, and a later one over an earlier one.
     """
-    earlier = edges.with_columns(turn=pl.lit(-1, pl.Int64))
+    earlier = edges.with_columns(position=pl.lit(-1, pl.Int64))
     candidates = pl.concat([earlier, _decided(memories, ordered).select(earlier.columns)])
     by_agent = pl.col("origin") == "asserted"
     pruned = (
         ordered.filter(_is(Action.PRUNE))
         .with_columns(*decision_json.read("after", {"edge_type": pl.String()}))
         .group_by("profile_id", "edge_type", source="memory_id", target="target_id")
-        .agg(pruned=pl.col("turn").max())
+        .agg(pruned=pl.col("position").max())
     )
-    deleted = ordered.filter(_is(Action.DELETE)).group_by(KEY).agg(deleted=pl.col("turn").max())
+    deleted = ordered.filter(_is(Action.DELETE)).group_by(KEY).agg(deleted=pl.col("position").max())
     remaining = candidates.join(pruned, on=decision_json.EDGE_KEY, how="left", maintain_order="left").filter(
-        by_agent | pl.col("pruned").is_null() | (pl.col("pruned") < pl.col("turn"))
+        by_agent | pl.col("pruned").is_null() | (pl.col("pruned") < pl.col("position"))
     )
     for end in ("source", "target"):
         remaining = (
             remaining.join(
                 deleted.rename({"memory_id": end}), on=["profile_id", end], how="left", maintain_order="left"
             )
-            .filter(pl.col("deleted").is_null() | (pl.col("deleted") < pl.col("turn")))
+            .filter(pl.col("deleted").is_null() | (pl.col("deleted") < pl.col("position")))
             .drop("deleted")
         )
     return TABLES["decided_edges"].conform(
-        remaining.sort(by_agent, "turn").unique(decision_json.EDGE_KEY, keep="last", maintain_order=True)
+        remaining.sort(by_agent, "position").unique(decision_json.EDGE_KEY, keep="last", maintain_order=True)
     )
 
 
 def _decided(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
-    """Return edges that decisions make between memories that existed by then, with their `turn`."""
+    """Return edges that decisions make between memories that existed by then, with their `position`."""
     links = ordered.filter(_is(Action.LINK)).select(
-        "profile_id", "plan_id", "turn", "as_of", *decision_json.read("after", decision_json.EDGE)
+        "profile_id", "plan_id", "position", "as_of", *decision_json.read("after", decision_json.EDGE)
     )
     summaries = ordered.filter(_is(Action.SUMMARISE)).with_columns(
         *decision_json.read("after", {name: decision_json.SUMMARY[name] for name in ("kind", "members")})
     )
     memberships = summaries.explode("members").select(
-        *("profile_id", "plan_id", "turn", "as_of", "kind"),
+        *("profile_id", "plan_id", "position", "as_of", "kind"),
         source="memory_id",
         target="members",
         edge_type=pl.lit("SUMMARIZES"),
@@ -214,22 +214,22 @@ def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.Data
     requested = (
         ordered.filter(_is(Action.PROMOTE))
         .select(
-            *(*KEY, "turn", "plan_id", "as_of"),
+            *(*KEY, "position", "plan_id", "as_of"),
             *decision_json.read("after", {name: decision_json.PROMOTED[name] for name in ("tier", "at", "energy")}),
         )
         .join(memories.select(*KEY, "created_at"), on=KEY)
         .filter(pl.col("as_of") >= pl.col("created_at"))
         .with_columns(at=pl.max_horizontal(pl.coalesce("at", "as_of"), "created_at"))
     )
-    changes = tier_changes.with_columns(turn=pl.lit(-1, pl.Int64))
+    changes = tier_changes.with_columns(position=pl.lit(-1, pl.Int64))
     for tier, (below, edge_type) in _LINEAGE.items():
-        start = changes.filter(pl.col("to_tier") == below).select(*KEY, since="at", from_turn="turn")
+        start = changes.filter(pl.col("to_tier") == below).select(*KEY, since="at", from_position="position")
         steps = requested.filter(pl.col("tier") == tier).join(start, on=KEY, how="left")
         if below in _LINEAGE:
-            steps = steps.filter(pl.col("turn") > pl.col("from_turn"))
+            steps = steps.filter(pl.col("position") > pl.col("from_position"))
         new = (
             steps.join(changes.filter(pl.col("to_tier") == tier), on=KEY, how="anti")
-            .sort("turn")
+            .sort("position")
             .unique(KEY, keep="first", maintain_order=True)
             .with_columns(
                 at=pl.max_horizontal("at", pl.col("since") + pl.duration(microseconds=1)),

@@ -1,4 +1,4 @@
-"""Makes summaries: one memory for many, in the words of its members or of a model.
+"""Writes summaries: one memory in place of many, in the words of its members or of a model.
 
 Not here: which memories belong together (`clustering`), which summaries are due and what they inherit (`lineage`), how
 an extract is worded (`extracts`), what a model is asked (`prompting`), and what becomes of the members (`forgetting`).

@@ -89,7 +89,7 @@ def generate(seed: int, *, sessions: int) -> Chat:
     facts: list[_Fact] = []
     days = [start + timedelta(days=round(place * 4.5 + rng.random() * 3)) for place in range(sessions)]
     for name in rng.sample(list(world("work")), _PROJECTS):
-        for sort in (_metrics, _milestones, _claims, _facts, _wishes, _plans):
+        for sort in (_metrics, _milestones, _claims, _facts, _preferences, _plans):
             facts += sort(work, world("work")[name], asking, start)
     facts.sort(key=lambda fact: fact.place)
     for number, day in enumerate(days):
@@ -219,7 +219,7 @@ def _ask_fact(work: _Work, kind: str, fact: _Fact, asked: str, answer: str) -> N
     work.ask(kind, asked, [fact.turn], answer)
 
 
-def _wishes(work: _Work, project: dict[str, Any], asking: list[Callable[[], None]], _: datetime) -> list[_Fact]:
+def _preferences(work: _Work, project: dict[str, Any], asking: list[Callable[[], None]], _: datetime) -> list[_Fact]:
     """Return preferences and standing instructions, with requests that they apply to."""
     facts = []
     for said, asked in work.rng.sample(project["likes"], 2):

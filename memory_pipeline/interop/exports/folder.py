@@ -170,7 +170,7 @@ def change(
     profile_id: str,
     first: Callable[[Path], None] | None = None,
 ) -> str | None:
-    """Replace, add and remove files, none if others changed one meanwhile, and return the commit, if any.
+    """Replace, add and remove files, or none if somebody else changed one meanwhile; return the commit, if any.
 
     The list notes the memories whose ids the files have, so that an import ends those that others remove. Those that
     this change removes leave the list before they leave the files: a process that is killed in between ends none.
@@ -244,8 +244,8 @@ def _git(folder: Path, *arguments: str, given: Collection[str] = ()) -> str:
         errors="replace",
     )
     if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise RuntimeError(f"{folder}: the files are written, but git refused to commit them: {said}; commit them")
+        message = (done.stderr or done.stdout).strip()
+        raise RuntimeError(f"{folder}: the files are written, but git refused to commit them: {message}; commit them")
     return done.stdout.strip()
 
 
@@ -259,7 +259,7 @@ def _check_inside(folder: Path, paths: Iterable[str]) -> None:
         if above not in inside:
             inside[above] = ".." not in above.parts and (folder / above).resolve().is_relative_to(root)
         if plain.is_absolute() or plain.name == ".." or not inside[above]:
-            raise ValueError(f"{folder}: {path} leads out of the folder; remove that link or list")
+            raise ValueError(f"{folder}: {path} points outside the folder; remove that link or list")
 
 
 def _hash(content: bytes) -> str:

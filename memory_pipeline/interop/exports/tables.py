@@ -56,8 +56,8 @@ class State:
     def labels(self) -> dict[str, str]:
         """Metadata of the files that identify the state."""
         instant = None if self.as_of is None else self.as_of.isoformat()
-        said = {"seq": str(self.seq), "as_of": instant, "run_id": self.run_id}
-        return {f"memory_pipeline.{name}": value for name, value in said.items() if value is not None}
+        values = {"seq": str(self.seq), "as_of": instant, "run_id": self.run_id}
+        return {f"memory_pipeline.{name}": value for name, value in values.items() if value is not None}
 
 
 def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, profile_id: str | None = None) -> State:

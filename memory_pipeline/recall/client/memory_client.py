@@ -456,7 +456,7 @@ class MemoryClient:
         check_bool("lightweight", lightweight)
         check_bool("dry_run", dry_run)
         if lightweight and task is not None:
-            raise ValueError("lightweight and task exclude each other; give one of them")
+            raise ValueError("lightweight and task cannot be combined; give one of them")
         self.flush()
         kind = "lightweight" if lightweight else "full" if task is None else task
         for attempt in range(_ATTEMPTS):
@@ -566,7 +566,7 @@ class MemoryClient:
         if os.getpid() != self._process:
             raise RuntimeError(
                 f"this client was opened by process {self._process}, before a fork; open another one in each process, "
-                "and start processes by the method spawn"
+                "and start processes with the spawn method"
             )
         if not self._closing.alive:
             raise RuntimeError("this client is closed; open another one")

@@ -228,13 +228,13 @@ def check_id(name: str, value: Any) -> None:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse an argument that is not a whole number from 1.
+    """Refuse an argument that is not a whole number of at least 1.
 
     Raises:
         ValueError: it is not.
     """
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} is {shown(value)}; give a whole number from 1")
+        raise ValueError(f"{name} is {shown(value)}; give a whole number of at least 1")
 
 
 def check_text(name: str, value: Any) -> None:

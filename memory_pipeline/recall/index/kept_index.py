@@ -1,4 +1,4 @@
-"""An index as a file: its texts, words and vectors as arrays, read back in a fraction of the time it takes to build.
+"""Stores an index in a file: texts, words and vectors as arrays, read back in a fraction of the time of a build.
 
 Nothing in it is unpickled. Not here: where the file is, and when it goes (`lake/kept_indexes`).
 """

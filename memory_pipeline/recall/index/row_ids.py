@@ -30,7 +30,7 @@ class RowIds(Mapping[str, int]):
 
     @classmethod
     def of(cls, memory_ids: Sequence[str]) -> Self:
-        """Return the number memories in the order of their rows."""
+        """Assign numbers to memories in the order of their rows."""
         number = np.arange(len(memory_ids))
         return cls({memory_id: row for row, memory_id in enumerate(memory_ids)}, number, number)
 

@@ -1,4 +1,4 @@
-"""The tail of the ledger: events of a profile that its published tables lack, and the memories they change.
+"""Reads the tail of the ledger: events of a profile that its published tables lack, and the memories they change.
 
 Affected memories are folded again from all their events by the same fold that a run uses. The state of a memory also
 depends on others, on the summary that replaced it and on the newer memory that ended its validity, and that of a
@@ -110,13 +110,13 @@ class LedgerTail:
             events = self._events().filter(pl.col("memory_id").is_in(sorted(names)))
             return projection.project(events).memories, set(names)
         decisions = self._in_force()
-        told = self._members()
+        members = self._members()
         closure = _connected(decisions, names)
-        closure |= set(told.filter(pl.col("member").is_in(sorted(names)))["memory_id"])
+        closure |= set(members.filter(pl.col("member").is_in(sorted(names)))["memory_id"])
         ends = sorted(closure)
         related = decisions.filter(pl.col("memory_id").is_in(ends) | pl.col("target_id").is_in(ends))
         context = closure | set(related["memory_id"]) | set(related["target_id"].drop_nulls())
-        context |= set(told.filter(pl.col("memory_id").is_in(ends))["member"])
+        context |= set(members.filter(pl.col("memory_id").is_in(ends))["member"])
         folded = projection.fold(self._history(context), related).memories
         return folded.filter(pl.col("memory_id").is_in(ends)), closure
 

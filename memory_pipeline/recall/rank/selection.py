@@ -88,7 +88,7 @@ def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]
 
 
 def repeats_last(order: Integers, repeats: dict[int, list[int]], k: int) -> Integers:
-    """Move memories that may repeat a better one to the end of the first `k`; none of those leaves them."""
+    """Move memories that may repeat a better one to the end of the first `k`; none of these memories drops out."""
     first = order[:k].tolist()
     place = {at: rank for rank, at in enumerate(first)}
     again = [at for at in first if any(place.get(other, k) < place[at] for other in repeats.get(at, ()))]

@@ -1,4 +1,4 @@
-"""Tells statements about different things of one kind apart: "task 12 ..." and "task 13 ...", "the second rehearsal".
+"""Distinguishes statements about different things of one kind: "task 12 ..." and "task 13 ...", "the second rehearsal".
 
 Only the beginning of a statement counts: a number further on is a value that may change. Not here: values
 (`relation_features`).

@@ -1,4 +1,4 @@
-"""Tells pairs of statements that cannot repeat or contradict each other, however alike their words are.
+"""Recognises pairs of statements that cannot repeat or contradict each other, however similar their words are.
 
 "I live in Ghent" and "I no longer live in Ghent" are not repetitions; weights of two days do not contradict each other,
 nor repeat each other if the words are the same. English only. Not here: how likely a relation is (`relation_model`).

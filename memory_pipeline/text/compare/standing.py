@@ -1,4 +1,4 @@
-"""Tells lasting states ("Ann lives in Rome") from events and from measurements of one moment.
+"""Distinguishes lasting states ("Ann lives in Rome") from events and from measurements of one moment.
 
 Stating a lasting state twice adds nothing; "took ibuprofen", "weight 71.2" and "paid 18.90" on two days are two doses,
 weights and payments. Whatever is not surely lasting counts as an occasion. English only. Not here: whether two texts

@@ -1,4 +1,4 @@
-"""Patterns for texts of ASCII characters alone, which most are: these compile and run several times as fast.
+"""Patterns for texts of ASCII characters only, as most are: these compile and run several times as fast.
 
 The classes of Unicode, such as all letters, stand for hundreds of ranges, and Polars keeps few compiled patterns, so
 that small inputs would spend most of their time compiling.

@@ -66,7 +66,7 @@ def _by_script(texts: pl.Series) -> pl.Series:
     languages = pl.repeat(None, len(texts), dtype=pl.String, eager=True).alias("language")
     others = texts.str.contains(r"[^\p{Latin}\p{Common}\p{Inherited}]").arg_true()
     letters = pl.first().str.count_matches(r"\p{L}")
-    told = (
+    identified = (
         texts.gather(others)
         .to_frame()
         .select(
@@ -79,7 +79,7 @@ def _by_script(texts: pl.Series) -> pl.Series:
         )
         .to_series()
     )
-    return languages.scatter(others, told) if len(others) else languages
+    return languages.scatter(others, identified) if len(others) else languages
 
 
 def of_profiles(languages: pl.DataFrame) -> pl.Series:

@@ -40,7 +40,7 @@ class LanguagePack(Protocol):
 
     @property
     def unspaced(self) -> bool:
-        """Whether it is written without spaces, so that pairs of characters stand for words."""
+        """Whether it is written without spaces, so that pairs of characters serve as words."""
 
     @property
     def stop_words(self) -> frozenset[str]:

@@ -44,5 +44,5 @@ UNSPACED: Final = tuple(code for code, pack in PACKS.items() if pack.unspaced)
 
 
 def pack(code: str | None) -> LanguagePack:
-    """Return the pack of a language; that of English for None and for languages without one."""
+    """Return the pack of a language; the English one for None and for languages without a pack."""
     return PACKS.get(code or ENGLISH, ENGLISH_PACK)

@@ -1,4 +1,4 @@
-"""Packs of languages that are written without spaces: characters and pairs of characters stand for words.
+"""Packs of languages that are written without spaces: characters and pairs of characters serve as words.
 
 Pairs do about as well as a segmenter in retrieval (Nie and Ren 1999) and need no dictionary. Not here: the characters
 of each language (`<code>/pack`) and how texts are cut into pairs (`parse/tokens`).

@@ -1,4 +1,4 @@
-"""Episodes (Engram, ADR-0008): what was said in one go, and above them sessions and agents.
+"""Episodes (Engram, ADR-0008): memories stored in one stretch, and above them sessions and agents.
 
 Episodes are history. A memory that has left the live set still belongs to its episode, so that a summary covers
 everything that happened even when parts of it are forgotten. Not here: how such a summary is worded (`extracts`).

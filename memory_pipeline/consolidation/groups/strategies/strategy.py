@@ -63,7 +63,7 @@ class ClusteringInput:
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """All that a method reads of an input: what else differs does not change what it finds.
+    """What a method reads of its input; nothing else affects its groups.
 
     Attributes:
         rows: the memories that it groups, by number; it reads their vectors and their order too.

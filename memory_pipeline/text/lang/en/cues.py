@@ -1,4 +1,4 @@
-"""Cue expressions: how a clause marks or says that something changes.
+"""Cue expressions by which a clause says or marks that something changes.
 
 All are patterns over folded clauses for the regular expressions of Polars, whose word boundaries are faster in ASCII.
 Not here: the cues of relations between two memories (`relation_cues`), and those of core facts (`core_cues`).

@@ -1,4 +1,4 @@
-"""Things that English tells apart by a number or an ordinal: "task 12", "cousin number 3", "the second rehearsal".
+"""Things that English distinguishes by a number or an ordinal: "task 12", "cousin number 3", "the second rehearsal".
 
 Patterns over folded text for the regular expressions of Polars. Not here: numbers that are values ("costs 12 euros").
 """

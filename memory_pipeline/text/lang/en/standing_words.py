@@ -1,4 +1,4 @@
-"""Words that tell lasting states from events and measurements of one moment.
+"""Words that distinguish lasting states from events and from measurements of one moment.
 
 Broad word classes of English, for `compare/standing` and `compare/stated_changes`. Not here: words of change
 (`stated_change`), and cues that only make a relation likely (`relation_cues`).

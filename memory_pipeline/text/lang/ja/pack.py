@@ -1,4 +1,4 @@
-"""Japanese: characters and pairs of characters stand for words. No rules judge Japanese texts."""
+"""Japanese: characters and pairs of characters serve as words. No rules judge Japanese texts."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Chinese: characters and pairs of characters stand for words. No rules judge Chinese texts."""
+"""Chinese: characters and pairs of characters serve as words. No rules judge Chinese texts."""
 
 from typing import Final
 
