@@ -592,3 +592,8 @@ def test_an_import_is_shown_before_it_is_done_and_a_format_is_named(tmp_path):
     assert not (tmp_path / "data").exists()
     assert "skipped: 1 memories" in text("import", "mem0", stores / "mem0", home=tmp_path / "data")
     assert "the format is unknown" in refused("import", "detect", stores / "make.py")
+    mixed = text("import", "langgraph", stores / "langgraph.sqlite", "--dry-run", home=tmp_path / "data")
+    assert "one profile, langgraph, as if one person had said it" in mixed
+    scope = ("--scope", "memories/{user_id}")
+    told_apart = text("import", "langgraph", stores / "langgraph.sqlite", *scope, home=tmp_path / "data")
+    assert "one profile" not in told_apart

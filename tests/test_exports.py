@@ -71,8 +71,11 @@ def held(rows, *, topics=None):
         method=pl.lit("similarity_components"), label="cluster_id"
     )
     scores = {"memory_id": pl.String, "strength": pl.Float64, "importance": pl.Float64}
-    state = projection.project(frame(rows))
-    return current.select("default", state, scores=pl.DataFrame(schema=scores), clusters=clusters, as_of=AS_OF)
+    told = frame(rows)
+    state = projection.project(told)
+    return current.select(
+        "default", state, events=told, scores=pl.DataFrame(schema=scores), clusters=clusters, as_of=AS_OF
+    )
 
 
 @pytest.fixture(scope="module")
@@ -332,6 +335,33 @@ def test_items_of_a_database_become_the_memories_that_they_were(tmp_path):
     assert event.occurred_at == datetime(2025, 12, 1, 10, tzinfo=UTC)
     payload = event.payload.model_dump(exclude_none=True)
     assert (payload["speaker"], payload["metadata"], payload.get("tags")) == ("Ana", '{"colour":"green"}', None)
+
+
+def test_what_agents_told_over_time_is_counted_for_the_memories_that_hold():
+    told = [
+        ("session.started", None, {}),
+        ("memory.stored", "m1", {"content": "Ana prefers tea."}),
+        ("memory.stored", "m2", {"content": "The boat is red.", "valid_until": "2020-01-01T00:00:00Z"}),
+        ("memory.accessed", None, {"memory_ids": ["m1", "m2"]}),
+        ("memory.updated", "m1", {"content": "Ana prefers coffee."}),
+        ("memory.updated", "m1", {"importance": 0.9}),
+        ("memory.updated", "m2", {"content": "The boat is blue."}),
+        ("feedback.given", "m1", {"helpful": True}),
+        ("feedback.given", "m2", {"helpful": True}),
+        ("session.ended", None, {}),
+    ]
+    rows = [
+        (seq, *parse(event, recorded_at=AS_OF, origin="test").row())
+        for seq, (kind, memory_id, payload) in enumerate(told, 1)
+        for event in [
+            {"event_type": kind, "event_id": str(seq), "session_id": "s1", "payload": payload}
+            | {"occurred_at": AS_OF - timedelta(days=20 - seq)}
+            | ({"memory_id": memory_id} if memory_id else {})
+        ]
+    ]
+    assert {name: held(rows).beside[name] for name in current.TOLD} == {
+        "accesses": 2, "ratings": 1, "earlier texts": 1, "starts and ends of sessions": 2
+    }  # fmt: skip
 
 
 def test_the_command_writes_every_format_and_says_what_it_left_out(home, tmp_path):

@@ -231,7 +231,40 @@ def test_files_under_git_are_dated_by_their_first_commit(folder, ledger):
         ("<!-- index by memory-pipeline -->\n- a\n<!-- end of index -->\n- b", ["b"]),
         ("<!-- index by memory-pipeline -->\n- a", []),
         ("- \n-x\n", ["- \n-x"]),
+        (
+            "**Never deploy on a Friday.**\n\n**Ask first.**\n\n# More\n",
+            ["**Never deploy on a Friday.**", "**Ask first.**"],
+        ),
+        ("**Work**\n\nAna bakes.\n", ["Ana bakes."]),
     ],
 )
 def test_blocks(text, units):
     assert [unit.text for unit in markdown_text.read(text).units] == units
+
+
+def test_front_matter_that_is_not_yaml_still_gives_its_plain_lines(tmp_path, ledger):
+    """Models write a colon into a description without quotes, which is not YAML."""
+    (tmp_path / "notes").mkdir()
+    front = "name: latency\ndescription: Latency: where to look\nmetadata:\n  type: reference\ntags: [ops, 'on call']\n"
+    (tmp_path / "notes" / "latency.md").write_text(f"---\n{front}---\n\nThe dashboard is at /d/latency.\n\nAsk Bo.\n")
+    report = imported(ledger, tmp_path / "notes")
+    assert report.skipped == {"front matter that is not YAML (its plain lines were read)": 1}
+    (stored,) = written(ledger).iter_rows(named=True)
+    assert stored["content"] == "The dashboard is at /d/latency.\n\nAsk Bo.", "a described note is one memory"
+    assert stored["tags"] == ["ops", "on call", "reference"]
+    assert json.loads(stored["metadata"])["description"] == "Latency: where to look"
+
+
+def test_what_is_no_memory_is_counted(tmp_path, ledger):
+    (tmp_path / "notes").mkdir()
+    texts = {
+        "a.md": "# All\n\n## Nothing here\n\n## Some\n\n<!-- hidden -->\n\n- Ana prefers tea.\n\n### Empty too\n",
+        "empty.md": "\n",
+        "front.md": "---\nname: n\ndescription: d\n---\n",
+        "title.md": "# Only a title\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / "notes" / name).write_text(text)
+    report = imported(ledger, tmp_path / "notes")
+    assert report.skipped == {"comments": 1, "files without text": 2, "headings without text": 3}
+    assert report.accepted == 1

@@ -16,7 +16,7 @@ import mutations
 import pytest
 from foreign_stores import REAL, TEXTS
 
-from memory_pipeline.interop import formats, inert_pickle, jsonl, records, scopes
+from memory_pipeline.interop import files, formats, inert_pickle, records, scopes
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.ledger.event import DeadLetter, Event, frame, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -562,12 +562,29 @@ def test_of_a_line_without_end_only_the_beginning_is_held_and_the_next_lines_are
     path = tmp_path / "events.jsonl"
     line = b'{"event_type": "memory.stored", "payload": {"content": "Ana likes tea."}}\n'
     with path.open("wb") as file:
-        file.write(line + b"x" * (2 * jsonl.LONGEST_LINE + 1) + b"\n" + line.replace(b"tea", b"figs"))
+        file.write(line + b"x" * (2 * files.LONGEST_LINE + 1) + b"\n" + line.replace(b"tea", b"figs"))
     report, rows = taken(ledger, "jsonl", path)
     assert (report.accepted, rows.height) == (2, 2)
     (letter,) = ledger.dead_letters().to_dicts()
     assert letter["origin"] == "events.jsonl:2"
     assert "longer than 64 MiB; split its text" in letter["reason"]
+    assert 0 < len(letter["raw"]) < 100_000
+
+
+def test_a_line_of_a_transcript_without_end_costs_only_itself(tmp_path, ledger, monkeypatch):
+    monkeypatch.setattr(files, "LONGEST_LINE", 100_000)
+    path = tmp_path / "session.jsonl"
+    said = {"type": "user", "sessionId": "s1", "timestamp": "2026-03-01T10:00:00Z", "message": {"role": "user"}}
+    lines = [
+        json.dumps(said | {"uuid": f"u{n}", "message": {"role": "user", "content": text}})
+        for n, text in enumerate(("Use pnpm.", "x" * 250_000, "The API is /v2."))
+    ]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    report, rows = taken(ledger, "claude-code", path)
+    assert report.dead_letters == 1
+    assert [text for (text,) in told(rows, "content")] == ["Use pnpm.", "The API is /v2."]
+    (letter,) = ledger.dead_letters().to_dicts()
+    assert letter["origin"] == "session.jsonl:2"
     assert 0 < len(letter["raw"]) < 100_000
 
 

@@ -24,6 +24,11 @@ import ijson
 
 from memory_pipeline.interop.items import file_name
 
+LONGEST_LINE: Final = 64 * 1024 * 1024
+"""Bytes of the longest line that is read; a text may have far fewer (setting `max_text_characters`)."""
+BEGINNING: Final = 64 * 1024
+"""Bytes of a longer line that its dead letter holds."""
+
 _SPOOLED: Final = 16 * 1024 * 1024
 """Bytes of an archive within an archive that are held in memory."""
 _DAMAGED: Final = (
@@ -100,18 +105,32 @@ class Member:
         return [prefix for prefix in prefixes if (prefix.partition(".")[0] == "item") == is_list]
 
     def lines(self) -> Iterator[tuple[int, bytes]]:
-        """Yield the lines that are not blank, with their numbers from 1.
+        """Yield the lines that are not blank, with their numbers from 1; only the beginning of one over 64 MiB.
 
         Raises:
             Broken: the file cannot be read any further; raised after the lines before.
         """
         try:
             with self.open() as file:
-                for number, line in enumerate(file, 1):
+                for number, (line, whole) in enumerate(bounded_lines(file), 1):
                     if stripped := line.removeprefix(b"\xef\xbb\xbf").strip():
-                        yield number, stripped
+                        yield number, stripped if whole else stripped[:BEGINNING]
         except _DAMAGED as error:
             raise Broken(f"is truncated ({error}); give the complete file") from error
+
+
+def bounded_lines(file: IO[bytes], start: bytes = b"") -> Iterator[tuple[bytes, bool]]:
+    """Yield the line already read, if any, then the remaining lines, each with whether it is complete.
+
+    A line over `LONGEST_LINE` is read through, but not held.
+    """
+    line = start or file.readline(LONGEST_LINE)
+    while line:
+        rest = line
+        while len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
+            rest = file.readline(LONGEST_LINE)
+        yield line, rest is line
+        line = file.readline(LONGEST_LINE)
 
 
 def parsed(line: bytes) -> Mapping[str, Any] | None:

@@ -6,16 +6,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from memory_pipeline.interop.files import BEGINNING, LONGEST_LINE, bounded_lines
 from memory_pipeline.interop.items import Imported, file_name, stable_id
 from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, parse
 
 _BOM: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = {b"\x1f\x8b": "compressed", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 """First bytes of files that are not UTF-8 text."""
-LONGEST_LINE: Final = 64 * 1024 * 1024
-"""Bytes of the longest line that is read; a text may have far fewer (setting `max_text_characters`)."""
-_BEGINNING: Final = 64 * 1024
-"""Bytes of a longer line that its dead letter holds."""
 
 
 def events(path: Path, *, recorded_at: datetime) -> Iterator[Event | DeadLetter]:
@@ -53,24 +50,13 @@ def _events(path: Path, begun: tuple[BinaryIO, bytes] | None, recorded_at: datet
     file, start = begun or (path.open("rb"), b"")
     name = file_name(path)
     with file:
-        for number, (line, whole) in enumerate(_lines(file, start), 1):
+        for number, (line, whole) in enumerate(bounded_lines(file, start), 1):
             raw, origin = line.removeprefix(_BOM) if number == 1 else line, f"{name}:{number}"
             if not whole:
                 reason = f"the line is longer than {LONGEST_LINE >> 20} MiB; split its text into several memories"
-                yield DeadLetter(origin, reason, raw[:_BEGINNING], recorded_at)
+                yield DeadLetter(origin, reason, raw[:BEGINNING], recorded_at)
             elif text := raw.strip():
                 yield _event(text, raw.rstrip(b"\r\n"), origin, recorded_at)
-
-
-def _lines(file: BinaryIO, start: bytes) -> Iterator[tuple[bytes, bool]]:
-    """Yield the line already read, if any, then the remaining lines, each with whether it is complete."""
-    line = start or file.readline(LONGEST_LINE)
-    while line:
-        rest = line
-        while len(rest) == LONGEST_LINE and not rest.endswith(b"\n"):
-            rest = file.readline(LONGEST_LINE)
-        yield line, rest is line
-        line = file.readline(LONGEST_LINE)
 
 
 def _event(text: bytes, raw: bytes, origin: str, recorded_at: datetime) -> Event | DeadLetter:

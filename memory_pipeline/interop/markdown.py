@@ -77,7 +77,8 @@ class _Folder:
             except Broken as error:
                 broken.append((member.name, str(error)))
                 continue
-            skipped += [] if note.readable else [Skipped("front matter that is not YAML")]
+            skipped += [] if note.readable else [Skipped("front matter that is not YAML (its plain lines were read)")]
+            skipped += [Skipped(what, count) for what, count in note.left_out.items()]
             read_places += [_Place(member.name, note, unit, member) for unit in note.units]
         files = _files(read_places)
         kept = [place for place in read_places if place.unit.memory_id or not is_pointer(place.unit, files)]

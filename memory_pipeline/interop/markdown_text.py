@@ -6,6 +6,7 @@ what a second import makes of them (`markdown.py`).
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -33,6 +34,7 @@ _CATEGORY: Final = re.compile(r"\[([^\W\d_][\w -]{1,40})\] ")
 _WIKI: Final = re.compile(r"\[\[([^\[\]|#\n]+)(?:[#|][^\[\]\n]*)?\]\]")
 _FILE_LINK: Final = re.compile(r"\[[^\[\]\n]*\]\(<?([^()\s<>]+\.md)>?(?:#[^()\s]*)?\)")
 _RELATION: Final = re.compile(r"([^\W\d_][\w -]{1,40}) (\[\[[^\[\]\n]+\]\])(?: \(.*\))?")
+_PLAIN: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t]*")
 _LINK_FIRST: Final = re.compile(r"(?:\[\[[^\[\]\n]+\]\]|\[[^\[\]\n]*\]\([^()\s]+\))(.*)", re.DOTALL)
 
 
@@ -63,15 +65,17 @@ class Note:
     front: Mapping[str, Any]
     units: tuple[Unit, ...]
     readable: bool
-    """False: there is a front matter that cannot be read."""
+    """False: there is a front matter that is not YAML, of which only plain lines are read."""
     whole: bool = False
     """Whether the file is one memory."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """How much of the text is no part of a memory, by what it is."""
 
 
 def read(text: str) -> Note:
     """Read a file; line ends may be those of any system, but what our exports wrote is read exactly."""
     whole = text if markdown_notes.read(text) else text.replace("\r\n", "\n").replace("\r", "\n")
-    front, start = _front(whole)
+    front, start, readable = _front(whole)
     ours = markdown_notes.read(whole)
     units = [
         Unit(
@@ -89,14 +93,17 @@ def read(text: str) -> Note:
     for note in ours:
         lines = "\n" * whole.count("\n", note.start, note.end)
         rest = rest[: note.start - start] + lines.rjust(note.end - note.start) + rest[note.end - start :]
-    if len(rest) < WHOLE and front.get("name") and front.get("description") and not ours and INDEX_BEGINS not in rest:
-        content = rest.strip()
-        end = _line(whole, len(whole))
-        units += [_described(Unit(content, _line(whole, start), end), front)] if content else []
-        return Note(front, tuple(units), readable=True, whole=True)
-    units += [_described(unit, front) for unit in _blocks(rest.split("\n"), _line(whole, start))]
-    readable = bool(front) or not _FRONT.match(whole)
-    return Note(front, tuple(sorted(units, key=lambda unit: unit.line)), readable)
+    exported = bool(ours) or INDEX_BEGINS in rest
+    if not exported and not rest.strip():
+        return Note(front, (), readable, left_out={"files without text": 1})
+    if not exported and len(rest) < WHOLE and front.get("name") and front.get("description"):
+        unit = Unit(rest.strip(), _line(whole, start), _line(whole, len(whole)))
+        return Note(front, (_described(unit, front),), readable, whole=True)
+    left_out = Counter[str]()
+    units += [_described(unit, front) for unit in _blocks(rest.split("\n"), _line(whole, start), left_out)]
+    if exported:  # headings of topics and of the index are ours
+        del left_out[_HEADINGS]
+    return Note(front, tuple(sorted(units, key=lambda unit: unit.line)), readable, left_out=+left_out)
 
 
 def is_pointer(unit: Unit, files: Mapping[str, Any]) -> bool:
@@ -112,15 +119,35 @@ def resolved(target: str, files: Mapping[str, Any]) -> Any:
     return files.get(name) or files.get(name.rpartition("/")[2])
 
 
-def _front(text: str) -> tuple[Mapping[str, Any], int]:
-    """Return front matter as JSON values, and where the body begins; front matter that is not YAML is empty."""
+def _front(text: str) -> tuple[Mapping[str, Any], int, bool]:
+    """Return front matter as JSON values, where the body begins, and whether the front matter is YAML."""
     match = _FRONT.match(text)
     if match is None:
-        return {}, 0
-    if len(match[0]) > _MOST_FRONT or _refers(match[0]):
-        return {}, match.end()
-    front, _ = markdown_notes.read_front_matter(match[0].rstrip() + "\n")
-    return mapping(json.loads(json.dumps(front, default=str))), match.end()
+        return {}, 0, True
+    if len(match[0]) > _MOST_FRONT:
+        return {}, match.end(), False
+    if not _refers(match[0]):
+        front, _ = markdown_notes.read_front_matter(match[0].rstrip() + "\n")
+        if front:
+            return mapping(json.loads(json.dumps(front, default=str))), match.end(), True
+    return _plain(match[0]), match.end(), False
+
+
+def _plain(front: str) -> dict[str, Any]:
+    """Return the `name: value` lines of front matter that is not YAML, as people and models write a text with a colon.
+
+    Indented lines count as well, unless a line before has their name; a list in brackets is a list.
+    """
+    found = dict[str, Any]()
+    for line in front.splitlines():
+        if match := _PLAIN.fullmatch(line):
+            name, value = match[1], match[2]
+            if value.startswith("[") and value.endswith("]"):
+                listed = [one.strip().strip("'\"") for one in value[1:-1].split(",")]
+                found.setdefault(name, [one for one in listed if one])
+            else:
+                found.setdefault(name, value.strip("'\""))
+    return found
 
 
 def _refers(front: str) -> bool:
@@ -135,10 +162,11 @@ def _line(text: str, place: int) -> int:
     return 1 + text.count("\n", 0, place)
 
 
-def _blocks(lines: list[str], first: int) -> Iterator[Unit]:
-    """Yield the list items and paragraphs of a body."""
+def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Unit]:
+    """Yield the list items and paragraphs of a body, and count what is in none."""
     headings: list[tuple[int, str]] = []
     place = 0
+    bare = list[int]()  # levels of the headings under which nothing stands yet
     while place < len(lines):
         line, number = lines[place], first + place
         above = tuple(title for _, title in headings)
@@ -146,11 +174,14 @@ def _blocks(lines: list[str], first: int) -> Iterator[Unit]:
             place = next((at for at in range(place, len(lines)) if lines[at].strip() == INDEX_ENDS), len(lines)) + 1
         elif match := _HEADING.fullmatch(line):
             level = len(match[1])
+            left_out[_HEADINGS] += sum(above >= level for above in bare)
+            bare = [above for above in bare if above < level] + ([level] if match[2] else [])
             headings = [(depth, title) for depth, title in headings if depth < level]
             headings += [(level, match[2])] if match[2] else []
             place += 1
         elif match := _ITEM.fullmatch(line):
             end = _item_end(lines, place)
+            bare = []
             yield _item(lines[place:end], Unit(match[2], number, first + end, above), indent=len(match[1]))
             place = end
         elif not line.strip():
@@ -161,17 +192,24 @@ def _blocks(lines: list[str], first: int) -> Iterator[Unit]:
         else:
             end = _paragraph_end(lines, place)
             text = "\n".join(lines[place:end]).strip()
-            bold = _BOLD.fullmatch(text)
+            following = _next(lines, end)
+            alone = not following or _HEADING.fullmatch(following) or _RULE.fullmatch(following)
+            bold = None if alone or _BOLD.fullmatch(following.strip()) else _BOLD.fullmatch(text)
             headings = [pair for pair in headings if pair[0] < (_IN_BOLD if bold else _INTRODUCTION)]
             if bold:
                 headings.append((_IN_BOLD, bold[1]))
-            elif _ITEM.fullmatch(_next(lines, end)) and text.endswith(":") and "\n" not in text:
+            elif _ITEM.fullmatch(following) and text.endswith(":") and "\n" not in text:
                 headings.append((_INTRODUCTION, text.rstrip(":")))
             elif _COMMENT.sub("", text).strip():
+                bare = []
                 yield Unit(text, number, first + end, tuple(title for _, title in headings))
+            else:
+                left_out["comments"] += 1
             place = end
+    left_out[_HEADINGS] += len(bare)
 
 
+_HEADINGS: Final = "headings without text"
 _IN_BOLD: Final = 7
 """Level of a line in bold: below every heading."""
 _INTRODUCTION: Final = 8

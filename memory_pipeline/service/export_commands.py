@@ -37,7 +37,7 @@ app = typer.Typer(
     cls=Commands, help="Export memories. As files of other tools, as events or as tables; see docs/formats.md."
 )
 
-_NO_PLACE = ("accesses", "links")
+_NO_PLACE = (*current.TOLD, "links")
 """What most formats have no place for."""
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="File to write.", show_default=False)]

@@ -4,7 +4,7 @@ Not here: the formats and their options (`interop/formats.py`), and printing (`r
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ import typer
 from memory_pipeline.interop import formats, importing
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.formats import FLAGS, FORMATS, OPTIONS, Format
+from memory_pipeline.interop.importing import ImportReport
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import databases
 from memory_pipeline.service import report, report_import
@@ -89,6 +90,7 @@ def run_import(
         show_json({path: asdict(result) for path, result in reports.items()})
     else:
         report_import.imported(out(), reports, home=settings.home)
+        _say_mixed(form, reports.values(), **options)
     if not allow_refused and any(result.dead_letters for result in reports.values()):
         raise typer.Exit(1)
 
@@ -113,6 +115,17 @@ def show_preview(form: Format, paths: list[Path], *, as_json: bool, **options: A
         show_json({path: report_import.preview_document(one) for path, one in previews.items()})
     else:
         report_import.previewed(out(), previews)
+        _say_mixed(form, [one.report for one in previews.values()], **options)
+
+
+def _say_mixed(form: Format, reports: Iterable[ImportReport], *, scope: str | None = None, **_: Any) -> None:
+    """Say that everybody's memories came into one profile, where the format could have told people apart."""
+    if "scope" in form.options and scope is None and any(form.name in one.profiles for one in reports):
+        report.line(
+            out(),
+            f"all of it belongs to one profile, {form.name}, as if one person had said it; if names in the source mean "
+            "users, import with --scope, such as memories/{user_id}",
+        )
 
 
 def _command(form: Format) -> Callable[..., None]:

@@ -26,6 +26,7 @@ from duckdb_extensions import import_extension
 for extension in ("sqlite_scanner", "postgres_scanner", "ducklake"):
     import_extension(extension)
 attach, *queries = json.load(sys.stdin)
+duckdb.execute("SET enable_progress_bar = false")  # a query over two seconds would draw into the answer
 duckdb.execute(attach)
 print(json.dumps([duckdb.execute(query).fetchall() for query in queries], default=str))
 """

@@ -15,13 +15,16 @@ from memory_pipeline.consolidation import core_memory
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.schemas import LIVE
+from memory_pipeline.schemas import LIVE, EventType
 
 TOPICS: Final = ("similarity_components", "coactivation", "fading_groups")
 """Methods whose clusters are topics, the first first; those of the others follow time or become one memory."""
 
 DETAILS: Final = "ids, times, tags and importance"
 """All that a memory has beside its text and who said it."""
+
+TOLD: Final = ("accesses", "ratings", "earlier texts", "starts and ends of sessions")
+"""What agents told about memories over time, for which only the whole history has a place."""
 
 _DEFAULT_CONFIDENCE: Final = 0.5
 _KEPT: Final = ("session_id", "agent_id", "user_id", "valid_from", "valid_until")
@@ -45,7 +48,7 @@ class Current:
     left_out: Mapping[str, int]
     """Number of memories that do not hold, by reason."""
     beside: Mapping[str, int]
-    """Number of what not every format has a place for: `accesses` of these memories, `links`, `DETAILS`."""
+    """Number of what not every format has a place for: `TOLD` of these memories, `links`, `DETAILS`."""
 
     def rows(self) -> Iterator[tuple[dict[str, Any], str]]:
         """Yield the fields (see `fields`) and the text of each memory."""
@@ -60,22 +63,30 @@ def read(lake: Lake, profile_id: str, *, as_of: datetime) -> Current:
     """
     profiles = [profile_id]
     in_force = projection.unmasked(lake.ledger.decisions(as_of=as_of, profiles=profiles), lake.ledger.reverted())
-    state = projection.fold(lake.events(as_of=as_of, profiles=profiles), in_force)
+    events = lake.events(as_of=as_of, profiles=profiles)
+    state = projection.fold(events, in_force)
     scores = lake.read("scored_memories", profiles=profiles, columns=["memory_id", "strength", "importance"])
     clusters = lake.read("clusters", profiles=profiles).join(
         lake.read("cluster_members", profiles=profiles), on=["profile_id", "cluster_id"]
     )
-    return select(profile_id, state, scores=scores, clusters=clusters, as_of=as_of)
+    return select(profile_id, state, events=events, scores=scores, clusters=clusters, as_of=as_of)
 
 
 def select(
-    profile_id: str, state: projection.State, *, scores: pl.DataFrame, clusters: pl.DataFrame, as_of: datetime
+    profile_id: str,
+    state: projection.State,
+    *,
+    events: pl.DataFrame,
+    scores: pl.DataFrame,
+    clusters: pl.DataFrame,
+    as_of: datetime,
 ) -> Current:
     """Return what holds at an instant in a state.
 
     Args:
         profile_id: the profile; the tables have only its rows.
         state: its state.
+        events: table `events` that the state was folded from.
         scores: `memory_id`, `strength`, `importance`; memories without come last.
         clusters: table `clusters` with a row for each `memory_id` that is a member.
         as_of: the instant.
@@ -99,8 +110,21 @@ def select(
         core_memory.in_order(state.blocks),
         links.select("source", "target", "edge_type", "kind", "weight").sort("source", "target", "edge_type"),
         dict(left_out.iter_rows()),
-        {"accesses": int(memories["access_count"].sum()), "links": links.height, DETAILS: memories.height},
+        _told(events, memories) | {"links": links.height, DETAILS: memories.height},
     )
+
+
+def _told(events: pl.DataFrame, memories: pl.DataFrame) -> dict[str, int]:
+    """Return the number of each of `TOLD`: of sessions all, of the rest what is about these memories."""
+    kind = pl.col("event_type")
+    about = events.join(memories.select("memory_id"), on="memory_id", how="semi")
+    counts = (
+        int(memories["access_count"].sum()),
+        about.filter(kind == EventType.FEEDBACK).height,
+        about.filter(kind == EventType.UPDATED, pl.col("content").is_not_null()).height,
+        events.filter(kind.is_in([EventType.SESSION_STARTED, EventType.SESSION_ENDED])).height,
+    )
+    return dict(zip(TOLD, counts, strict=True))
 
 
 def judged(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:

@@ -3,9 +3,9 @@
 import json
 from typing import Any, Final
 
-from memory_pipeline.interop.exports.current import DETAILS, Current
+from memory_pipeline.interop.exports.current import DETAILS, TOLD, Current
 
-LOST: Final = ("accesses", DETAILS)
+LOST: Final = (*TOLD, DETAILS)
 """What has no place in this format (see `Current.beside`)."""
 _TYPE: Final = "person"
 _PROFILE_TYPE: Final = "profile"
