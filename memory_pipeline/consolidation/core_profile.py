@@ -49,6 +49,7 @@ _FIRST_PERSON: Final = r"(?i)(?-u:\b)(?:i|i'm|i've|i'd|me|my|mine|we|we're|our|u
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 _NAMED: Final = r"(?:^[^:.]+: |[\p{Ll},;] )\p{Lu}[\p{L}-]+"
 """A capitalised word inside a sentence, with the end of the word before it, or after the name of the speaker."""
+_DAY_NAME: Final = r"(?i)^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$"
 
 
 _TEXT: Final = ["profile_id", "content_hash"]
@@ -107,7 +108,8 @@ def facts(
         currency.outdated(everything, _of_whole(edges, changes)), on=KEY, how="anti"
     )
     doubted = _doubted(changes).group_by(KEY).agg(doubted="statement")
-    present = present.join(doubted, on=KEY, how="left").sort("profile_id", "created_at", "memory_id")
+    present = present.join(doubted, on=KEY, how="left").join(_unsure(changes), on=KEY, how="left")
+    present = present.sort("profile_id", "created_at", "memory_id")
     found = _stated(present, scored, as_of, known)
     ranked = found.sort(
         *("profile_id", "place", "access_count", "about", "lasting", "importance", "created_at", "memory_id", "text"),
@@ -163,6 +165,12 @@ def _doubted(changes: pl.DataFrame) -> pl.DataFrame:
     return updates.select(*KEY, "other_id", "statement")
 
 
+def _unsure(changes: pl.DataFrame) -> pl.DataFrame:
+    """Return what is more likely than not outdated, without a link: KEY, unsure (statements; null for all of it)."""
+    doubts = changes.filter(pl.col("relation") == "doubt")
+    return doubts.group_by(KEY).agg(unsure="statement")
+
+
 def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """Return the edges without those that are about one statement of the older memory."""
     partly = _doubted(changes).select(
@@ -188,9 +196,11 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     project = pl.col("section") == core_facts.PROJECT
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
-    current_facts = _not_ended(_still_true(stated), rows)
+    certain = pl.col("importance_given").is_null() & (pl.col("lasting") | pl.col("commands"))
+    least = pl.when(certain).then(0.0).otherwise(LEAST_IMPORTANCE)
+    current_facts = _same_dose(_not_ended(_within_time(_still_true(stated), as_of), rows), rows)
     lasting_facts = current_facts.filter(
-        pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= LEAST_IMPORTANCE,
+        pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= least,
         ~(heard & pl.col("leans")),
         ~(heard & (pl.col("people") > 1) & pl.col("commands")),
         ~project | (current & of_user),
@@ -230,13 +240,19 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 
 
 def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
-    """Drop the statements with a sentence that a newer memory closed or may outdate."""
+    """Drop the statements with a sentence that a newer memory closed, may outdate, or more likely than not outdates.
+
+    A lasting condition of a body stays where that is unsure: leaving out an allergy does more harm than repeating one.
+    """
     closed = stated.select("row", sentence="closed_statements").explode("sentence").drop_nulls("sentence")
-    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"))
-    doubted = stated.select("row", over="doubted").explode("over").drop_nulls("over")
+    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"), sure=pl.lit(value=True))
+    doubted = stated.select("row", over="doubted").explode("over").drop_nulls("over").with_columns(sure=True)
+    unsure = stated.filter(pl.col("unsure").is_not_null()).select("row", over="unsure").explode("over")
+    unsure = unsure.with_columns(pl.col("over").fill_null(""), sure=False)
     outdated = (
-        stated.join(pl.concat([closed, doubted]).unique(), on="row")
+        stated.join(pl.concat([closed, doubted, unsure]).unique(), on="row")
         .filter(pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True))
+        .filter(pl.col("sure") | ~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
         .select("row", "place")
     )
     return stated.join(outdated, on=["row", "place"], how="anti", maintain_order="left").drop("place")
@@ -257,6 +273,33 @@ def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
             .drop("what", "ended_at")
         )
     return stated
+
+
+def _within_time(stated: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    """Drop the statements that hold for a number of days which have passed, unless they state a lasting condition."""
+    days = pl.duration(days=core_facts.spans(stated["sentence"]))
+    over = (pl.col("created_at") + days <= pl.lit(as_of, dtype=INSTANT)).fill_null(value=False)
+    return stated.filter(~over | pl.col("lasting"))
+
+
+def _same_dose(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Drop the statements about a medicine that was ended later or has another dose, unless it is an allergy."""
+    named = stated.with_row_index("fact").with_columns(medicines=core_facts.medicines(stated["sentence"]))
+    changes = memories.select(
+        "profile_id", changed_at="created_at", medicines=core_facts.changed_medicines(memories["content"])
+    )
+    last = changes.explode("medicines").drop_nulls("medicines")
+    last = last.group_by("profile_id", "medicines").agg(pl.col("changed_at").max())
+    over = (
+        named.filter(~pl.col("lasting"))
+        .select("fact", "profile_id", "created_at", "medicines")
+        .explode("medicines")
+        .join(last, on=["profile_id", "medicines"])
+        .filter(pl.col("changed_at") > pl.col("created_at"))
+    )
+    return named.join(over.select("fact").unique(), on="fact", how="anti", maintain_order="left").drop(
+        "fact", "medicines"
+    )
 
 
 def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
@@ -308,7 +351,9 @@ def _newest(rows: pl.DataFrame, repeats: pl.DataFrame) -> list[int]:
 def _names(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the stems of the names in the facts of each profile: profile_id, stems."""
     named = rows.select("profile_id", name=pl.col("text").str.extract_all(_NAMED)).explode("name").drop_nulls("name")
-    stems = tokens.content_stems(named["name"].str.extract(r"(\p{Lu}[\p{L}-]+)$"))
+    named = named.with_columns(pl.col("name").str.extract(r"(\p{Lu}[\p{L}-]+)$"))
+    named = named.filter(~pl.col("name").str.contains(_DAY_NAME))
+    stems = tokens.content_stems(named["name"])
     return named.select("profile_id", stems=stems).group_by("profile_id").agg(pl.col("stems").explode().drop_nulls())
 
 

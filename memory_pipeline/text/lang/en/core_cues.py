@@ -76,8 +76,10 @@ _DIET: Final = r"(?:vegan|vegetarian|pescatarian|teetotal|kosher|halal)"
 
 MEDICINE: Final = (
     r"(?:aspirin|ibuprofen|paracetamol|acetaminophen|warfarin|heparin|morphine|lithium|cortisone|levothyroxine|statins?"
-    r"|beta blockers?|[a-z]{3,}(?:pril|sartan|statin|cillin|mycin|floxacin|olol|azepam|azolam|prazole|oxetine|xaban"
-    r"|gliptin|gliflozin|formin|triptan|dronate|profen|tadine|tirizine|caine|barbital|setron|mab))"
+    r"|beta blockers?|codeine|tramadol|gabapentin|naproxen|diclofenac|methotrexate|(?:pred|hydrocort|cort)[a-z]*one"
+    r"|[a-z]{3,}(?:pril|sartan|statin|cillin|mycin|floxacin|olol|azepam|azolam|prazole|oxetine|xaban|gliptin|gliflozin"
+    r"|formin|triptan|dronate|profen|tadine|tirizine|caine|barbital|setron|mab|traline|pram|dipine|thiazide|semide"
+    r"|cycline|conazole|gabalin|thyroxine))"
 )
 """A medicine: common names, and the stems by which the WHO names substances."""
 
@@ -94,6 +96,13 @@ DOSE: Final = r"""
     \d+(?:\.\d+)? ?(?:mg|mcg|µg|milligrams?|micrograms?|iu)
 """
 """The dose of a medicine, which holds from the day on which it was set."""
+
+DOSE_CHANGE: Final = (
+    r"(?-u:\b)(?:stop(?:s|ped)?|off|discontinued|no longer|any ?more|instead|replac(?:es|ed|ing)|swap(?:s|ped)?"
+    r"|switch(?:es|ed)?|chang(?:es|ed)|rais(?:es|ed)|increas(?:es|ed)|lower(?:s|ed)?|reduc(?:es|ed)|halved|doubled"
+    r"|down|up|cut|paused|now)(?-u:\b)"
+)
+"""The end of a medicine, or another dose of it."""
 
 HEALTH: Final = rf"""
     migraines?
@@ -149,9 +158,9 @@ INSTRUCTION: Final = r"""
     only (?:run|use|call|ask|send|write|reply|answer)
     mustn't
     (?:forbidden|prohibited|off limits|not allowed|not permitted)
-    (?:are|is) to be
+    (?:are|is)(?: not| never| only)? to be
     from now on
-    (?:only|no \w+) (?:with|without) (?:a |the )?(?:permit|permission|approval|consent)
+    (?:only|no \w+(?: \w+)?) (?:with|without) (?:a |the |my |our )?(?:permit|permission|approval|consent|asking)
     (?:in|with) (?:short|brief|plain|full) (?:sentences|bullet points|paragraphs|words|messages)
     answers? best to
     (?:keep|leave) (?:it|them|that|this|\w+) (?:off|out of|out|away)
@@ -171,12 +180,18 @@ _SAY: Final = r"(?:reply|answer|respond|write|speak|talk|text)"
 _MANNER: Final = (
     r"(?:brief|short|concise|formal|informal|direct|blunt|precise|plain|simple|terse|to the point|polite|honest)"
 )
+_ACT: Final = (
+    rf"(?:{_ROUTINE}|{_SAY}|ring|phone|text|tell|remind|give|take|treat|page|open|close|switch|turn|inform|stop|skip|assume"
+    r"|retry|bring|put|move|get|order|book|cancel|log|escalate|restart|roll back|fall back|go|see|fetch|pause)"
+)
 IMPERATIVE: Final = (
     rf"(?:^|[;:] ?)(?:please,? )?{_ORDER} \S+ \S+"
     rf"|(?:^|[,;] )(?:and |but |so )?please,? {_ORDER} \S+ \S+|(?-u:\b)(?:and|but|so) please,? {_ORDER} \S+ \S+"
     rf"|^(?:for|when|whenever|if|with|after|before|in|on) [^,;]{{2,60}}, (?:please,? )?{_ORDER} \S+ \S+"
+    rf"|^(?:if|when|whenever) [^,;]{{4,80}}, (?:then )?(?:please,? )?(?:always |first )?{_ACT} \S+"
     rf"|^(?:please,? )?{_ROUTINE} (?:\S+ ){{1,8}}(?:before|after|unless|whenever|every time|each time) \S+"
-    rf"|^(?:please,? )?(?:remind me|{_ROUTINE}) (?:\S+ ){{1,8}}(?:every|each) (?:day|week|month|morning|evening|\w+day)"
+    rf"|^(?:please,? )?(?:remind me|{_ROUTINE}) (?:\S+ ){{1,8}}(?:every|each) (?:second |other |first |last )?"
+    r"(?:day|week|month|morning|evening|\w+day)"
     rf"|^(?:please,? )?{_SAY}(?: to)?(?: me)?(?: only| always)? {_IN_A_FORM}(?-u:\b)"
     rf"|^(?:please,? )?{_SAY}(?: only| always)? {_LANGUAGE}(?-u:\b)"
     rf"|^(?:please,? )?(?:be|stay|keep (?:it|them|things|(?:the |your )?{_REPLY})) (?:\w+ and )?{_MANNER}(?-u:\b)"
@@ -199,8 +214,17 @@ HYPOTHETICAL: Final = (
     r"|(?-u:\b)(?:maybe|perhaps|possibly|might|undecided|not (?:yet )?(?:decided|sure)|in theory|if only)(?-u:\b)"
 )
 """A hypothetical case, or something not decided."""
-NOBODY_KNOWN: Final = r"^(?:some(?:one|body)|every(?:one|body)|no(?: one|body)|people|some people)(?-u:\b)"
-"""A sentence about nobody in particular."""
+NOBODY_KNOWN: Final = (
+    r"^(?:some(?:one|body)|every(?:one|body)|no(?: one|body)|people|some people)(?-u:\b)"
+    r"|^(?:an?|some|one of the) (?:\S+ ){1,4}?(?:told|tells|said|says|mentioned|claims|claimed|asked|asks|reckons"
+    r"|reported|reports|complained|wrote)(?-u:\b)"
+)
+"""A sentence about nobody in particular, or what somebody unnamed said."""
+RETRACTED: Final = (
+    r"(?-u:\b)but (?:that|this|it)(?:'s| is| was| seems| looks| may be| might be)(?: now| probably| since)?"
+    r" (?:outdated|out of date|wrong|old|over|untrue|no longer|not true|a mistake|obsolete)(?-u:\b)"
+)
+"""A sentence that takes back what it says."""
 JOKE: Final = (
     r"(?-u:\b)(?:ha(?:ha)+\w*|lol|lmao|rofl|kidding|jk|jok(?:ed|ing|ingly)|pretend(?:s|ed|ing)?|dream(?:t|ed|ing)"
     r"|dreams? (?:of|about|that)"
@@ -270,7 +294,7 @@ IDENTITY: Final = rf"""
     new address
     (?:grew up|was born|were born|was raised in|native of)
     (?:(?:i|he|she) comes?|we come|i'm|i am|we're|we are|(?:he|she)(?:'s| is)) (?:originally )?from [a-z]+
-    (?:rents?|owns?) (?:an?|the|two|three|{_OWN})
+    (?:rents?|owns?) (?:an?|two|three|{_OWN})
     {_BE} (?:an?|the) (?:\S+ ){{0,3}}{_WORK}
     (?:works|i work|we work|they work|i'm working|is working) (?:as|at|for|in|from|nights|part-time|full-time)
     for a living
@@ -362,6 +386,7 @@ ONE_TIME: Final = rf"""
     (?:just|already) (?:now|got|finished|came|went|had|left)
     (?:on|by|until|till) (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}
     (?:on|by|until|till) {_MONTH} \d{{1,2}}
+    on (?:mon|tues|wednes|thurs|fri|satur|sun)day (?:at|from|until|till|night|morning|evening|afternoon)
     (?:went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave|felt|found|left|kept|ran|sold|lost|won)
 """
 """A day or a deed of the past: not a standing fact."""
@@ -426,5 +451,14 @@ ENDS: Final = (
     (_END_OF_PET, _A_PET),
 )
 """What ends the speaker's job, relationship, home or pet, and the facts that it ends if both groups agree."""
+_SPAN: Final = (
+    r"(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: more)? (day|week|month)s?"
+)
+FOR_A_WHILE: Final = rf"(?-u:\b)for (?:the next |another |at least )?{_SPAN}(?-u:\b)"
+"""How long something holds from the day on which it was said: the number and the unit."""
+COUNTS: Final = "one two three four five six seven eight nine ten eleven twelve"
+"""Numbers as they are spelled, from one."""
+UP_TO_NOW: Final = r"(?-u:\b)(?:has|have|had|been|was|were|since|ago|already|used to)(?-u:\b)|'(?:ve|d)(?-u:\b)"
+"""A span of time that lies in the past."""
 BEGINS: Final = r"(?-u:\b)(?:since|started|began|begun)(?-u:\b)"
 """Words before a date that is not a deadline."""
