@@ -16,7 +16,7 @@ from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
-from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, RELATIVE_DAY
+from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN_NAME, RELATIVE_DAY
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
 from memory_pipeline.text.parse import facts as facts_of_texts
@@ -42,6 +42,8 @@ MOST_COMPARED: Final = 40
 """Maximum number of facts of a block that are compared with one another; many more than fit into it."""
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
+ALIKE: Final = 5
+"""Number of first letters that the nouns of an ended thing and of a fact have in common: renewal, renew."""
 MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
@@ -196,9 +198,12 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     project = pl.col("section") == core_facts.PROJECT
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
-    certain = pl.col("importance_given").is_null() & (pl.col("lasting") | pl.col("commands"))
+    needed = pl.col("lasting") | (pl.col("section") == core_facts.INSTRUCTION)
+    certain = pl.col("importance_given").is_null() & needed
     least = pl.when(certain).then(0.0).otherwise(LEAST_IMPORTANCE)
-    current_facts = _same_dose(_not_ended(_within_time(_still_true(stated), as_of), rows), rows)
+    current_facts = _within_time(_still_true(stated), as_of)
+    for drop_ended in (_not_ended, _not_given_up, _same_dose):
+        current_facts = drop_ended(current_facts, rows)
     lasting_facts = current_facts.filter(
         pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= least,
         ~(heard & pl.col("leans")),
@@ -249,13 +254,13 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     doubted = stated.select("row", over="doubted").explode("over").drop_nulls("over").with_columns(sure=True)
     unsure = stated.filter(pl.col("unsure").is_not_null()).select("row", over="unsure").explode("over")
     unsure = unsure.with_columns(pl.col("over").fill_null(""), sure=False)
+    numbered = stated.with_row_index("fact")
     outdated = (
-        stated.join(pl.concat([closed, doubted, unsure]).unique(), on="row")
+        numbered.join(pl.concat([closed, doubted, unsure]).unique(), on="row")
         .filter(pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True))
         .filter(pl.col("sure") | ~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
-        .select("row", "place")
     )
-    return stated.join(outdated, on=["row", "place"], how="anti", maintain_order="left").drop("place")
+    return _without(numbered, outdated).drop("place")
 
 
 def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
@@ -282,6 +287,32 @@ def _within_time(stated: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
     return stated.filter(~over | pl.col("lasting"))
 
 
+def _not_given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Drop the statements about a thing that was given up or came to an end later, unless it is a lasting condition."""
+    things = core_facts.ended_things(memories["content"])
+    at = memories.select("profile_id", ended_at="created_at").with_row_index("row")
+    ended = things.with_columns(pl.col("row").cast(pl.UInt32)).join(at, on="row")
+    named = stated.with_row_index("fact").with_columns(said=tokens.content_stems(stated["sentence"]))
+    shared = pl.col("stems").list.set_intersection("said").list.len()
+    over = (
+        named.filter(~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
+        .select("fact", "profile_id", "created_at", "said", head=pl.col("said"))
+        .explode("head")
+        .with_columns(pl.col("head").str.head(ALIKE))
+        .join(ended.with_columns(pl.col("head").str.head(ALIKE)), on=["profile_id", "head"])
+        .filter(pl.col("ended_at") > pl.col("created_at"), 2 * shared >= pl.col("stems").list.len())
+    )
+    return _without(named, over).drop("said")
+
+
+def _without(numbered: pl.DataFrame, over: pl.DataFrame) -> pl.DataFrame:
+    """Drop the facts, numbered by `fact`, that are over; of an introduction the name stays."""
+    out = pl.col("fact").is_in(over["fact"].unique().implode())
+    name = pl.col("sentence").str.extract(OWN_NAME) + "."
+    kept = numbered.with_columns(sentence=pl.when(out).then(name).otherwise("sentence"))
+    return kept.drop_nulls("sentence").drop("fact")
+
+
 def _same_dose(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Drop the statements about a medicine that was ended later or has another dose, unless it is an allergy."""
     named = stated.with_row_index("fact").with_columns(medicines=core_facts.medicines(stated["sentence"]))
@@ -297,9 +328,7 @@ def _same_dose(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         .join(last, on=["profile_id", "medicines"])
         .filter(pl.col("changed_at") > pl.col("created_at"))
     )
-    return named.join(over.select("fact").unique(), on="fact", how="anti", maintain_order="left").drop(
-        "fact", "medicines"
-    )
+    return _without(named, over).drop("medicines")
 
 
 def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:

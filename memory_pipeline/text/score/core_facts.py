@@ -121,6 +121,23 @@ def changed_medicines(texts: pl.Series) -> pl.Series:
     return read.join(named, on="row", how="left", maintain_order="left")["medicines"].fill_null([])
 
 
+def ended_things(texts: pl.Series) -> pl.DataFrame:
+    """Return the things that texts say in earnest somebody has given up or have come to an end.
+
+    Returns:
+        row (index of the text), head (stem of the noun, as `marathon`) and stems (all content words, as
+        `half marathon`). Texts without one have no row.
+    """
+    read = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "low": tokens.fold(texts)})
+    read = read.filter(in_earnest(pl.col("low")))
+    found = pl.concat(
+        read.select("row", thing=pl.col("low").str.extract(pattern))
+        for pattern in (core_cues.GIVEN_UP, core_cues.COME_TO_AN_END)
+    ).drop_nulls("thing")
+    nouns = tokens.content_stems(found["thing"].str.replace(core_cues.OF_A_THING, ""))
+    return found.select("row", head=nouns.list.last(), stems=tokens.content_stems(found["thing"])).drop_nulls("head")
+
+
 def medicines(sentences: pl.Series) -> pl.Series:
     """Return the medicines that each sentence names, in lower case."""
     return tokens.fold(sentences).str.extract_all(rf"(?-u:\b){core_cues.MEDICINE}(?-u:\b)")

@@ -216,8 +216,8 @@ HYPOTHETICAL: Final = (
 """A hypothetical case, or something not decided."""
 NOBODY_KNOWN: Final = (
     r"^(?:some(?:one|body)|every(?:one|body)|no(?: one|body)|people|some people)(?-u:\b)"
-    r"|^(?:an?|some|one of the) (?:\S+ ){1,4}?(?:told|tells|said|says|mentioned|claims|claimed|asked|asks|reckons"
-    r"|reported|reports|complained|wrote)(?-u:\b)"
+    r"|^(?:(?:the )?user (?:said|says|mentioned) (?:that )?)?(?:an?|some|one of the) (?:\S+ ){1,4}?"
+    r"(?:told|tells|said|says|mentioned|claims|claimed|asked|asks|reckons|reported|reports|complained|wrote)(?-u:\b)"
 )
 """A sentence about nobody in particular, or what somebody unnamed said."""
 RETRACTED: Final = (
@@ -291,7 +291,7 @@ IDENTITY: Final = rf"""
     (?:lives|living) (?:in|at|on|with|near|alone|here)
     (?:i|we|they|who|both|{_KIN}|and \w+)(?: now| still| both| also)? live (?:in|at|on|with|near|alone|here)
     (?:my|our|her|his|their|new) (?:\w+ )?(?:address|(?:phone|mobile) number|phone|email|e-mail)(?: address)? is
-    new address
+    new (?:address|e-?mail(?: address)?|(?:(?:phone|mobile|cell) )?number)
     (?:grew up|was born|were born|was raised in|native of)
     (?:(?:i|he|she) comes?|we come|i'm|i am|we're|we are|(?:he|she)(?:'s| is)) (?:originally )?from [a-z]+
     (?:rents?|owns?) (?:an?|two|three|{_OWN})
@@ -444,13 +444,52 @@ _END_OF_HOME: Final = rf"(){_I_HAVE} moved (?:to|into|out|house|back)(?-u:\b)"
 _HOME: Final = r"()(?-u:\b)(?:(?:i|we)(?: \w+)? live|(?:my|our) (?:\w+ )?(?:address|home|flat|house) is)(?-u:\b)"
 _END_OF_PET: Final = rf"(?-u:\b)(?:my|our) (?:\w+ )?({_PET})(?: \S+)? (?:died|passed away|was put down|is dead)(?-u:\b)"
 _A_PET: Final = rf"(?-u:\b)(?:i|we)(?: have|'ve got) an? (?:\S+ ){{0,2}}?({_PET})(?-u:\b)"
+_END_OF_ANOTHERS_JOB: Final = (
+    r"^(\w+)(?: has| have|'s)?(?: \w+ly)? (?:retired|quit|resigned"
+    r"|left (?:his|her|their|the) (?:job|work|post|company|firm)"
+    r"|(?:been|was|got) (?:fired|laid off|made redundant))(?-u:\b)"
+)
+_ANOTHERS_JOB: Final = rf"^(\w+) (?:works?|teaches|is an? (?:\S+ ){{0,3}}{_WORK})(?-u:\b)"
+_MENDED: Final = rf"(?-u:\b)(?:fixed|healed|cured|mended) (?:my|his|her|their|the) (?:left |right )?({_BODY})(?-u:\b)"
+_HEALED: Final = (
+    rf"(?-u:\b)({_BODY}) (?:is|are|has|have) (?:now )?"
+    r"(?:healed|cured|recovered|fine|ok|okay|better|back to normal)(?-u:\b)"
+)
+_AILMENT: Final = rf"(?-u:\b)(?:bad|weak|injured|sore|broken|sprained) (?:left |right |lower |upper )?({_BODY})(?-u:\b)"
 ENDS: Final = (
     (_END_OF_JOB, _JOB),
+    (_END_OF_ANOTHERS_JOB, _ANOTHERS_JOB),
+    (_MENDED, _AILMENT),
+    (_HEALED, _AILMENT),
     (_END_OF_COUPLE, _COUPLE),
     (_END_OF_HOME, _HOME),
     (_END_OF_PET, _A_PET),
 )
-"""What ends the speaker's job, relationship, home or pet, and the facts that it ends if both groups agree."""
+"""What ends a job, a relationship, a home, a pet or an ailment, and the facts that it ends if both groups agree."""
+
+_THING: Final = r"((?:[\p{L}\p{N}'-]+ ){0,3}?[\p{L}\p{N}'-]+?)"
+_THING_ENDS: Final = (
+    r"(?: (?:to|for|with|from|in|on|at|by|and|but|because|so|before|after|early|late|yesterday|today|last|this|\d\S*"
+    r"|two|three|four|five)(?-u:\b)|[.,;:!?(]|$)"
+)
+GIVEN_UP: Final = (
+    r"(?-u:\b)(?:sold|traded in|gave away|given away|got rid of|scrapped|handed in|handed back|gave back|returned"
+    r"|finished|completed|submitted|delivered|dropped|gave up|given up|called off|cancelled|canceled|quit|stopped"
+    r"|abandoned|deleted|removed|sent off|turned down)"
+    rf" (?:the |my |our |his |her |their |its )(?:old )?{_THING}{_THING_ENDS}"
+)
+"""The thing that somebody has given up, parted with or done."""
+_IS: Final = r"(?:is|are|was|were|has been|have been|had to be|has now been|isn't|aren't|is not|are not)"
+COME_TO_AN_END: Final = (
+    r"(?:^|[.,;:!?] (?:and |so |but )?)(?:the |my |our |his |her |their )?"
+    rf"{_THING} (?:{_IS} (?:now |all |finally |already )?(?:(?:sold|traded in|cancelled|canceled|called off|paused"
+    r"|put down|put to sleep|scrapped|stopped|happening|refused|rejected|stolen|deleted|removed|abandoned"
+    r"|out of the question|handed in|submitted|delivered|completed)(?-u:\b)"
+    r"|(?:over|off|done|gone|lost|finished|complete|dead|history)(?: now| for good| completely| at last)?"
+    r"(?:[.,;:!]|$| (?:because|so|and|but|after|since|as)(?-u:\b)))"
+    r"|(?:died|passed away|fell through|ended|flew away|ran away|went bust|fizzled out|got cancelled)(?-u:\b))"
+)
+"""The thing that has come to an end."""
 _SPAN: Final = (
     r"(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: more)? (day|week|month)s?"
 )
@@ -460,5 +499,13 @@ COUNTS: Final = "one two three four five six seven eight nine ten eleven twelve"
 """Numbers as they are spelled, from one."""
 UP_TO_NOW: Final = r"(?-u:\b)(?:has|have|had|been|was|were|since|ago|already|used to)(?-u:\b)|'(?:ve|d)(?-u:\b)"
 """A span of time that lies in the past."""
+OF_A_THING: Final = r" (?:to|of|for|with|from|in|on|at|by|about)(?-u:\b).*$"
+"""What follows the noun of a thing."""
+_CALLED_BY_NAME: Final = r"\p{Lu}[\p{L}-]+(?: \p{Lu}[\p{L}-]+)*"
+OWN_NAME: Final = (
+    rf"^((?:[Mm]y (?:full )?name is|I'm|I\x{{2019}}m|I am|(?:The )?[Uu]ser(?:'s name)? is) {_CALLED_BY_NAME})"
+    r"(?:,|;|\.| and| but|$)"
+)
+"""The beginning of an introduction that gives no more than the name."""
 BEGINS: Final = r"(?-u:\b)(?:since|started|began|begun)(?-u:\b)"
 """Words before a date that is not a deadline."""
