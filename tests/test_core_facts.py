@@ -57,6 +57,11 @@ def read(*texts):
         (PROJECT, "My goal is to swim to Rona."),
         (PROJECT, "The audit is on 4 June at the Western."),
         (PROJECT, "Signe runs the harbour project, Jem paints the signs."),
+        (INSTRUCTION, "If the gate jams, ring the harbour master first."),
+        (INSTRUCTION, "Please remind me to oil the winch every second Friday."),
+        (INSTRUCTION, "No new varnish without asking."),
+        (INSTRUCTION, "Jem is not to be told about the party."),
+        (HEALTH, "Grandad takes amlodipine in the morning."),
         (PROJECT, "I'm building a cedar canoe in the garage."),
         (PROJECT, "Ottoline plans to walk the coast path in May."),
     ],
@@ -100,6 +105,11 @@ def test_a_standing_fact_has_its_kind(section, text):
         "I'm looking for my oars.",
         "The deadline is over.",
         "Somebody told us never to swim there.",
+        "A man at the market claimed he was allergic to oars.",
+        "User said a neighbour told her he has epilepsy.",
+        "Jem is not diabetic, but that seems outdated.",
+        "Five for lunch on Friday at noon, one in a wheelchair.",
+        "Ottoline owns the ferry integration.",
         "I live at TODO.",
         "My phone number is xxx.",
         "My address is <address>.",
@@ -146,3 +156,8 @@ def test_an_undertaking_or_a_wish_of_another_is_not_the_users():
         "Always write letters on paper.": True,
     }
     assert core_facts.core_facts(pl.Series(list(told)))["of_user"].to_list() == list(told.values())
+
+
+def test_how_long_a_sentence_holds_is_read_only_if_it_lies_ahead():
+    told = ["No stairs for two weeks.", "I have been off work for two weeks.", "No salt for a month.", "No salt."]
+    assert core_facts.spans(pl.Series(told)).to_list() == [14, None, 31, None]

@@ -86,6 +86,66 @@ def test_a_doubt_about_one_statement_takes_only_that():
     assert compiled(*told, edges=[link], changes=[part]) == {"health_and_safety": ["I'm allergic to walnuts."]}
 
 
+def test_what_is_more_likely_than_not_outdated_is_left_out_but_no_lasting_condition():
+    told = said("I live in a barn near Kells.", "I'm allergic to walnuts.", "Moving day! Walnuts everywhere in Trim.")
+    unsure = [
+        {"memory_id": older, "other_id": "m2", "relation": "doubt", "decided": False, "confidence": 0.6}
+        for older in ("m0", "m1")
+    ]
+    assert compiled(*told, changes=unsure) == {"health_and_safety": ["I'm allergic to walnuts."]}
+
+
+def test_of_an_introduction_that_no_longer_holds_the_name_stays():
+    told = said("I'm Orla Finnegan, a night nurse in Sligo.", "Only day shifts from now on.")
+    unsure = {"memory_id": "m0", "other_id": "m1", "relation": "doubt", "decided": False, "confidence": 0.6}
+    assert compiled(*told, changes=[unsure])["user_profile"] == ["I'm Orla Finnegan."]
+
+
+def test_a_low_importance_that_nobody_gave_keeps_no_allergy_and_no_instruction_out():
+    told = said("He is allergic to sulfa drugs.", "No new paint without asking.", "I live in a barn near Kells.")
+    memories = frames.memories({"importance_given": None, **row} for row in told)
+    scored = memories.select("profile_id", "memory_id", importance=0.1)
+    blocks = core_memory.candidates(memories, scored, frames.enrichment({}, of=memories), Policy(), as_of=AS_OF)
+    assert blocks["block"].to_list() == ["health_and_safety", "standing_instructions"]
+
+
+@pytest.mark.parametrize(
+    ("told", "ending"),
+    [
+        ("I drive a blue Volvo with a roof rack.", "Sold the Volvo to a neighbour."),
+        ("I'm training for the Cork triathlon.", "The triathlon isn't happening, my knee gave in."),
+        ("We are restoring an old barge.", "The barge is finished at last!"),
+        ("I need to renew my fishing licence by 30 March.", "Handed in the licence renewal."),
+        ("Nell works at the harbour office.", "Nell has retired."),
+        ("I have a bad knee, no stairs.", "The physio fixed my knee."),
+        ("I take 10 mg lisinopril every morning.", "Came off lisinopril, it made me cough."),
+        ("Mum takes 20 mg amlodipine.", "The amlodipine was halved."),
+    ],
+)
+def test_what_was_given_up_ended_or_set_to_another_dose_is_left_out(told, ending):
+    assert compiled(*said(told))
+    assert told not in [fact for facts in compiled(*said(told, ending)).values() for fact in facts]
+    assert compiled(*said(ending, told))
+
+
+def test_an_allergy_outlasts_the_end_of_the_medicine():
+    told = "I'm allergic to amoxicillin."
+    assert compiled(*said(told, "Amoxicillin stopped, thank heaven."))["health_and_safety"] == [told]
+
+
+def test_a_joke_or_a_rumour_ends_nothing():
+    told = "I drive a blue Volvo with a roof rack."
+    for idle in ("Ha, I dreamt I sold the Volvo.", "Somebody says I sold the Volvo?", "Claire is off sick."):
+        assert compiled(*said(told, idle))["user_profile"] == [told]
+
+
+def test_what_holds_for_a_number_of_weeks_ends_with_them():
+    told = ["The physio says no climbing for three weeks.", "My physio's orders: no climbing for nine weeks."]
+    assert compiled(*said(*told))["health_and_safety"] == [told[1]]
+    been = "I have been on insulin for two weeks."
+    assert compiled(*said(been)) == {"health_and_safety": [been]}
+
+
 def test_a_day_that_is_only_called_today_is_given_its_date():
     told = {"content": "I was diagnosed with asthma today.", "created_at": ago(40)}
     assert compiled(told) == {"health_and_safety": [f"I was diagnosed with asthma today. ({ago(40).date()})"]}

@@ -62,6 +62,10 @@ def test_what_is_not_sure_is_a_link_whatever_its_confidence(relation):
     assert found == surer
 
 
+def test_a_doubt_links_nothing():
+    assert linked(pair("doubt")).is_empty()
+
+
 def test_an_update_that_is_decided_is_no_link_and_a_repetition_is_one_all_the_same():
     assert linked(pair(decided=True)).is_empty()
     assert linked(pair("duplicate", decided=True)).height == 1

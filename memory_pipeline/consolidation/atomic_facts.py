@@ -384,7 +384,7 @@ def _changed(named: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFrame)
     closed = memories.filter(pl.col("superseded_kind") == "update").select(*KEY, statement=pl.lit(None, pl.String))
     sentences = memories.select(*KEY, "closed_statements").explode("closed_statements").drop_nulls()
     ended = sentences.select(*KEY, statement=pl.col("closed_statements").struct.field("sentence"))
-    relevant = changes.filter(pl.col("relation") != "duplicate").select(*KEY, "statement")
+    relevant = changes.filter(pl.col("relation").is_in(["update", "conflict"])).select(*KEY, "statement")
     pairs = named.select("profile_id", "fact_id", "memory_id", "sentences").join(
         pl.concat([closed, ended, relevant]), on=KEY, maintain_order="left"
     )

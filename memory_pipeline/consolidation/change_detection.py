@@ -47,7 +47,8 @@ def compare(
 
     Live originals and compressions of people's statements are compared. The older one is the one valid earlier
     (valid_from, else created_at, then seq). An update is decided if the judge is sure of it and names what changed, and
-    if the two have different instants; everything else becomes links.
+    if the two have different instants; everything else becomes links, and updates too unsure for a link are reported as
+    doubts.
 
     Args:
         memories: table `memories`.
@@ -73,7 +74,9 @@ def compare(
     similar = _similar(points, edges)
     judgements = judging.judge(points, similar, policy, kept=kept)
     pairs = judging.pairs(judgements, points)
-    found = _described(_unsettled(pairs, points, policy), points, vectors, policy)
+    doubt = pl.when(judging.doubtful(policy)).then(pl.lit("doubt")).otherwise("relation")
+    unsettled = _unsettled(pairs, points, policy).with_columns(relation=doubt)
+    found = _described(unsettled, points, vectors, policy)
     return Compared(
         TABLES["fact_changes"].conform(found.with_columns(plan_id=pl.lit(plan_id))),
         TABLES["judgements"].conform(judgements),

@@ -16,7 +16,7 @@ from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
-from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, RELATIVE_DAY
+from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN_NAME, RELATIVE_DAY
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
 from memory_pipeline.text.parse import facts as facts_of_texts
@@ -42,6 +42,8 @@ MOST_COMPARED: Final = 40
 """Maximum number of facts of a block that are compared with one another; many more than fit into it."""
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
+ALIKE: Final = 5
+"""Number of first letters that the nouns of an ended thing and of a fact have in common: renewal, renew."""
 MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
@@ -49,6 +51,7 @@ _FIRST_PERSON: Final = r"(?i)(?-u:\b)(?:i|i'm|i've|i'd|me|my|mine|we|we're|our|u
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 _NAMED: Final = r"(?:^[^:.]+: |[\p{Ll},;] )\p{Lu}[\p{L}-]+"
 """A capitalised word inside a sentence, with the end of the word before it, or after the name of the speaker."""
+_DAY_NAME: Final = r"(?i)^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$"
 
 
 _TEXT: Final = ["profile_id", "content_hash"]
@@ -107,7 +110,8 @@ def facts(
         currency.outdated(everything, _of_whole(edges, changes)), on=KEY, how="anti"
     )
     doubted = _doubted(changes).group_by(KEY).agg(doubted="statement")
-    present = present.join(doubted, on=KEY, how="left").sort("profile_id", "created_at", "memory_id")
+    present = present.join(doubted, on=KEY, how="left").join(_unsure(changes), on=KEY, how="left")
+    present = present.sort("profile_id", "created_at", "memory_id")
     found = _stated(present, scored, as_of, known)
     ranked = found.sort(
         *("profile_id", "place", "access_count", "about", "lasting", "importance", "created_at", "memory_id", "text"),
@@ -163,6 +167,12 @@ def _doubted(changes: pl.DataFrame) -> pl.DataFrame:
     return updates.select(*KEY, "other_id", "statement")
 
 
+def _unsure(changes: pl.DataFrame) -> pl.DataFrame:
+    """Return what is more likely than not outdated, without a link: KEY, unsure (statements; null for all of it)."""
+    doubts = changes.filter(pl.col("relation") == "doubt")
+    return doubts.group_by(KEY).agg(unsure="statement")
+
+
 def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """Return the edges without those that are about one statement of the older memory."""
     partly = _doubted(changes).select(
@@ -188,9 +198,14 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     project = pl.col("section") == core_facts.PROJECT
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
-    current_facts = _not_ended(_still_true(stated), rows)
+    needed = pl.col("lasting") | (pl.col("section") == core_facts.INSTRUCTION)
+    certain = pl.col("importance_given").is_null() & needed
+    least = pl.when(certain).then(0.0).otherwise(LEAST_IMPORTANCE)
+    current_facts = _within_time(_still_true(stated), as_of)
+    for drop_ended in (_not_ended, _not_given_up, _same_dose):
+        current_facts = drop_ended(current_facts, rows)
     lasting_facts = current_facts.filter(
-        pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= LEAST_IMPORTANCE,
+        pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= least,
         ~(heard & pl.col("leans")),
         ~(heard & (pl.col("people") > 1) & pl.col("commands")),
         ~project | (current & of_user),
@@ -230,16 +245,22 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 
 
 def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
-    """Drop the statements with a sentence that a newer memory closed or may outdate."""
+    """Drop the statements with a sentence that a newer memory closed, may outdate, or more likely than not outdates.
+
+    A lasting condition of a body stays where that is unsure: leaving out an allergy does more harm than repeating one.
+    """
     closed = stated.select("row", sentence="closed_statements").explode("sentence").drop_nulls("sentence")
-    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"))
-    doubted = stated.select("row", over="doubted").explode("over").drop_nulls("over")
+    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"), sure=pl.lit(value=True))
+    doubted = stated.select("row", over="doubted").explode("over").drop_nulls("over").with_columns(sure=True)
+    unsure = stated.filter(pl.col("unsure").is_not_null()).select("row", over="unsure").explode("over")
+    unsure = unsure.with_columns(pl.col("over").fill_null(""), sure=False)
+    numbered = stated.with_row_index("fact")
     outdated = (
-        stated.join(pl.concat([closed, doubted]).unique(), on="row")
+        numbered.join(pl.concat([closed, doubted, unsure]).unique(), on="row")
         .filter(pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True))
-        .select("row", "place")
+        .filter(pl.col("sure") | ~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
     )
-    return stated.join(outdated, on=["row", "place"], how="anti", maintain_order="left").drop("place")
+    return _without(numbered, outdated).drop("place")
 
 
 def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
@@ -257,6 +278,57 @@ def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
             .drop("what", "ended_at")
         )
     return stated
+
+
+def _within_time(stated: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+    """Drop the statements that hold for a number of days which have passed, unless they state a lasting condition."""
+    days = pl.duration(days=core_facts.spans(stated["sentence"]))
+    over = (pl.col("created_at") + days <= pl.lit(as_of, dtype=INSTANT)).fill_null(value=False)
+    return stated.filter(~over | pl.col("lasting"))
+
+
+def _not_given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Drop the statements about a thing that was given up or came to an end later, unless it is a lasting condition."""
+    things = core_facts.ended_things(memories["content"])
+    at = memories.select("profile_id", ended_at="created_at").with_row_index("row")
+    ended = things.with_columns(pl.col("row").cast(pl.UInt32)).join(at, on="row")
+    named = stated.with_row_index("fact").with_columns(said=tokens.content_stems(stated["sentence"]))
+    shared = pl.col("stems").list.set_intersection("said").list.len()
+    over = (
+        named.filter(~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
+        .select("fact", "profile_id", "created_at", "said", head=pl.col("said"))
+        .explode("head")
+        .with_columns(pl.col("head").str.head(ALIKE))
+        .join(ended.with_columns(pl.col("head").str.head(ALIKE)), on=["profile_id", "head"])
+        .filter(pl.col("ended_at") > pl.col("created_at"), 2 * shared >= pl.col("stems").list.len())
+    )
+    return _without(named, over).drop("said")
+
+
+def _without(numbered: pl.DataFrame, over: pl.DataFrame) -> pl.DataFrame:
+    """Drop the facts, numbered by `fact`, that are over; of an introduction the name stays."""
+    out = pl.col("fact").is_in(over["fact"].unique().implode())
+    name = pl.col("sentence").str.extract(OWN_NAME) + "."
+    kept = numbered.with_columns(sentence=pl.when(out).then(name).otherwise("sentence"))
+    return kept.drop_nulls("sentence").drop("fact")
+
+
+def _same_dose(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Drop the statements about a medicine that was ended later or has another dose, unless it is an allergy."""
+    named = stated.with_row_index("fact").with_columns(medicines=core_facts.medicines(stated["sentence"]))
+    changes = memories.select(
+        "profile_id", changed_at="created_at", medicines=core_facts.changed_medicines(memories["content"])
+    )
+    last = changes.explode("medicines").drop_nulls("medicines")
+    last = last.group_by("profile_id", "medicines").agg(pl.col("changed_at").max())
+    over = (
+        named.filter(~pl.col("lasting"))
+        .select("fact", "profile_id", "created_at", "medicines")
+        .explode("medicines")
+        .join(last, on=["profile_id", "medicines"])
+        .filter(pl.col("changed_at") > pl.col("created_at"))
+    )
+    return _without(named, over).drop("medicines")
 
 
 def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
@@ -308,7 +380,9 @@ def _newest(rows: pl.DataFrame, repeats: pl.DataFrame) -> list[int]:
 def _names(rows: pl.DataFrame) -> pl.DataFrame:
     """Return the stems of the names in the facts of each profile: profile_id, stems."""
     named = rows.select("profile_id", name=pl.col("text").str.extract_all(_NAMED)).explode("name").drop_nulls("name")
-    stems = tokens.content_stems(named["name"].str.extract(r"(\p{Lu}[\p{L}-]+)$"))
+    named = named.with_columns(pl.col("name").str.extract(r"(\p{Lu}[\p{L}-]+)$"))
+    named = named.filter(~pl.col("name").str.contains(_DAY_NAME))
+    stems = tokens.content_stems(named["name"])
     return named.select("profile_id", stems=stems).group_by("profile_id").agg(pl.col("stems").explode().drop_nulls())
 
 

@@ -24,12 +24,15 @@ Rows = NDArray[np.int64]
 CERTAIN: Final = ("changed_value", "ended")
 """Rules that show what changed; an update that is only likely is never decided."""
 
+DOUBT: Final = 0.5
+"""Minimum confidence of an update that is reported although it makes no link: more likely than not."""
+
 _SEEN: Final = list(relation_reading.MEMORY_COLUMNS)
 _JUDGED: Final = ("older", "newer", *JUDGEMENT_COLUMNS)
 
 
 def judge(points: pl.DataFrame, similar: Rows, policy: Policy, *, kept: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return table `judgements`: the pairs whose relation is likely enough for a link.
+    """Return table `judgements`: the pairs whose relation is likely enough for a link or a doubt.
 
     Args:
         points: `relation_reading.MEMORY_COLUMNS` of the memories to compare, by profile and start of validity; `row`
@@ -107,16 +110,21 @@ def _candidates(reading: relation_reading.Reading, similar: Rows) -> tuple[Rows,
 
 
 def _likely(policy: Policy) -> pl.Expr:
-    """Return whether a relation is likely enough for a link."""
-    updates = {"update": policy.fact_confidence}
-    least = pl.col("relation").replace_strict(_least(policy) | updates, default=2.0, return_dtype=pl.Float64)
+    """Return whether a relation is likely enough for a link, or an update for a doubt."""
+    least = pl.col("relation").replace_strict(_least(policy), default=2.0, return_dtype=pl.Float64)
     return (pl.col("confidence") >= least) | sure(policy)
 
 
+def doubtful(policy: Policy) -> pl.Expr:
+    """Return whether an update is too unsure to link or close anything."""
+    unsure = (pl.col("relation") == "update") & (pl.col("confidence") < policy.fact_confidence)
+    return unsure & ~sure(policy)
+
+
 def _least(policy: Policy) -> dict[str, float]:
-    """Return the minimum confidence of each relation for a link or a closing."""
+    """Return the minimum confidence of each relation for a link, a closing or a doubt."""
     return {
-        "update": min(policy.fact_confidence, policy.close_confidence),
+        "update": min(policy.fact_confidence, policy.close_confidence, DOUBT),
         "duplicate": policy.repeat_confidence,
         "conflict": policy.conflict_confidence,
     }

@@ -62,7 +62,8 @@ class FactChanges(dy.Schema):
     memory_id = text("The older memory.", key=True)
     other_id = text("The newer memory.", key=True)
     relation = text(
-        "update (the newer holds from its time on), conflict (they cannot both hold) or duplicate (both say the same)."
+        "update (the newer holds from its time on), conflict (they cannot both hold), duplicate (both say the same) or "
+        "doubt (an update too unsure to link the two: only core memory leaves the older out)."
     )
     decided = dy.Bool(
         description="Whether the relation is sure enough to close or merge; if not, the plan links the two."

@@ -90,7 +90,9 @@ def about_facts(fact_changes: pl.DataFrame, memories: pl.DataFrame, *, as_of: da
     holding = memories.filter(pl.col("lifecycle").is_in(LIVE), ~over).join(closing, on=KEY, how="anti")
     statements = pl.col("closed_statements").list.eval(pl.element().struct.field("sentence"))
     older = holding.select(*KEY, "created_at", closed=statements)
-    doubted = ~((pl.col("relation") == "update") & pl.col("decided"))
+    doubted = pl.col("relation").is_in(list(edge_rows.PROPOSED)) & ~(
+        (pl.col("relation") == "update") & pl.col("decided")
+    )
     return (
         fact_changes.filter(doubted)
         .join(older, on=KEY)

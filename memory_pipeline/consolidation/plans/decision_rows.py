@@ -86,7 +86,8 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataF
 
 def _with_findings(edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
     """Add to each link about facts the reason for it, `why`, and how likely the relation is."""
-    pairs = fact_changes.select(
+    linked = fact_changes.filter(pl.col("relation").is_in(list(edge_rows.PROPOSED)))
+    pairs = linked.select(
         "profile_id",
         edge_type=pl.col("relation").replace_strict(edge_rows.PROPOSED, return_dtype=pl.String),
         low=pl.min_horizontal("memory_id", "other_id"),

@@ -192,7 +192,7 @@ def _cluster(row: Row) -> str:
 
 def _fact(row: Row) -> str:
     place = "newer" if row["other"] == row["other_id"] else "older"
-    sure = "" if row["decided"] or row["relation"] == "conflict" else "possible "
+    sure = "" if row["decided"] or row["relation"] in {"conflict", "doubt"} else "possible "
     return f"{sure}{row['relation']}: {place} {row['other']} by {row['rule']}: {row['reason']}"
 
 

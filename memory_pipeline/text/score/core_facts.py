@@ -27,6 +27,8 @@ LEAST_WORDS: Final = 4
 """Minimum number of words of a sentence that states something lasting."""
 LEAST_CERTAIN: Final = 2
 """Minimum number of words of a sentence whose cue leaves no doubt: a name, a diet, a lasting condition, a command."""
+_COUNTS: Final = {"a": 1, "an": 1} | {word: n for n, word in enumerate(core_cues.COUNTS.split(), start=1)}
+_DAYS: Final = {"day": 1, "week": 7, "month": 31}
 MOST_WORDS: Final = 40
 """Longer sentences are lists or stories, about which a cue says little."""
 
@@ -101,6 +103,56 @@ def doses(sentences: pl.Series) -> pl.Series:
     return low.select(pl.when(given).then(medicines.list.join(" "))).to_series()
 
 
+def changed_medicines(texts: pl.Series) -> pl.Series:
+    """Return the medicines of which each text states the end or another dose, in lower case, each once.
+
+    Cost: a search for medicines in each text; the sentences of those that name one are read.
+    """
+    low = pl.Series("low", tokens.fold(texts))
+    medicine = rf"(?-u:\b){core_cues.MEDICINE}(?-u:\b)"
+    read = pl.DataFrame({"row": pl.int_range(len(low), eager=True), "low": low})
+    sentence = (
+        read.filter(pl.col("low").str.contains(medicine)).with_columns(pl.col("low").str.split(". ")).explode("low")
+    )
+    changed = sentence.filter(pl.col("low").str.contains(core_cues.DOSE_CHANGE)).select(
+        "row", medicines=pl.col("low").str.extract_all(medicine)
+    )
+    named = changed.explode("medicines").drop_nulls().group_by("row").agg(pl.col("medicines").unique().sort())
+    return read.join(named, on="row", how="left", maintain_order="left")["medicines"].fill_null([])
+
+
+def ended_things(texts: pl.Series) -> pl.DataFrame:
+    """Return the things that texts say in earnest somebody has given up or have come to an end.
+
+    Returns:
+        row (index of the text), head (stem of the noun, as `marathon`) and stems (all content words, as
+        `half marathon`). Texts without one have no row.
+    """
+    read = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "low": tokens.fold(texts)})
+    read = read.filter(in_earnest(pl.col("low")))
+    found = pl.concat(
+        read.select("row", thing=pl.col("low").str.extract(pattern))
+        for pattern in (core_cues.GIVEN_UP, core_cues.COME_TO_AN_END)
+    ).drop_nulls("thing")
+    nouns = tokens.content_stems(found["thing"].str.replace(core_cues.OF_A_THING, ""))
+    return found.select("row", head=nouns.list.last(), stems=tokens.content_stems(found["thing"])).drop_nulls("head")
+
+
+def medicines(sentences: pl.Series) -> pl.Series:
+    """Return the medicines that each sentence names, in lower case."""
+    return tokens.fold(sentences).str.extract_all(rf"(?-u:\b){core_cues.MEDICINE}(?-u:\b)")
+
+
+def spans(sentences: pl.Series) -> pl.Series:
+    """Return for how many days each sentence holds from the day on which it was said; null if it does not say."""
+    low = pl.DataFrame({"low": tokens.fold(sentences)})
+    ahead = ~pl.col("low").str.contains(core_cues.UP_TO_NOW)
+    count = pl.col("low").str.extract(core_cues.FOR_A_WHILE, 1)
+    unit = pl.col("low").str.extract(core_cues.FOR_A_WHILE, 2).replace_strict(_DAYS, return_dtype=pl.Int64)
+    spelled = pl.coalesce(count.replace_strict(_COUNTS, default=None), count.cast(pl.Int64, strict=False))
+    return low.select(pl.when(ahead).then(spelled * unit)).to_series()
+
+
 def _sentences(texts: pl.Series) -> pl.DataFrame:
     """Return the sentences of each text, those that lean on the one before joined to it."""
     pieces = clauses.split_clauses(texts).with_columns(
@@ -156,16 +208,21 @@ def _sections(low: pl.Series, form: Form) -> pl.Series:
     certain = ~text.str.contains(form(core_cues.SUPPOSED))
     known = ~text.str.contains(form(core_cues.NOBODY_KNOWN))
     talk |= text.str.contains(form(core_cues.HYPOTHETICAL))
+    stays = ~text.str.contains(form(core_cues.RETRACTED))
     vouched = ~text.str.contains(form(core_cues.REPORTED))
     dated = _contains(text, core_cues.OWN_PROJECT, form) & ~text.str.contains(form(core_cues.RELATIVE_DAY))
     under_way = ~text.str.contains(form(core_cues.SOMEDAY)) & ~text.str.contains(form(core_cues.FINISHED))
     home = ~text.str.contains(form(core_cues.A_PLACE_OF_THINGS))
     cases = {
         HEALTH: (
-            _contains(text, core_cues.CHRONIC, form) & certain & known & ~text.str.contains(form(core_cues.FORMER))
+            _contains(text, core_cues.CHRONIC, form)
+            & certain
+            & known
+            & stays
+            & ~text.str.contains(form(core_cues.FORMER))
         )
         | (_contains(text, core_cues.DOSE, form) & ~talk & ~text.str.contains(form(core_cues.RELATIVE_DAY)))
-        | (_contains(text, core_cues.HEALTH, form) & ~once & ~talk),
+        | (_contains(text, core_cues.HEALTH, form) & known & ~once & ~talk),
         INSTRUCTION: (
             (_contains(text, core_cues.INSTRUCTION, form) | _contains(text, core_cues.WISH, form)) & certain & known
         )

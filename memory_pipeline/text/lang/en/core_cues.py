@@ -76,8 +76,10 @@ _DIET: Final = r"(?:vegan|vegetarian|pescatarian|teetotal|kosher|halal)"
 
 MEDICINE: Final = (
     r"(?:aspirin|ibuprofen|paracetamol|acetaminophen|warfarin|heparin|morphine|lithium|cortisone|levothyroxine|statins?"
-    r"|beta blockers?|[a-z]{3,}(?:pril|sartan|statin|cillin|mycin|floxacin|olol|azepam|azolam|prazole|oxetine|xaban"
-    r"|gliptin|gliflozin|formin|triptan|dronate|profen|tadine|tirizine|caine|barbital|setron|mab))"
+    r"|beta blockers?|codeine|tramadol|gabapentin|naproxen|diclofenac|methotrexate|(?:pred|hydrocort|cort)[a-z]*one"
+    r"|[a-z]{3,}(?:pril|sartan|statin|cillin|mycin|floxacin|olol|azepam|azolam|prazole|oxetine|xaban|gliptin|gliflozin"
+    r"|formin|triptan|dronate|profen|tadine|tirizine|caine|barbital|setron|mab|traline|pram|dipine|thiazide|semide"
+    r"|cycline|conazole|gabalin|thyroxine))"
 )
 """A medicine: common names, and the stems by which the WHO names substances."""
 
@@ -94,6 +96,13 @@ DOSE: Final = r"""
     \d+(?:\.\d+)? ?(?:mg|mcg|µg|milligrams?|micrograms?|iu)
 """
 """The dose of a medicine, which holds from the day on which it was set."""
+
+DOSE_CHANGE: Final = (
+    r"(?-u:\b)(?:stop(?:s|ped)?|off|discontinued|no longer|any ?more|instead|replac(?:es|ed|ing)|swap(?:s|ped)?"
+    r"|switch(?:es|ed)?|chang(?:es|ed)|rais(?:es|ed)|increas(?:es|ed)|lower(?:s|ed)?|reduc(?:es|ed)|halved|doubled"
+    r"|down|up|cut|paused|now)(?-u:\b)"
+)
+"""The end of a medicine, or another dose of it."""
 
 HEALTH: Final = rf"""
     migraines?
@@ -149,9 +158,9 @@ INSTRUCTION: Final = r"""
     only (?:run|use|call|ask|send|write|reply|answer)
     mustn't
     (?:forbidden|prohibited|off limits|not allowed|not permitted)
-    (?:are|is) to be
+    (?:are|is)(?: not| never| only)? to be
     from now on
-    (?:only|no \w+) (?:with|without) (?:a |the )?(?:permit|permission|approval|consent)
+    (?:only|no \w+(?: \w+)?) (?:with|without) (?:a |the |my |our )?(?:permit|permission|approval|consent|asking)
     (?:in|with) (?:short|brief|plain|full) (?:sentences|bullet points|paragraphs|words|messages)
     answers? best to
     (?:keep|leave) (?:it|them|that|this|\w+) (?:off|out of|out|away)
@@ -171,12 +180,18 @@ _SAY: Final = r"(?:reply|answer|respond|write|speak|talk|text)"
 _MANNER: Final = (
     r"(?:brief|short|concise|formal|informal|direct|blunt|precise|plain|simple|terse|to the point|polite|honest)"
 )
+_ACT: Final = (
+    rf"(?:{_ROUTINE}|{_SAY}|ring|phone|text|tell|remind|give|take|treat|page|open|close|switch|turn|inform|stop|skip|assume"
+    r"|retry|bring|put|move|get|order|book|cancel|log|escalate|restart|roll back|fall back|go|see|fetch|pause)"
+)
 IMPERATIVE: Final = (
     rf"(?:^|[;:] ?)(?:please,? )?{_ORDER} \S+ \S+"
     rf"|(?:^|[,;] )(?:and |but |so )?please,? {_ORDER} \S+ \S+|(?-u:\b)(?:and|but|so) please,? {_ORDER} \S+ \S+"
     rf"|^(?:for|when|whenever|if|with|after|before|in|on) [^,;]{{2,60}}, (?:please,? )?{_ORDER} \S+ \S+"
+    rf"|^(?:if|when|whenever) [^,;]{{4,80}}, (?:then )?(?:please,? )?(?:always |first )?{_ACT} \S+"
     rf"|^(?:please,? )?{_ROUTINE} (?:\S+ ){{1,8}}(?:before|after|unless|whenever|every time|each time) \S+"
-    rf"|^(?:please,? )?(?:remind me|{_ROUTINE}) (?:\S+ ){{1,8}}(?:every|each) (?:day|week|month|morning|evening|\w+day)"
+    rf"|^(?:please,? )?(?:remind me|{_ROUTINE}) (?:\S+ ){{1,8}}(?:every|each) (?:second |other |first |last )?"
+    r"(?:day|week|month|morning|evening|\w+day)"
     rf"|^(?:please,? )?{_SAY}(?: to)?(?: me)?(?: only| always)? {_IN_A_FORM}(?-u:\b)"
     rf"|^(?:please,? )?{_SAY}(?: only| always)? {_LANGUAGE}(?-u:\b)"
     rf"|^(?:please,? )?(?:be|stay|keep (?:it|them|things|(?:the |your )?{_REPLY})) (?:\w+ and )?{_MANNER}(?-u:\b)"
@@ -199,8 +214,17 @@ HYPOTHETICAL: Final = (
     r"|(?-u:\b)(?:maybe|perhaps|possibly|might|undecided|not (?:yet )?(?:decided|sure)|in theory|if only)(?-u:\b)"
 )
 """A hypothetical case, or something not decided."""
-NOBODY_KNOWN: Final = r"^(?:some(?:one|body)|every(?:one|body)|no(?: one|body)|people|some people)(?-u:\b)"
-"""A sentence about nobody in particular."""
+NOBODY_KNOWN: Final = (
+    r"^(?:some(?:one|body)|every(?:one|body)|no(?: one|body)|people|some people)(?-u:\b)"
+    r"|^(?:(?:the )?user (?:said|says|mentioned) (?:that )?)?(?:an?|some|one of the) (?:\S+ ){1,4}?"
+    r"(?:told|tells|said|says|mentioned|claims|claimed|asked|asks|reckons|reported|reports|complained|wrote)(?-u:\b)"
+)
+"""A sentence about nobody in particular, or what somebody unnamed said."""
+RETRACTED: Final = (
+    r"(?-u:\b)but (?:that|this|it)(?:'s| is| was| seems| looks| may be| might be)(?: now| probably| since)?"
+    r" (?:outdated|out of date|wrong|old|over|untrue|no longer|not true|a mistake|obsolete)(?-u:\b)"
+)
+"""A sentence that takes back what it says."""
 JOKE: Final = (
     r"(?-u:\b)(?:ha(?:ha)+\w*|lol|lmao|rofl|kidding|jk|jok(?:ed|ing|ingly)|pretend(?:s|ed|ing)?|dream(?:t|ed|ing)"
     r"|dreams? (?:of|about|that)"
@@ -267,10 +291,10 @@ IDENTITY: Final = rf"""
     (?:lives|living) (?:in|at|on|with|near|alone|here)
     (?:i|we|they|who|both|{_KIN}|and \w+)(?: now| still| both| also)? live (?:in|at|on|with|near|alone|here)
     (?:my|our|her|his|their|new) (?:\w+ )?(?:address|(?:phone|mobile) number|phone|email|e-mail)(?: address)? is
-    new address
+    new (?:address|e-?mail(?: address)?|(?:(?:phone|mobile|cell) )?number)
     (?:grew up|was born|were born|was raised in|native of)
     (?:(?:i|he|she) comes?|we come|i'm|i am|we're|we are|(?:he|she)(?:'s| is)) (?:originally )?from [a-z]+
-    (?:rents?|owns?) (?:an?|the|two|three|{_OWN})
+    (?:rents?|owns?) (?:an?|two|three|{_OWN})
     {_BE} (?:an?|the) (?:\S+ ){{0,3}}{_WORK}
     (?:works|i work|we work|they work|i'm working|is working) (?:as|at|for|in|from|nights|part-time|full-time)
     for a living
@@ -362,6 +386,7 @@ ONE_TIME: Final = rf"""
     (?:just|already) (?:now|got|finished|came|went|had|left)
     (?:on|by|until|till) (?:the )?\d{{1,2}}(?:st|nd|rd|th)?(?: of)? {_MONTH}
     (?:on|by|until|till) {_MONTH} \d{{1,2}}
+    on (?:mon|tues|wednes|thurs|fri|satur|sun)day (?:at|from|until|till|night|morning|evening|afternoon)
     (?:went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave|felt|found|left|kept|ran|sold|lost|won)
 """
 """A day or a deed of the past: not a standing fact."""
@@ -419,12 +444,68 @@ _END_OF_HOME: Final = rf"(){_I_HAVE} moved (?:to|into|out|house|back)(?-u:\b)"
 _HOME: Final = r"()(?-u:\b)(?:(?:i|we)(?: \w+)? live|(?:my|our) (?:\w+ )?(?:address|home|flat|house) is)(?-u:\b)"
 _END_OF_PET: Final = rf"(?-u:\b)(?:my|our) (?:\w+ )?({_PET})(?: \S+)? (?:died|passed away|was put down|is dead)(?-u:\b)"
 _A_PET: Final = rf"(?-u:\b)(?:i|we)(?: have|'ve got) an? (?:\S+ ){{0,2}}?({_PET})(?-u:\b)"
+_END_OF_ANOTHERS_JOB: Final = (
+    r"^(\w+)(?: has| have|'s)?(?: \w+ly)? (?:retired|quit|resigned"
+    r"|left (?:his|her|their|the) (?:job|work|post|company|firm)"
+    r"|(?:been|was|got) (?:fired|laid off|made redundant))(?-u:\b)"
+)
+_ANOTHERS_JOB: Final = rf"^(\w+) (?:works?|teaches|is an? (?:\S+ ){{0,3}}{_WORK})(?-u:\b)"
+_MENDED: Final = rf"(?-u:\b)(?:fixed|healed|cured|mended) (?:my|his|her|their|the) (?:left |right )?({_BODY})(?-u:\b)"
+_HEALED: Final = (
+    rf"(?-u:\b)({_BODY}) (?:is|are|has|have) (?:now )?"
+    r"(?:healed|cured|recovered|fine|ok|okay|better|back to normal)(?-u:\b)"
+)
+_AILMENT: Final = rf"(?-u:\b)(?:bad|weak|injured|sore|broken|sprained) (?:left |right |lower |upper )?({_BODY})(?-u:\b)"
 ENDS: Final = (
     (_END_OF_JOB, _JOB),
+    (_END_OF_ANOTHERS_JOB, _ANOTHERS_JOB),
+    (_MENDED, _AILMENT),
+    (_HEALED, _AILMENT),
     (_END_OF_COUPLE, _COUPLE),
     (_END_OF_HOME, _HOME),
     (_END_OF_PET, _A_PET),
 )
-"""What ends the speaker's job, relationship, home or pet, and the facts that it ends if both groups agree."""
+"""What ends a job, a relationship, a home, a pet or an ailment, and the facts that it ends if both groups agree."""
+
+_THING: Final = r"((?:[\p{L}\p{N}'-]+ ){0,3}?[\p{L}\p{N}'-]+?)"
+_THING_ENDS: Final = (
+    r"(?: (?:to|for|with|from|in|on|at|by|and|but|because|so|before|after|early|late|yesterday|today|last|this|\d\S*"
+    r"|two|three|four|five)(?-u:\b)|[.,;:!?(]|$)"
+)
+GIVEN_UP: Final = (
+    r"(?-u:\b)(?:sold|traded in|gave away|given away|got rid of|scrapped|handed in|handed back|gave back|returned"
+    r"|finished|completed|submitted|delivered|dropped|gave up|given up|called off|cancelled|canceled|quit|stopped"
+    r"|abandoned|deleted|removed|sent off|turned down)"
+    rf" (?:the |my |our |his |her |their |its )(?:old )?{_THING}{_THING_ENDS}"
+)
+"""The thing that somebody has given up, parted with or done."""
+_IS: Final = r"(?:is|are|was|were|has been|have been|had to be|has now been|isn't|aren't|is not|are not)"
+COME_TO_AN_END: Final = (
+    r"(?:^|[.,;:!?] (?:and |so |but )?)(?:the |my |our |his |her |their )?"
+    rf"{_THING} (?:{_IS} (?:now |all |finally |already )?(?:(?:sold|traded in|cancelled|canceled|called off|paused"
+    r"|put down|put to sleep|scrapped|stopped|happening|refused|rejected|stolen|deleted|removed|abandoned"
+    r"|out of the question|handed in|submitted|delivered|completed)(?-u:\b)"
+    r"|(?:over|off|done|gone|lost|finished|complete|dead|history)(?: now| for good| completely| at last)?"
+    r"(?:[.,;:!]|$| (?:because|so|and|but|after|since|as)(?-u:\b)))"
+    r"|(?:died|passed away|fell through|ended|flew away|ran away|went bust|fizzled out|got cancelled)(?-u:\b))"
+)
+"""The thing that has come to an end."""
+_SPAN: Final = (
+    r"(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: more)? (day|week|month)s?"
+)
+FOR_A_WHILE: Final = rf"(?-u:\b)for (?:the next |another |at least )?{_SPAN}(?-u:\b)"
+"""How long something holds from the day on which it was said: the number and the unit."""
+COUNTS: Final = "one two three four five six seven eight nine ten eleven twelve"
+"""Numbers as they are spelled, from one."""
+UP_TO_NOW: Final = r"(?-u:\b)(?:has|have|had|been|was|were|since|ago|already|used to)(?-u:\b)|'(?:ve|d)(?-u:\b)"
+"""A span of time that lies in the past."""
+OF_A_THING: Final = r" (?:to|of|for|with|from|in|on|at|by|about)(?-u:\b).*$"
+"""What follows the noun of a thing."""
+_CALLED_BY_NAME: Final = r"\p{Lu}[\p{L}-]+(?: \p{Lu}[\p{L}-]+)*"
+OWN_NAME: Final = (
+    rf"^((?:[Mm]y (?:full )?name is|I'm|I\x{{2019}}m|I am|(?:The )?[Uu]ser(?:'s name)? is) {_CALLED_BY_NAME})"
+    r"(?:,|;|\.| and| but|$)"
+)
+"""The beginning of an introduction that gives no more than the name."""
 BEGINS: Final = r"(?-u:\b)(?:since|started|began|begun)(?-u:\b)"
 """Words before a date that is not a deadline."""
