@@ -269,7 +269,8 @@ def score(
     derived_edges: Frame[DerivedEdges],
 ) -> Frame[ScoredMemories]:
     """Score every live memory by every design, each factor in its own column."""
-    edges = associations.union(decided_edges, derived_edges)
+    caused = pl.col("edge_type") == "CAUSED_BY"
+    edges = associations.union(decided_edges.filter(caused), derived_edges.filter(caused))
     scores = scoring.score(
         memories=memories,
         importance=memory_importance,
@@ -327,11 +328,12 @@ def detect_changes(
     Profiles whose memories have not changed since the last run are not judged again.
     """
     compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
+    similar = pl.col("edge_type") == "SIMILAR_TO"
     changes, judged = change_detection.compare(
         memories=compared,
         enrichment=enabled,
         vectors=vectors,
-        edges=associations.union(decided_edges, derived_edges),
+        edges=associations.union(decided_edges.filter(similar), derived_edges.filter(similar)),
         kept=judgements,
         policy=context.policy,
         as_of=context.as_of,
@@ -959,15 +961,17 @@ def settle(
         "scored_memories": scored_memories,
     }
     texts = {"enrichment": enrichment, "vectors": vectors, "neighbours": neighbours}
-    touched = {
-        name: rows.join(decided, on="profile_id", how="semi", maintain_order="left")
-        for name, rows in (before | texts).items()
-    }
-    changed, added = _after(context, touched, plan=consolidation_plan, committed=committed)
-    after = {
-        name: pl.concat([rows.join(decided, on="profile_id", how="anti", maintain_order="left"), changed[name]])
-        for name, rows in before.items()
-    }
+    after, added = before, Added(empty(Enrichment), empty(Vectors))
+    if decided.height:
+        touched = {
+            name: rows.join(decided, on="profile_id", how="semi", maintain_order="left")
+            for name, rows in (before | texts).items()
+        }
+        changed, added = _after(context, touched, plan=consolidation_plan, committed=committed)
+        after = {
+            name: pl.concat([rows.join(decided, on="profile_id", how="anti", maintain_order="left"), changed[name]])
+            for name, rows in before.items()
+        }
     settled_edges, settled_accesses = (
         conform(DecidedEdges, after["decided_edges"]),
         conform(Accesses, after["accesses"]),
