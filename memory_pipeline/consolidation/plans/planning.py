@@ -331,6 +331,19 @@ def effective(plan: pl.DataFrame, committed: pl.DataFrame) -> pl.DataFrame:
     return projection.unmasked(pl.concat([committed, sequenced]), TABLES["reverted"].empty())
 
 
+def in_force_after(plan: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
+    """Return the decisions of all instants that are in force once a plan is committed.
+
+    Args:
+        plan: table `consolidation_plan`.
+        decisions: table `decisions` up to the plan's instant.
+        reverted: table `reverted`.
+    """
+    last = decisions.select(pl.col("seq").max()).item() or 0
+    proposed = plan.filter(pl.col("status") != "held").with_columns(seq=pl.lit(1 + last, pl.Int64))
+    return projection.unmasked(pl.concat([decisions, proposed]), reverted)
+
+
 def post_state(state: State, plan: pl.DataFrame, committed: pl.DataFrame) -> State:
     """Return the state once `plan` is committed; equal to a fold of the ledger after it.
 
