@@ -19,14 +19,14 @@ def digests(events: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return for each profile the digest of all that a fold reads of it: profile_id, read.
 
     Args:
-        events: table `events` up to an instant and a ledger position, in the order in which they fold.
+        events: table `events` up to an instant and a ledger position.
         decisions: table `decisions`, those in force at that state (see `projection.unmasked`).
 
     Cost: about a microsecond for each event and decision.
     """
-    written = events.filter(pl.col("event_type").is_in(folding.READ)).select(
-        _OWNER, "event_id", "ordinal", pl.col("erased_at").dt.epoch("us")
-    )
+    columns = (_OWNER, "seq", "ordinal", "event_id", pl.col("erased_at").dt.epoch("us"))
+    written = events.lazy().filter(pl.col("event_type").is_in(folding.READ)).select(columns)
+    written = written.sort(_OWNER, "seq", "ordinal").drop("seq").collect()
     if written.is_empty():
         return TABLES["foldings"].empty().select(_OWNER, "read")
     return readings.digests((), written, decisions.select(_OWNER, "decision_id").sort(_OWNER, "decision_id"))
