@@ -5,6 +5,8 @@ what they hold. Accesses are not published, and are read from the events every t
 (`projection`), and the digests (`readings`).
 """
 
+from typing import Final
+
 import polars as pl
 
 from memory_pipeline.consolidation import readings
@@ -12,7 +14,7 @@ from memory_pipeline.consolidation.state import folding, projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import TABLES, Lifecycle
 
-_OWNER = "profile_id"
+_OWNER: Final = "profile_id"
 
 
 def digests(events: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
