@@ -971,7 +971,7 @@ def settle(
     """
     committed = _committed_now(context=context, decisions=decisions, reverted=reverted)
     decided = pl.concat([rows.select("profile_id") for rows in (consolidation_plan, committed)]).unique()
-    before = {
+    before: dict[str, pl.DataFrame] = {
         "memories": memories,
         "decided_edges": decided_edges,
         "accesses": accesses,

@@ -27,8 +27,8 @@ def digests(events: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     Cost: about a microsecond for each event and decision.
     """
     columns = (_OWNER, "seq", "ordinal", "event_id", pl.col("erased_at").dt.epoch("us"))
-    written = events.lazy().filter(pl.col("event_type").is_in(folding.READ)).select(columns)
-    written = written.sort(_OWNER, "seq", "ordinal").drop("seq").collect()
+    read = events.lazy().filter(pl.col("event_type").is_in(folding.READ)).select(columns)
+    written = read.sort(_OWNER, "seq", "ordinal").drop("seq").collect()
     if written.is_empty():
         return TABLES["foldings"].empty().select(_OWNER, "read")
     return readings.digests((), written, decisions.select(_OWNER, "decision_id").sort(_OWNER, "decision_id"))
