@@ -31,7 +31,7 @@ from memory_pipeline.settings import Settings, load
 GROUPS: Final = {
     "ledger": ("profiles", "events", "decisions", "reverted"),
     "memories": (
-        *("memories", "decided_edges", "accesses", "tier_changes", "core_memory_blocks"),
+        *("memories", "decided_edges", "accesses", "tier_changes", "core_memory_blocks", "foldings"),
         *("enrichment", "vectors", "core_sentences"),
     ),
     "associations": (

@@ -175,7 +175,7 @@ def test_undo_of_the_only_run_leaves_every_memory_as_it_was_stored(night, consol
     assert left["decided_edges"].filter(pl.col("origin") == "decided").is_empty()
     shown = {name for name, frame in left.items() if frame.height}
     described = {"memory_importance", "association_edges", "derived_edges", "scored_memories"}
-    described |= {"comparisons", "core_sentences"}
+    described |= {"foldings", "comparisons", "core_sentences"}
     assert shown - {"decided_edges"} == {"profiles", "memories"} | described, "what was decided is gone"
     name = made["memories"]["memory_id"][0]
     assert explain(consolidated, name, profile_id=made["memories"]["profile_id"][0]).memory["lifecycle"] == "active"

@@ -11,6 +11,7 @@ from encoders import encoder
 
 from memory_pipeline.consolidation import pipeline, similarity
 from memory_pipeline.consolidation.groups import clustering
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.ledger.event import parse
@@ -85,19 +86,19 @@ class Work:
     """What a night makes that could have been kept."""
 
     def __init__(self):
-        self.grouped, self.compared, self.read = [], 0, []
+        self.folded, self.grouped, self.compared, self.read = [], [], 0, []
 
     def clear(self):
         self.__init__()
 
     @property
     def none(self):
-        return (self.grouped, self.compared, self.read) == ([], 0, [])
+        return (self.folded, self.grouped, self.compared, self.read) == ([], [], 0, [])
 
 
 @pytest.fixture
 def work(monkeypatch):
-    """Notes who is grouped by which method, how many vectors are compared, and which texts are read for core memory."""
+    """Notes who is folded, who is grouped by which method, how many vectors are compared, and which texts are read."""
     noted = Work()
 
     def noting(name, strategy):
@@ -116,12 +117,17 @@ def work(monkeypatch):
         noted.read += texts.to_list()
         return read(texts)
 
-    joined, read = similarity.threshold_join, core_facts.core_facts
+    def fold(events, decisions):
+        noted.folded += events["profile_id"].unique().sort().to_list()
+        return folded(events, decisions)
+
+    joined, read, folded = similarity.threshold_join, core_facts.core_facts, projection.fold
     for name, strategy in clustering.STRATEGIES.items():
         if strategy.reads:
             monkeypatch.setitem(clustering.STRATEGIES, name, noting(name, strategy))
     monkeypatch.setattr(similarity, "threshold_join", join)
     monkeypatch.setattr(core_facts, "core_facts", facts)
+    monkeypatch.setattr(projection, "fold", fold)
     return noted
 
 
@@ -162,16 +168,17 @@ def test_every_kept_table_holds_something_and_says_what_it_was_made_from(lake):
     groupings = lake.read("groupings")
     assert groupings.filter(pl.col("refusals").list.len() > 0)["profile_id"].unique().sort().to_list() == [QUIET, BUSY]
     assert groupings.filter(pl.col("groups").list.len() > 0)["profile_id"].unique().sort().to_list() == [QUIET, BUSY]
-    for name in pipeline.KEPT:
+    for name in pipeline.DIGESTED:
         assert lake.read(name)["read"].str.len_chars().min() > 0, name
 
 
-def test_only_new_texts_are_read_and_only_a_profile_that_changed_is_compared_and_grouped(lake, judge, work):
+def test_only_new_texts_are_read_and_only_a_profile_that_changed_is_folded_compared_and_grouped(lake, judge, work):
     assert judged(lake, judge, 2) == []
     assert work.none, vars(work)
     late = "The kiln is fired on Fridays."
     import_events(lake.ledger, [stored(BUSY, "late", late, 2)])
     judged(lake, judge, 3)
+    assert work.folded == [BUSY]
     assert {owner for _, owner in work.grouped} == {BUSY}
     assert {method for method, _ in work.grouped} == {"near_duplicates", "similarity_components"}
     assert set(work.read) == {late}
@@ -200,7 +207,7 @@ def test_a_run_about_a_part_of_a_profile_keeps_no_groups_and_the_next_one_makes_
 
 def test_another_program_judges_again_even_if_nothing_is_decided(lake, judge, monkeypatch):
     monkeypatch.setattr(program, "digest", lambda: "the next version")
-    before = {name: lake.read(name) for name in pipeline.KEPT}
+    before = {name: lake.read(name) for name in pipeline.DIGESTED}
     assert judged(lake, judge, 2) == [QUIET, BUSY]
     for name, rows in before.items():
         after = lake.read(name)

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 import sampling
 
+from memory_pipeline.consolidation.state import foldings, projection
 from memory_pipeline.interop import locomo, sample
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event, parse
@@ -94,6 +95,23 @@ def own(nights, tmp_path) -> Iterator[Lake]:
 def kinds(plan: pl.DataFrame) -> dict[str, set[str]]:
     """What is decided under each preset."""
     return {name: set(own["action"]) for (name,), own in plan.group_by("profile_id")}
+
+
+def test_the_state_that_a_run_leaves_is_what_a_fold_makes_of_the_ledger(nights):
+    later = nights.end + timedelta(hours=1)
+    events, decided = nights.lake.events(as_of=later), nights.lake.ledger.decisions(as_of=later)
+    in_force = projection.unmasked(decided, nights.lake.ledger.reverted())
+    read, left = foldings.digests(events, in_force), nights.published["foldings"]
+    assert left.select("profile_id", "read").equals(read.sort("profile_id"))
+    assert left["whole"].any()
+    names = {"memories": "memories", "edges": "decided_edges", "tier_changes": "tier_changes"}
+    names["blocks"] = "core_memory_blocks"
+    published = projection.State(**{part: nights.published[name] for part, name in names.items()})
+    taken_over = foldings.state(events, in_force, read=read, published=published, foldings=left)
+    folded = projection.fold(events, in_force)
+    for part, name in (names | {"accesses": "accesses"}).items():
+        one, other = (TABLES[name].conform(getattr(state, part)) for state in (taken_over, folded))
+        assert one.equals(other), name
 
 
 def test_every_preset_decides_what_it_is_for(nights):

@@ -36,6 +36,7 @@ from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
 from memory_pipeline.consolidation.plans import invariants, planning
 from memory_pipeline.consolidation.stage import DECLARED, Stage, stage
 from memory_pipeline.consolidation.state import decision_json, projection
+from memory_pipeline.consolidation.state import foldings as folded
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.consolidation.summaries import summarising
 from memory_pipeline.schemas import (
@@ -60,6 +61,7 @@ from memory_pipeline.schemas import (
     Enrichment,
     Events,
     FactChanges,
+    Foldings,
     Frame,
     Groupings,
     Judgements,
@@ -79,6 +81,7 @@ from memory_pipeline.schemas import (
     SettledDecidedEdges,
     SettledDerivedEdges,
     SettledEnrichment,
+    SettledFoldings,
     SettledMemories,
     SettledMemoryImportance,
     SettledScoredMemories,
@@ -104,13 +107,14 @@ EDGES: Final = frozenset(Action) - {Action.PRUNE, Action.COMPILE}
 
 
 class StateTables(NamedTuple):
-    """The tables that a state consists of."""
+    """The tables that a state consists of, and what they were folded from."""
 
     memories: Frame[Memories]
     decided_edges: Frame[DecidedEdges]
     accesses: Frame[Accesses]
     tier_changes: Frame[TierChanges]
     core_memory_blocks: Frame[CoreMemoryBlocks]
+    foldings: Frame[Foldings]
 
 
 STATE: Final = StateTables._fields
@@ -119,17 +123,31 @@ STATE: Final = StateTables._fields
 
 @stage()
 def project(
-    context: Context, events: Frame[Events], decisions: Frame[Decisions], reverted: Frame[Reverted]
+    context: Context,
+    events: Frame[Events],
+    decisions: Frame[Decisions],
+    reverted: Frame[Reverted],
+    memories: Frame[Memories],
+    decided_edges: Frame[DecidedEdges],
+    tier_changes: Frame[TierChanges],
+    core_memory_blocks: Frame[CoreMemoryBlocks],
+    foldings: Frame[Foldings],
 ) -> StateTables:
-    """Fold the ledger into the state before anything was decided at this instant."""
+    """Fold the ledger into the state before anything was decided at this instant.
+
+    Profiles in which nothing was written or decided since the last run have the state that it left.
+    """
     before = projection.unmasked(decisions, reverted).filter(pl.col("as_of") < context.as_of)
-    state = projection.fold(events, before)
+    read = folded.digests(events, before)
+    published = State(memories, decided_edges, tier_changes=tier_changes, blocks=core_memory_blocks)
+    state = folded.state(events, before, read=read, published=published, foldings=foldings)
     return StateTables(
         memories=conform(Memories, state.memories),
         decided_edges=conform(DecidedEdges, state.edges),
         accesses=conform(Accesses, state.accesses),
         tier_changes=conform(TierChanges, state.tier_changes),
         core_memory_blocks=conform(CoreMemoryBlocks, state.blocks),
+        foldings=conform(Foldings, folded.whole(read, state.memories, state.blocks)),
     )
 
 
@@ -269,7 +287,8 @@ def score(
     derived_edges: Frame[DerivedEdges],
 ) -> Frame[ScoredMemories]:
     """Score every live memory by every design, each factor in its own column."""
-    edges = associations.union(decided_edges, derived_edges)
+    caused = pl.col("edge_type") == "CAUSED_BY"
+    edges = associations.union(decided_edges.filter(caused), derived_edges.filter(caused))
     scores = scoring.score(
         memories=memories,
         importance=memory_importance,
@@ -327,11 +346,12 @@ def detect_changes(
     Profiles whose memories have not changed since the last run are not judged again.
     """
     compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
+    similar = pl.col("edge_type") == "SIMILAR_TO"
     changes, judged = change_detection.compare(
         memories=compared,
         enrichment=enabled,
         vectors=vectors,
-        edges=associations.union(decided_edges, derived_edges),
+        edges=associations.union(decided_edges.filter(similar), derived_edges.filter(similar)),
         kept=judgements,
         policy=context.policy,
         as_of=context.as_of,
@@ -916,6 +936,7 @@ class Settled(NamedTuple):
     settled_accesses: Frame[SettledAccesses]
     settled_tier_changes: Frame[SettledTierChanges]
     settled_core_memory_blocks: Frame[SettledCoreMemoryBlocks]
+    settled_foldings: Frame[SettledFoldings]
     settled_derived_edges: Frame[SettledDerivedEdges]
     settled_memory_importance: Frame[SettledMemoryImportance]
     settled_scored_memories: Frame[SettledScoredMemories]
@@ -928,11 +949,13 @@ class Settled(NamedTuple):
 def settle(
     context: Context,
     consolidation_plan: Frame[ConsolidationPlan],
+    events: Frame[Events],
     memories: Frame[Memories],
     decided_edges: Frame[DecidedEdges],
     accesses: Frame[Accesses],
     tier_changes: Frame[TierChanges],
     core_memory_blocks: Frame[CoreMemoryBlocks],
+    foldings: Frame[Foldings],
     enrichment: Frame[Enrichment],
     vectors: Frame[Vectors],
     decisions: Frame[Decisions],
@@ -948,7 +971,7 @@ def settle(
     """
     committed = _committed_now(context=context, decisions=decisions, reverted=reverted)
     decided = pl.concat([rows.select("profile_id") for rows in (consolidation_plan, committed)]).unique()
-    before = {
+    before: dict[str, pl.DataFrame] = {
         "memories": memories,
         "decided_edges": decided_edges,
         "accesses": accesses,
@@ -959,15 +982,20 @@ def settle(
         "scored_memories": scored_memories,
     }
     texts = {"enrichment": enrichment, "vectors": vectors, "neighbours": neighbours}
-    touched = {
-        name: rows.join(decided, on="profile_id", how="semi", maintain_order="left")
-        for name, rows in (before | texts).items()
-    }
-    changed, added = _after(context, touched, plan=consolidation_plan, committed=committed)
-    after = {
-        name: pl.concat([rows.join(decided, on="profile_id", how="anti", maintain_order="left"), changed[name]])
-        for name, rows in before.items()
-    }
+    after, added, read = before, Added(empty(Enrichment), empty(Vectors)), foldings.select("profile_id", "read")
+    if decided.height:
+        touched = {
+            name: rows.join(decided, on="profile_id", how="semi", maintain_order="left")
+            for name, rows in (before | texts).items()
+        }
+        changed, added = _after(context, touched, plan=consolidation_plan, committed=committed)
+        after = {
+            name: pl.concat([rows.join(decided, on="profile_id", how="anti", maintain_order="left"), changed[name]])
+            for name, rows in before.items()
+        }
+        in_force = planning.in_force_after(consolidation_plan, decisions, reverted)
+        reread = folded.digests(events, in_force).join(decided, on="profile_id", how="semi")
+        read = pl.concat([read.join(decided, on="profile_id", how="anti"), reread])
     settled_edges, settled_accesses = (
         conform(DecidedEdges, after["decided_edges"]),
         conform(Accesses, after["accesses"]),
@@ -987,6 +1015,7 @@ def settle(
         settled_accesses=conform(SettledAccesses, settled_accesses),
         settled_tier_changes=conform(SettledTierChanges, after["tier_changes"]),
         settled_core_memory_blocks=conform(SettledCoreMemoryBlocks, blocks),
+        settled_foldings=conform(SettledFoldings, folded.whole(read, after["memories"], after["core_memory_blocks"])),
         settled_derived_edges=conform(SettledDerivedEdges, settled_derived),
         settled_memory_importance=conform(SettledMemoryImportance, after["memory_importance"]),
         settled_scored_memories=conform(SettledScoredMemories, after["scored_memories"]),

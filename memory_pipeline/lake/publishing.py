@@ -214,7 +214,8 @@ def replace_rows(
     Raises:
         Conflict: `standing` found a head that has moved.
     """
-    new = {name: TABLES[name].conform(frame) for name, frame in tables.items()}
+    others = ~pl.col("profile_id").is_in(sorted(unchanged))
+    new = {name: TABLES[name].conform(frame.filter(others)) for name, frame in tables.items()}
 
     def attempt() -> dict[str, int] | None:
         with ledger.reading() as transaction:

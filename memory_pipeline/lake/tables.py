@@ -278,6 +278,8 @@ class Lake:
         if definition.write_mode != "appended" or table == "events":
             raise ValueError(f"table {table!r} cannot be appended to; a commit or the projection writes it")
         rows = definition.conform(frame).unique(definition.key, keep="first", maintain_order=True)
+        if rows.is_empty():
+            return 0
         read_to = self.ledger.position() if since is None else since
         added = publishing.add_rows(self.ledger, self.store, table=definition, rows=rows, since=read_to)
         publishing.merge_small(self.ledger, self.store, table=definition)

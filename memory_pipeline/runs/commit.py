@@ -4,7 +4,7 @@ Not here: making the plan (`consolidate`), undoing it (`undo`), and how files an
 `ledger/`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from typing import Final
 
@@ -104,7 +104,8 @@ def commit(
         InvariantBroken: the plan would break an invariant; nothing was changed.
         Conflict: no profile could be committed, or not all of them if `whole`; nothing was changed.
     """
-    if (broken := violations(tables, policies)).height:
+    unchanged = _unchanged(lake, tables)
+    if (broken := violations(_without(tables, unchanged), policies)).height:
         lake.note_attempt(run_id, "refused", started_at=started_at or datetime.now(UTC))
         raise InvariantBroken(broken)
     record(lake, tables["profiles"], {name: tables[pipeline.SETTLED[name]] for name in ("enrichment", "vectors")})
@@ -121,7 +122,7 @@ def commit(
             run_id=run_id,
             started_at=started_at or now,
             committed_at=now,
-            unchanged=_unchanged(lake, tables),
+            unchanged=unchanged,
             whole=whole,
         )
     )
@@ -136,6 +137,14 @@ def commit(
     return positions
 
 
+def _without(tables: pipeline.Tables, unchanged: Collection[str]) -> pipeline.Tables:
+    """Return the tables without profiles of which nothing is published, and so nothing is to be checked."""
+    if not unchanged:
+        return tables
+    changed = ~pl.col("profile_id").is_in(sorted(unchanged))
+    return {name: tables[name].filter(changed) for name in ("profiles", *tables_taken(stages.violations))}
+
+
 def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:
     """Return the profiles for which a run only repeats an earlier one at a later clock, and the earlier one's position.
 
@@ -146,10 +155,11 @@ def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:
     runs = lake.ledger.runs(idle["profile_id"].to_list()).filter(~pl.col("outcome").is_in(["unchanged", "reverted"]))
     last = runs.sort("commit_seq").unique("profile_id", keep="last").filter(decisions=0, held=0, version=VERSION)
     alike = idle.join(last, on=["profile_id", "task", "scope", "policy_hash"], how="semi")
-    for name in pipeline.KEPT:
+    for name in pipeline.DIGESTED:
         made_from = ["profile_id", "read"]
         stored = lake.read(name, profiles=alike["profile_id"].to_list(), columns=made_from)
-        alike = alike.join(tables[name].join(stored, on=made_from, how="anti"), on="profile_id", how="anti")
+        made = tables[pipeline.SETTLED.get(name, name)]
+        alike = alike.join(made.join(stored, on=made_from, how="anti"), on="profile_id", how="anti")
     runs_shown = last.select("profile_id", "plan_id", "commit_seq")
     shown = (
         lake.read("profiles", profiles=alike["profile_id"].to_list())

@@ -132,6 +132,18 @@ class CoreMemoryBlocks(dy.Schema):
     plan_id = text("Plan that last changed it.")
 
 
+class Foldings(dy.Schema):
+    """What the state of each profile was folded from; the next run takes it over if it would fold the same."""
+
+    profile_id = profile()
+    read = text("Digest of the events and of the decisions in force, and of the program itself.")
+    whole = dy.Bool(description="Whether all of the state is published: no deleted memory, no stub, no emptied block.")
+
+
+class SettledFoldings(Foldings):
+    """`foldings` once the plan is committed."""
+
+
 class Enrichment(dy.Schema):
     """Features extracted from texts, one row per profile, text and parser version; they depend on the text alone."""
 

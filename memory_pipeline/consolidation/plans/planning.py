@@ -110,7 +110,6 @@ def propose(
             decision_rows.links(
                 proposed_edges.join(state.edges, on=decision_json.EDGE_KEY, how="anti"), state.memories, fact_changes
             ),
-            decision_rows.retirements(fact_links),
             decision_rows.prunes(pruned_edges.join(decided_edges, on=decision_json.EDGE_KEY, how="semi")),
             decision_rows.summaries(sequenced, state.memories),
             decision_rows.moves(archived_set, summaries, state.memories, superseded_lifecycle=superseded_lifecycle),
@@ -121,6 +120,8 @@ def propose(
             decision_rows.deferrals(deferred),
         ]
     ).filter(allowed)
+    retirable = _retirable(fact_links, retired_links, changes)
+    changes = pl.concat([changes, decision_rows.retirements(retirable).filter(allowed)])
     if within is not None:
         changes, committed = scope.decided_about(changes, within), scope.decided_about(committed, within)
     signature = ["profile_id", "signature"]
@@ -142,10 +143,7 @@ def _without_needless_links(permitted: pl.DataFrame, retired_links: pl.DataFrame
 
     A link is retired if `retired_links` names it, or if one of its memories is merged, deleted or closed.
     """
-    whole = decision_json.read("after", {"superseded_by": pl.String()})[0].is_not_null()
-    ending = pl.col("action").is_in(_ENDING) | ((pl.col("action") == Action.CLOSE.value) & whole)
-    ended = permitted.filter(ending).select(KEY).unique()
-    ends = ("memory_id", "target_id")
+    ended, ends = _ended(permitted), ("memory_id", "target_id")
     about = permitted.filter(_is_about_facts())
     touched = pl.concat(
         [about.join(ended.rename({"memory_id": end}), on=["profile_id", end], how="semi") for end in ends]
@@ -159,6 +157,30 @@ def _without_needless_links(permitted: pl.DataFrame, retired_links: pl.DataFrame
     added = about.filter(pl.col("action") == Action.LINK.value).join(touched, on=signature, how="anti")
     removed = about.filter(pl.col("action") == Action.PRUNE.value).join(retired, on=signature, how="semi")
     return pl.concat([permitted.filter(~_is_about_facts()), added, removed])
+
+
+def _ended(changes: pl.DataFrame) -> pl.DataFrame:
+    """Return the memories that changes merge, delete or close as a whole."""
+    moved = pl.col("action").is_in(_ENDING)
+    closed = changes.filter(pl.col("action") == Action.CLOSE.value)
+    whole = decision_json.read("after", {"superseded_by": pl.String()})[0].is_not_null()
+    return pl.concat([changes.filter(moved).select(KEY), closed.filter(whole).select(KEY)]).unique()
+
+
+def _retirable(fact_links: pl.DataFrame, retired_links: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Return the links about facts that may be retired: those named, and those of memories that may end.
+
+    Most links are neither; their retirement would only be described, signed and dropped again.
+    """
+    ended = _ended(changes)
+    touched = [
+        fact_links.join(ended.rename({"memory_id": end}), on=["profile_id", end], how="semi").select(
+            decision_json.EDGE_KEY
+        )
+        for end in ("source", "target")
+    ]
+    chosen = pl.concat([retired_links.select(decision_json.EDGE_KEY), *touched])
+    return fact_links.join(chosen, on=decision_json.EDGE_KEY, how="semi", maintain_order="left")
 
 
 def _is_about_facts() -> pl.Expr:
@@ -307,6 +329,19 @@ def effective(plan: pl.DataFrame, committed: pl.DataFrame) -> pl.DataFrame:
         seq=pl.lit(1 + (committed.select(pl.col("seq").max()).item() or 0), pl.Int64)
     )
     return projection.unmasked(pl.concat([committed, sequenced]), TABLES["reverted"].empty())
+
+
+def in_force_after(plan: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
+    """Return the decisions of all instants that are in force once a plan is committed.
+
+    Args:
+        plan: table `consolidation_plan`.
+        decisions: table `decisions` up to the plan's instant.
+        reverted: table `reverted`.
+    """
+    last = decisions.select(pl.col("seq").max()).item() or 0
+    proposed = plan.filter(pl.col("status") != "held").with_columns(seq=pl.lit(1 + last, pl.Int64))
+    return projection.unmasked(pl.concat([decisions, proposed]), reverted)
 
 
 def post_state(state: State, plan: pl.DataFrame, committed: pl.DataFrame) -> State:

@@ -46,6 +46,12 @@ DIRECT_GAIN: Final = 0.1
 EXPANDED_GAIN: Final = 0.03
 """Same for an access that reached the memory only through an association."""
 
+USES: Final = (EventType.ACCESSED.value, EventType.FEEDBACK.value)
+"""Types of events by which memories are used."""
+
+READ: Final = (EventType.STORED.value, EventType.UPDATED.value, EventType.LINKED.value, *USES)
+"""Types of events that the fold reads; no other has an effect on the state."""
+
 _UPDATABLE: Final = {
     "content": "content",
     "importance": "importance_given",
@@ -82,7 +88,7 @@ def fold(events: pl.DataFrame, summaries: pl.DataFrame) -> Written:
         events: table `events`; only events of agents have an effect.
         summaries: table `memories`: summaries as they were made.
     """
-    dated = events.with_columns(at=pl.min_horizontal("occurred_at", "recorded_at"))
+    dated = _dated(events)
     stored = _stored(dated)
     erased = stored.join(_erased(dated), on=KEY, maintain_order="left")
     stored = stored.join(erased, on=KEY, how="anti", maintain_order="left")
@@ -94,6 +100,23 @@ def fold(events: pl.DataFrame, summaries: pl.DataFrame) -> Written:
     used = _used(updated, accesses, access_events.filter("wrong"))
     described = pl.concat([TABLES["memories"].conform(_described(used)), _tombstones(erased)])
     return Written(TABLES["memories"].conform(described), _asserted(dated, creations), accesses)
+
+
+def accesses(events: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Return table `accesses`, as `fold` does, of memories whose state is known.
+
+    Args:
+        events: table `events`; only those of the types `USES` are read.
+        memories: table `memories`.
+    """
+    there = memories.filter(pl.col("lifecycle") != Lifecycle.ERASED.value)
+    creations = there.select(*KEY, "created_at", original=pl.col("kind") == ORIGINAL)
+    return TABLES["accesses"].conform(_uses(_dated(events), creations).filter(~pl.col("wrong")))
+
+
+def _dated(events: pl.DataFrame) -> pl.DataFrame:
+    """Add the instant at which each event counts."""
+    return events.with_columns(at=pl.min_horizontal("occurred_at", "recorded_at"))
 
 
 def complete(memories: pl.DataFrame) -> pl.DataFrame:

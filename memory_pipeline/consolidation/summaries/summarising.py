@@ -70,6 +70,8 @@ def summarise(
     Cost: about 1 s per 1,000 clusters of 17 short texts.
     """
     members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy, outdated=outdated)
+    if members.is_empty():
+        return TABLES["summaries"].empty()
     texts = _worded(members, completions, policy)
     groups = lineage.inherited(members).join(clusters.select(*CLUSTER, asked=lineage.asked(policy)), on=CLUSTER)
     worded = (
