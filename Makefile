@@ -97,4 +97,4 @@ quality: dev ## Write docs/quality.md: recall before and after forgetting, on th
 	POLARS_MAX_THREADS=1 $(BIN)/python -m memory_pipeline.evaluation.quality $(SHARED) --out docs/quality.md
 
 clean: ## Remove the environment and what tools left; keeps data
-	rm -rf $(VENV) .venv-site .venv-integrations site .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .venv-site .venv-integrations .venv-peers site .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import polars as pl
 from figures import figure
+from figures import growth as grows
 
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.index.memory_index import Index
@@ -26,6 +27,26 @@ from memory_pipeline.text.embed.embedding import embed_texts, embedder
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
 QUERIES = 60
 WORDS = 30_000
+IN_PROCESS = {
+    "at_most": 5,
+    "tried": "words are looked up in postings, and features are computed for three hundred candidates in arrays; their "
+    "number bounds quality, so it stays",
+}
+CLIENT = {
+    "at_most": 8,
+    "tried": "beside the ranking it embeds the question, looks for new events, and makes the answer's memories; the "
+    "rest is the ranking itself",
+}
+OPENING = {
+    "at_most": 1.5,
+    "tried": "11 s where the index is built. It is kept beside the store; here no run has folded the events yet, "
+    "so they are folded at opening, which takes most of it",
+}
+REMEMBERED = {
+    "at_most": 15,
+    "tried": "86 ms at first. A new memory's row is made without a fold, and only its words are read; the rules that "
+    "read them cost the same for one text as for a hundred",
+}
 SCANNED = 20_000
 ENDINGS = (
     "an", "el", "ir", "on", "us", "ata", "eno", "ipi", "ola", "unu", "ark", "est", "ind", "olf", "ump", "ax", "ey",
@@ -173,14 +194,15 @@ def main():
             more, own, whole = (now / then for now, then in zip((size, half, client), before, strict=True))
             print(f"    growth: memories x{more:.0f}, p50 of rank x{own:.1f}, through the client x{whole:.1f}")
         before = size, half, client
+        grows("building the recall index", size, build)
     at = f"at {size:,} memories"
-    figure(f"recall {at}, in one process", 1e3 * half, "ms at the median", wanted="<= 5 ms at 100,000")
-    figure(f"recall {at}, through the client", 1e3 * client, "ms at the median", wanted="<= 8 ms at 100,000")
-    figure(f"opening the client {at} for the first time, with a recall", opened, "s")
-    figure(
-        "the same once its index is kept; no run has folded the events yet", again, "s", wanted="<= 1.5 s at 100,000"
-    )
-    figure(f"recall right after a remember {at}", 1e3 * stored, "ms", wanted="<= 15 ms")
+    large = size >= 100_000
+    figure(f"recall {at}, in one process", 1e3 * half, "ms at the median", **IN_PROCESS if large else {})
+    figure(f"recall {at}, through the client", 1e3 * client, "ms at the median", **CLIENT if large else {})
+    figure(f"opening the client {at}, index kept, with a recall", again, "s", **OPENING if large else {})
+    figure("the same for the first time", opened, "s")
+    figure(f"recall right after a remember {at}", 1e3 * stored, "ms at the median", **REMEMBERED)
+    figure(f"recall {at}, against a plain scan", plain / half, "x as fast")
 
 
 if __name__ == "__main__":
