@@ -91,6 +91,7 @@ site: ## Build the documentation as a static site into site/; a broken link fail
 	PYTHON=$(PYTHON) .ci/site
 
 bench: dev ## Benchmarks: ratios against a peer or a limit in the same run, and growth; writes docs/performance.md
+	PYTHON=$(PYTHON) .ci/peers
 	$(BIN)/python benchmarks/performance.py $(BENCH)
 
 quality: dev ## Write docs/quality.md: recall before and after forgetting, on the data in SHARED
