@@ -135,7 +135,7 @@ def bench_appends() -> None:
         f"  1 process, batches of {BATCH}: {ledger:9,.0f} ({busy:,.0f} a second of CPU)   "
         f"SQLite alone: {alone:9,.0f}   ratio {ledger / alone:.2f}"
     )
-    assert busy >= 20_000, "slower than the ledger's limit of 20,000 events a second of CPU"
+    figure("events of one writer in batches, SQLite", busy, "a second of CPU", at_least=20_000, tried=WRITERS)
     for writers, count, size in ((1, 20_000, 100), (EIGHT, 20_000, BATCH), (EIGHT, 5_000, 100), (EIGHT, 200, 1)):
         rate, busy = (writers * count / seconds for seconds in together(writers, count, size))
         print(f"  {writers} processes, batches of {size:5}: {rate:9,.0f} ({busy:,.0f} a second of their CPU)")
@@ -176,7 +176,6 @@ def bench_postgres() -> None:
             f"  1 process, batches of {BATCH}: {served:9,.0f} ({busy:,.0f} a second of the writer's CPU)   "
             f"SQLite: {file:9,.0f}   ratio {served / file:.2f}"
         )
-        assert busy >= 20_000, "slower than the ledger's limit of 20,000 events a second of CPU"
         figure("events of one writer in batches, PostgreSQL", served, "a second", at_least=20_000, tried=SERVED)
         figure("the same, by the writer's own CPU time", busy, "a second of CPU")
         for writers, number, size in ((1, 5_000, 100), (4, 10_000, BATCH), (4, 200, 1)):

@@ -30,9 +30,12 @@ FIRST = ("pipeline", "scale", "similarity_join", "scoring", "peers", "recall", "
 HEADER = """# Performance
 What `make bench` measured, beside what is wanted. It writes this page; each benchmark is a script in `benchmarks/`, and
 its whole output follows below. Ratios are to a peer or a limit in the same run. CPU seconds are those of one process
-and its workers, on a machine of two shared cores, which differ by up to a third from run to run. Milliseconds of recall
-and events a second are wall time, and suffer most from other work on the machine. What is dated earlier was measured
-then, by a longer run (`make bench BENCH=--full`).
+and its workers, on a machine of two shared cores, and differ by up to a third from run to run.
+
+The load beside a date is how many processes wanted those two cores. At ten and more, CPU seconds were two to four times
+those of an idle machine, and events a second, which are wall time, a tenth; ratios in one run hold. What is dated
+earlier was measured then, by a longer run (`make bench BENCH=--full`) or as [speed.md](speed.md) and
+[scale.md](scale.md) say.
 
 ![CPU seconds by number of memories](performance.svg)
 
@@ -61,7 +64,8 @@ def run(name: str, *, full: bool) -> dict[str, Any]:
             lines.append(line)
         if process.wait():
             raise SystemExit(f"{name}.py failed with {process.returncode}; nothing was written")
-        today = {"on": f"{datetime.now(UTC):%Y-%m-%d}", "full": large}
+        others = f", load {os.getloadavg()[2]:.0f}" if hasattr(os, "getloadavg") else ""
+        today = {"on": f"{datetime.now(UTC):%Y-%m-%d}{others}", "full": large}
         noted = [json.loads(line) | today for line in notes.read_text("utf-8").splitlines()]
     return {
         "output": "".join(lines),
@@ -97,7 +101,7 @@ def chart(measured: Measured) -> None:
         style = "-" if place < 10 else "--"
         axes.plot(*zip(*sorted(points), strict=True), marker="o", markersize=4, linestyle=style, label=name)
     if series:
-        size, seconds = max(points[0] for points in map(sorted, series.values()))
+        size, seconds = min(point for points in series.values() for point in points)
         axes.plot([size, 1e6], [seconds, seconds * 1e6 / size], linestyle=":", color="grey", label="as the memories")
         axes.legend(fontsize="x-small")
     axes.set(xscale="log", yscale="log", xlabel="memories", ylabel="CPU seconds", xlim=(8e2, 1.25e6))
@@ -105,25 +109,40 @@ def chart(measured: Measured) -> None:
     drawing.savefig(DOCS / "performance.svg", metadata={"Date": None}, bbox_inches="tight")
 
 
+def named(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return rows that can stand alone: "the same, ..." becomes the work that it refers to, and what differs."""
+    made, work = list[dict[str, Any]](), ""
+    for row in rows:
+        head, _, rest = row["work"].partition("the same")
+        work = row["work"] if head or not rest else work
+        made.append(row | {"work": f"{work}{':' if rest[:1] == ' ' else ''}{rest}" if rest and not head else work})
+    return made
+
+
 def page(measured: Measured) -> str:
     """Return the page: figures beside what is wanted, why some are missed, then what each benchmark printed."""
-    rows = [row for one in measured.values() for row in one["figures"]]
+    rows = [row for one in measured.values() for row in named(one["figures"])]
     aimed = [row for row in rows if wanted(row)]
     lines = [HEADER, "## What is wanted", "| work | measured | wanted | | on |", "|---|---|---|---|---|"]
     lines += [
         f"| {row['work']} | {shown(row['value'])} {row['unit']} | {wanted(row)} | {verdict(row)} | {row['on']} |"
         for row in aimed
     ]
+    missed: dict[str, list[str]] = {}
+    for row in aimed:
+        if verdict(row) == "missed":
+            missed.setdefault(row["tried"], []).append(row["work"])
     lines += ["", "## What was missed", "What was tried, and why it is not reached:", ""]
-    lines += [f"- **{row['work']}**: {row['tried']}" for row in aimed if verdict(row) == "missed"]
+    lines += [f"- **{'; '.join(works)}**: {tried}" for tried, works in missed.items()]
     lines += ["", "## Beside limits and peers", "| work | measured | on |", "|---|---|---|"]
     lines += [
         f"| {row['work']} | {shown(row['value'])} {row['unit']} | {row['on']} |" for row in rows if not wanted(row)
     ]
     for name, one in measured.items():
-        described = ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text("utf-8"))) or ""
-        first = described.partition("\n")[0]
-        lines += ["", f"## {name}.py", first, "", "```text", one["output"].rstrip(), "```"]
+        if one["output"]:
+            described = ast.get_docstring(ast.parse((HERE / f"{name}.py").read_text("utf-8"))) or ""
+            first = described.partition("\n")[0]
+            lines += ["", f"## {name}.py", first, "", "```text", one["output"].rstrip(), "```"]
     return "\n".join(lines) + "\n"
 
 

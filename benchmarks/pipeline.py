@@ -65,9 +65,9 @@ LIMITS = {
     },
 }
 DAGSTER = (
-    "12 CPU s at first; its databases stay open through a run, checks of tables run once, and modules load when "
-    "needed. What is left is Dagster's own: an event for each of some forty assets and checks, each a transaction of "
-    "its database"
+    "13 CPU s at first. Dagster's databases stay open through a run, and a small run itself costs a quarter less than "
+    "it did. Of what is left, a tenth is Dagster asking for the data versions of inputs and some 7 % the checks of "
+    "tables; the rest is its events, one transaction each, and the run itself"
 )
 
 

@@ -34,7 +34,7 @@ from memory_pipeline.settings import load
 NIGHT = datetime(2026, 5, 2, 2, tzinfo=UTC)
 RECORDED = datetime(2026, 6, 1, tzinfo=UTC)
 WORKERS = (
-    "groups of profiles go to one worker process for each core, and their tables come back without a copy; reading, "
+    "groups of profiles go to one worker process for each core; reading, "
     "the commit and the plan's checks stay in one process. On a machine whose two cores others use too, two workers "
     "cannot gain more; 1.2 to 1.4 were measured"
 )

@@ -172,7 +172,7 @@ def main():
     print(f"from Parquet to Parquet {files:.2f}s, of which reading {reading:.2f}s, writing {writing:.2f}s")
     large = {"at_most": 0.5, "tried": TRIED} if count == MILLION else {}
     figure(f"scoring {count:,} memories, from Parquet to Parquet", files, "CPU s", **large)
-    figure("the same in memory", ours, "CPU s")
+    figure(f"scoring {count:,} memories in memory", ours, "CPU s")
     figure("the same, against one memory after the other in Python", python / ours, "x as fast")
     figure("the same, against the bare arithmetic in NumPy", ours / bare, "x as long")
     figure("the same, share of the memory's bandwidth", 100 * moved / limits.bandwidth() / ours, "% of the limit")
