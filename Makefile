@@ -91,10 +91,11 @@ site: ## Build the documentation as a static site into site/; a broken link fail
 	PYTHON=$(PYTHON) .ci/site
 
 bench: dev ## Benchmarks: ratios against a peer or a limit in the same run, and growth; writes docs/performance.md
+	PYTHON=$(PYTHON) .ci/peers
 	$(BIN)/python benchmarks/performance.py $(BENCH)
 
 quality: dev ## Write docs/quality.md: recall before and after forgetting, on the data in SHARED
 	POLARS_MAX_THREADS=1 $(BIN)/python -m memory_pipeline.evaluation.quality $(SHARED) --out docs/quality.md
 
 clean: ## Remove the environment and what tools left; keeps data
-	rm -rf $(VENV) .venv-site .venv-integrations site .pytest_cache .mypy_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) .venv-site .venv-integrations .venv-peers site .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -296,7 +296,11 @@ def _join_group(rows: _Rows, fresh: NDArray[np.int64], others: NDArray[np.int64]
         return _concatenate([])
     places = np.concatenate([fresh, others])
     prefix = _prefix(rows, places, minimum, len(fresh) * (len(places) - len(fresh) / 2), budget // 2)
-    edge = min(_TILE, len(places), isqrt(budget // 2 // _CELL_BYTES))
+    one_block = len(places) <= _TILE
+    if prefix is None and one_block:
+        prefix = rows.units(places).astype(np.float32)
+    # Half of a block with itself is not needed; four blocks a side leave out most of it.
+    edge = min(_TILE // 4 if one_block else _TILE, len(places), isqrt(budget // 2 // _CELL_BYTES))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
     cells, mask = np.empty(edge * edge, dtype=np.float32), np.empty(edge * edge, dtype=np.bool_)
     joined = []

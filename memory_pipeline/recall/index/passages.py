@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.text.lang.ascii_patterns import form_for, suited
 from memory_pipeline.text.lang.en.cues import any_of
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.lang.identification import identify
@@ -194,8 +195,12 @@ def _cut(texts: pl.Series, languages: pl.Series) -> pl.DataFrame:
 
 
 def _cues(cut: pl.DataFrame, low: pl.Series, parsed: pl.DataFrame, languages: pl.Series) -> NDArray[np.uint8]:
-    cues = {name: low.str.contains(pattern) for name, pattern in _PATTERNS.items()}
-    cues["place"] |= cut["text"].str.contains(_PLACE_NAME)
+    form, place = form_for(low), suited(_PLACE_NAME, cut["text"])
+    found = cut.select(low, written=pl.col("text").str.contains(place)).select(
+        "written", **{name: pl.col(low.name).str.contains(form(pattern)) for name, pattern in _PATTERNS.items()}
+    )
+    cues = {name: found[name] for name in _PATTERNS}
+    cues["place"] |= found["written"]
     cues |= {
         "date": parsed["dates"].list.len() > 0,
         "number": parsed["numbers"].list.len() > 0,

@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline.settings.model_files import coefficients
+from memory_pipeline.text.lang.ascii_patterns import form_for, suited
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.parse import facts
 from memory_pipeline.text.parse.clauses import split_clauses
@@ -177,11 +178,13 @@ def _with_features(
         names=names.select(pl.col("names").list.set_difference("speakers").list.len().cast(pl.Float64)).to_series(),
         numbers=extracted["numbers"].list.len().cast(pl.Float64),
         dates=extracted["dates"].list.len().cast(pl.Float64),
-        own=low.str.contains(_SELF_DESCRIPTION).cast(pl.Float64),
+        own=low.str.contains(suited(_SELF_DESCRIPTION, low)).cast(pl.Float64),
     )
-    matches = {name: low.str.contains(pattern) for name, pattern in CUES.items()} | conditions
+    form, texts = form_for(low), pl.col(low.name)
+    matches = low.to_frame().select(texts.str.contains(form(pattern)).alias(name) for name, pattern in CUES.items())
     return counted.with_columns(
-        (pl.col("words") * pl.Series(name, match).cast(pl.Float64)).alias(name) for name, match in matches.items()
+        (pl.col("words") * match.cast(pl.Float64)).alias(match.name)
+        for match in (*matches.iter_columns(), *(match.alias(name) for name, match in conditions.items()))
     )
 
 
