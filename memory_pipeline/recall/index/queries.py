@@ -190,6 +190,11 @@ class Question:
     bare: bool
     open: bool
 
+    @property
+    def ruled(self) -> bool:
+        """Whether a standing rule for an assistant may apply: it is a question, and not about a speaker by name."""
+        return not self.named and not self.bare
+
 
 def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str | None = None) -> Question:
     """Parse a query asked at `now` about conversations between these speakers.
