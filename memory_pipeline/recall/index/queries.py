@@ -192,8 +192,11 @@ class Question:
 
     @property
     def ruled(self) -> bool:
-        """Whether a standing rule for an assistant may apply: it is a question, and not about a speaker by name."""
-        return not self.named and not self.bare
+        """Whether a standing rule for an assistant may apply.
+
+        It is a question, not about a speaker by name, nor whether something ever was said or done.
+        """
+        return not self.named and not self.bare and (self.open or not self.polar)
 
 
 def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str | None = None) -> Question:
