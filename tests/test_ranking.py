@@ -293,7 +293,9 @@ def test_a_rule_comes_along_with_any_question_that_meets_its_condition(question)
 
 
 def test_a_question_about_what_was_said_brings_one_rule_along():
-    rules = [("user", f"Always name the {thing} when I ask about purchases.", 100) for thing in ("price", "maker", "size")]
+    rules = [
+        ("user", f"Always name the {thing} when I ask about purchases.", 100) for thing in ("price", "maker", "size")
+    ]
     rows = memories([*LAPTOPS, *rules])
     brought = [
         sum(int(one[1:]) >= len(LAPTOPS) for one in ids(ask(question, rows, k=10)))

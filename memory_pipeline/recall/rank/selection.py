@@ -124,13 +124,12 @@ def with_rules(order: Integers, candidates: Candidates, invalid: Marks, question
         return order
     share = candidates.share[rules]
     on_topic = (share > 0) & (share >= _ABOUT * candidates.share.max(initial=0.0))
-    off_topic = np.setdiff1d(rules[~on_topic], meant)
     if question.open and question.kind == "wish":
         promoted = np.concatenate([meant, by_condition[np.isin(by_condition, rules)]])
         promoted = promoted[np.sort(np.unique(promoted, return_index=True)[1])][:RULES]
     else:
         promoted = meant[: _IN_GENERAL if question.open else 1]
-    others = order[~np.isin(order, off_topic)]
+    others = order[~np.isin(order, np.setdiff1d(rules[~on_topic], promoted))]
     parts = (others[:BEST], promoted, others, rules)
     return np.array(list(dict.fromkeys(np.concatenate(parts).tolist())), dtype=np.int64)
 
