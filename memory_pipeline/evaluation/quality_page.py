@@ -122,10 +122,10 @@ _TRIED: Final = """
   LoCoMo .02 of hit@10. In 14 of the 36 misses on the labelled stores the newer memory is not among the first ten: it
   often shares words with the older one alone ("The kit was upgraded" for the version of a library that the older names).
 - **Confidence.** The weightiest word of the question that the best memory lacks tells questions that nothing answers
-  from the others better than any feature in use (.78 alone; with it and that memory's share .81, not .75, on labelled and
-  made-up stores left out) if the fit counts answers that are stored and not found as answered. At the threshold that
-  fit marks 17 instead of 20 of the 28 unanswerable questions unsure, and .23 instead of .27 of the others. Under the
-  present meaning, that one of the first ten answers, it adds nothing (.758, .751).
+  from the others better than any feature in use: .78 alone; with it and that memory's share of the words .81 instead of
+  .75, on labelled stores and on made-up ones left out, if the fit counts answers that are stored and not found as
+  answered. At the threshold that fit marks 17 instead of 20 of the 28 unanswerable questions unsure, and .23 instead of
+  .27 of the others. Under the present meaning, that one of the first ten answers, it adds nothing (.758, .751).
 - **Repetitions last.** Whether the older or the newer of two that may repeat each other comes first, or neither moves,
   changes no figure of the labelled stores (fresh-first .655, hit@10 .898, MRR .688). The newer does: where the link is
   wrong and the newer one is an update, it stays in front.

@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 RULES: Final = 3
 """Most standing rules to include in an answer."""
-_READ: Final = 24
+_READ: Final = 16
 """Most rules whose conditions are read: the best by the first score."""
 _STANDING: Final = CUES.index("standing")
 
@@ -45,6 +45,8 @@ def best_rules(index: Index, question: Question, related: RelatedWords, first: F
     passages = index.passages
     rows = np.unique(passages.row[passages.cues[:, _STANDING] > 0])
     rows = rows[np.isfinite(first[rows]) & ~index.by_assistant(rows)]
+    if not len(rows):
+        return rows, np.zeros(0)
     rows = rows[np.argsort(-first[rows], kind="stable")[:_READ]]
     met = _met(index, question, related, index.memories["content"].gather(rows))
     best = np.argsort(-met, kind="stable")[:RULES]
