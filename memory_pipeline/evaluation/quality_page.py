@@ -120,7 +120,7 @@ _TRIED: Final = """
 - **More memories compared.** `changes`, fitted on and applied to the best 30 instead of 10, puts as many newer values
   first on the labelled stores (.697) and on the made-up ones left out (.57), fewer on BEAM 500k (.66, .68), and costs
   LoCoMo .02 of hit@10. In 14 of the 36 misses on the labelled stores the newer memory is not among the first ten: it
-  often shares words with the older one alone ("The kit was upgraded" for the version of a library that the older names).
+  often shares words with the older one alone ("The kit was upgraded", for the version of a library).
 - **Confidence.** The weightiest word of the question that the best memory lacks tells questions that nothing answers
   from the others better than any feature in use: .78 alone; with it and that memory's share of the words .81 instead of
   .75, on labelled stores and on made-up ones left out, if the fit counts answers that are stored and not found as

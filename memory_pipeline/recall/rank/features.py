@@ -178,10 +178,10 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     related = RelatedWords.of(index, question)
     expanded = related.expanded_scores(index, question)
     timely = _said_then(index, question)
-    first = _first_scores(index, question, vector, match, expanded, timely)
-    first[~allowed] = -np.inf
-    rules, met = best_rules(index, question, related, first) if question.ruled else _NO_RULES
-    rows = np.union1d(_best_rows(index, question, first, min(CANDIDATES, int(allowed.sum()))), rules)
+    promising = _first_scores(index, question, vector, match, expanded, timely)
+    promising[~allowed] = -np.inf
+    rules, met = best_rules(index, question, related, promising) if question.ruled else _NO_RULES
+    rows = np.union1d(_best_rows(index, question, promising, min(CANDIDATES, int(allowed.sum()))), rules)
     cosines = index.vectors.cosines_of(rows, vector)
     first, last = index.passages.bounds(rows)
     sizes = last - first
