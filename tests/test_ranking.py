@@ -272,6 +272,50 @@ def test_rules_about_other_things_come_behind_the_best_five_and_are_no_more_than
     assert {int(one[1:]) for one in ids(ask("Which parts has it?", rows, k=7))} == set(range(len(things)))
 
 
+LAPTOPS = [("user", f"A laptop of {place} inches is an option that I looked at.", 90) for place in range(60)]
+CONDITIONAL = "Always name the length of the guarantee when I ask about laptop purchases."
+OTHER = "Always give the calories when I ask about recipes."
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "What are my options if I want to buy a new laptop?",
+        "Can you suggest a laptop to buy?",
+        "Which laptop did I buy?",
+    ],
+)
+def test_a_rule_comes_along_with_any_question_that_meets_its_condition(question):
+    rules = [("user", OTHER, 100)] * 9 + [("user", CONDITIONAL, 100)]
+    found = ids(ask(question, memories([*LAPTOPS, *rules]), k=10))
+    assert "m69" in found[:6]
+    assert sum(int(one[1:]) >= len(LAPTOPS) for one in found) == (3 if question.startswith("Can") else 1)
+
+
+def test_a_question_about_what_was_said_brings_one_rule_along():
+    rules = [
+        ("user", f"Always name the {thing} when I ask about purchases.", 100) for thing in ("price", "maker", "size")
+    ]
+    rows = memories([*LAPTOPS, *rules])
+    brought = [
+        sum(int(one[1:]) >= len(LAPTOPS) for one in ids(ask(question, rows, k=10)))
+        for question in ("Which laptop did I buy?", "Which laptops can one buy?", "Can you suggest a laptop to buy?")
+    ]
+    assert brought == [1, 2, 3]
+
+
+def test_long_replies_do_not_keep_what_the_user_said_from_being_considered():
+    advice = " ".join(
+        f"Consider paragraph {number}, which is about dividends, a portfolio, options, ways and handling of money."
+        for number in range(20)
+    )
+    replies = [("assistant", f"{number}: {advice}", 50) for number in range(320)]
+    said = ("user", "I prefer plans that reinvest the dividends.", 60)
+    rows = memories([said, *replies])
+    found = ask("What ways are there to handle dividends in a portfolio, and which options?", rows, k=320)
+    assert "m0" in ids(found)[:10]
+
+
 @pytest.mark.parametrize(
     ("text", "standing"),
     [

@@ -190,6 +190,14 @@ class Question:
     bare: bool
     open: bool
 
+    @property
+    def ruled(self) -> bool:
+        """Whether a standing rule for an assistant may apply.
+
+        It is a question, not about a speaker by name, nor whether something ever was said or done.
+        """
+        return not self.named and not self.bare and (self.open or not self.polar)
+
 
 def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str | None = None) -> Question:
     """Parse a query asked at `now` about conversations between these speakers.

@@ -15,6 +15,7 @@ from memory_pipeline.recall.index.passages import CUES, GRADED, SIZE
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.matching import Match, over_top
 from memory_pipeline.recall.rank.related_words import RelatedWords
+from memory_pipeline.recall.rank.rules import best_rules
 from memory_pipeline.text.embed.embedding import HashingEmbedder
 
 Integers = NDArray[np.int64]
@@ -68,8 +69,8 @@ _LENGTHY: Final = 1.0 / float(np.log(32.0))
 """Scales `brief` to 0 at 32 times the length of a passage."""
 _ALIKE: Final = 2
 """Ties at the cut, as a multiple of the candidates, above which they are broken by the promise of each memory."""
-RULES: Final = 3
-"""Most standing rules to consider and to include where the query asks for help."""
+_ANSWERABLE: Final = 0.3
+"""First score of being no reply of an assistant: long replies have some of any words and would take all places."""
 _LITTLE: Final = 1e-6
 """Weight of a memory's promise beside any word, date or speaker that it shares with the query."""
 _RANGE: Final = 0.25
@@ -77,6 +78,7 @@ _RANGE: Final = 0.25
 _CHANCE_COVER: Final = 2.0 / 3.0
 """Weighted share of a query's words up to which a memory may be about something else."""
 _DAY: Final = 86_400_000_000
+_NO_RULES: Final = (np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,6 +91,7 @@ class Candidates:
         passages: [passages, features] of the passages of memories that have several.
         owner: position in `rows` of the memory of each passage.
         share: weighted share of the query's words in each memory.
+        meets: how well the query meets the condition of each standing rule (see `rules`); 0 of all other memories.
     """
 
     rows: Integers
@@ -96,6 +99,7 @@ class Candidates:
     passages: Floats
     owner: Integers
     share: Floats
+    meets: Floats
 
     def feature(self, name: str) -> Floats:
         """Return one feature of the memories as wholes."""
@@ -174,7 +178,10 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     related = RelatedWords.of(index, question)
     expanded = related.expanded_scores(index, question)
     timely = _said_then(index, question)
-    rows = _best_rows(index, question, allowed, vector, match, expanded, timely)
+    promising = _first_scores(index, question, vector, match, expanded, timely)
+    promising[~allowed] = -np.inf
+    rules, met = best_rules(index, question, related, promising) if question.ruled else _NO_RULES
+    rows = np.union1d(_best_rows(index, question, promising, min(CANDIDATES, int(allowed.sum()))), rules)
     cosines = index.vectors.cosines_of(rows, vector)
     first, last = index.passages.bounds(rows)
     sizes = last - first
@@ -189,48 +196,44 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     parts = np.flatnonzero(sizes[owner] > 1)
     inherited = {name: values[owner[parts]] for name, values in around.items()}
     by_passage = _values(question, match, units.some(parts), inherited)
-    return Candidates(rows, whole, by_passage, owner[parts], _share(match, wholes.shares))
+    meets = np.zeros(len(rows))
+    meets[np.searchsorted(rows, rules)] = met
+    return Candidates(rows, whole, by_passage, owner[parts], _share(match, wholes.shares), meets)
 
 
-def _best_rows(
+def _first_scores(
     index: Index,
     question: Question,
-    allowed: Marks,
     vector: NDArray[np.float32],
     match: Match,
     expanded: Floats,
     timely: Marks,
-) -> Integers:
-    """Return the best rows by a cheap first score."""
-    first = over_top(match.lexical) + 0.3 * over_top(_neighbour_words(index, match.lexical)) + 0.3 * over_top(expanded)
+) -> Floats:
+    """Return a cheap first score of all memories."""
+    first = over_top(match.lexical) + 0.3 * over_top(_neighbour_words(index, match.lexical))
+    first += over_top(expanded / np.maximum(_root_lengths(index), 1.0))
+    first += _ANSWERABLE * ~index.by_assistant(np.arange(index.memories.height))
     if index.model != HashingEmbedder.name:
         first += 0.5 * np.nan_to_num(index.vectors.cosines(vector), nan=0.0)
     if len(question.spans):
         first += 0.2 * timely
     if question.speakers:
         first += 0.1 * index.spoken_by(question.speakers)
-    count = min(CANDIDATES, int(allowed.sum()))
+    return np.asarray(first, dtype=np.float64)
+
+
+def _best_rows(index: Index, question: Question, first: Floats, count: int) -> Integers:
+    """Return the best rows by the first score; where too many tie, by their promise too."""
     if count == 0:
         return np.zeros(0, dtype=np.int64)
-    first[~allowed] = -np.inf
     best = _best(first, count)
-    if len(best) > _ALIKE * count:
-        best = _best(first + _LITTLE * _promise(index, question), count)
-    return np.union1d(best, _rules(index, first)) if question.kind == "wish" else best
+    return best if len(best) <= _ALIKE * count else _best(first + _LITTLE * _promise(index, question), count)
 
 
 def _best(values: Floats, count: int) -> Integers:
     """Return the positions of the `count` largest values, and of all that tie with the least of them."""
     edge = np.partition(values, len(values) - count)[len(values) - count]
     return np.flatnonzero(values >= edge)
-
-
-def _rules(index: Index, first: Floats) -> Integers:
-    """Return the best standing rules by the first score: some apply to all help and share no word with the query."""
-    passages = index.passages
-    rules = np.unique(passages.row[passages.cues[:, _CUE["standing"]] > 0])
-    rules = rules[np.isfinite(first[rules]) & ~index.by_assistant(rules)]
-    return rules[np.argsort(-first[rules], kind="stable")[:RULES]]
 
 
 def _promise(index: Index, question: Question) -> Floats:
@@ -333,11 +336,17 @@ def _brief(lengths: Integers) -> Floats:
 
 def _gist(index: Index, rows: Integers, near: Integers, expanded: Floats) -> Floats:
     """Sum the expanded scores of memories and their neighbours over the square roots of their lengths."""
-    lengths = np.sqrt(np.bincount(index.passages.row, index.postings.lengths, len(expanded)))
+    lengths = _root_lengths(index)
     weights = (near >= 0) * _GIST
     whole = expanded[rows] + (expanded[near] * weights).sum(axis=1)
     size = lengths[rows] + (lengths[near] * weights).sum(axis=1)
     return np.asarray(whole / np.maximum(size, 1.0), dtype=np.float64)
+
+
+def _root_lengths(index: Index) -> Floats:
+    """Return the square roots of the lengths of all memories, in content words."""
+    lengths = np.bincount(index.passages.row, index.postings.lengths, index.memories.height)
+    return np.asarray(np.sqrt(lengths), dtype=np.float64)
 
 
 def _window(rows: Integers, near: Integers, match: Match) -> tuple[Floats, Floats]:

@@ -224,8 +224,8 @@ def _by_model(
         place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])}
         order = selection.with_partners(order, scores, _placed(links.conflicts, place), k)
         order = selection.repeats_last(order, _placed(links.repeats, place), k)
-    if question.open:
-        order = selection.with_rules(order, candidates, invalid, wants_help=question.kind == "wish")
+    if question.ruled:
+        order = selection.with_rules(order, candidates, invalid, question)
     order = redundancy.summaries_behind(index, rows, order, k)
     return _Ranked(
         rows,

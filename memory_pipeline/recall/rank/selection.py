@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.rank.features import RULES, Candidates
+from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.recall.rank.features import Candidates
+from memory_pipeline.recall.rank.rules import RULES
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -22,6 +24,10 @@ BEST: Final = 5
 """Number of best answers whose contradicting memories are included."""
 _ABOUT: Final = 0.5
 """Least share of the query's words, relative to the best memory, of a rule that is about the query."""
+_IN_GENERAL: Final = 2
+"""Most rules to place where a query asks in general, not for help; one where it asks for what was said or done."""
+_MEANT: Final = 0.4
+"""Least share of the words of a rule's condition with which a query is meant by it."""
 AS_WELL: Final = 0.8
 """Least ratio of the scores of memories that answer about equally well."""
 
@@ -96,28 +102,35 @@ def repeats_last(order: Integers, repeats: dict[int, list[int]], k: int) -> Inte
     return np.array([*kept, *again, *order[k:].tolist()], dtype=np.int64)
 
 
-def with_rules(order: Integers, candidates: Candidates, invalid: Marks, *, wants_help: bool) -> Integers:
+def with_rules(order: Integers, candidates: Candidates, invalid: Marks, question: Question) -> Integers:
     """Place standing rules for an assistant ("Always show the steps when I ask about algebra.").
 
-    A rule that shares the query's words like other memories keeps the position of its score. Of the rest, which may
-    apply all the same, the best come right after the `BEST` answers if the query asks for help; all others answer
-    nothing and come last.
+    The rules whose conditions the query meets best come right after the `BEST` answers at the latest: `RULES` at most,
+    fewer the less the query asks for help. Of the others, one that shares the query's words like other memories keeps
+    the position of its score. Of the rest, which may apply all the same, the best come there too if the query asks for
+    help; all others answer nothing and come last.
 
     Args:
         order: positions of the candidates, best first.
-        candidates: their features; `standing` marks rules.
+        candidates: their features; `standing` marks rules where the query asks for help or in general.
         invalid: candidates that do not hold now (see `not_valid`).
-        wants_help: the query asks for help.
+        question: the parsed query.
     """
-    rules = order[(candidates.feature("standing")[order] > 0) & ~invalid[order]]
-    if not len(rules):
+    valid = order[~invalid[order]]
+    by_condition = valid[np.argsort(-candidates.meets[valid], kind="stable")]
+    meant = by_condition[candidates.meets[by_condition] >= _MEANT]
+    rules = valid[candidates.feature("standing")[valid] > 0]
+    if not len(rules) and not len(meant):
         return order
     share = candidates.share[rules]
-    on_topic = (share > 0) & (share >= _ABOUT * candidates.share.max())
-    promoted = rules[: RULES if wants_help else 0]
-    others = order[~np.isin(order, rules[~on_topic])]
-    head = others[:BEST]
-    parts = (head, promoted, others, rules)
+    on_topic = (share > 0) & (share >= _ABOUT * candidates.share.max(initial=0.0))
+    if question.open and question.kind == "wish":
+        promoted = np.concatenate([meant, by_condition[np.isin(by_condition, rules)]])
+        promoted = promoted[np.sort(np.unique(promoted, return_index=True)[1])][:RULES]
+    else:
+        promoted = meant[: _IN_GENERAL if question.open else 1]
+    others = order[~np.isin(order, np.setdiff1d(rules[~on_topic], promoted))]
+    parts = (others[:BEST], promoted, others, rules)
     return np.array(list(dict.fromkeys(np.concatenate(parts).tolist())), dtype=np.int64)
 
 

@@ -47,3 +47,9 @@ _MARKERS: Final = rf"(?i){any_of(_NOWADAYS)}|^\W*(?:sorry,? )?{any_of(_OPENING)}
 """Expressions that mark a change and say nothing about what changes."""
 CHANGING: Final = rf"{_MARKERS}|{_CHANGING}"
 """Expressions that mark or say that something changes."""
+
+CONDITION: Final = (
+    r"\b(?:when|whenever|if|every time|each time|any ?time)(?: (?:i|we) (?:ask|request|inquire|want|need|talk|speak)"
+    r"(?: (?:you|me|for|about|to|know|on|with|help|a|any|questions?|information))*)? ([^.,;:!?\n]+)"
+)
+"""Says when a standing rule applies; its one group is what a query must then be about."""
