@@ -46,6 +46,7 @@ from memory_pipeline.schemas import (
     Action,
     ArchivedSet,
     AssociationEdges,
+    ChangeOdds,
     ClusterMembers,
     Clusters,
     Comparisons,
@@ -305,6 +306,7 @@ def _not_deferred(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFram
 class Changes(NamedTuple):
     """Facts that newer memories change, what was judged to find them, and what a model was asked about them."""
 
+    change_odds: Frame[ChangeOdds]
     fact_changes: Frame[FactChanges]
     judgements: Frame[Judgements]
     verdicts: Frame[Verdicts]
@@ -327,7 +329,7 @@ def detect_changes(
     Profiles whose memories have not changed since the last run are not judged again.
     """
     compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
-    changes, judged = change_detection.compare(
+    changes, judged, odds = change_detection.compare(
         memories=compared,
         enrichment=enabled,
         vectors=vectors,
@@ -348,7 +350,12 @@ def detect_changes(
     combined, asked = model_requests.judged(
         changes=changes, pairs=pairs, verdicts=verdicts, context=context, within=scope.inside(context.scope, memories)
     )
-    return Changes(conform(FactChanges, combined), conform(Judgements, judged), conform(Verdicts, asked))
+    return Changes(
+        conform(ChangeOdds, odds),
+        conform(FactChanges, combined),
+        conform(Judgements, judged),
+        conform(Verdicts, asked),
+    )
 
 
 @stage()
@@ -595,6 +602,7 @@ def forget(
     summaries: Frame[Summaries],
     clusters: Frame[Clusters],
     cluster_members: Frame[ClusterMembers],
+    change_odds: Frame[ChangeOdds],
     fact_changes: Frame[FactChanges],
     association_edges: Frame[AssociationEdges],
     promotions: Frame[Promotions],
@@ -643,6 +651,7 @@ def forget(
             edges=association_edges,
             fact_changes=fact_changes,
             accesses=accesses,
+            odds=change_odds,
             as_of=context.as_of,
         ),
         spare=planning.spare(decided=decided, profiles=profiles, state=state),
