@@ -306,10 +306,10 @@ def _not_deferred(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFram
 class Changes(NamedTuple):
     """Facts that newer memories change, what was judged to find them, and what a model was asked about them."""
 
-    change_odds: Frame[ChangeOdds]
     fact_changes: Frame[FactChanges]
     judgements: Frame[Judgements]
     verdicts: Frame[Verdicts]
+    change_odds: Frame[ChangeOdds]
 
 
 @stage(serves=frozenset({Action.LINK, Action.CLOSE}))
@@ -351,10 +351,10 @@ def detect_changes(
         changes=changes, pairs=pairs, verdicts=verdicts, context=context, within=scope.inside(context.scope, memories)
     )
     return Changes(
-        conform(ChangeOdds, odds),
         conform(FactChanges, combined),
         conform(Judgements, judged),
         conform(Verdicts, asked),
+        conform(ChangeOdds, odds),
     )
 
 
