@@ -25,7 +25,7 @@ ASKED_FOR: Final = 1.0
 down."""
 _NEWER, _OLDER, _TWICE = 2.0, 0.6, 2.0
 """By how much the odds change the worth of a memory: that it updates another, that another updates it, that another
-repeats it. Chosen on the made-up stores at half the tokens (see `quality_page`)."""
+repeats it. Chosen at half the tokens of all stores that the quality page measures."""
 _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 
 
