@@ -36,7 +36,7 @@ GROUPS: Final = {
     ),
     "associations": (
         *("neighbours", "comparisons", "derived_edges", "memory_importance", "scored_memories", "deferred"),
-        *("judgements", "fact_changes", "verdicts", "proposed_edges", "association_edges"),
+        *("judgements", "change_odds", "fact_changes", "verdicts", "proposed_edges", "association_edges"),
     ),
     "proposals": (
         *("clusters", "cluster_members", "merge_refusals", "groupings", "completions", "summaries"),

@@ -67,7 +67,7 @@ def compare(memories, *_, as_of, plan_id, **__):
     ]
     table = TABLES["fact_changes"]
     changes = table.conform(pl.DataFrame(rows, table.empty().schema)) if rows else table.empty()
-    return change_detection.Compared(changes, TABLES["judgements"].empty())
+    return change_detection.Compared(changes, TABLES["judgements"].empty(), TABLES["change_odds"].empty())
 
 
 @pytest.fixture(autouse=True)

@@ -15,13 +15,18 @@ from memory_pipeline.text.compare.judges import JUDGES
 
 
 class Repeating:
-    """Says of every pair that both state the same."""
+    """Says of every pair that both state the same, with some confidence."""
+
+    def __init__(self, confidence=0.9):
+        self.confidence = confidence
 
     def judge(self, reading, older, newer, *, least):
         """One row a pair."""
         del reading, newer, least
         rows = pl.DataFrame(schema=JUDGEMENT_COLUMNS).clear(len(older))
-        return rows.with_columns(relation=pl.lit("duplicate"), confidence=0.9, rule=pl.lit("all"), reason=pl.lit("."))
+        return rows.with_columns(
+            relation=pl.lit("duplicate"), confidence=self.confidence, rule=pl.lit("all"), reason=pl.lit(".")
+        )
 
 
 def test_every_module_is_a_judge_and_an_unknown_one_is_refused():
@@ -40,3 +45,14 @@ def test_the_named_judge_judges(monkeypatch):
     assert found.fact_changes.select("memory_id", "other_id", "relation", "rule").rows() == [
         ("m0", "m1", "duplicate", "all")
     ]
+
+
+@pytest.mark.parametrize(("budget", "odds"), [(None, []), (0.5, [("m0", 0.2), ("m1", 0.2)])])
+def test_what_is_too_unsure_for_a_link_counts_under_a_token_budget_alone(monkeypatch, budget, odds):
+    texts = ("The kiln is fired on Mondays.", "The kiln has a new door.")
+    memories = frames.memories({"content": text, "created_at": ago(9 - n)} for n, text in enumerate(texts))
+    empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
+    monkeypatch.setitem(JUDGES, "rules", Repeating(0.2))
+    found = change_detection.compare(memories, *empty, Policy(token_budget=budget), as_of=AS_OF, plan_id="plan")
+    assert found.fact_changes.is_empty()
+    assert found.change_odds.select("memory_id", "repeats").rows() == odds

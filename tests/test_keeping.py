@@ -47,6 +47,7 @@ def ranks(memories, *, links=(), uses=(), changes=None):
         edges(*links) if links else TABLES["association_edges"].empty(),
         TABLES["fact_changes"].empty() if changes is None else changes,
         accesses(*uses),
+        TABLES["change_odds"].empty(),
         as_of=frames.AS_OF,
     )
     assert found["memory_id"].to_list() == memories["memory_id"].to_list()
@@ -91,7 +92,29 @@ def test_what_was_first_in_an_answer_or_often_below_was_asked_for():
 
 def leaves_before(memories, *links):
     none = TABLES["fact_changes"].empty()
-    return keeping.ranked(memories, edges(*links), none, accesses(), as_of=frames.AS_OF)["newer"].to_list()
+    return keeping.ranked(memories, edges(*links), none, accesses(), TABLES["change_odds"].empty(), as_of=frames.AS_OF)[
+        "newer"
+    ].to_list()
+
+
+def test_what_likely_updates_or_repeats_is_favoured_over_what_is_likely_outdated():
+    odds = [
+        {"memory_id": "m0", "updates": 0.0, "outdated": 0.5, "repeats": 0.0},
+        {"memory_id": "m1", "updates": 0.5, "outdated": 0.0, "repeats": 0.0},
+        {"memory_id": "m2", "updates": 0.0, "outdated": 0.0, "repeats": 0.5},
+    ]
+    table = pl.DataFrame(odds).with_columns(profile_id=pl.lit("p"), plan_id=pl.lit("plan"))
+    found = keeping.ranked(
+        store(*PAIR, "The barn is where they play.", "The ferry left."),
+        edges(),
+        TABLES["fact_changes"].empty(),
+        accesses(),
+        TABLES["change_odds"].conform(table),
+        as_of=frames.AS_OF,
+    )
+    assert found["favour"].to_list() == pytest.approx([0.7, 2.0, 2.0, 1.0])
+    assert set(found["rank"]) == {Rank.REST}, "odds change no rank"
+    assert found["newer"].list.len().sum() == 0
 
 
 UPDATE = ("MAY_UPDATE", "m1", "m0")
@@ -162,6 +185,7 @@ def test_an_allergy_recalled_five_times_and_marked_helpful_is_never_dropped(budg
         TABLES["association_edges"].empty(),
         TABLES["fact_changes"].empty(),
         accesses(*often, *[("m30", 0)] * 6),
+        TABLES["change_odds"].empty(),
         as_of=frames.AS_OF,
     )
     _, archived = trimming.select(

@@ -261,7 +261,12 @@ def test_a_question_in_another_language_asks_for_the_same(language, question, ki
 def test_what_harms_when_forgotten_is_kept_in_every_language(harms, harmless):
     none = TABLES["accesses"].empty()
     ranks = keeping.ranked(
-        store([harmless, harms]), frames.edges([]), TABLES["fact_changes"].empty(), none, as_of=frames.AS_OF
+        store([harmless, harms]),
+        frames.edges([]),
+        TABLES["fact_changes"].empty(),
+        none,
+        TABLES["change_odds"].empty(),
+        as_of=frames.AS_OF,
     )
     assert ranks["rank"].to_list() == [keeping.Rank.REST, keeping.Rank.SAFETY]
 
@@ -277,9 +282,8 @@ def test_a_text_in_a_language_without_rules_stays_whole_or_leaves():
     scored = scoring.score(
         memories, frames.importance(memories), frames.edges([]), Policy(), as_of=frames.AS_OF, plan_id="plan"
     )
-    ranks = keeping.ranked(
-        memories, frames.edges([]), TABLES["fact_changes"].empty(), TABLES["accesses"].empty(), as_of=frames.AS_OF
-    )
+    none = (TABLES[name].empty() for name in ("fact_changes", "accesses", "change_odds"))
+    ranks = keeping.ranked(memories, frames.edges([]), *none, as_of=frames.AS_OF)
     spare = pl.DataFrame({"profile_id": ["p"], "spare": [10]})
     for budget in (0.3, 0.6, 0.9):
         trims, archived = trimming.select(

@@ -56,7 +56,7 @@ def store(turns=CHAT, **columns):
     return made.with_columns(content_hash=hashed)
 
 
-def select(memories, budget, *, spare=1000, firm=(), ranks=None, newer=None, language="en", **policy):
+def select(memories, budget, *, spare=1000, firm=(), ranks=None, newer=None, favour=None, language="en", **policy):
     """What is left out if so many may be archived, these memories are protected from a budget too, and some ranked."""
     texts = memories.unique(["profile_id", "content_hash"])
     enrichment = texts.select(
@@ -68,7 +68,8 @@ def select(memories, budget, *, spare=1000, firm=(), ranks=None, newer=None, lan
     rank = pl.col("memory_id").replace_strict(names, default=Rank.REST.value, return_dtype=pl.Int64)
     after = {name: list(others) for name, others in (newer or {}).items()}
     leaves = pl.col("memory_id").replace_strict(after, default=[], return_dtype=pl.List(pl.String))
-    ranked = memories.select("profile_id", "memory_id", rank=rank, use=pl.lit(0.0), newer=leaves)
+    favoured = pl.col("memory_id").replace_strict(favour or {}, default=1.0, return_dtype=pl.Float64)
+    ranked = memories.select("profile_id", "memory_id", rank=rank, use=pl.lit(0.0), favour=favoured, newer=leaves)
     chosen = Policy(token_budget=budget, **policy)
     return trimming.select(memories, scored, enrichment, ranked, allowed, chosen, plan_id="plan")
 
@@ -206,6 +207,14 @@ def test_what_ranks_higher_stays_longer_whatever_it_is_worth():
     trims, archived = select(store(turns), 0.6, ranks=ranks)
     assert trims.is_empty()
     assert archived["reason"][0].startswith("It is outdated for its ")
+
+
+def test_what_is_favoured_stays_longer_within_its_rank_only():
+    turns = [("Mo", "Ida plays the old organ."), ("Mo", "Ida plays the old banjo."), ("Mo", "Ida may not eat nuts.")]
+    safe = {"m2": Rank.SAFETY}
+    assert set(shown(store(turns), 0.7, ranks=safe, favour={"m0": 3.0})) == {"m0", "m2"}
+    assert set(shown(store(turns), 0.7, ranks=safe, favour={"m1": 3.0})) == {"m1", "m2"}
+    assert set(shown(store(turns), 0.4, ranks=safe, favour={"m1": 5.0})) == {"m2"}
 
 
 @pytest.mark.parametrize("rank", [Rank.OUTDATED, Rank.REST, Rank.SAFETY])

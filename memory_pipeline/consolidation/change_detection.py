@@ -26,10 +26,11 @@ MOST_UPDATES: Final = 3
 
 
 class Compared(NamedTuple):
-    """Facts that newer memories change, and what was judged to find them."""
+    """Facts that newer memories change, what was judged to find them, and how likely each memory is in such a pair."""
 
     fact_changes: pl.DataFrame
     judgements: pl.DataFrame
+    change_odds: pl.DataFrame
 
 
 def compare(
@@ -62,25 +63,45 @@ def compare(
         kept: table `judgements` as any earlier run left it; default: none.
 
     Returns:
-        Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; and of `judgements`. A
-        memory closed by a committed update is not compared with anything newer than its successor.
+        Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`; and,
+        under a token budget, of `change_odds`. A memory closed by a committed update is not compared with anything
+        newer than its successor.
 
     Cost: linear in the memories, because the candidates per memory are bounded: about 0.2 ms per short memory that is
     judged, and a hundredth of that for others.
     """
     points = _points(memories, enrichment, as_of)
     if not policy.fact_changes or points.is_empty():
-        return Compared(TABLES["fact_changes"].empty(), TABLES["judgements"].empty())
+        return Compared(*(TABLES[name].empty() for name in Compared._fields))
     similar = _similar(points, edges)
     judgements = judging.judge(points, similar, policy, kept=kept)
     pairs = judging.pairs(judgements, points)
     doubt = pl.when(judging.doubtful(policy)).then(pl.lit("doubt")).otherwise("relation")
-    unsettled = _unsettled(pairs, points, policy).with_columns(relation=doubt)
+    unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy).with_columns(relation=doubt)
     found = _described(unsettled, points, vectors, policy)
+    odds = pairs.clear() if policy.token_budget is None else pairs
     return Compared(
         TABLES["fact_changes"].conform(found.with_columns(plan_id=pl.lit(plan_id))),
         TABLES["judgements"].conform(judgements),
+        TABLES["change_odds"].conform(_odds(odds, points).with_columns(plan_id=pl.lit(plan_id))),
     )
+
+
+def _odds(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
+    """Return the memories of pairs with the highest confidence of each kind: see table `change_odds`."""
+
+    def highest(row: str, relation: str, name: str) -> pl.DataFrame:
+        return pairs.filter(pl.col("relation") == relation).select(
+            pl.col(row).alias("row"), confidence="confidence", name=pl.lit(name)
+        )
+
+    kinds = ["updates", "outdated", "repeats"]
+    ends = [("newer", "update", "updates"), ("older", "update", "outdated")]
+    ends += [(row, "duplicate", "repeats") for row in ("older", "newer")]
+    listed = pl.concat([highest(*end) for end in ends])
+    shares = [pl.col("confidence").filter(pl.col("name") == name).max().fill_null(0.0).alias(name) for name in kinds]
+    found = listed.group_by("row").agg(shares)
+    return points.select("profile_id", "memory_id", "row").join(found, on="row", maintain_order="left").drop("row")
 
 
 def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -> pl.DataFrame:

@@ -27,12 +27,15 @@ CERTAIN: Final = ("changed_value", "ended")
 DOUBT: Final = 0.5
 """Minimum confidence of an update that is reported although it makes no link: more likely than not."""
 
+LEAST_ODDS: Final = 0.15
+"""Minimum confidence of an update or repetition that counts for what a token budget keeps first."""
+
 _SEEN: Final = list(relation_reading.MEMORY_COLUMNS)
 _JUDGED: Final = ("older", "newer", *JUDGEMENT_COLUMNS)
 
 
 def judge(points: pl.DataFrame, similar: Rows, policy: Policy, *, kept: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return table `judgements`: the pairs whose relation is likely enough for a link or a doubt.
+    """Return table `judgements`: the pairs likely enough for a link or a doubt or, under a token budget, to count.
 
     Args:
         points: `relation_reading.MEMORY_COLUMNS` of the memories to compare, by profile and start of validity; `row`
@@ -62,6 +65,12 @@ def pairs(judgements: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
         .with_columns(pl.col("older") + pl.col("first"), pl.col("newer") + pl.col("first"))
         .select(_JUDGED)
     )
+
+
+def likely(policy: Policy) -> pl.Expr:
+    """Return whether a relation is likely enough for a link, or an update for a doubt."""
+    least = pl.col("relation").replace_strict(_reported(policy), default=2.0, return_dtype=pl.Float64)
+    return (pl.col("confidence") >= least) | sure(policy)
 
 
 def sure(policy: Policy) -> pl.Expr:
@@ -96,7 +105,11 @@ def _judged(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame
     pairs = judged.with_columns(
         points["profile_id"].gather(older), older=points["place"].gather(older), newer=points["place"].gather(newer)
     )
-    found = pairs.filter(_likely(policy)).group_by("profile_id", maintain_order=True).agg(pairs=pl.struct(_JUDGED))
+    found = (
+        pairs.filter(likely(policy) | _counts(policy))
+        .group_by("profile_id", maintain_order=True)
+        .agg(pairs=pl.struct(_JUDGED))
+    )
     profiles = points.select("profile_id").unique(maintain_order=True)
     return profiles.join(found, on="profile_id", how="left", maintain_order="left").with_columns(
         pl.col("pairs").fill_null([])
@@ -109,10 +122,10 @@ def _candidates(reading: relation_reading.Reading, similar: Rows) -> tuple[Rows,
     return relation_candidates.each_once(np.concatenate([sharing, similar]), len(reading.memories))
 
 
-def _likely(policy: Policy) -> pl.Expr:
-    """Return whether a relation is likely enough for a link, or an update for a doubt."""
-    least = pl.col("relation").replace_strict(_least(policy), default=2.0, return_dtype=pl.Float64)
-    return (pl.col("confidence") >= least) | sure(policy)
+def _counts(policy: Policy) -> pl.Expr:
+    """Return whether a relation counts for what a token budget keeps first, though it may be too unsure for a link."""
+    counts = pl.col("relation").is_in(["update", "duplicate"]) & (pl.col("confidence") >= LEAST_ODDS)
+    return counts & (policy.token_budget is not None)
 
 
 def doubtful(policy: Policy) -> pl.Expr:
@@ -122,6 +135,13 @@ def doubtful(policy: Policy) -> pl.Expr:
 
 
 def _least(policy: Policy) -> dict[str, float]:
+    """Return the minimum confidence of each relation to be of use; a token budget uses pairs too unsure for a link."""
+    odds = 1.0 if policy.token_budget is None else LEAST_ODDS
+    reported = _reported(policy)
+    return reported | {name: min(reported[name], odds) for name in ("update", "duplicate")}
+
+
+def _reported(policy: Policy) -> dict[str, float]:
     """Return the minimum confidence of each relation for a link, a closing or a doubt."""
     return {
         "update": min(policy.fact_confidence, policy.close_confidence, DOUBT),

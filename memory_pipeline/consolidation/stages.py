@@ -47,6 +47,7 @@ from memory_pipeline.schemas import (
     Action,
     ArchivedSet,
     AssociationEdges,
+    ChangeOdds,
     ClusterMembers,
     Clusters,
     Comparisons,
@@ -327,6 +328,7 @@ class Changes(NamedTuple):
     fact_changes: Frame[FactChanges]
     judgements: Frame[Judgements]
     verdicts: Frame[Verdicts]
+    change_odds: Frame[ChangeOdds]
 
 
 @stage(serves=frozenset({Action.LINK, Action.CLOSE}))
@@ -347,7 +349,7 @@ def detect_changes(
     """
     compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
     similar = pl.col("edge_type") == "SIMILAR_TO"
-    changes, judged = change_detection.compare(
+    changes, judged, odds = change_detection.compare(
         memories=compared,
         enrichment=enabled,
         vectors=vectors,
@@ -368,7 +370,12 @@ def detect_changes(
     combined, asked = model_requests.judged(
         changes=changes, pairs=pairs, verdicts=verdicts, context=context, within=scope.inside(context.scope, memories)
     )
-    return Changes(conform(FactChanges, combined), conform(Judgements, judged), conform(Verdicts, asked))
+    return Changes(
+        conform(FactChanges, combined),
+        conform(Judgements, judged),
+        conform(Verdicts, asked),
+        conform(ChangeOdds, odds),
+    )
 
 
 @stage()
@@ -615,6 +622,7 @@ def forget(
     summaries: Frame[Summaries],
     clusters: Frame[Clusters],
     cluster_members: Frame[ClusterMembers],
+    change_odds: Frame[ChangeOdds],
     fact_changes: Frame[FactChanges],
     association_edges: Frame[AssociationEdges],
     promotions: Frame[Promotions],
@@ -663,6 +671,7 @@ def forget(
             edges=association_edges,
             fact_changes=fact_changes,
             accesses=accesses,
+            odds=change_odds,
             as_of=context.as_of,
         ),
         spare=planning.spare(decided=decided, profiles=profiles, state=state),

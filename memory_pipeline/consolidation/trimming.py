@@ -47,9 +47,10 @@ def select(
     Profiles within budget are unchanged. In the others, live summaries that superseded no memory, and so only repeat
     their members, leave first; then memories from the lowest rank up, and within a rank first the older sides of
     updates and the further copies (`ranks.newer`), each before its newer side, then the others by worth per token.
-    Importance stated by agents scales the worth by 0.5 to 1.5. A memory without text left is archived, unless it is
-    protected against a budget, a summary that superseded its members, or the last of its profile. Explicitly protected
-    and core memories count towards the budget but are not touched.
+    Importance stated by agents scales the worth by 0.5 to 1.5, the odds of changes (`ranks.favour`) by 0.4 to 5. A
+    memory without text left is archived, unless it is protected against a budget, a summary that superseded its
+    members, or the last of its profile. Explicitly protected and core memories count towards the budget but are not
+    touched.
 
     A text of three and more sentences, in a language that the rules read, may lose whole sentences, never its opening
     or one that holds a figure, a negation, a condition or an outcome, nor one that a remaining sentence rests on
@@ -62,7 +63,7 @@ def select(
         memories: table `memories`.
         scored: table `scored_memories`; `budget_protected` is read.
         enrichment: table `enrichment`; `question` is read: an answer to a question is worth more.
-        ranks: profile_id, memory_id, rank, use, newer, as `keeping.ranked` returns them.
+        ranks: profile_id, memory_id, rank, use, favour, newer, as `keeping.ranked` returns them.
         spare: `profile_id`, `spare`: how many originals the quota lets leave; 0 for a profile without a row.
         policy: `token_budget` (up to 1: share of the tokens of all originals ever stored in the profile; above 1:
             tokens), and what is protected.
@@ -133,7 +134,7 @@ def _shown(
     ordered_memories = (
         memories.with_columns(judged=languages.judged(memories, enrichment))
         .join(standing.with_columns(stands=pl.lit(value=True)), on=KEY, how="left")
-        .join(ranks.select(*KEY, "rank", "use", "newer"), on=KEY, how="left")
+        .join(ranks.select(*KEY, "rank", "use", "newer", "favour"), on=KEY, how="left")
         .join(
             enrichment.select("profile_id", "content_hash", "question"), on=["profile_id", "content_hash"], how="left"
         )
@@ -143,6 +144,7 @@ def _shown(
             stands=pl.col("stands").fill_null(value=False),
             rank=pl.col("rank").fill_null(Rank.REST.value),
             use=pl.col("use").fill_null(0.0),
+            favour=pl.col("favour").fill_null(1.0),
         )
         .with_columns(alone=~stays.any().over("profile_id"))
     )
@@ -304,16 +306,17 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     Args:
         of_texts: pieces as `pieces` returns them.
         rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's name),
-            stands (must keep its base), rank (`keeping.Rank`), use (the square of 1 + use multiplies the worth), newer
-            (ids of memories that it leaves before), alone (its profile keeps nothing else), importance_given,
-            importance_hint, room.
+            stands (must keep its base), rank (`keeping.Rank`), use (the square of 1 + use multiplies the worth),
+            favour (multiplies it too), newer (ids of memories that it leaves before), alone (its profile keeps nothing
+            else), importance_given, importance_hint, room.
 
     Returns:
         The pieces of each profile in order, with cost (tokens; the base's at its first piece), base, worth (per token)
         and priority: 0 required, 1 optional by rank and worth, 2 summaries that repeat their members.
     """
     of_row = pl.int_range(pl.len()).over("row")
-    important = (0.5 + pl.coalesce("importance_given", "importance_hint", 0.5)) * (1.0 + pl.col("use")) ** 2
+    stated = 0.5 + pl.coalesce("importance_given", "importance_hint", 0.5)
+    important = stated * (1.0 + pl.col("use")) ** 2 * pl.col("favour")
     weighted = of_texts.join(
         rows.select(
             *("row", "profile_id", "memory_id", "created_at", "kind", "name_cost", "stands", "rank", "alone", "room"),

@@ -158,6 +158,7 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
         stands=pl.lit(value=False),
         rank=pl.lit(Rank.REST.value),
         use=pl.lit(0.0),
+        favour=pl.lit(1.0),
         newer=pl.lit([], pl.List(pl.String)),
         judged=pl.lit(value=True),
         alone=pl.lit(value=False),

@@ -59,7 +59,15 @@ from memory_pipeline.schemas._memories import (
     Vectors,
     Verdicts,
 )
-from memory_pipeline.schemas._proposals import ArchivedSet, Deferred, FactChanges, Judgements, Promotions, Trims
+from memory_pipeline.schemas._proposals import (
+    ArchivedSet,
+    ChangeOdds,
+    Deferred,
+    FactChanges,
+    Judgements,
+    Promotions,
+    Trims,
+)
 from memory_pipeline.schemas._scores import ScoredMemories, ScoreHistory, SettledScoredMemories
 from memory_pipeline.schemas._types import INSTANT, LIVE, PARSER, Action, EventType, Lifecycle
 
@@ -72,6 +80,7 @@ __all__ = [
     "Action",
     "ArchivedSet",
     "AssociationEdges",
+    "ChangeOdds",
     "ClusterMembers",
     "Clusters",
     "Comparisons",
@@ -223,6 +232,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("score_history", ScoreHistory, write_mode="accumulated"),
         Table("deferred", Deferred),
         Table("judgements", Judgements),
+        Table("change_odds", ChangeOdds, write_mode="per_run"),
         Table("fact_changes", FactChanges, lacking={"decided": True, "confidence": 1.0}),
         Table("proposed_edges", ProposedEdges),
         Table("association_edges", AssociationEdges),

@@ -55,6 +55,20 @@ class Judgements(dy.Schema):
     )
 
 
+class ChangeOdds(dy.Schema):
+    """How likely a memory is to change, or to be changed or repeated by, another; under a token budget only.
+
+    A budget keeps first what is likely to be the present state of things; the odds decide and link nothing.
+    """
+
+    profile_id = profile()
+    memory_id = text("The memory.", key=True)
+    updates = share("Highest confidence that it changes what an older memory states; 0 if below .15.")
+    outdated = share("Highest confidence that a newer memory changes what it states; 0 if below .15.")
+    repeats = share("Highest confidence that another memory states the same; 0 if below .15.")
+    plan_id = text("Plan the row belongs to.")
+
+
 class FactChanges(dy.Schema):
     """Pairs of memories about the same fact: the newer updates, contradicts or repeats what the older states."""
 

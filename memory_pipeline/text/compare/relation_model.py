@@ -32,8 +32,10 @@ from memory_pipeline.text.parse.tokens import fold, occurrences
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-LEAST_CONFIDENCE: Final = 0.2
+LEAST_CONFIDENCE: Final = 0.15
 """Probability below which a pair counts as unrelated."""
+_POSSIBLE: Final = 0.2
+"""Probability from which a repetition may turn out to be another relation (`_bar`)."""
 _ROUNDING: Final = 1e-6
 """Largest difference of scores that can come from the order of summation."""
 _QUESTION: Final = r"^[^,.;:!]*\?\W*$"
@@ -118,8 +120,8 @@ def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floa
     """Return the probability of each relation of pairs of statements, [pairs, relations].
 
     Clauses, which cost most, are read only for pairs of memories for which the other features leave a relation
-    possible; the other pairs, about nine in ten, are unrelated. Half the minimum confidence counts as possible, since
-    `_bar` may add the probability of a repetition to that of another relation.
+    possible; the other pairs, about nine in ten, are unrelated. Half the minimum confidence counts as possible, but no
+    less than `_POSSIBLE`, since `_bar` may add the probability of a repetition to that of another relation.
 
     Args:
         reading: the memories.
@@ -128,7 +130,7 @@ def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floa
         right: index of the newer.
         needed: minimum confidence of each relation except `unrelated`.
     """
-    least = np.maximum(needed / 2, LEAST_CONFIDENCE)
+    least = np.minimum(needed, np.maximum(needed / 2, _POSSIBLE))
     possible, similarity = np.empty((len(pair), len(RELATIONS) - 1)), np.empty(len(pair))
     for part in parts(len(pair)):
         bounds = columns(reading, left[part], right[part], at_most=True)
@@ -161,7 +163,7 @@ def _bar(probability: Floats, reading: Reading, left: Rows, right: Rows) -> None
     A statement that says in similar words that the other has ended or resumed is likely to update it; one that denies
     it in the same words, to contradict it.
     """
-    rows = np.flatnonzero(probability[:, _DUPLICATE] >= LEAST_CONFIDENCE)
+    rows = np.flatnonzero(probability[:, _DUPLICATE] >= _POSSIBLE)
     turned, denied, changed = stances.differ(reading.statements["low"], left[rows], right[rows])
     opposed = denied & ~changed & stances.same_words(reading, left[rows], right[rows])
     for relation, which in ((_UPDATE, rows[changed]), (_CONFLICT, rows[opposed])):
