@@ -7,9 +7,10 @@ and a night over it decides what it decides on a store that nobody killed.
 """
 
 import os
+import re
 import shutil
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from multiprocessing.connection import Connection
@@ -21,6 +22,7 @@ import polars as pl
 import pytest
 import reliability
 from crashing import outcome, steps_of
+from encoders import encoder
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.interop.importing import import_events
@@ -29,7 +31,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import WRITE_SECONDS
 from memory_pipeline.ledger.event import Event
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.runs import rebuild
+from memory_pipeline.runs import rebuild, undo
 from memory_pipeline.schemas import EventType
 
 MOMENTS = {"folder": 30, "PostgreSQL": 6, "object storage": 6}
@@ -42,6 +44,10 @@ DAY = timedelta(days=1)
 MADE = {"plan_id", "event_id", "seq"}
 """Columns that say which run or position something came from."""
 NEWS = TOLD[0].model_copy(update={"event_id": "news", "memory_id": "news", "occurred_at": homes.NIGHT + DAY})
+FIRST = "run"
+"""The run of the night before."""
+MODEL = "CRASH_DRILL_MODEL"
+"""Environment variable that names the embedder to move to."""
 REMEMBERED = "The boiler was serviced by the plumber from Kirkwall."
 
 
@@ -84,7 +90,18 @@ def _erase(home: Path) -> None:
         erase_memories(lake, profile_id="sample-1", memory_ids=[ERASED], now=homes.NIGHT)
 
 
-OPERATIONS = (_import, _remember, _project, _run, _snapshot, _maintain, _erase)
+def _undo(home: Path) -> None:
+    with Lake(home) as lake:
+        undo.undo(lake, FIRST, profile_id="sample-1", now=homes.NIGHT + DAY)
+
+
+def _move(home: Path) -> None:
+    with Lake(home) as lake:
+        moving = homes.settings(home, embedder=os.environ[MODEL])
+        homes.night(lake, as_of=homes.NIGHT + DAY, run_id="killed", policy=moving, task="reembed")
+
+
+OPERATIONS = (_import, _remember, _project, _run, _snapshot, _maintain, _erase, _undo, _move)
 
 
 Begin = Callable[[Path], Path]
@@ -96,9 +113,17 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return filled(tmp_path_factory.mktemp("begun") / "home")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    words = sorted({word for event in TOLD for word in re.findall(r"\w+", str(event.payload))})
+    os.environ[MODEL] = f"local:{encoder(tmp_path_factory.mktemp('models') / 'tiny', words=words)}"
+    yield
+    del os.environ[MODEL]
+
+
 def filled(home: Path) -> Path:
     with homes.filled(home, BEFORE) as lake:
-        homes.night(lake)
+        homes.night(lake, run_id=FIRST)
         snapshot.publish(lake)
     return home
 
@@ -136,6 +161,15 @@ def remembered(home: Path) -> bool:
         return lake.ledger.profiles()["memories"].sum() > memories(BEFORE)
 
 
+def undone(home: Path) -> bool:
+    with Lake(home) as lake:
+        return "reverted" in lake.ledger.runs(["sample-1"]).filter(run_id=FIRST)["outcome"]
+
+
+ONCE: Mapping[Callable[[Path], None], Callable[[Path], bool]] = {_remember: remembered, _undo: undone}
+"""Operations that are not repeated once they are done, and what tells that they are."""
+
+
 def memories(told: list[Event]) -> int:
     return len({event.memory_id for event in told if event.event_type == EventType.STORED})
 
@@ -170,7 +204,7 @@ def test_a_kill_at_any_step_loses_nothing_and_tears_nothing(
         lost += len(set(acknowledged) - set(found))
         doubled += len(found) - len(set(found))
         assert (found[: len(acknowledged)], doubled) == (acknowledged, 0), "all that was there is, in its order, once"
-        if work is not _remember or not remembered(home):
+        if work not in ONCE or not ONCE[work](home):
             work(home)
         homes.same(decided(home), undisturbed)
         shutil.rmtree(home)

@@ -1,5 +1,6 @@
 """What a run changes of a folder of Markdown: only the lines that it replaces or lets go."""
 
+import threading
 import zipfile
 from contextlib import nullcontext
 from pathlib import Path
@@ -143,6 +144,34 @@ def test_a_folder_is_dreamt_written_and_taken_back(tmp_path, unpublished):
     json_page.agrees({"dream": [shown, done], "dream --undo": [undone]})
     assert "no dream was applied" in commands.refused("dream", notes, "--undo", home=home)
     assert set(unpublished) == {"the run is committed", "the run is undone"}, "each is published"
+
+
+def test_of_two_dreams_of_a_folder_one_writes_and_the_other_is_told(tmp_path):
+    before, refused = {"a.md": "Tea.\n"}, []
+    (tmp_path / "a.md").write_text(before["a.md"], "utf-8")
+
+    def dream(text, first):
+        after = {"a.md": text}
+        exported.change(tmp_path, before, after, "Dream", profile_id="p", first=first)
+
+    def beside():
+        try:
+            dream("Coffee.\n", DreamRecord.of("p", "second", before, {"a.md": "Coffee.\n"}).write)
+        except exported.ChangedByOthers as error:
+            refused.append(str(error))
+
+    other = threading.Thread(target=beside)
+
+    def meanwhile(folder):
+        DreamRecord.of("p", "first", before, {"a.md": "Water.\n"}).write(folder)
+        other.start()
+        other.join(0.1)  # it would be done by then, were it not made to wait
+
+    dream("Water.\n", meanwhile)
+    other.join()
+    assert ["a.md changed meanwhile" in said for said in refused] == [True]
+    assert (tmp_path / "a.md").read_text("utf-8") == "Water.\n"
+    assert DreamRecord.read(tmp_path).run_id == "first"
 
 
 @pytest.mark.usefixtures("unpublished")

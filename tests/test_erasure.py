@@ -3,6 +3,7 @@ import json
 import os
 import shutil
 import sqlite3
+import unicodedata
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ import sampling
 from leftovers import UnknownKind, found
 
 from memory_pipeline.erasure.erase import Receipt, erase_memories, resume_erasure
+from memory_pipeline.erasure.quotes import Quotes
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake
@@ -23,6 +25,7 @@ from memory_pipeline.ledger import payloads
 from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.event import DeadLetter, InvalidEvent, parse
 from memory_pipeline.ledger.references import KnownMemory
+from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.runs import commit, consolidate, inputs, rebuild, undo
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import load
@@ -498,3 +501,34 @@ def test_a_store_without_runs_erases_what_was_only_remembered(tmp_path):
         receipt = erase_memories(lake, profile_id="p", memory_ids=ALL, now=LATER)
     assert receipt.snapshot is None
     assert found(tmp_path, *WORDS) == []
+
+
+@pytest.mark.parametrize(
+    ("erased", "asked"),
+    [
+        ("Ana's clinic is the Hôpital Béclère.", unicodedata.normalize("NFD", "Who is at the hôpital béclère?")),
+        ("Ana's house is in the Weiherstraße.", "WHO LIVES IN THE WEIHERSTRASSE?"),
+        ("彼女はカブトムシが好きです。", "ｶﾌﾞﾄﾑｼ?"),
+        ("Her code word is zanzibar.", "Ｗｈａｔ ｉｓ ｚａｎｚｉｂａｒ?"),
+    ],
+)
+def test_erased_words_in_another_encoding_of_their_letters_are_found_too(tmp_path, erased, asked):
+    with MemoryClient(tmp_path, profile_id="ana") as memory:
+        told = memory.remember(erased)
+        memory.remember("The launch is on 12 June.")
+        memory.recall(asked)
+    assert found(tmp_path, asked)
+    with MemoryClient(tmp_path, profile_id="ana") as memory:
+        memory.erase(told)
+    assert found(tmp_path, asked) == []
+
+
+def test_a_phrase_in_another_encoding_is_masked_and_the_rest_of_its_text_stays():
+    quotes = Quotes.of(
+        ["Ana's clinic is the Hôpital Béclère.", "彼女はカブトムシが好きです。"], ["The launch is on 12 June."]
+    )
+    rest = "He met Amélie; "
+    decomposed = unicodedata.normalize("NFD", f"{rest}Ana's clinic is the Hôpital Béclère.")
+    assert quotes.masked(decomposed) == unicodedata.normalize("NFD", f"{rest}[erased].")
+    assert quotes.masked("He met Ｂｏ; 彼女はｶﾌﾞﾄﾑｼが好きです") == "He met Bo; [erased]です"
+    assert quotes.masked(rest) == rest

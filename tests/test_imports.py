@@ -1,14 +1,19 @@
 """Importers of other systems: what of each store becomes what, twice is once, and damage costs only what it hits."""
 
 import contextlib
+import gzip
+import io
 import json
 import os
 import pickle
 import random
 import shutil
 import sqlite3
+import tarfile
 import threading
+import zipfile
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import foreign_stores
@@ -586,6 +591,77 @@ def test_a_line_of_a_transcript_without_end_costs_only_itself(tmp_path, ledger, 
     (letter,) = ledger.dead_letters().to_dicts()
     assert letter["origin"] == "session.jsonl:2"
     assert 0 < len(letter["raw"]) < 100_000
+
+
+def archives(folder):
+    """Write a ZIP and a tar file of a note and a chat; returns their paths."""
+    whole = {"note.md": "The launch is on 12 June.\n", "conversations.json": json.dumps(foreign_stores.CHATGPT)}
+    with zipfile.ZipFile(folder / "export.zip", "w", zipfile.ZIP_DEFLATED) as written:
+        for name, text in whole.items():
+            written.writestr(name, text)
+    with tarfile.open(folder / "export.tar.gz", "w:gz") as written:
+        for name, text in whole.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text.encode())
+            written.addfile(entry, io.BytesIO(text.encode()))
+    return folder / "export.zip", folder / "export.tar.gz"
+
+
+def test_damage_anywhere_in_an_archive_is_said(tmp_path):
+    chance = random.Random(5)
+    for path in archives(tmp_path):
+        packed = path.name.endswith(".gz")
+        whole = gzip.decompress(path.read_bytes()) if packed else path.read_bytes()
+        for _ in range(150):
+            content = bytearray(whole)
+            for _ in range(chance.choice((1, 3, 10))):
+                content[chance.randrange(min(len(content), 1600))] = chance.randrange(256)
+            cut = bytes(content)[: chance.choice((len(content), chance.randrange(len(content))))]
+            path.write_bytes(gzip.compress(cut, 1) if packed else cut)
+            for read in (formats.detect, *(partial(everything, form) for form in ("markdown", "chatgpt"))):
+                with contextlib.suppress(ValueError):  # any other error is a bug
+                    read(path)
+
+
+def everything(form, path):
+    return list(formats.events(formats.FORMATS[form], path, recorded_at=NOW))
+
+
+def test_a_damaged_file_of_an_archive_is_named_and_its_neighbour_is_taken(tmp_path, ledger):
+    path, _ = archives(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content.replace(b"note.md", b"n\xf6te.md", 1))  # its name here is not the one in the list of files
+    assert {item.origin for item in everything("markdown", path) if isinstance(item, DeadLetter)} == {"note.md"}
+    assert taken(ledger, "chatgpt", path)[0].accepted
+    place = content.rindex(b"conversations.json", 0, content.index(b"PK\x01\x02")) + 24
+    path.write_bytes(content[:place] + bytes(16) + content[place + 16 :])
+    assert [item for item in everything("markdown", path) if isinstance(item, Event)]
+    with zipfile.ZipFile(tmp_path / "alone.zip", "w") as written:
+        written.writestr("conversations.json", "[]")
+    alone = (tmp_path / "alone.zip").read_bytes()
+    (tmp_path / "alone.zip").write_bytes(alone.replace(b"json[]", b"json{}"))
+    with pytest.raises(
+        ValueError, match=r"alone.zip: holds no data in the format chatgpt; .* cannot be read \(Bad CRC"
+    ):
+        everything("chatgpt", tmp_path / "alone.zip")
+
+
+def test_an_archive_that_holds_itself_or_a_date_that_never_was_is_survived(tmp_path):
+    name, content = "note.md", b"The launch is on 12 June.\n"
+    for _ in range(12):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as written:
+            written.writestr(name, content)
+        name, content = "within.zip", packed.getvalue()
+    (tmp_path / "deep.zip").write_bytes(content)
+    with pytest.raises(ValueError, match="is an archive within 8 others; unpack it"):
+        everything("markdown", tmp_path / "deep.zip")
+    for mtime in ("1e300", "-1e18", "nan", "inf", "253402300800"):
+        with tarfile.open(tmp_path / "dated.tar", "w", format=tarfile.PAX_FORMAT) as written:
+            entry = tarfile.TarInfo("note.md")
+            entry.size, entry.pax_headers = 5, {"mtime": mtime}
+            written.addfile(entry, io.BytesIO(b"Ana.\n"))
+        assert len(everything("markdown", tmp_path / "dated.tar")) == 1
 
 
 def test_a_pipe_is_imported_while_it_is_written(tmp_path, ledger):

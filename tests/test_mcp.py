@@ -16,6 +16,7 @@ from commands import COMMAND, environment, refused
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS
 from serving import bearer, listening
 from waiting import PATIENCE
 
@@ -613,6 +614,22 @@ def test_one_broken_setting_is_said_and_the_server_lives_on(tmp_path):
     assert broken.is_error
     assert "did you mean 'linkage'?" in said(broken)
     assert mended.structured_content["profiles"][0]["memories"] == 1
+
+
+def test_a_wrong_prompt_is_the_callers_mistake_and_no_fault_in_the_log(home, caplog):
+    async def conversation(client):
+        refusals = []
+        for name, given in (("nothing", {}), ("session_start", {"what": "x"}), ("what_changed", {"profile_id": "bo"})):
+            with pytest.raises(MCPError) as refused:
+                await client.get_prompt(name, given)
+            refusals.append((refused.value.error.code, str(refused.value)))
+        return refusals
+
+    unknown, odd, other = talk(home, conversation, "legacy", profile_id="sample-1")
+    assert unknown == (INVALID_PARAMS, "Unknown prompt: nothing")
+    assert (odd[0], "session_start" in odd[1]) == (INVALID_PARAMS, True)
+    assert (other[0], "single profile" in other[1]) == (INVALID_PARAMS, True)
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 @pytest.mark.usefixtures("unpublished")

@@ -523,3 +523,10 @@ def test_settings_under_another_preset_keep_what_was_set(home):
     )
     with pytest.raises(SettingsError, match="preset 'dance' is unknown"):
         under_preset(by_hand, "dance")
+
+
+@pytest.mark.parametrize("name", ["a" * 10_000, "../presets/automem", "/etc/passwd"])
+def test_the_name_of_an_embedder_is_no_path(tmp_path, name):
+    with pytest.raises(SettingsError, match="unknown embedder") as refused:
+        load(tmp_path, environment={}, text=f'[policy]\nembedder = "{name}"\n')
+    assert len(str(refused.value)) < 500

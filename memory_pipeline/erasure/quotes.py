@@ -65,7 +65,7 @@ Words = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Quotes:
-    """Words and phrases that identify erased texts, in lower case."""
+    """Words and phrases that identify erased texts, in lower case and one encoding of their letters."""
 
     words: frozenset[str]
     """Rare words that only erased texts have."""
@@ -128,8 +128,13 @@ class Quotes:
 
     def masked(self, text: str) -> str:
         """Return a text with `MASK` in place of every phrase."""
+        masked = self._masked(text)
+        return self._masked(_plain(text)) if self.verbatim(masked) else masked
+
+    def _masked(self, text: str) -> str:
+        """Return a text masked word by word as it is written; half-width letters may be other words than full ones."""
         matches = list(_WORD.finditer(text))
-        text_words = [match.group().lower() for match in matches]
+        text_words = [_folded(match.group()) for match in matches]
         hidden = {
             place
             for length in self._lengths()
@@ -175,18 +180,27 @@ def readable(raw: bytes) -> str:
 
 
 def _words(text: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(text)]
+    return [_folded(word) for word in _WORD.findall(_plain(text))]
+
+
+def _plain(text: str) -> str:
+    """Return a text in one encoding of its letters: keyboards and file systems write `ü` in two ways, `ｶ` in two."""
+    return text if text.isascii() else unicodedata.normalize("NFKC", text)
+
+
+def _folded(word: str) -> str:
+    return word.lower() if word.isascii() else _plain(_plain(word).casefold())
 
 
 def _rare(text: str, text_words: Iterable[str]) -> set[str]:
     """Return the rare words of a text."""
-    long = {word for word in text_words if len(word) >= MIN_WORD_LENGTH}
+    long, text = {word for word in text_words if len(word) >= MIN_WORD_LENGTH}, _plain(text)
     return long.union(_RARE_LETTERS.findall(text), _RARE_RUNS.findall(text)) - _COMMON
 
 
 def _names(text: str) -> set[str]:
     """Return what may be short names in a text written without spaces."""
-    return set(_SHORT.findall(text)) - _COMMON
+    return set(_SHORT.findall(_plain(text))) - _COMMON
 
 
 def _stems(words: Iterable[str]) -> set[str]:

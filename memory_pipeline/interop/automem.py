@@ -73,9 +73,8 @@ def _kind(member: Member) -> str | None:
     if member.base.startswith("qdrant"):
         return "points"
     try:
-        with member.open() as file:
-            head = file.read(4096)
-    except (OSError, EOFError):
+        head = member.head(4096)
+    except Broken:
         return None
     return "graph" if b'"graph_name"' in head else "points" if b'"collection_name"' in head else None
 

@@ -16,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
@@ -33,8 +33,12 @@ _SPOOLED: Final = 16 * 1024 * 1024
 """Bytes of an archive within an archive that are held in memory."""
 _DAMAGED: Final = (
     *(ijson.JSONError, UnicodeDecodeError, OSError, EOFError, ValueError, RecursionError),
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tarfile.TarError),
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tarfile.TarError, NotImplementedError, OverflowError),
 )
+_DEEPEST: Final = 8
+"""Archives within one another that are opened; a damaged or hostile one may hold itself."""
+_LARGEST: Final = 256 * 1024 * 1024
+"""Bytes of a file that is read as a whole: a small archive may hold a file larger than the memory."""
 _ZIPS: Final = (".zip",)
 _TARS: Final = (".tar", ".tar.gz", ".tgz")
 
@@ -65,9 +69,33 @@ class Member:
         Raises:
             Broken: it cannot be read, or is not UTF-8.
         """
+        read = self.head(_LARGEST + 1)
+        if len(read) > _LARGEST:
+            raise Broken(f"is larger than {_LARGEST >> 20} MiB; split it")
+        try:
+            return read.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
+
+    def head(self, most: int) -> bytes:
+        """Return the first bytes.
+
+        Raises:
+            Broken: they cannot be read.
+        """
+        with self.reading() as file:
+            return file.read(most)
+
+    @contextmanager
+    def reading(self) -> Iterator[IO[bytes]]:
+        """Open the file.
+
+        Raises:
+            Broken: it cannot be read, or what is done with it within the block finds it damaged.
+        """
         try:
             with self.open() as file:
-                return file.read().decode("utf-8-sig")
+                yield file
         except _DAMAGED as error:
             raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
 
@@ -195,57 +223,79 @@ def _plain(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
             yield file
 
 
-def _opened(member: Member) -> Iterator[Member]:
+def _opened(member: Member, depth: int = 0) -> Iterator[Member]:
     """Yield the files in an archive, or the file itself if it is not one."""
     lower = member.name.lower()
     if not lower.endswith(_ZIPS + _TARS):
         yield member
         return
+    if depth >= _DEEPEST:
+        raise ValueError(f"{member.name}: is an archive within {_DEEPEST} others; unpack it, and give what it holds")
     with tempfile.SpooledTemporaryFile(_SPOOLED) as copy:
         archive: IO[bytes] = copy
         if member.path is not None:
             archive = member.path.open("rb")
         else:
-            with member.open() as file:
-                while block := file.read(1 << 20):
-                    copy.write(block)
+            for block in _blocks(member):
+                copy.write(block)
             copy.seek(0)
         with archive:
-            yield from _zipped(archive, member) if lower.endswith(_ZIPS) else _tarred(archive, member)
+            opened = _zipped(archive, member) if lower.endswith(_ZIPS) else _tarred(archive, member)
+            for one in opened:
+                yield from _opened(one, depth + 1)
+
+
+def _blocks(member: Member) -> Iterator[bytes]:
+    """Yield the bytes of an archive within an archive."""
+    with _whole(member, "archive"), member.open() as file:
+        while block := file.read(1 << 20):
+            yield block
+
+
+@contextmanager
+def _whole(member: Member, kind: str) -> Iterator[None]:
+    """Say of an archive that it is damaged.
+
+    Raises:
+        ValueError: its list of files cannot be read, or, of an archive within another, its bytes.
+    """
+    try:
+        yield
+    except _DAMAGED as error:
+        raise ValueError(f"{member.name}: is not a complete {kind} ({error}); download or copy it again") from error
 
 
 def _zipped(archive: IO[bytes], member: Member) -> Iterator[Member]:
-    try:
-        with zipfile.ZipFile(archive) as opened:
-            for entry in sorted(opened.infolist(), key=lambda entry: entry.filename):
-                if entry.is_dir() or entry.flag_bits & 1:
-                    continue
-                at = datetime(*entry.date_time, tzinfo=UTC) if _is_date(entry.date_time) else member.modified
+    with _whole(member, "ZIP file"):
+        opened = zipfile.ZipFile(archive)
+        entries = sorted(opened.infolist(), key=lambda entry: entry.filename)
+    with opened:
+        for entry in entries:
+            if entry.is_dir() or entry.flag_bits & 1:
+                continue
 
-                def content(entry: zipfile.ZipInfo = entry) -> AbstractContextManager[IO[bytes]]:
-                    return _plain(opened.open(entry), entry.filename)
+            def content(entry: zipfile.ZipInfo = entry) -> AbstractContextManager[IO[bytes]]:
+                return _plain(opened.open(entry), entry.filename)
 
-                yield from _opened(Member(entry.filename, content, at))
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{member.name}: is not a complete ZIP file ({error}); download it again") from error
-
-
-def _is_date(parts: tuple[int, ...]) -> bool:
-    try:
-        datetime(*parts, tzinfo=UTC)  # type: ignore[arg-type,misc]
-    except ValueError:
-        return False
-    return True
+            yield Member(entry.filename, content, _instant(member, *entry.date_time))
 
 
 def _tarred(archive: IO[bytes], member: Member) -> Iterator[Member]:
+    with _whole(member, "tar file"):
+        opened = tarfile.open(fileobj=archive, mode="r:*")  # noqa: SIM115 - closed below
+        entries = sorted((entry for entry in opened if entry.isfile()), key=lambda entry: entry.name)
+    with opened:
+        for entry in entries:
+
+            def content(entry: tarfile.TarInfo = entry) -> AbstractContextManager[IO[bytes]]:
+                return _plain(opened.extractfile(entry) or io.BytesIO(), entry.name)
+
+            yield Member(entry.name, content, _instant(member, 1970, 1, 1, seconds=entry.mtime))
+
+
+def _instant(member: Member, *date: int, seconds: float = 0) -> datetime:
+    """Return a date and so many seconds; the date of the archive, if an entry has one that does not exist."""
     try:
-        with tarfile.open(fileobj=archive, mode="r:*") as opened:
-            for entry in sorted((entry for entry in opened if entry.isfile()), key=lambda entry: entry.name):
-
-                def content(entry: tarfile.TarInfo = entry) -> AbstractContextManager[IO[bytes]]:
-                    return _plain(opened.extractfile(entry) or io.BytesIO(), entry.name)
-
-                yield from _opened(Member(entry.name, content, datetime.fromtimestamp(entry.mtime, UTC)))
-    except tarfile.TarError as error:
-        raise ValueError(f"{member.name}: is not a complete tar file ({error}); copy it again") from error
+        return datetime(*date, tzinfo=UTC) + timedelta(seconds=seconds)  # type: ignore[arg-type,misc]
+    except (ValueError, OverflowError):
+        return member.modified

@@ -241,9 +241,9 @@ def events(
     Raises:
         ValueError: the path cannot be read, or holds nothing of that format. Raised before the first event.
     """
-    if not form.checks and not form.detect(sample(path)):
+    if not form.checks and not form.detect(seen := sample(path)):
         likely = next(iter(detect(path)), None)
-        remedy = f"it looks like {likely.name}" if likely else f"give {form.reads}"
+        remedy = f"it looks like {likely.name}" if likely else next(iter(seen.damaged), f"give {form.reads}")
         raise ValueError(f"{path}: holds no data in the format {form.name}; {remedy}")
     known = {"ledger": ledger} if form.asks_ledger else {}
     return form.events(path, recorded_at=recorded_at, **known, **options)

@@ -87,7 +87,7 @@ def _rows(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
 def _of_file(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
     try:
         if member.base.lower().endswith(DUMP):
-            with member.open() as file, io.TextIOWrapper(file, "utf-8", "replace", newline="\n") as lines:
+            with member.reading() as file, io.TextIOWrapper(file, "utf-8", "replace", newline="\n") as lines:
                 yield from (_named(member.name, row) for row in foreign_postgres.dumped(lines, _TABLE))
             return
         for place, read in enumerate(member.elements("item")):

@@ -55,6 +55,8 @@ class Sample:
     heads: Sequence[Head]
     tables: Mapping[str, Sequence[str]]
     """Columns by table, if it is a database."""
+    damaged: Sequence[str] = ()
+    """Of the files whose beginnings were to be read those that cannot be, each with the reason."""
 
 
 def sample(path: Path) -> Sample:
@@ -68,17 +70,17 @@ def sample(path: Path) -> Sample:
         return Sample(path, (), (), foreign_postgres.tables(path))
     if path.is_file() and is_database(path):
         return Sample(path, (path.name,), (), foreign_sqlite.tables(path))
-    names, heads = list[str](), list[Head]()
+    names, heads, damaged = list[str](), list[Head](), list[str]()
     for member in islice(members(path), _FILES):
         names.append(member.name)
         if member.base.lower().endswith((".json", ".jsonl", ".af", DUMP)) and len(heads) < _HEADS:
             try:
-                with member.open() as file:
-                    text = file.read(_HEAD).decode("utf-8", "replace")
-            except (Broken, OSError, EOFError, ValueError):
+                text = member.head(_HEAD).decode("utf-8", "replace")
+            except Broken as error:
+                damaged.append(f"{member.name} {error}")
                 continue
             heads.append(Head(member.name, text, _objects(text)))
-    return Sample(path, names, heads, tables)
+    return Sample(path, names, heads, tables, damaged)
 
 
 def _objects(text: str) -> list[Mapping[str, Any]]:

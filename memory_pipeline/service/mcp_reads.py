@@ -125,7 +125,7 @@ class MemoryReads:
         try:
             with self._clients.of(self._profile(asked, context)) as memory:
                 yield memory
-        except (ValueError, OSError) as error:
+        except (ValueError, RuntimeError, OSError) as error:
             raise MCPError(code=INVALID_PARAMS, message=" ".join(str(error).split())) from None
 
     def _profile(self, asked: str, context: Context) -> str:

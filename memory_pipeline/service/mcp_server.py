@@ -15,7 +15,8 @@ from typing import Any, Final
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.types import Resource, ToolAnnotations
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, GetPromptResult, InputRequiredResult, Resource, ToolAnnotations
 from pydantic import ConfigDict, Field, SkipValidation, ValidationError
 
 from memory_pipeline.ledger.validation_errors import nearest, reason
@@ -169,6 +170,20 @@ class _Server(MCPServer[Any]):
     async def list_resources(self) -> list[Resource]:
         """Return the resources that clients list without an id."""
         return [*self.listed]
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """Return a prompt; a wrong name or argument is the caller's, and not logged as a fault of the server."""
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:  # which the SDK makes of any
+            cause: BaseException = error
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            if not isinstance(cause, ValueError):
+                raise
+            raise MCPError(code=INVALID_PARAMS, message=" ".join(str(error).split())) from None
 
 
 def _instructions(exposure: Exposure) -> str:

@@ -27,6 +27,9 @@ SETTINGS_FILE: Final = "memory_pipeline.toml"
 POLICY_NAMES: Final = (*Policy.model_fields, *(alias.name for alias in aliases.ALIASES if alias.setting is None))
 """Settings of a policy, and aliases that are accepted without effect."""
 
+_SHOWN: Final = 200
+"""Characters of a wrong value that an error shows."""
+
 Given = dict[str, tuple[Any, str]]
 """Values with their origins, by setting."""
 M = TypeVar("M", bound=BaseModel)
@@ -306,6 +309,7 @@ def _validated(model: type[M], given: Given, prefix: str) -> M:
             raise SettingsError(message) from error
         name = str(first["loc"][0])
         value = masked(repr(first["input"]))
+        value = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}..."
         raise SettingsError(
             f"{given[name][1]}: {prefix}{name} = {value}: {message}; correct the value or remove it"
         ) from None  # pydantic's error quotes the input, which may hold a password

@@ -34,8 +34,9 @@ def preset(name: str) -> dict[str, Any]:
 
 def embedder_values(name: object) -> dict[str, Any]:
     """Return the thresholds of an embedder; empty for the built-in one, for which the defaults are calibrated."""
-    file = resources.files("memory_pipeline") / "embedders" / f"{str(name).partition(':')[0]}.toml"
-    return tomllib.loads(file.read_text("utf-8")) if file.is_file() else {}
+    shipped = {file.name: file for file in (resources.files("memory_pipeline") / "embedders").iterdir()}
+    file = shipped.get(f"{str(name).partition(':')[0]}.toml")  # a name is not a path: it may be long, or lead elsewhere
+    return tomllib.loads(file.read_text("utf-8")) if file else {}
 
 
 def unset(values: dict[str, Any]) -> dict[str, Any]:

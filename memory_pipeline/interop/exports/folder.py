@@ -4,8 +4,11 @@ A list in the folder has the hash of every file that was written; a file with an
 is not overwritten. Not here: what the files say (`markdown`).
 """
 
+import errno
+import fcntl
 import hashlib
 import json
+import os
 import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -77,6 +80,29 @@ def write(
         ChangedByOthers: there are such files.
         ValueError: the folder holds another profile, or its list is damaged.
     """
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder):
+        return _written(folder, files, profile_id, force=force, first=first)
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Hold a folder, so that what is compared is what is written: another command waits. No file tells of it."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError as error:  # some network file systems have no locks
+            if error.errno not in {errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS}:
+                raise
+        yield
+    finally:
+        os.close(handle)
+
+
+def _written(
+    folder: Path, files: Mapping[str, str], profile_id: str, *, force: bool, first: Callable[[Path], None] | None
+) -> Written:
     _check_inside(folder, files)
     new = {path: text.encode() for path, text in files.items()}
     noted = read_list(folder, profile_id).files
@@ -145,10 +171,11 @@ def being_imported(folder: Path, profile_id: str | None) -> Iterator[None]:
     if profile is None or profile_id not in {None, profile}:
         yield
         return
-    noted = read_list(folder, profile)
-    seen = {path: _hash(content) for path in noted.files if (content := _content(folder / path)) is not None}
-    yield
-    _write_list(folder, seen, noted.memories, profile)
+    with _alone(folder):
+        noted = read_list(folder, profile)
+        seen = {path: _hash(content) for path in noted.files if (content := _content(folder / path)) is not None}
+        yield
+        _write_list(folder, seen, noted.memories, profile)
 
 
 def _write_list(folder: Path, files: Mapping[str, str], memories: Iterable[str], profile_id: str) -> None:
@@ -187,6 +214,18 @@ def change(
         ChangedByOthers: a file is not as expected; nothing was written.
         ValueError: the folder holds another profile.
     """
+    with _alone(folder):
+        _change(folder, before, after, profile_id, first)
+        return commit(folder, message, paths=[*after, LIST])
+
+
+def _change(
+    folder: Path,
+    before: Mapping[str, str],
+    after: Mapping[str, str | None],
+    profile_id: str,
+    first: Callable[[Path], None] | None,
+) -> None:
     _check_inside(folder, after)
     noted = read_list(folder, profile_id)
     now = {path: _content(folder / path) for path in after}
@@ -207,7 +246,6 @@ def change(
     files |= {path: digest for path, digest in changed_files.items() if path in noted.files}
     memories |= _ids(text for text in after.values() if text is not None)
     _write_list(folder, files, memories, profile_id)
-    return commit(folder, message, paths=[*after, LIST])
 
 
 def _ids(texts: Iterable[str]) -> set[str]:
