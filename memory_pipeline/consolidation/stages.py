@@ -1002,7 +1002,7 @@ def settle(
             name: pl.concat([rows.join(decided, on="profile_id", how="anti", maintain_order="left"), changed[name]])
             for name, rows in before.items()
         }
-        in_force = planning.in_force_after(consolidation_plan, decisions, reverted)
+        in_force = planning.in_force_after(plan=consolidation_plan, decisions=decisions, reverted=reverted)
         reread = folded.digests(events, in_force).join(decided, on="profile_id", how="semi")
         read = pl.concat([read.join(decided, on="profile_id", how="anti"), reread])
     settled_edges, settled_accesses = (
