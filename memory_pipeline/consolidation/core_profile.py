@@ -282,9 +282,9 @@ def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 def _within_time(stated: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
     """Drop the statements that hold for a number of days which have passed, unless they state a lasting condition."""
-    days = pl.duration(days=core_facts.spans(stated["sentence"]))
-    over = (pl.col("created_at") + days <= pl.lit(as_of, dtype=INSTANT)).fill_null(value=False)
-    return stated.filter(~over | pl.col("lasting"))
+    over = pl.col("created_at") + pl.duration(days="days") <= pl.lit(as_of, dtype=INSTANT)
+    dated = stated.with_columns(days=core_facts.spans(stated["sentence"]))
+    return dated.filter(~over.fill_null(value=False) | pl.col("lasting")).drop("days")
 
 
 def _not_given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
