@@ -178,12 +178,17 @@ def waiting(transaction: Transaction, after: pl.DataFrame) -> pl.DataFrame:
     Returns:
         `profile_id`, `waiting`, `waiting_since` (when the first of them was recorded).
     """
-    rows = []
-    for profile_id, seq in after.iter_rows():
-        query = sa.select(sa.func.count(), sa.func.min(EVENTS.c.recorded_at)).where(
-            EVENTS.c.profile_id == profile_id, EVENTS.c.seq > seq, EVENTS.c.event_type.not_in(PIPELINE)
-        )
-        rows.append((profile_id, *transaction.connection.execute(query).one()))
+    rows: list[Any] = []
+    for part in after.iter_slices(_AT_ONCE):
+        position = sa.values(sa.column("profile_id", sa.Text), sa.column("seq", sa.BigInteger), name="given")
+        position = position.data(list(part.iter_rows())).cte("position")
+        later = (EVENTS.c.profile_id == position.c.profile_id) & (EVENTS.c.seq > position.c.seq)
+        rows += transaction.connection.execute(
+            sa.select(position.c.profile_id, sa.func.count(EVENTS.c.seq), sa.func.min(EVENTS.c.recorded_at))
+            .select_from(position)
+            .outerjoin(EVENTS, later & EVENTS.c.event_type.not_in(PIPELINE))
+            .group_by(position.c.profile_id)
+        ).all()
     return _frame(rows, {**_PROFILE, "waiting": pl.Int64(), "waiting_since": INSTANT})
 
 

@@ -1,6 +1,6 @@
 """Describes the store for people: the progress of each profile, the last runs, what is due, what waits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -72,23 +72,25 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
         if profiles.is_empty():
             raise ValueError(f"profile {profile_id!r} has no memory; {CORRECT_PROFILE}")
     runs = lake.ledger.runs(profiles["profile_id"].to_list()).sort("commit_seq", descending=True)
-    standing = runs.filter((pl.col("outcome") != "reverted") & ~scope.NARROW)
-    due = due_work.due(lake, settings, now=now)
+    whole = runs.filter(~scope.NARROW)
+    due = _by_profile(due_work.due(lake, settings, now=now).select("profile_id", "trigger", "task", "reason"))
     held_back = dict(held(lake, profile_id).select("profile_id", "held").iter_rows())
+    done = _by_profile(_done(whole, "profile_id", "task"))
+    night = next_tick(settings.nightly, settings.timezone, now)
     rows = [
         row
         | {
             "held": held_back.get(row["profile_id"], 0),
             "preset": policy.preset,
             "enabled": policy.enabled,
-            "tasks": _tasks(runs.filter(profile_id=row["profile_id"]), settings, policy, now),
-            "due": due.filter(profile_id=row["profile_id"]).select("trigger", "task", "reason").to_dicts(),
+            "tasks": _tasks(done.get(row["profile_id"], []), policy, now=now, night=night),
+            "due": due.get(row["profile_id"], []),
         }
-        for row in _profiles(lake, profiles, standing).iter_rows(named=True)
+        for row in _profiles(lake, profiles, whole.filter(pl.col("outcome") != "reverted")).iter_rows(named=True)
         if (policy := settings.policy_of(row["profile_id"]))
     ]
     policy = settings.policy_of(profile_id or "")
-    tasks = _tasks(runs, settings, policy, now)
+    tasks = _tasks(_done(whole, "task").to_dicts(), policy, now=now, night=night)
     oldest = min((row["waiting_since"] for row in rows if row["waiting_since"]), default=None)
     return {
         "home": str(lake.home),
@@ -147,34 +149,53 @@ def _run(run: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tasks(runs: pl.DataFrame, settings: Settings, policy: Policy, now: datetime) -> list[dict[str, Any]]:
+def _by_profile(rows: pl.DataFrame) -> dict[str, list[dict[str, Any]]]:
+    """Return the rows of each profile, without its name."""
+    parts = rows.partition_by("profile_id", include_key=False, as_dict=True)
+    return {str(profile_id): part.to_dicts() for (profile_id,), part in parts.items()}
+
+
+def _done(runs: pl.DataFrame, *of: str) -> pl.DataFrame:
+    """Return the last clock of the runs of each task: `counted`, of all of them, and `last`, of those not undone."""
+    last = pl.col("as_of").filter(pl.col("outcome") != "reverted").max()
+    return runs.group_by(of).agg(counted=pl.col("as_of").max(), last=last)
+
+
+def _tasks(
+    done: Sequence[Mapping[str, Any]], policy: Policy, *, now: datetime, night: datetime | None
+) -> list[dict[str, Any]]:
     """Return for each task when it was last done, and when it is due again by time alone.
 
     An undone run is not the last one, but still counts for what is due: an undo is no reason to run again.
+
+    Args:
+        done: the rows of `_done` about one profile, or about all.
+        policy: the policy of that profile.
+        now: the present.
+        night: when the next full run is scheduled.
     """
-    runs = runs.filter(~scope.NARROW)
-    standing = runs.filter(pl.col("outcome") != "reverted")
+    last, counted = ({row["task"]: row[name] for row in done} for name in ("last", "counted"))
     return [
-        {"task": task, "last": _last(standing, task), "next_due": _next_due(task, runs, settings, policy, now)}
+        {"task": task, "last": _latest(last, task), "next_due": _next_due(task, counted, policy, now, night)}
         for task in triggers.TASKS
     ]
 
 
-def _last(runs: pl.DataFrame, task: str) -> datetime | None:
+def _latest(done: Mapping[str, datetime | None], task: str) -> datetime | None:
     """Return the clock of the last run that did a task; a full run does them all."""
-    done = pl.col("task").is_in(triggers.settled_by(task))
-    last: datetime | None = runs.filter(done).select(pl.col("as_of").max()).item()
-    return last
+    return max((at for one in triggers.settled_by(task) if (at := done.get(one))), default=None)
 
 
-def _next_due(task: str, runs: pl.DataFrame, settings: Settings, policy: Policy, now: datetime) -> datetime | None:
+def _next_due(
+    task: str, done: Mapping[str, datetime | None], policy: Policy, now: datetime, night: datetime | None
+) -> datetime | None:
     """Return when a task is next due: by its own interval or with the next full run, whichever comes first."""
     if not policy.enabled:
         return None
     instants = [
-        triggers.next_due(_last(runs, settling), triggers.interval(policy, settling), now)
+        triggers.next_due(_latest(done, settling), triggers.interval(policy, settling), now)
         for settling in triggers.settled_by(task)
     ]
     if policy.nightly_run:
-        instants.append(next_tick(settings.nightly, settings.timezone, now))
+        instants.append(night)
     return min((instant for instant in instants if instant is not None), default=None)
