@@ -14,6 +14,7 @@ from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.interop.importing import import_events
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import consolidate, inputs, rebuild, undo
 from memory_pipeline.settings import program
@@ -184,6 +185,28 @@ def test_only_new_texts_are_read_and_only_a_profile_that_changed_is_folded_compa
     assert set(work.read) == {late}
     assert 0 < work.compared <= 4 * (len(SAID) + 1)
     assert_rebuilt(lake)
+
+
+def test_a_commit_between_two_reads_of_a_preview_changes_nothing_of_it(lake, monkeypatch):
+    import_events(lake.ledger, [stored(BUSY, "late", "Nobody has seen the grey heron.", 2)])
+    lake.project()
+    settings = homes.settings(lake.home)
+    profiles = inputs.select_profiles(lake, settings, as_of=night(3))
+    made = consolidate.preview(lake, settings, profiles)["memories"]
+    read, waiting = Lake.read, ["memories"]
+
+    def meanwhile(own, table, **options):
+        rows = read(own, table, **options)
+        if table in waiting:
+            waiting.clear()
+            with Lake(lake.home) as other:
+                homes.night(other, as_of=night(2), run_id="meanwhile")
+            assert lake.ledger.runs().filter(run_id="meanwhile")["decisions"].sum() == 0, "else no state is reused"
+        return rows
+
+    monkeypatch.setattr(Lake, "read", meanwhile)
+    assert consolidate.preview(lake, settings, profiles)["memories"].equals(made)
+    assert not waiting
 
 
 def test_a_run_about_a_part_of_a_profile_keeps_no_groups_and_the_next_one_makes_them(lake, judge, work):

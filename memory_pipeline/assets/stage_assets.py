@@ -18,7 +18,7 @@ from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.stage import Stage
 from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.llm.openai import CompletionUnavailable
-from memory_pipeline.runs import commit
+from memory_pipeline.runs import commit, inputs
 from memory_pipeline.schemas import TABLES
 
 
@@ -74,7 +74,7 @@ def compute(stage: Stage, store: Store, tables: Mapping[str, pl.DataFrame]) -> d
     profiles = tables["profiles"]
     policies = store.policies(profiles)
     stored = (*stage.recorded, *stage.kept)
-    given = {**tables} | {name: store.lake.read(name, profiles=profiles["profile_id"].to_list()) for name in stored}
+    given = {**tables} | inputs.read_tables(store.lake, stored, profiles)
     made = pipeline.run_stage(
         stage,
         given,

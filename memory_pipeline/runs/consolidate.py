@@ -113,9 +113,8 @@ def _memories(lake: Lake, profiles: pl.DataFrame) -> int:
 
 def _sources(lake: Lake, profiles: pl.DataFrame) -> dict[str, pl.DataFrame]:
     """Read the tables that a run of these profiles is given."""
-    return {"profiles": profiles} | {
-        name: inputs.read_table(lake, name, profiles) for name in pipeline.SOURCES if name != "profiles"
-    }
+    names = [name for name in pipeline.SOURCES if name != "profiles"]
+    return {"profiles": profiles} | inputs.read_tables(lake, names, profiles)
 
 
 def commit_all(

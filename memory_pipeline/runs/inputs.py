@@ -3,7 +3,7 @@
 Not here: what a run does with them (`consolidation.pipeline`), and how its result is committed (`runs/commit.py`).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -278,11 +278,26 @@ def policies(settings: Settings, profiles: pl.DataFrame) -> dict[str, Policy]:
     return {policy.digest: policy for policy in of_profiles}
 
 
-def read_table(lake: Lake, name: str, profiles: pl.DataFrame) -> pl.DataFrame:
+def read_tables(lake: Lake, names: Iterable[str], profiles: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """Read input tables of a run (see `read_table`), those of the lake as of one position, whatever commits meanwhile.
+
+    A stage that reuses the last run's result needs all parts of it from the same commit.
+    """
+    position = lake.ledger.position()
+    return {name: read_table(lake, name, profiles, position=position) for name in names}
+
+
+def read_table(lake: Lake, name: str, profiles: pl.DataFrame, *, position: int | None = None) -> pl.DataFrame:
     """Read an input table of a run at its state: `events`, `decisions`, `reverted`, or a table of the lake.
 
     An undo applies from its position in the ledger on, whatever the instant of the run: a decision that was undone is
     not in force at an earlier instant either.
+
+    Args:
+        lake: the store.
+        name: the table.
+        profiles: table `profiles` of the run.
+        position: position in the ledger as of which to read a table of the lake; default now.
     """
     if profiles.is_empty():
         return TABLES[name].empty()
@@ -295,4 +310,4 @@ def read_table(lake: Lake, name: str, profiles: pl.DataFrame) -> pl.DataFrame:
             return lake.ledger.decisions(as_of=state["as_of"], seq=state["seq"], profiles=owners)
         case "reverted":
             return lake.ledger.reverted(seq=state["seq"]).filter(pl.col("profile_id").is_in(owners))
-    return lake.read(name, profiles=owners)
+    return lake.read(name, seq=position, profiles=owners)
