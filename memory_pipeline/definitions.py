@@ -3,12 +3,8 @@
 Owners, groups, kinds and freshness are mapped here once. What each asset computes stands in `consolidation/`.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from functools import cache
-from importlib import resources as package_files
-from importlib.resources.abc import Traversable
 from typing import Any, Final
 
 import dagster as dg
@@ -26,7 +22,7 @@ from memory_pipeline.consolidation import pipeline
 from memory_pipeline.jobs import consolidation, maintenance, schedules
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.sensors import sensors
-from memory_pipeline.settings import Settings, load
+from memory_pipeline.settings import Settings, load, program
 
 GROUPS: Final = {
     "ledger": ("profiles", "events", "decisions", "reverted"),
@@ -65,9 +61,6 @@ KINDS: Final = {
 
 FRESHNESS: Final = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36), warn_window=timedelta(hours=26))
 """Two hours late is worth a look, half a day is a fault: the nightly run makes everything."""
-
-_CODE: Final = ("consolidation", "text", "schemas", "models")
-"""Rooms that decide what the tables hold."""
 
 
 @dg.definitions
@@ -126,7 +119,7 @@ def build_defs(
 
 def _assets(names: Namespace) -> list[dg.AssetsDefinition]:
     """Make every step, in the order of a run."""
-    version = code_version()
+    version = program.digest()[:12]
     return [
         events_asset(names, code_version=version),
         *(
@@ -138,25 +131,6 @@ def _assets(names: Namespace) -> list[dg.AssetsDefinition]:
         commit_asset(names, code_version=version),
         snapshot_asset(names, code_version=version),
     ]
-
-
-@cache
-def code_version() -> str:
-    """Return a hash of all code and coefficients that decide what the tables hold: 12 hex digits."""
-    digest = hashlib.sha256()
-    package = package_files.files("memory_pipeline")
-    for room in _CODE:
-        _add(digest, package / room)
-    return digest.hexdigest()[:12]
-
-
-def _add(digest: Any, place: Traversable) -> None:
-    if place.is_dir():
-        for entry in sorted(place.iterdir(), key=lambda entry: entry.name):
-            if not entry.name.startswith("__pycache__"):
-                _add(digest, entry)
-    else:
-        digest.update(place.read_bytes())
 
 
 def _described(spec: dg.AssetSpec, names: Namespace, owners: Sequence[str]) -> dg.AssetSpec:

@@ -180,8 +180,8 @@ def waiting(transaction: Transaction, after: pl.DataFrame) -> pl.DataFrame:
     """
     rows: list[Any] = []
     for part in after.iter_slices(_AT_ONCE):
-        position = sa.values(sa.column("profile_id", sa.Text), sa.column("seq", sa.BigInteger), name="given")
-        position = position.data(list(part.iter_rows())).cte("position")
+        given = sa.values(sa.column("profile_id", sa.Text), sa.column("seq", sa.BigInteger), name="given")
+        position = given.data(list(part.iter_rows())).cte("position")
         later = (EVENTS.c.profile_id == position.c.profile_id) & (EVENTS.c.seq > position.c.seq)
         rows += transaction.connection.execute(
             sa.select(position.c.profile_id, sa.func.count(EVENTS.c.seq), sa.func.min(EVENTS.c.recorded_at))

@@ -16,8 +16,8 @@ import polars as pl
 
 from memory_pipeline.settings import model_files
 
-_READ: Final = ("consolidation", "models", "schemas", "settings", "text")
-"""Folders of the package that say what is computed from texts."""
+_READ: Final = ("consolidation", "embedders", "models", "schemas", "settings", "text")
+"""Folders of the package that decide what the tables hold."""
 
 
 def digest(*others: str) -> str:
