@@ -727,7 +727,7 @@ def unchanged(tmp_path_factory):
         (lambda client: client.undo("nobody"), "nobody"),
         (lambda client: client.end_session(), "session_id is missing"),
         (lambda client: client.consolidate(task="dream"), "dream"),
-        (lambda client: client.consolidate(task="decay", lightweight=True), "exclude"),
+        (lambda client: client.consolidate(task="decay", lightweight=True), "cannot be combined"),
         (lambda client: client.consolidate(scope="some"), "some"),
         (lambda client: client.erase(), "exactly one"),
         (lambda client: client.erase("m", profile=True), "exactly one"),
