@@ -46,7 +46,8 @@ figures on BEAM, `changes` is refitted without each folder of conversations and 
 features of `relations` and the confidence that a link needs were chosen while its figures on the labelled stores were
 seen, so for links these figures are better than for unseen stores. Likewise the first score that selects candidates and
 the share of a rule's condition that a question must meet were chosen while the figures of BEAM and BEAM 500k were seen,
-without a look at LoCoMo or the labelled stores. Brackets hold the 95 % interval of a bootstrap over
+and whether evidence is among the candidates for a quarter of LoCoMo's questions, without a look at the labelled stores.
+Brackets hold the 95 % interval of a bootstrap over
 questions: it says how certain a figure is for these texts, not for others. How much texts differ is in the next column:
 the minimum and maximum over single stores or conversations. A difference of .03 of an MRR is noise on 250 questions.
 
