@@ -62,6 +62,8 @@ def read(*texts):
         (INSTRUCTION, "No new varnish without asking."),
         (INSTRUCTION, "Jem is not to be told about the party."),
         (HEALTH, "Grandad takes amlodipine in the morning."),
+        (HEALTH, "A doctor told me I'm allergic to penicillin."),
+        (HEALTH, "An allergist said that I have a nut allergy."),
         (PROJECT, "I'm building a cedar canoe in the garage."),
         (PROJECT, "Ottoline plans to walk the coast path in May."),
     ],

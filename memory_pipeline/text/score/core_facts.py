@@ -206,7 +206,7 @@ def _sections(low: pl.Series, form: Form) -> pl.Series:
         | text.str.contains("!.*!")
     )
     certain = ~text.str.contains(form(core_cues.SUPPOSED))
-    known = ~text.str.contains(form(core_cues.NOBODY_KNOWN))
+    known = ~text.str.contains(form(core_cues.NOBODY_KNOWN)) | text.str.contains(form(core_cues.OF_THE_SPEAKER))
     talk |= text.str.contains(form(core_cues.HYPOTHETICAL))
     stays = ~text.str.contains(form(core_cues.RETRACTED))
     vouched = ~text.str.contains(form(core_cues.REPORTED))

@@ -214,12 +214,17 @@ HYPOTHETICAL: Final = (
     r"|(?-u:\b)(?:maybe|perhaps|possibly|might|undecided|not (?:yet )?(?:decided|sure)|in theory|if only)(?-u:\b)"
 )
 """A hypothetical case, or something not decided."""
+_SAYING: Final = (
+    r"(?:told|tells|said|says|mentioned|claims|claimed|asked|asks|reckons|reported|reports|complained|wrote)"
+)
 NOBODY_KNOWN: Final = (
     r"^(?:some(?:one|body)|every(?:one|body)|no(?: one|body)|people|some people)(?-u:\b)"
     r"|^(?:(?:the )?user (?:said|says|mentioned) (?:that )?)?(?:an?|some|one of the) (?:\S+ ){1,4}?"
-    r"(?:told|tells|said|says|mentioned|claims|claimed|asked|asks|reckons|reported|reports|complained|wrote)(?-u:\b)"
+    rf"{_SAYING}(?-u:\b)"
 )
 """A sentence about nobody in particular, or what somebody unnamed said."""
+OF_THE_SPEAKER: Final = rf"{_SAYING}(?: (?:me|us))?(?: that)? (?:i|i'm|i've|i'd|my|we|we're|we've|our)(?-u:\b)"
+"""What somebody said about the speaker: a doctor need not have a name."""
 RETRACTED: Final = (
     r"(?-u:\b)but (?:that|this|it)(?:'s| is| was| seems| looks| may be| might be)(?: now| probably| since)?"
     r" (?:outdated|out of date|wrong|old|over|untrue|no longer|not true|a mistake|obsolete)(?-u:\b)"
