@@ -77,13 +77,15 @@ def test_a_closed_sentence_is_left_out_and_the_rest_stays():
     assert compiled(*said(text, closed_statements=[closed])) == {"health_and_safety": ["I'm allergic to walnuts."]}
 
 
-def test_a_doubt_about_one_statement_takes_only_that():
-    told = said("I live in a barn near Kells. I'm allergic to walnuts.", "Moving day! Boxes everywhere in Trim.")
+def test_a_doubt_about_one_statement_takes_only_that_and_no_doubt_takes_a_lasting_condition():
+    allergy, work = "I'm allergic to walnuts.", "I work as a nurse in Sligo."
+    told = said(f"I live in a barn near Kells. {allergy} {work}", "Moving day! Boxes everywhere in Trim.")
     link = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
     part = {"memory_id": "m0", "other_id": "m1", "relation": "update", "decided": False}
     part["statement"] = "I live in a barn near Kells."
-    assert compiled(*told, edges=[link]) == {}
-    assert compiled(*told, edges=[link], changes=[part]) == {"health_and_safety": ["I'm allergic to walnuts."]}
+    assert compiled(*told, edges=[link]) == {"health_and_safety": [allergy]}
+    assert compiled(*told, edges=[link], changes=[part]) == {"user_profile": [work], "health_and_safety": [allergy]}
+    assert compiled(*told, changes=[part | {"statement": allergy}])["health_and_safety"] == [allergy]
 
 
 def test_what_is_more_likely_than_not_outdated_is_left_out_but_no_lasting_condition():

@@ -84,8 +84,8 @@ def facts(
     """Return the facts of each block, best first.
 
     These are left out: facts of memories that a newer one may outdate or contradicts, statements that are closed or may
-    be outdated while the rest of their memory holds, what an assistant said, commands that people give each other in a
-    chat, statements whose subject is named elsewhere, a job, relationship or home that its speaker ended later, what
+    be outdated while the rest of their memory holds (a lasting condition of a body only if it is closed or
+    contradicted), what an assistant said, commands that people give each other in a chat, statements whose subject is named elsewhere, a job, relationship or home that its speaker ended later, what
     others undertake, and deadlines that have passed. What others want is a preference, not an instruction. Of facts
     about the same thing the newest is kept. Facts are ranked by use (accesses, helpful feedback), then by whether they
     are about the person whom the profile is about, then by importance, then by age, newest first.
@@ -106,11 +106,10 @@ def facts(
         texts that are not known, and the square of at most 200 facts of a profile.
     """
     everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
-    present = memories.filter(~by_assistant(pl.col("speaker"))).join(
-        currency.outdated(everything, _of_whole(edges, changes)), on=KEY, how="anti"
-    )
-    doubted = _doubted(changes).group_by(KEY).agg(doubted="statement")
-    present = present.join(doubted, on=KEY, how="left").join(_unsure(changes), on=KEY, how="left")
+    whole, update = _of_whole(edges, changes), pl.col("edge_type") == currency.MAY_UPDATE
+    contradicted, likely = (currency.outdated(everything, whole.filter(chosen)) for chosen in (~update, update))
+    present = memories.filter(~by_assistant(pl.col("speaker"))).join(contradicted, on=KEY, how="anti")
+    present = present.join(_doubted(changes, likely), on=KEY, how="left")
     present = present.sort("profile_id", "created_at", "memory_id")
     found = _stated(present, scored, as_of, known)
     ranked = found.sort(
@@ -161,21 +160,27 @@ def _read(rows: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
     return pl.concat([read, taken.select(read.columns).cast(read.schema)]).sort("row", "place")
 
 
-def _doubted(changes: pl.DataFrame) -> pl.DataFrame:
+def _partly(changes: pl.DataFrame) -> pl.DataFrame:
     """Return statements that a newer memory may outdate while the rest of their memory holds."""
     updates = changes.filter(pl.col("relation") == currency.UPDATE, pl.col("statement").is_not_null())
     return updates.select(*KEY, "other_id", "statement")
 
 
-def _unsure(changes: pl.DataFrame) -> pl.DataFrame:
-    """Return what is more likely than not outdated, without a link: KEY, unsure (statements; null for all of it)."""
-    doubts = changes.filter(pl.col("relation") == "doubt")
-    return doubts.group_by(KEY).agg(unsure="statement")
+def _doubted(changes: pl.DataFrame, likely: pl.DataFrame) -> pl.DataFrame:
+    """Return what is more likely than not outdated: KEY, doubted (statements; null for all of the memory).
+
+    Args:
+        changes: table `fact_changes`; updates too unsure for a link count too.
+        likely: memories that a link says are outdated as a whole.
+    """
+    doubts = changes.filter(pl.col("relation") == "doubt").select(*KEY, "statement")
+    linked = likely.select(*KEY, statement=pl.lit(None, pl.String))
+    return pl.concat([doubts, _partly(changes).drop("other_id"), linked]).group_by(KEY).agg(doubted="statement")
 
 
 def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """Return the edges without those that are about one statement of the older memory."""
-    partly = _doubted(changes).select(
+    partly = _partly(changes).select(
         "profile_id", target="memory_id", source="other_id", edge_type=pl.lit(currency.MAY_UPDATE)
     )
     return edges.join(partly, on=["profile_id", "target", "source", "edge_type"], how="anti")
@@ -245,18 +250,17 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 
 
 def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
-    """Drop the statements with a sentence that a newer memory closed, may outdate, or more likely than not outdates.
+    """Drop the statements with a sentence that a newer memory closed, or more likely than not outdates.
 
-    A lasting condition of a body stays where that is unsure: leaving out an allergy does more harm than repeating one.
+    A lasting condition of a body stays unless it is closed: leaving out an allergy does more harm than repeating one.
     """
     closed = stated.select("row", sentence="closed_statements").explode("sentence").drop_nulls("sentence")
     closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"), sure=pl.lit(value=True))
-    doubted = stated.select("row", over="doubted").explode("over").drop_nulls("over").with_columns(sure=True)
-    unsure = stated.filter(pl.col("unsure").is_not_null()).select("row", over="unsure").explode("over")
-    unsure = unsure.with_columns(pl.col("over").fill_null(""), sure=False)
+    doubted = stated.filter(pl.col("doubted").is_not_null()).select("row", over="doubted").explode("over")
+    doubted = doubted.with_columns(pl.col("over").fill_null(""), sure=False)
     numbered = stated.with_row_index("fact")
     outdated = (
-        numbered.join(pl.concat([closed, doubted, unsure]).unique(), on="row")
+        numbered.join(pl.concat([closed, doubted]).unique(), on="row")
         .filter(pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True))
         .filter(pl.col("sure") | ~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
     )
