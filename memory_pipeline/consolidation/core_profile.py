@@ -84,9 +84,10 @@ def facts(
     """Return the facts of each block, best first.
 
     These are left out: facts of memories that a newer one may outdate or contradicts, statements that are closed or may
-    be outdated while the rest of their memory holds (a lasting condition of a body only if it is closed or
-    contradicted), what an assistant said, commands that people give each other in a chat, statements whose subject is named elsewhere, a job, relationship or home that its speaker ended later, what
-    others undertake, and deadlines that have passed. What others want is a preference, not an instruction. Of facts
+    be outdated while the rest of their memory holds, what an assistant said, commands that people give each other in a
+    chat, statements whose subject is named elsewhere, a job, relationship or home that its speaker ended later, what
+    others undertake, and deadlines that have passed. A lasting condition of a body is left out only if it is closed or
+    contradicted. What others want is a preference, not an instruction. Of facts
     about the same thing the newest is kept. Facts are ranked by use (accesses, helpful feedback), then by whether they
     are about the person whom the profile is about, then by importance, then by age, newest first.
 
