@@ -19,7 +19,10 @@ from memory_pipeline.schemas import TABLES
 
 _STAGED = ("replaced", "per_run")
 """Write modes of tables that a step stages; the others are read again as of the state of the run."""
-_MADE_AGAIN = dict.fromkeys(STATE, STAGES["memories"]) | {"neighbours": STAGES["neighbours"]}
+_MADE_AGAIN = dict.fromkeys(STATE, STAGES["memories"]) | {
+    "neighbours": STAGES["neighbours"],
+    "change_odds": STAGES["fact_changes"],
+}
 """Stages of tables that no commit stores but that follow from stored ones; they are made again if a run lacks them."""
 
 
