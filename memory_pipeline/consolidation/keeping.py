@@ -18,6 +18,7 @@ from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import INSTANT, LIVE, Lifecycle
 from memory_pipeline.text.lang.en.kept_words import STANDING
 from memory_pipeline.text.lang.registry import SAFETY
+from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.parse.tokens import fold
 
 ASKED_FOR: Final = 1.0
@@ -82,9 +83,10 @@ def ranked(
         as_of: instant of the run.
 
     Returns:
-        profile_id, memory_id, rank (`Rank`), use (the sum over accesses), favour (by which the odds multiply its worth)
-        and newer (ids of the memories that it leaves before: the newer sides of its updates, and the copy that stands
-        for it), one row per memory, in the order of `memories`. Cost: linear, about 5 µs a memory.
+        profile_id, memory_id, rank (`Rank`), use (the sum over accesses), favour (by which the odds multiply its worth;
+        1 in a chat of several people) and newer (ids of the memories that it leaves before: the newer sides of its
+        updates, and the copy that stands for it), one row per memory, in the order of `memories`. Cost: linear, about
+        5 µs a memory.
     """
     placed = memories.sort("profile_id", "created_at", "memory_id").with_row_index("place")
     there = placed.filter(~pl.col("lifecycle").is_in(_GONE))
@@ -101,7 +103,7 @@ def ranked(
         ranks.with_columns(rank=_handed_on(ranks["rank"], pairs, placed))
         .join(_over(memories, fact_changes, as_of), on=KEY, how="left")
         .join(pairs.group_by("profile_id", memory_id="older").agg(pl.col("newer").sort()), on=KEY, how="left")
-        .join(odds.select(*KEY, favour=_favour()), on=KEY, how="left")
+        .join(_favoured(odds, memories), on=KEY, how="left")
         .select(
             *(*KEY, "use"),
             rank=pl.when("over").then(outdated).otherwise("rank"),
@@ -112,9 +114,15 @@ def ranked(
     return memories.select(KEY).join(final, on=KEY, how="left", maintain_order="left")
 
 
-def _favour() -> pl.Expr:
-    """Return by how much the odds of a memory multiply its worth: 0.4 to 5."""
-    return (1.0 + _NEWER * pl.col("updates") + _TWICE * pl.col("repeats")) * (1.0 - _OLDER * pl.col("outdated"))
+def _favoured(odds: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Return by how much the odds of memories multiply their worth: KEY, favour (0.4 to 5).
+
+    Chats of several people are left out: what is alike there is talk more often than a change or a copy.
+    """
+    people = memories.filter(~by_assistant(pl.col("speaker"))).group_by("profile_id")
+    chats = people.agg(speakers=pl.col("speaker").n_unique()).filter(pl.col("speakers") > 1)
+    favour = (1.0 + _NEWER * pl.col("updates") + _TWICE * pl.col("repeats")) * (1.0 - _OLDER * pl.col("outdated"))
+    return odds.join(chats, on="profile_id", how="anti").select(*KEY, favour=favour)
 
 
 def _newest(pairs: pl.DataFrame, all_pairs: pl.DataFrame, rank: Rank) -> pl.DataFrame:
