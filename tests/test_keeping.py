@@ -97,7 +97,16 @@ def leaves_before(memories, *links):
     ].to_list()
 
 
-def test_what_likely_updates_or_repeats_is_favoured_over_what_is_likely_outdated():
+@pytest.mark.parametrize(
+    ("speakers", "favour"),
+    [
+        ((None, None, None, None), [0.7, 2.0, 2.0, 1.0]),
+        (("Ana", "Ana", "assistant", "Ana"), [0.7, 2.0, 2.0, 1.0]),
+        (("Ana", "Ben", "Ana", "Ben"), [1.0, 1.0, 1.0, 1.0]),
+    ],
+    ids=["notes", "one person", "a chat"],
+)
+def test_what_likely_updates_or_repeats_is_favoured_over_what_is_likely_outdated_but_not_in_a_chat(speakers, favour):
     odds = [
         {"memory_id": "m0", "updates": 0.0, "outdated": 0.5, "repeats": 0.0},
         {"memory_id": "m1", "updates": 0.5, "outdated": 0.0, "repeats": 0.0},
@@ -105,14 +114,16 @@ def test_what_likely_updates_or_repeats_is_favoured_over_what_is_likely_outdated
     ]
     table = pl.DataFrame(odds).with_columns(profile_id=pl.lit("p"), plan_id=pl.lit("plan"))
     found = keeping.ranked(
-        store(*PAIR, "The barn is where they play.", "The ferry left."),
+        store(*PAIR, "The barn is where they play.", "The ferry left.").with_columns(
+            speaker=pl.Series(speakers, dtype=pl.String)
+        ),
         edges(),
         TABLES["fact_changes"].empty(),
         accesses(),
         TABLES["change_odds"].conform(table),
         as_of=frames.AS_OF,
     )
-    assert found["favour"].to_list() == pytest.approx([0.7, 2.0, 2.0, 1.0])
+    assert found["favour"].to_list() == pytest.approx(favour)
     assert set(found["rank"]) == {Rank.REST}, "odds change no rank"
     assert found["newer"].list.len().sum() == 0
 
