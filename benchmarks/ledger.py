@@ -32,8 +32,8 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 5_000
 EIGHT = 8
 WRITERS = (
-    "31,000 were measured on an idle machine; eight writers take turns at one file, and their checks of events run on "
-    "two cores that others use too. One process takes as long as the CPU that it gets"
+    "eight writers take turns at one file, and their checks of events run on two cores that others use too; one process "
+    "takes as long as the CPU that it gets"
 )
 SERVED = (
     "wall time on two cores that the server and other work share; statements of COPY in batches, one transaction "
