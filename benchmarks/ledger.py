@@ -32,7 +32,7 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 BATCH = 5_000
 EIGHT = 8
 WRITERS = (
-    "eight writers take turns at one file, and their checks of events run on two cores that others use too; one process "
+    "eight writers take turns at one file, and their checks of events run on two cores that others use too; a process "
     "takes as long as the CPU that it gets"
 )
 SERVED = (
