@@ -101,7 +101,7 @@ def leaves_before(memories, *links):
     ("speakers", "favour"),
     [
         ((None, None, None, None), [0.7, 2.0, 2.0, 1.0]),
-        (("Ana", "Ana", "assistant", "Ana"), [0.7, 2.0, 2.0, 1.0]),
+        (("Ana", None, "assistant", "Ana"), [0.7, 2.0, 2.0, 1.0]),
         (("Ana", "Ben", "Ana", "Ben"), [1.0, 1.0, 1.0, 1.0]),
     ],
     ids=["notes", "one person", "a chat"],

@@ -119,7 +119,8 @@ def _favoured(odds: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
     Chats of several people are left out: what is alike there is talk more often than a change or a copy.
     """
-    people = memories.filter(~by_assistant(pl.col("speaker"))).group_by("profile_id")
+    named = pl.col("speaker").is_not_null() & ~by_assistant(pl.col("speaker"))
+    people = memories.filter(named).group_by("profile_id")
     chats = people.agg(speakers=pl.col("speaker").n_unique()).filter(pl.col("speakers") > 1)
     favour = (1.0 + _NEWER * pl.col("updates") + _TWICE * pl.col("repeats")) * (1.0 - _OLDER * pl.col("outdated"))
     return odds.join(chats, on="profile_id", how="anti").select(*KEY, favour=favour)
