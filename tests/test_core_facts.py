@@ -163,3 +163,20 @@ def test_an_undertaking_or_a_wish_of_another_is_not_the_users():
 def test_how_long_a_sentence_holds_is_read_only_if_it_lies_ahead():
     told = ["No stairs for two weeks.", "I have been off work for two weeks.", "No salt for a month.", "No salt."]
     assert core_facts.spans(pl.Series(told)).to_list() == [14, None, 31, None]
+
+
+def test_a_medicine_is_changed_by_its_end_or_dose_not_by_an_errand():
+    told = [
+        "He stopped taking metformin.",
+        "Ramipril was raised to 5 mg.",
+        "She is off the warfarin.",
+        "Picked up my lisinopril from the pharmacy.",
+        "He stopped at the pharmacy for his metformin.",
+        "She took the metformin off the shelf.",
+    ]
+    assert core_facts.changed_medicines(pl.Series(told)).to_list() == [
+        ["metformin"],
+        ["ramipril"],
+        ["warfarin"],
+        *([],) * 3,
+    ]

@@ -97,10 +97,13 @@ DOSE: Final = r"""
 """
 """The dose of a medicine, which holds from the day on which it was set."""
 
+_WHOSE: Final = r"(?:the |my |his |her |their |our )?"
 DOSE_CHANGE: Final = (
-    r"(?-u:\b)(?:stop(?:s|ped)?|off|discontinued|no longer|any ?more|instead|replac(?:es|ed|ing)|swap(?:s|ped)?"
-    r"|switch(?:es|ed)?|chang(?:es|ed)|rais(?:es|ed)|increas(?:es|ed)|lower(?:s|ed)?|reduc(?:es|ed)|halved|doubled"
-    r"|down|up|cut|paused|now)(?-u:\b)"
+    rf"(?-u:\b)(?:(?:stop(?:s|ped)?|discontinued|paused)(?: \w+){{0,2}} {MEDICINE}"
+    rf"|{MEDICINE}(?: \w+){{0,2}} (?:stopped|discontinued|paused)|off {_WHOSE}{MEDICINE}"
+    r"|no longer|any ?more|instead|replac(?:es|ed|ing)|swap(?:s|ped)?|switch(?:es|ed)?|chang(?:es|ed)|rais(?:es|ed)"
+    r"|increas(?:es|ed)|lower(?:s|ed)?|reduc(?:es|ed)|halved|doubled|(?:up|down|cut) (?:to|from|by|in|back|down)"
+    r"|now (?:\d\S*|on|off|takes?|taking|only|half|double|every|once|twice|at))(?-u:\b)"
 )
 """The end of a medicine, or another dose of it."""
 
