@@ -130,6 +130,20 @@ def test_what_was_given_up_ended_or_set_to_another_dose_is_left_out(told, ending
     assert compiled(*said(ending, told))
 
 
+@pytest.mark.parametrize(
+    ("told", "done"),
+    [
+        ("I prefer coffee to tea.", "We finished the coffee."),
+        ("I don't drink milk.", "The milk is off."),
+        ("I drive a blue Volvo with a roof rack.", "I stopped the Volvo at the lights."),
+        ("I love a run before work.", "I finished my run."),
+        ("I take 10 mg lisinopril every morning.", "Picked up my lisinopril from the pharmacy."),
+    ],
+)
+def test_what_is_done_or_gone_for_today_stays(told, done):
+    assert told in [fact for facts in compiled(*said(told, done)).values() for fact in facts]
+
+
 def test_an_allergy_outlasts_the_end_of_the_medicine():
     told = "I'm allergic to amoxicillin."
     assert compiled(*said(told, "Amoxicillin stopped, thank heaven."))["health_and_safety"] == [told]

@@ -293,7 +293,10 @@ def _within_time(stated: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
 
 
 def _not_given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Drop the statements about a thing that was given up or came to an end later, unless it is a lasting condition."""
+    """Drop the statements about a thing that was given up or came to an end later, unless it is a lasting condition.
+
+    What is only done or gone, such as a run or the coffee, ends no more than a project.
+    """
     things = core_facts.ended_things(memories["content"])
     at = memories.select("profile_id", ended_at="created_at").with_row_index("row")
     ended = things.with_columns(pl.col("row").cast(pl.UInt32)).join(at, on="row")
@@ -301,11 +304,15 @@ def _not_given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     shared = pl.col("stems").list.set_intersection("said").list.len()
     over = (
         named.filter(~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
-        .select("fact", "profile_id", "created_at", "said", head=pl.col("said"))
+        .select("fact", "profile_id", "section", "created_at", "said", head=pl.col("said"))
         .explode("head")
         .with_columns(pl.col("head").str.head(ALIKE))
         .join(ended.with_columns(pl.col("head").str.head(ALIKE)), on=["profile_id", "head"])
-        .filter(pl.col("ended_at") > pl.col("created_at"), 2 * shared >= pl.col("stems").list.len())
+        .filter(
+            pl.col("ended_at") > pl.col("created_at"),
+            2 * shared >= pl.col("stems").list.len(),
+            ~pl.col("task") | (pl.col("section") == core_facts.PROJECT),
+        )
     )
     return _without(named, over).drop("said")
 

@@ -122,20 +122,27 @@ def changed_medicines(texts: pl.Series) -> pl.Series:
 
 
 def ended_things(texts: pl.Series) -> pl.DataFrame:
-    """Return the things that texts say in earnest somebody has given up or have come to an end.
+    """Return the things that texts say in earnest somebody has given up or is done with, or have come to an end.
 
     Returns:
-        row (index of the text), head (stem of the noun, as `marathon`) and stems (all content words, as
-        `half marathon`). Texts without one have no row.
+        row (index of the text), head (stem of the noun, as `marathon`), stems (all content words, as `half marathon`)
+        and task (whether only a task can have ended so). Texts without one have no row.
     """
     read = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "low": tokens.fold(texts)})
     read = read.filter(in_earnest(pl.col("low")))
+    patterns = {
+        core_cues.GIVEN_UP: False,
+        core_cues.COME_TO_AN_END: False,
+        core_cues.DONE: True,
+        core_cues.IS_DONE: True,
+    }
     found = pl.concat(
-        read.select("row", thing=pl.col("low").str.extract(pattern))
-        for pattern in (core_cues.GIVEN_UP, core_cues.COME_TO_AN_END)
+        read.select("row", thing=pl.col("low").str.extract(pattern), task=pl.lit(task))
+        for pattern, task in patterns.items()
     ).drop_nulls("thing")
     nouns = tokens.content_stems(found["thing"].str.replace(core_cues.OF_A_THING, ""))
-    return found.select("row", head=nouns.list.last(), stems=tokens.content_stems(found["thing"])).drop_nulls("head")
+    stems = tokens.content_stems(found["thing"])
+    return found.select("row", head=nouns.list.last(), stems=stems, task="task").drop_nulls("head")
 
 
 def medicines(sentences: pl.Series) -> pl.Series:

@@ -480,24 +480,37 @@ _THING_ENDS: Final = (
     r"(?: (?:to|for|with|from|in|on|at|by|and|but|because|so|before|after|early|late|yesterday|today|last|this|\d\S*"
     r"|two|three|four|five)(?-u:\b)|[.,;:!?(]|$)"
 )
+_THE_THING: Final = rf" (?:the |my |our |his |her |their |its )(?:old )?{_THING}{_THING_ENDS}"
 GIVEN_UP: Final = (
-    r"(?-u:\b)(?:sold|traded in|gave away|given away|got rid of|scrapped|handed in|handed back|gave back|returned"
-    r"|finished|completed|submitted|delivered|dropped|gave up|given up|called off|cancelled|canceled|quit|stopped"
-    r"|abandoned|deleted|removed|sent off|turned down)"
-    rf" (?:the |my |our |his |her |their |its )(?:old )?{_THING}{_THING_ENDS}"
+    r"(?-u:\b)(?:sold|traded in|gave away|given away|got rid of|scrapped|handed back|gave back|gave up|given up"
+    rf"|called off|cancelled|canceled|quit|abandoned|turned down){_THE_THING}"
 )
-"""The thing that somebody has given up, parted with or done."""
-_IS: Final = r"(?:is|are|was|were|has been|have been|had to be|has now been|isn't|aren't|is not|are not)"
+"""The thing that somebody has given up or parted with."""
+DONE: Final = (
+    r"(?-u:\b)(?:handed in|returned|finished|completed|submitted|delivered|dropped|stopped|deleted|removed|sent off)"
+    rf"{_THE_THING}"
+)
+"""The thing that somebody is done with: the end of a task, but not of coffee because today's is finished."""
+_IS: Final = (
+    r"(?:is|are|was|were|has been|have been|had to be|has now been|isn't|aren't|is not|are not)"
+    r" (?:now |all |finally |already )?"
+)
+_A_SUBJECT: Final = rf"(?:^|[.,;:!?] (?:and |so |but )?)(?:the |my |our |his |her |their )?{_THING} "
+_AND_THAT_IS_ALL: Final = (
+    r"(?: now| for good| completely| at last)?(?:[.,;:!]|$| (?:because|so|and|but|after|since|as)(?-u:\b))"
+)
 COME_TO_AN_END: Final = (
-    r"(?:^|[.,;:!?] (?:and |so |but )?)(?:the |my |our |his |her |their )?"
-    rf"{_THING} (?:{_IS} (?:now |all |finally |already )?(?:(?:sold|traded in|cancelled|canceled|called off|paused"
-    r"|put down|put to sleep|scrapped|stopped|happening|refused|rejected|stolen|deleted|removed|abandoned"
-    r"|out of the question|handed in|submitted|delivered|completed)(?-u:\b)"
-    r"|(?:over|off|done|gone|lost|finished|complete|dead|history)(?: now| for good| completely| at last)?"
-    r"(?:[.,;:!]|$| (?:because|so|and|but|after|since|as)(?-u:\b)))"
+    rf"{_A_SUBJECT}(?:{_IS}(?:(?:sold|traded in|cancelled|canceled|called off|paused|put down|put to sleep|scrapped"
+    r"|happening|refused|rejected|stolen|abandoned|out of the question)(?-u:\b)"
+    rf"|(?:lost|dead|history){_AND_THAT_IS_ALL})"
     r"|(?:died|passed away|fell through|ended|flew away|ran away|went bust|fizzled out|got cancelled)(?-u:\b))"
 )
 """The thing that has come to an end."""
+IS_DONE: Final = (
+    rf"{_A_SUBJECT}{_IS}(?:(?:handed in|submitted|delivered|completed|stopped|deleted|removed)(?-u:\b)"
+    rf"|(?:over|off|done|gone|finished|complete){_AND_THAT_IS_ALL})"
+)
+"""The thing that is done or gone for today at least: the end of a task."""
 _SPAN: Final = (
     r"(\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve)(?: more)? (day|week|month)s?"
 )
