@@ -51,7 +51,7 @@ def running(folder: Path) -> Iterator[Server]:
             waiting.until(process, lambda: _listens(port), said=lambda: log.read_text("utf-8"))
             yield Server(port, log)
         finally:
-            process.terminate()
+            process.kill()  # told to end, it waits for clients that hold a session open
             process.wait()
 
 

@@ -89,7 +89,10 @@ def test_two_processes_and_two_shards_publish_what_one_process_does(store, in_tu
 def test_a_spark_cluster_publishes_what_one_process_does_and_several_of_its_workers_took_part(store, in_turn, tmp_path):
     with spark_server.running(tmp_path) as server, homes.copied(store, tmp_path / "store") as lake:
         same(night(lake, engine=server.address, workers=2, shards=2), in_turn)
+        from pyspark.sql import SparkSession  # noqa: PLC0415 - after the engine, which says how it is imported
+
         assert len(server.workers()) > 1
+        assert SparkSession.getActiveSession() is None  # an open one holds up the exit of this process for minutes
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as later:
         assert later.submit(int, "1").result() == 1, "the client left something that processes started later trip over"
 

@@ -45,23 +45,40 @@ class Spark:
             EngineError: the package `pyspark-client` is not installed, the server cannot be reached, or a part failed
                 there after Spark's own attempts.
         """
-        session = self._session()
-        from pyspark.errors import PySparkException  # noqa: PLC0415
+        with self._session() as session, ThreadPoolExecutor(self.workers) as threads:
+            from pyspark.errors import PySparkException  # noqa: PLC0415
 
-        def job(part: Part, tables: Tables) -> dict[str, pl.DataFrame]:
-            function = _task(work, part, program.digest())
-            rows = session.createDataFrame(messages.packed(tables))
-            answer = rows.groupBy("part").applyInArrow(function, messages.COLUMNS).toArrow()
-            return messages.unpacked(answer)
+            def job(part: Part, tables: Tables) -> dict[str, pl.DataFrame]:
+                function = _task(work, part, program.digest())
+                rows = session.createDataFrame(messages.packed(tables))
+                answer = rows.groupBy("part").applyInArrow(function, messages.COLUMNS).toArrow()
+                return messages.unpacked(answer)
 
-        with ThreadPoolExecutor(self.workers) as threads:
             try:
                 yield from in_order(threads, job, parts, ahead=self.workers)
             except PySparkException as error:
                 raise EngineError(f"engine {self.address}: {_reason(error)}; nothing of it was committed") from error
 
-    def _session(self) -> Any:
+    @contextmanager
+    def _session(self) -> Iterator[Any]:
+        """Open a session of its own, and release it at the end: one left open holds up the exit of this process."""
+        session = self._opened()
+        try:
+            yield session
+        finally:
+            try:
+                self._connect()
+            except OSError:  # a server that is gone would be asked again and again, for ten minutes
+                session.release_session_on_close = False
+            session.stop()
+
+    def _connect(self) -> None:
+        """Raise OSError if the server cannot be reached, at once instead of after the client's ten minutes."""
         place = urlsplit(self.address)
+        address = (place.hostname or "", place.port or _PORT)
+        socket.create_connection(address, timeout=_CONNECT_SECONDS).close()
+
+    def _opened(self) -> Any:
         with warnings.catch_warnings(action="ignore"):  # of the client's own dependencies
             try:
                 with _main_module_with_a_file():
@@ -72,9 +89,9 @@ class Spark:
                 raise EngineError(
                     "engine: the Spark client is not installed; pip install 'memory-pipeline[spark]'"
                 ) from None
-            try:  # the client itself would try for ten minutes
-                socket.create_connection((place.hostname or "", place.port or _PORT), timeout=_CONNECT_SECONDS).close()
-                return SparkSession.builder.remote(self.address).getOrCreate()
+            try:
+                self._connect()
+                return SparkSession.builder.remote(self.address).create()
             except (OSError, PySparkException) as error:
                 raise EngineError(
                     f"engine {self.address}: {_reason(error)}; start the Spark Connect server, or correct the setting"
