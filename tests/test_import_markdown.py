@@ -242,6 +242,17 @@ def test_blocks(text, units):
     assert [unit.text for unit in markdown_text.read(text).units] == units
 
 
+def test_line_ends_of_another_system_are_read_beside_what_a_dream_wrote():
+    """A dream puts a summary with our line ends into a file; the others stay as they were."""
+    text = "---\ntags: [home]\n---\n# Team\n\n- one\n- two\n  more\n\nthe\nend".replace("\n", "\r\n")
+    summary = '- a\r\n  b\n  <!-- {"memory_id": "s"} -->\n'
+    dreamt = markdown_text.read(text.replace("- one\r\n", summary))
+    assert [unit.text for unit in dreamt.units] == ["a\r\nb", "two\nmore", "the\nend"]
+    assert [unit.line for unit in dreamt.units] == [6, 9, 12]
+    assert {unit.heading for unit in dreamt.units if unit.memory_id is None} == {("Team",)}
+    assert dreamt.front == {"tags": ["home"]}
+
+
 def test_front_matter_that_is_not_yaml_still_gives_its_plain_lines(tmp_path, ledger):
     """Models write a colon into a description without quotes, which is not YAML."""
     (tmp_path / "notes").mkdir()

@@ -74,7 +74,7 @@ class Note:
 
 def read(text: str) -> Note:
     """Read a file; line ends may be those of any system, but what our exports wrote is read exactly."""
-    whole = text if markdown_notes.read(text) else text.replace("\r\n", "\n").replace("\r", "\n")
+    whole = _plain_ends(text)
     front, start, readable = _front(whole)
     ours = markdown_notes.read(whole)
     units = [
@@ -104,6 +104,19 @@ def read(text: str) -> Note:
     if exported:  # headings of topics and of the index are ours
         del left_out[_HEADINGS]
     return Note(front, tuple(sorted(units, key=lambda unit: unit.line)), readable, left_out=+left_out)
+
+
+def _plain_ends(text: str) -> str:
+    """Return a text with the line ends of Unix, except within what our exports wrote."""
+    parts, at = list[str](), 0
+    for note in markdown_notes.read(text):
+        parts += [_unix(text[at : note.start]), text[note.start : note.end]]
+        at = note.end
+    return "".join([*parts, _unix(text[at:])])
+
+
+def _unix(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def is_pointer(unit: Unit, files: Mapping[str, Any]) -> bool:
