@@ -184,6 +184,7 @@ def decided(home: Path) -> dict[str, pl.DataFrame]:
         content = tables["memories"].filter(kind="original").select("content", "lifecycle").sort("content")
         if REMEMBERED in content["content"]:  # under an id of its own in each store
             return {"content": content}
+        tables["foldings"] = tables["foldings"].drop("read")  # a digest of ids, those of decisions among them
         return {name: rows.drop(*(MADE & set(rows.columns))) for name, rows in tables.items()}
 
 

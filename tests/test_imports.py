@@ -123,6 +123,22 @@ def test_a_memory_that_changed_in_its_source_is_updated_and_a_local_change_stays
     assert taken(ledger, "mem0", path, at=NOW + timedelta(days=2))[0].accepted == 0
 
 
+def test_a_new_memory_keeps_when_its_source_last_changed_it(ledger, tmp_path):
+    path = tmp_path / "mem0.json"
+    record = {"id": "m1", "hash": "h", "user_id": "ana", "created_at": "2026-01-01T00:00:00Z"}
+    office = record | {"memory": "The office is in Tallinn.", "updated_at": "2026-06-01T00:00:00Z"}
+    desk = record | {"id": "m2", "memory": "The desk is oak.", "updated_at": "2026-01-01T00:00:00Z"}
+    path.write_text(json.dumps({"results": [office, desk]}), "utf-8")
+    report, rows = taken(ledger, "mem0", path)
+    changes = rows.filter(rows["event_type"] == "memory.updated").select("memory_id", "content", "occurred_at").rows()
+    assert changes == [("m1", "The office is in Tallinn.", datetime(2026, 6, 1, tzinfo=UTC))]
+    assert report.accepted == 3
+    assert taken(ledger, "mem0", path, at=NOW + timedelta(days=1))[0].accepted == 0
+    path.write_text(json.dumps({"results": [office | {"memory": "The office is in Riga."}, desk]}), "utf-8")
+    _, rows = taken(ledger, "mem0", path, at=NOW + timedelta(days=2))
+    assert rows["content"].to_list() == ["The office is in Riga."]
+
+
 def test_mem0_files_say_until_when_what_tags_and_whose(ledger, tmp_path):
     _, rows = taken(ledger, "mem0", foreign_stores.folder(tmp_path / "m", TEXTS["mem0"]), profile="all")
     (row,) = rows.iter_rows(named=True)

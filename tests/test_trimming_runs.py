@@ -52,7 +52,7 @@ def told():
     noted = [
         event
         for profile_id in ("sample-1", "sample-2")
-        for event in events_of(("minutes", {"content": MINUTES}), profile_id=profile_id)
+        for event in events_of(("minutes", {"content": MINUTES}), ("bread", {"content": BREAD}), profile_id=profile_id)
     ]
     return [*homes.events(profiles=2, memories=60, seed=6), *noted]
 
@@ -158,15 +158,15 @@ def test_a_preview_is_what_is_then_committed_and_the_second_run_decides_nothing(
 
 @pytest.mark.drill
 def test_a_narrower_budget_is_met_at_once_without_quota_and_undo_restores_the_one_before_and_then_the_texts(lake, made):
-    first = lake.read("memories")
-    homes.settings(lake.home, token_budget=SMALL)
+    first, least = lake.read("memories"), 0.15
+    homes.settings(lake.home, token_budget=least)
     later = homes.NIGHT + timedelta(days=1)
     narrowed = night(lake, as_of=later, run_id="second", max_archived_share=1.0)["consolidation_plan"]
     leaving = for_room(narrowed, "archive").group_by("profile_id").len()
     assert leaving["len"].min() > planning.QUOTA_FLOOR
     second = lake.read("memories")
     stored = tokens(second.filter(pl.col("kind") == "original"), pl.col("content"))
-    assert all(shown(second)[name] <= SMALL * stored[name] < shown(first)[name] for name in stored)
+    assert all(shown(second)[name] <= least * stored[name] < shown(first)[name] for name in stored)
     assert "token_budget" not in set(planned(lake, as_of=later + timedelta(hours=1))["rule"])
     same_as_rebuilt(lake, "sample-2")
     undo.undo(lake, "second", now=NOW)

@@ -37,7 +37,9 @@ class Imported(Event):
     """The bytes at that position."""
     imported_as: ImportedAs = ImportedAs.EVENT
     changed_at: datetime | None = None
-    """When the source last changed the memory, if it says so."""
+    """When the source last changed the memory."""
+    states_change: bool = False
+    """Whether the source itself states that instant; the date of a file is only a bound."""
 
     @classmethod
     def of(
@@ -48,10 +50,16 @@ class Imported(Event):
         *,
         imported_as: ImportedAs = ImportedAs.EVENT,
         changed_at: datetime | None = None,
+        states_change: bool = False,
     ) -> "Imported":
         """Return a valid event with its source attached."""
         return cls.model_construct(
-            **vars(event), origin=origin, raw=raw, imported_as=imported_as, changed_at=changed_at
+            **vars(event),
+            origin=origin,
+            raw=raw,
+            imported_as=imported_as,
+            changed_at=changed_at,
+            states_change=states_change,
         )
 
 

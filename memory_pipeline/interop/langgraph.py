@@ -171,7 +171,7 @@ def _value(value: object) -> Mapping[str, Any] | None:
 
 
 def _content(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the text of a value and what else it has."""
+    """Return the text of a value, blank if the value is empty, and what else it has."""
     rest = dict(value)
     inner = rest.pop("content", None)
     if found := text(inner):
@@ -184,6 +184,8 @@ def _content(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
 
 
 def _written(value: Mapping[str, Any]) -> str:
+    if not value:
+        return ""
     try:
         return canonical_json(dict(value))
     except ValueError:

@@ -235,7 +235,8 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
         "importance": share(fields.get("importance")),
         "confidence": share(fields.get("confidence")),
     }
-    yield from record.stored(place.memory_id, place.unit.text, payload, changed_at=changed)
+    stated = any(key in fields for key in _CHANGED)
+    yield from record.stored(place.memory_id, place.unit.text, payload, changed_at=changed, states_change=stated)
 
 
 def _record(source: Source, place: _Place, *, at: object = None) -> Record:

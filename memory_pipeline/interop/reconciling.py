@@ -9,6 +9,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
@@ -67,6 +68,8 @@ class Reconciled:
 def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
     """Replace the current state of known memories by updates of what changed; other events stay.
 
+    A new memory that its source says was changed after it was made is followed by an update at that instant.
+
     Args:
         ledger: the ledger; None: it does not exist yet.
         events: a batch, in order; those `Imported` as a state have a memory as it is now.
@@ -83,8 +86,11 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
         memory = known.get((event.profile_id, event.memory_id))
         given = json.loads(event.payload_json())
         if memory is None:
-            known[event.profile_id, event.memory_id] = _Known(given, dict(given), imported=True, in_batch=True)
+            memory = _Known(given, dict(given), imported=True, in_batch=True)
+            known[event.profile_id, event.memory_id] = memory
             result.events.append(event)
+            if event.states_change and event.changed_at and event.changed_at > event.occurred_at:
+                result.events.append(_revision(event, memory, {"content": given["content"]}, event.changed_at))
         elif memory.erased:
             result.skipped[ERASED] += 1
         elif event.imported_as is ImportedAs.IF_NEW:
@@ -139,8 +145,13 @@ def _update(event: Imported, given: dict[str, Any], memory: _Known, skipped: Cou
     if not changes:
         return None
     memory.now |= changes
-    memory.updates += 1
     at = at if micros(at) > memory.changed_at else max(event.recorded_at, instant(memory.changed_at))
+    return _revision(event, memory, changes, at)
+
+
+def _revision(event: Imported, memory: _Known, changes: dict[str, Any], at: datetime) -> Event:
+    """Return the update of a memory that its source made at an instant."""
+    memory.updates += 1
     memory.changed_at = micros(at)
     update = Event(
         event_id=stable_id(event.event_id, "update", str(memory.updates), json.dumps(changes, sort_keys=True)),

@@ -208,6 +208,7 @@ class Record:
         *,
         imported_as: ImportedAs = ImportedAs.STATE,
         changed_at: object = None,
+        states_change: bool = True,
     ) -> Iterator[Item]:
         """Yield a stored memory; a blank text is skipped, and so is a validity that ends before it begins.
 
@@ -217,6 +218,7 @@ class Record:
             payload: other fields of `payloads.Stored`; those that are None are left out, instants may have any form.
             imported_as: how it is treated if the ledger has it.
             changed_at: when it was last changed there.
+            states_change: whether the source itself states that instant: then a new memory has an update at it.
         """
         name = identifier(memory_id)
         if name is None:
@@ -229,7 +231,13 @@ class Record:
         yield from [Skipped(VALIDITY)] * validity
         fields = {"source": self.source.file_format, **fields, "content": text(content) or content}
         yield self._event(
-            EventType.STORED, (name,), memory_id=name, payload=fields, imported_as=imported_as, changed=changed_at
+            EventType.STORED,
+            (name,),
+            memory_id=name,
+            payload=fields,
+            imported_as=imported_as,
+            changed=changed_at,
+            states_change=states_change,
         )
 
     def updated(self, memory_id: object, revision: str, **payload: Any) -> Iterator[Item]:
@@ -278,6 +286,7 @@ class Record:
         memory_id: str | None = None,
         imported_as: ImportedAs = ImportedAs.EVENT,
         changed: object = None,
+        states_change: bool = False,
     ) -> Item:
         fields = {
             "event_id": self.event_id(kind.value, *revision),
@@ -296,7 +305,14 @@ class Record:
         changed_at = instant(changed)
         if changed_at is not None:
             changed_at = min(changed_at, self.source.recorded_at)
-        return Imported.of(event, self.origin, raw_bytes(self.raw), imported_as=imported_as, changed_at=changed_at)
+        return Imported.of(
+            event,
+            self.origin,
+            raw_bytes(self.raw),
+            imported_as=imported_as,
+            changed_at=changed_at,
+            states_change=states_change,
+        )
 
     def _validity(self, payload: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
         """Return the fields that are given, instants read; a validity that ends before it begins is left out."""

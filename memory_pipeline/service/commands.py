@@ -450,7 +450,10 @@ def backup(
     if as_json:
         show_json(asdict(made))
     else:
-        out().print(f"backed up to {folder}: ledger position {made.position}, {len(made.files)} files", soft_wrap=True)
+        out().print(
+            f"backed up to {folder}: ledger position {made.position}, {report.many(len(made.files), 'file')}",
+            soft_wrap=True,
+        )
         report.prose(out(), "what you erase later stays in this backup: delete the backup then, and make another")
 
 

@@ -178,7 +178,7 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
     if as_json:
         show_json({"profile_id": done.profile_id, "undone": decisions, "files": list(done.before), "commit": commit})
     else:
-        report.line(out(), f"undone: {report.many(decisions, 'decision')}, {len(done.before)} files")
+        report.line(out(), f"undone: {report.many(decisions, 'decision')}, {report.many(len(done.before), 'file')}")
 
 
 def _text(path: Path) -> str | None:
@@ -202,7 +202,7 @@ def _show(directory: Path, document: Mapping[str, Any]) -> None:
     elif document["run_id"] is None:
         report.line(console, f"write it: {report.command(home, 'dream', str(directory), '--apply')}")
     else:
-        report.line(console, f"written: {len(document['files'])} files (run {document['run_id']})")
+        report.line(console, f"written: {report.many(len(document['files']), 'file')} (run {document['run_id']})")
         report.line(console, f"undo it: {report.command(home, 'dream', str(directory), '--undo')}")
 
 
