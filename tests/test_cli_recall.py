@@ -319,3 +319,8 @@ def test_the_first_memory_of_a_store_goes_to_the_profile_default(tmp_path):
 def test_asking_makes_no_home(tmp_path, command):
     assert "no memories in" in refused(*command.split(), home=tmp_path / "none")
     assert not (tmp_path / "none").exists()
+
+
+def test_an_option_that_takes_one_value_is_refused_twice(home):
+    line = refused("recall", "tea", "--profile", "sample-1", "-p", "sample-2", home=home, status=2)
+    assert "--profile is given 2 times; give it once" in line

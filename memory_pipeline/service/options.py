@@ -33,7 +33,10 @@ _ANOTHER_HOME: Final = f"choose another folder with --home or {loading.HOME_VARI
 
 
 class Commands(TyperGroup):
-    """A command group that shows its help when called alone, and takes `--home` before and after a command's name."""
+    """A command group that shows its help when called alone, and takes `--home` before and after a command's name.
+
+    An option that takes one value is refused if it is given twice; the first value would be lost without a word.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Move `--home DIR` to the front, except after `--`."""
@@ -50,6 +53,26 @@ class Commands(TyperGroup):
             else:
                 (home if arg.startswith("--home=") else rest).append(arg)
         return super().parse_args(ctx, [*home, *rest, *args[end:]])
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command's name, the command and its arguments."""
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and not isinstance(command, TyperGroup):
+            _refuse_repeated(command, rest)
+        return name, command, rest
+
+
+def _refuse_repeated(command: Any, args: list[str]) -> None:
+    """Refuse an option that takes one value and is given several times.
+
+    Raises:
+        Misused: there is one.
+    """
+    named = [arg.partition("=")[0] for arg in args[: args.index("--") if "--" in args else len(args)]]
+    for param in command.params:
+        single = not (getattr(param, "is_flag", True) or param.multiple)
+        if single and (times := sum(name in param.opts for name in named)) > 1:
+            raise Misused(f"{param.opts[0]} is given {times} times; give it once, see --help")
 
 
 def profile_option(help_text: str) -> Any:
