@@ -6,6 +6,7 @@ PostgreSQL, or with its lake on object storage. Afterwards the store is whole, t
 and a night over it decides what it decides on a store that nobody killed.
 """
 
+import json
 import os
 import re
 import shutil
@@ -96,8 +97,12 @@ def _undo(home: Path) -> None:
 
 
 def _move(home: Path) -> None:
+    file = home / "memory_pipeline.toml"
+    before = file.read_text("utf-8") if file.exists() else ""  # the address of the ledger or of the lake
+    if "[policy]" not in before:
+        file.write_text(f"{before}\n[policy]\nembedder = {json.dumps(os.environ[MODEL])}\n", "utf-8")
     with Lake(home) as lake:
-        moving = homes.settings(home, embedder=os.environ[MODEL])
+        moving = homes.settings(home)
         homes.night(lake, as_of=homes.NIGHT + DAY, run_id="killed", policy=moving, task="reembed")
 
 

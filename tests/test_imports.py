@@ -139,6 +139,15 @@ def test_a_new_memory_keeps_when_its_source_last_changed_it(ledger, tmp_path):
     assert rows["content"].to_list() == ["The office is in Riga."]
 
 
+def test_an_item_of_langgraph_keeps_how_long_it_lives_and_an_empty_one_has_no_text(ledger, tmp_path):
+    item = {"namespace": ["ana"], "key": "k", "created_at": "2026-01-01T00:00:00Z"}
+    items = [item | {"value": {"content": "Tea."}, "ttl_minutes": 90.0}, item | {"key": "empty", "value": {}}]
+    (tmp_path / "l.json").write_text(json.dumps(items), "utf-8")
+    report, rows = taken(ledger, "langgraph", tmp_path / "l.json")
+    assert (rows["content"].to_list(), dict(report.skipped)) == (["Tea."], {records.NO_TEXT: 1})
+    assert json.loads(rows["metadata"][0]) == {"namespace": "ana", "ttl_minutes": 90.0}
+
+
 def test_mem0_files_say_until_when_what_tags_and_whose(ledger, tmp_path):
     _, rows = taken(ledger, "mem0", foreign_stores.folder(tmp_path / "m", TEXTS["mem0"]), profile="all")
     (row,) = rows.iter_rows(named=True)
