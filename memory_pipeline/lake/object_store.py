@@ -96,7 +96,7 @@ class LocalObjectStore:
         """Write the file aside, sync it and rename it."""
         path = self._root / key
         for _ in range(_ATTEMPTS - 1):
-            with suppress(FileNotFoundError):
+            with suppress(FileNotFoundError, FileExistsError):  # others empty the folder, and mkdir meets one just gone
                 return _write(path, data)
         return _write(path, data)
 
