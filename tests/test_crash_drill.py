@@ -25,6 +25,7 @@ import reliability
 from crashing import outcome, steps_of
 from encoders import encoder
 
+from memory_pipeline.consolidation.state import foldings, projection
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake import compaction, snapshot
@@ -189,8 +190,16 @@ def decided(home: Path) -> dict[str, pl.DataFrame]:
         content = tables["memories"].filter(kind="original").select("content", "lifecycle").sort("content")
         if REMEMBERED in content["content"]:  # under an id of its own in each store
             return {"content": content}
+        assert tables["foldings"].select("profile_id", "read").equals(_read(lake))
         tables["foldings"] = tables["foldings"].drop("read")  # a digest of ids, those of decisions among them
         return {name: rows.drop(*(MADE & set(rows.columns))) for name, rows in tables.items()}
+
+
+def _read(lake: Lake) -> pl.DataFrame:
+    """What the ledger gives a fold to read after that night."""
+    after = homes.NIGHT + 3 * DAY
+    in_force = projection.unmasked(lake.ledger.decisions(as_of=after), lake.ledger.reverted())
+    return foldings.digests(lake.events(as_of=after), in_force).sort("profile_id")
 
 
 @pytest.mark.drill
