@@ -34,6 +34,7 @@ def steps_of(work: Callable[[], object], last_step: int, *watched: str) -> int:
             for objects.
     """
     taken = 0
+    sys.dont_write_bytecode = True  # the first import of a library would take more steps than the next
     counting = threading.RLock()  # several threads write files; a kill is a step, too
 
     def step(*_: object) -> None:

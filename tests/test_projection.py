@@ -212,6 +212,20 @@ def test_profiles_do_not_meet():
     assert counts.rows() == [("p", "a", 0), ("q", "a", 1), ("q", "b", 0)]
 
 
+def test_what_happened_before_a_memory_was_stored_counts_in_the_order_it_happened():
+    state = fold(
+        stored("a", LATER),
+        stored("b", LATER),
+        updated("a", LATER, importance=0.9),
+        linked("a", "b", LATER, weight=0.9),
+        updated("a", FIRST, importance=0.1, tags=["early"]),
+        linked("a", "b", FIRST, weight=0.1),
+    )
+    (row,) = state.memories.filter(memory_id="a").to_dicts()
+    assert (row["importance_given"], row["tags"], row["updated_at"]) == (0.9, ["early"], LATER)
+    assert state.edges.select("base_weight", "discovered_at").rows() == [(0.9, LATER)]
+
+
 def test_without_events_there_is_an_empty_state():
     state = fold()
     assert_frame_equal(state.memories, TABLES["memories"].empty())

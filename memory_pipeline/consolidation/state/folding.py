@@ -193,11 +193,14 @@ def _tombstones(erased: pl.DataFrame) -> pl.DataFrame:
 
 
 def _about(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
-    """Return events about known memories that count, dated by the creation at the earliest."""
+    """Return events about known memories that count, dated by the creation at the earliest.
+
+    Those before it keep their order by `happened`, the instant without this bound.
+    """
     return (
         dated.join(creations, on=KEY)
         .filter(pl.col("original") | (pl.col("at") > pl.col("created_at")))
-        .with_columns(pl.max_horizontal("at", "created_at").alias("at"))
+        .with_columns(pl.max_horizontal("at", "created_at").alias("at"), happened="at")
     )
 
 
@@ -207,7 +210,7 @@ def _updated(memories: pl.DataFrame, dated: pl.DataFrame, creations: pl.DataFram
     if updates.is_empty():
         return memories
     last = (
-        updates.sort("at", "seq")
+        updates.sort("happened", "seq")
         .group_by(KEY)
         .agg(
             pl.col(*_UPDATABLE).drop_nulls().last().name.suffix("_said"),
@@ -325,7 +328,7 @@ def _asserted(dated: pl.DataFrame, creations: pl.DataFrame) -> pl.DataFrame:
         )
     )
     edges = (
-        assertions.sort("at", "seq")
+        assertions.sort("happened", "seq")
         .group_by(decision_json.EDGE_KEY)
         .agg(
             kind=pl.col("edge_kind").drop_nulls().last(),
