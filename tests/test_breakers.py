@@ -80,6 +80,18 @@ def test_after_a_long_silence_a_person_releases_what_leaves(lake):
     assert set(chosen["max_archived_share"]) == {1.0}  # the policy's own again
 
 
+@pytest.mark.parametrize("clock", [datetime.min, datetime(9999, 12, 31)])
+def test_a_clock_at_either_end_of_time_is_no_fault(lake, clock):
+    homes.night(lake)
+    if clock == datetime.min:
+        with pytest.raises(StaleInstant):
+            homes.night(lake, as_of=clock.replace(tzinfo=UTC), run_id="again")
+    else:
+        before = live(lake)
+        homes.night(lake, as_of=clock.replace(tzinfo=UTC), run_id="again")
+        assert live(lake) >= 0.9 * before
+
+
 def test_an_import_with_equal_instants_removes_nothing(tmp_path):
     homes.settings(tmp_path, preset="three_tier")
     events = [event.model_copy(update={"occurred_at": homes.START}) for event in homes.events(profiles=1, memories=60)]

@@ -179,7 +179,7 @@ def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) ->
     whole = pl.col("task").is_in(tasks) & (pl.col("held") == 0) & (pl.col("outcome") == "committed") & ~scopes.NARROW
     last = ledger.runs().filter(whole).group_by("profile_id").agg(ran_at=pl.col("as_of").max())
     seen = known.join(last, on="profile_id", how="left").with_columns(pl.coalesce("ran_at", "last_recorded_at"))
-    return seen.filter(pl.col("ran_at") < as_of - timedelta(days=most))["profile_id"].sort().to_list()
+    return seen.filter(as_of - pl.col("ran_at") > timedelta(days=most))["profile_id"].sort().to_list()
 
 
 def select_again(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> pl.DataFrame:
