@@ -1,5 +1,5 @@
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
@@ -121,6 +121,8 @@ def test_a_memory_of_a_profile_without_any_run_is_told_too(lake):
     assert explain(lake, "first").memory["content"] == "note first"
     with pytest.raises(ValueError, match="memory 'frist' is unknown in profile 'new'; the nearest are first; correct"):
         explain(lake, "frist", profile_id="new")
+    with pytest.raises(ValueError, match=r"memory 'first' is unknown in profile 'new' as of 1999-01-01"):
+        explain(lake, "first", profile_id="new", as_of=datetime(1999, 1, 1, tzinfo=UTC))
 
 
 def test_what_left_the_live_set_says_by_which_decision(lake):

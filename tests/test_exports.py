@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_markdown_notes import CHARACTERS, CONTENTS
 
+from memory_pipeline import MemoryClient
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.interop import formats, jsonl, markdown_notes
 from memory_pipeline.interop import markdown as from_markdown
@@ -378,9 +379,17 @@ def test_the_command_writes_every_format_and_says_what_it_left_out(home, tmp_pat
     assert lost == [both, both, {"accesses", current.DETAILS}, set()]
     real["export"].append(commands.told("export", "jsonl", tmp_path / "now", "--current", home=home))
     json_page.agrees(real)
-    assert "exists; remove it" in commands.refused("export", "mem0", tmp_path / "mem0", home=home, status=2)
+    taken = commands.refused("export", "mem0", tmp_path / "mem0", home=home, status=2)
+    assert taken.endswith("exists; choose another name, or replace it with --force")
     commands.text("export", "mem0", tmp_path / "mem0", "--force", home=home)
     assert "'nobody' has no memory" in commands.refused("export", "mem0", tmp_path / "x", "-p", "nobody", home=home)
+
+
+def test_a_single_memory_is_written_in_the_singular(tmp_path):
+    with MemoryClient(tmp_path / "data", profile_id="ana") as memory:
+        memory.remember("The launch is on 12 June.")
+    said = commands.text("export", "jsonl", tmp_path / "one.jsonl", "--current", home=tmp_path / "data")
+    assert "(1 memory of profile ana)" in said
 
 
 def test_an_export_that_is_cut_off_replaces_nothing(home, tmp_path, monkeypatch):

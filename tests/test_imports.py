@@ -148,6 +148,28 @@ def test_an_item_of_langgraph_keeps_how_long_it_lives_and_an_empty_one_has_no_te
     assert json.loads(rows["metadata"][0]) == {"namespace": "ana", "ttl_minutes": 90.0}
 
 
+def test_mem0_records_without_a_hash_are_recognised(ledger, tmp_path):
+    record = {"id": "m1", "memory": "Ana sails.", "user_id": "ana", "created_at": "2026-01-01T00:00:00Z"}
+    path = foreign_stores.folder(tmp_path, {"answer.json": {"results": [record]}}) / "answer.json"
+    assert [form.name for form in formats.detect(path)] == ["mem0"]
+    assert taken(ledger, "mem0", path)[1]["content"].to_list() == ["Ana sails."]
+
+
+def test_a_value_that_does_not_fit_is_left_out_and_counted(ledger, tmp_path):
+    one = {"id": "m1", "content": "Tea.", "timestamp": "soon", "importance": "high", "confidence": 7, "tags": "drinks"}
+    two = {"id": "m2", "content": "Jam.", "timestamp": "2026-01-01", "importance": "", "t_invalid": "some day"}
+    nodes = [{"id": place, "labels": ["Memory"], "properties": fields} for place, fields in enumerate((one, two))]
+    edge = {"source_id": 0, "type": "LEADS_TO", "target_id": 1, "properties": {"strength": 3}}
+    graph = {"graph_name": "memories", "nodes": nodes, "relationships": [edge]}
+    report, rows = taken(ledger, "automem", foreign_stores.folder(tmp_path, {"falkordb_1.json": graph}))
+    assert told(rows, "content", "tags", "importance") == [("Tea.", ["drinks"], None), ("Jam.", None, None)]
+    assert (report.accepted, report.dead_letters) == (3, 0)
+    assert report.skipped == {
+        records.UNDATED: 1,
+        **{f"values of {name} that do not fit": 1 for name in ("importance", "confidence", "valid_until", "weight")},
+    }
+
+
 def test_mem0_files_say_until_when_what_tags_and_whose(ledger, tmp_path):
     _, rows = taken(ledger, "mem0", foreign_stores.folder(tmp_path / "m", TEXTS["mem0"]), profile="all")
     (row,) = rows.iter_rows(named=True)

@@ -194,6 +194,7 @@ def test_a_memory_has_its_history_its_links_and_why_it_stands(client, tokens, ho
     page = client.get("/ui/memory", params={"id": "script"})
     assert f"<blockquote>{escape(SCRIPT)}</blockquote>" in page.text
     assert "No run has processed it yet" in page.text
+    assert "it is not live" not in page.text
     assert "&lt;i&gt;" in page.text
     with MemoryClient(home, profile_id=OWN) as memory:
         summary = next(row for row in memory.list(limit=1000, deep=True) if row.members)
@@ -211,6 +212,18 @@ def test_a_memory_has_its_history_its_links_and_why_it_stands(client, tokens, ho
     for access in member.accesses:
         assert escape(access["query"] or "") in page.text
     assert escape(member.text()) in page.text
+
+
+def test_the_history_of_a_memory_has_each_text_that_it_had(tmp_path):
+    with MemoryClient(tmp_path, profile_id=OWN) as memory:
+        memory.remember("Ana is allergic to peanuts.", memory_id="m1")
+        memory.update("m1", content="Ana is allergic to nuts.")
+        texts = [event["content"] for event in memory.explain("m1").events]
+    assert texts == ["Ana is allergic to peanuts.", "Ana is allergic to nuts."]
+    with within(tmp_path, runs=Here, pages=True) as client:
+        enter(client, auth_tokens.create(tmp_path, Role.ADMIN)[0])
+        page = client.get("/ui/memory", params={"id": "m1"})
+    assert all(f"<td>{text}</td>" in page.text for text in texts)
 
 
 def test_core_memory_what_faded_and_health(client, tokens, home):
@@ -394,6 +407,16 @@ def test_a_person_searches_and_reads_the_state_of_a_memory(home):
         page.get_by_text(SCRIPT).first.click()
         expect(page.get_by_role("heading", name="State", exact=True)).to_be_visible()
         expect(page.locator("blockquote")).to_have_text(SCRIPT)
+
+
+@needs_browser
+def test_a_narrow_screen_scrolls_tables_and_not_the_page_and_text_has_its_own_direction(home):
+    with beside(home) as address, browsing(home, address) as page:
+        page.set_viewport_size({"width": 320, "height": 640})
+        for path in ("search?q=launch", "runs", "health?doctor=yes", "memory?id=script"):
+            page.goto(f"{address}/ui/{path}")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
+        assert page.locator("blockquote").evaluate("it => getComputedStyle(it).unicodeBidi") == "plaintext"
 
 
 @pytest.mark.drill

@@ -21,7 +21,6 @@ from memory_pipeline.interop.records import (
     listed,
     mapping,
     metadata_of,
-    share,
     text,
 )
 from memory_pipeline.interop.sampling import Sample
@@ -110,15 +109,15 @@ def _points(source: Source, member: Member, names: dict[object, str]) -> Iterato
 def _memory(source: Source, node: Mapping[str, Any], origin: str) -> Iterator[Item]:
     record = source.record(dict(node), origin, at=node.get("timestamp"))
     kind, tag = kind_of(node.get("type"))
-    begins, ends = instant(node.get("t_valid")), instant(node.get("t_invalid"))
+    begins = node.get("t_valid")
     state = metadata_of({name: node.get(name) for name in _STATES})
     payload = {
         **kind,
-        "importance": share(node.get("importance")),
-        "confidence": share(node.get("confidence")),
-        "tags": labels([*listed(node.get("tags")), *tag]) or None,
-        "valid_from": begins if begins != record.at else None,
-        "valid_until": ends,
+        "importance": node.get("importance"),
+        "confidence": node.get("confidence"),
+        "tags": labels([*labels(node.get("tags")), *tag]) or None,
+        "valid_from": begins if instant(begins) != record.at else None,
+        "valid_until": node.get("t_invalid"),
         "metadata": metadata_of({**_metadata(node.get("metadata")), "source_state": state}),
     }
     yield from record.stored(node.get("id"), node.get("content"), payload, changed_at=node.get("updated_at"))
@@ -147,7 +146,7 @@ def _relation(source: Source, edge: Mapping[str, Any], origin: str, names: Mappi
         yield Skipped("relations of nodes that are not memories")
     else:
         at = properties.get("updated_at") or properties.get("created_at") or properties.get("timestamp")
-        weight = next((value for name in _WEIGHTS if (value := share(properties.get(name))) is not None), None)
+        weight = next((value for name in _WEIGHTS if (value := properties.get(name)) is not None), None)
         one, other = reversed(ends) if kind in _REVERSED else ends
         fine = {"weight": weight, "kind": next(iter(labels(properties.get("kind"))), None)}
         given = {name: value for name, value in fine.items() if value is not None}

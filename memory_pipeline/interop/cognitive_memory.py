@@ -241,7 +241,7 @@ def _payload(memory: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **category,
         **kind,
-        "importance": share(memory.get("importance")),
+        "importance": memory.get("importance"),
         "valid_from": memory.get("valid_from"),
         "valid_until": until,
         "tags": labels([*tag, *other]) or None,

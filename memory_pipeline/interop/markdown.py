@@ -33,7 +33,6 @@ from memory_pipeline.interop.records import (
     labels,
     mapping,
     metadata_of,
-    share,
 )
 from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -232,8 +231,8 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
         **category,
         "metadata": metadata_of(metadata),
         "tags": labels([*labels(fields.get("tags")), *place.unit.tags, *tag, *other]) or None,
-        "importance": share(fields.get("importance")),
-        "confidence": share(fields.get("confidence")),
+        "importance": fields.get("importance"),
+        "confidence": fields.get("confidence"),
     }
     stated = any(key in fields for key in _CHANGED)
     yield from record.stored(place.memory_id, place.unit.text, payload, changed_at=changed, states_change=stated)

@@ -5,6 +5,7 @@ Pickled points are read without being unpickled. Not here: exports of the hosted
 """
 
 import base64
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -35,6 +36,8 @@ from memory_pipeline.ledger.sqlite_file import is_database
 
 FORMAT: Final = "mem0"
 
+_TEXT: Final = re.compile(r'"memory"\s*:\s*"')
+"""How a record of JSON gives its text."""
 _HISTORY: Final = {"memory_id", "old_memory", "new_memory", "event"}
 _POINTS: Final = {"id", "point"}
 _LISTS: Final = ("item", "results.item", "records.item", "memories.item")
@@ -57,7 +60,10 @@ def detect(seen: Sample) -> bool:
     return (
         exported
         or bool(names & {"history.db", "storage.sqlite"})
-        or any(one.has("memory", "hash") and (one.has("user_id") or one.has("created_at")) for one in seen.heads)
+        or any(
+            _TEXT.search(one.text) and one.has("id") and (one.has("user_id") or one.has("created_at"))
+            for one in seen.heads
+        )
     )
 
 

@@ -26,6 +26,7 @@ MILLISECONDS: Final = 1e11
 """Epoch seconds lie below this number, epoch milliseconds above it."""
 NO_TEXT: Final = "records without text"
 VALIDITY: Final = "validities that end before they begin"
+UNDATED: Final = "instants that cannot be read, with that of the import in their place"
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
@@ -157,13 +158,15 @@ class Source:
             who: `session_id` and `agent_id` in any form.
         """
         named = {"user_id": identifier(user), **{name: identifier(value) for name, value in who.items()}}
+        read = instant(at)
         return Record(
             self,
             raw,
             origin,
             profile=self.profile or named["user_id"] or self.file_format,
-            at=instant(at) or self.recorded_at,
+            at=read or self.recorded_at,
             who={name: value for name, value in named.items() if value is not None},
+            undated=read is None and at not in (None, ""),
         )
 
     def broken(self, raw: object, origin: str, reason: str) -> Item:
@@ -183,6 +186,8 @@ class Record:
     """Its instant."""
     who: Mapping[str, str] = field(default_factory=dict)
     """User, agent and session."""
+    undated: bool = False
+    """Whether its instant could not be read."""
 
     def dated(self, at: object) -> "Record":
         """Return the record at another instant, if that is one."""
@@ -210,12 +215,13 @@ class Record:
         changed_at: object = None,
         states_change: bool = True,
     ) -> Iterator[Item]:
-        """Yield a stored memory; a blank text is skipped, and so is a validity that ends before it begins.
+        """Yield a stored memory; a blank text is skipped, and so is each value that does not fit.
 
         Args:
             memory_id: its id there; without one it is a dead letter.
             content: its text.
-            payload: other fields of `payloads.Stored`; those that are None are left out, instants may have any form.
+            payload: other fields of `payloads.Stored`, as read: those that are None are left out, those that do not
+                fit left out and counted; instants may have any form.
             imported_as: how it is treated if the ledger has it.
             changed_at: when it was last changed there.
             states_change: whether the source itself states that instant: then a new memory has an update at it.
@@ -227,8 +233,9 @@ class Record:
         if content is None or (isinstance(content, str) and text(content) is None):
             yield Skipped(NO_TEXT)
             return
-        fields, validity = self._validity(payload or {})
-        yield from [Skipped(VALIDITY)] * validity
+        yield from [Skipped(UNDATED)] * self.undated
+        fields, unfit = _fitting(payload or {})
+        yield from unfit
         fields = {"source": self.source.file_format, **fields, "content": text(content) or content}
         yield self._event(
             EventType.STORED,
@@ -242,8 +249,8 @@ class Record:
 
     def updated(self, memory_id: object, revision: str, **payload: Any) -> Iterator[Item]:
         """Yield an update at the record's instant; nothing if it changes nothing."""
-        fields, validity = self._validity(payload)
-        yield from [Skipped(VALIDITY)] * validity
+        fields, unfit = _fitting(payload)
+        yield from unfit
         if fields and (name := identifier(memory_id)):
             yield self._event(EventType.UPDATED, (name, revision), memory_id=name, payload=fields)
 
@@ -255,11 +262,13 @@ class Record:
             yield self._event(EventType.ACCESSED, (name, revision), payload=fields)
 
     def linked(self, memory_id: object, target_id: object, edge_type: object, **payload: object) -> Iterator[Item]:
-        """Yield a link; nothing if an end is missing or both are the same."""
+        """Yield a link; nothing if an end is missing or both are the same. A weight that does not fit is skipped."""
         one, other, kind = identifier(memory_id), identifier(target_id), label(edge_type)
         if one and other and kind and one != other:
-            fields = {"target_id": other, "edge_type": re.sub(r"\W+", "_", kind).strip("_").upper() or kind, **payload}
-            revision = (one, other, str(fields["edge_type"]), str(payload.get("weight", "")))
+            given, unfit = _fitting(payload)
+            yield from unfit
+            fields = {"target_id": other, "edge_type": re.sub(r"\W+", "_", kind).strip("_").upper() or kind, **given}
+            revision = (one, other, str(fields["edge_type"]), str(given.get("weight", "")))
             yield self._event(EventType.LINKED, revision, memory_id=one, payload=fields)
 
     def rated(self, memory_id: object, revision: str, *, helpful: bool) -> Iterator[Item]:
@@ -314,18 +323,23 @@ class Record:
             states_change=states_change,
         )
 
-    def _validity(self, payload: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
-        """Return the fields that are given, instants read; a validity that ends before it begins is left out."""
-        fields = {name: value for name, value in payload.items() if value is not None and value != {}}
-        for name in ("valid_from", "valid_until"):
-            if name in fields and (read := instant(fields.pop(name))):
-                fields[name] = written(read)
-        if isinstance(fields.get("metadata"), Mapping):
-            fields["metadata"] = metadata_of(fields["metadata"]) or {}
-        wrong = "valid_from" in fields and "valid_until" in fields and fields["valid_until"] < fields["valid_from"]
-        if wrong:
-            del fields["valid_from"], fields["valid_until"]
-        return fields, wrong
+
+def _fitting(payload: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]:
+    """Return the fields that are given and fit, instants written in our form, and what is left out of the others."""
+    fields = {name: value for name, value in payload.items() if value is not None and value != {}}
+    unfit = list[Skipped]()
+    for name in [name for name in fields if name in _FORMS]:
+        value = fields[name]
+        fields[name] = _FORMS[name](value)
+        if fields[name] is None:
+            del fields[name]
+            unfit += [Skipped(f"values of {name} that do not fit")] if value != "" else []
+    if isinstance(fields.get("metadata"), Mapping):
+        fields["metadata"] = metadata_of(fields["metadata"]) or {}
+    if "valid_from" in fields and "valid_until" in fields and fields["valid_until"] < fields["valid_from"]:
+        del fields["valid_from"], fields["valid_until"]
+        unfit.append(Skipped(VALIDITY))
+    return fields, unfit
 
 
 def fields_of(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -349,3 +363,10 @@ def fields_of(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
 def _at(value: object) -> str | None:
     at = instant(value)
     return written(at) if at else None
+
+
+_FORMS: Final[Mapping[str, Callable[[object], float | str | None]]] = {
+    **dict.fromkeys(("importance", "confidence", "weight"), share),
+    **dict.fromkeys(("valid_from", "valid_until"), _at),
+}
+"""How values are read that may not fit."""

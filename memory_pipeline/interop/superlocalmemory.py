@@ -21,7 +21,6 @@ from memory_pipeline.interop.records import (
     listed,
     mapping,
     metadata_of,
-    share,
     text,
     times,
 )
@@ -137,9 +136,8 @@ class _Store:
         if record is None or str(row.get(other)) not in self._records:
             yield Skipped("links of facts that were left out")
             return
-        weight = share(row.get("weight"))
-        given = {} if weight is None else {"weight": weight}
-        yield from record.dated(row.get("created_at")).linked(row.get(one), row.get(other), kind, **given)
+        dated = record.dated(row.get("created_at"))
+        yield from dated.linked(row.get(one), row.get(other), kind, weight=row.get("weight"))
 
 
 def _payload(row: Mapping[str, Any], memory: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,8 +149,8 @@ def _payload(row: Mapping[str, Any], memory: Mapping[str, Any]) -> dict[str, Any
     return {
         **kind,
         "tags": labels(tags) or None,
-        "importance": share(row.get("importance")),
-        "confidence": share(row.get("confidence")),
+        "importance": row.get("importance"),
+        "confidence": row.get("confidence"),
         "speaker": label(memory.get("speaker")) or label(memory.get("role")),
         "valid_from": row.get("valid_from") or row.get("interval_start"),
         "valid_until": row.get("valid_until") or row.get("interval_end"),

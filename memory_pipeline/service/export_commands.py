@@ -100,7 +100,7 @@ def export_langgraph(
     if file.suffix.lower() not in langgraph.DATABASE:
         _export(file, profile, langgraph.text, force=force, as_json=as_json)
         return
-    new_file(file, "FILE", fresh=not force)
+    _check(file, force=force)
     held = _current(profile)
     with _complete(file, held.profile_id) as path:
         langgraph.database(held, path)
@@ -121,7 +121,7 @@ def export_jsonl(
 
     Decisions of runs are not exported, nor is anything that was erased.
     """
-    new_file(file, "FILE", fresh=not force)
+    _check(file, force=force)
     if only_current:
         held = _current(profile)
         _write(file, held.profile_id, events.current(held))
@@ -211,7 +211,7 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
     if as_json:
         show_json({"seq": state.seq, "as_of": state.as_of, "run_id": state.run_id, "tables": rows, "note": note})
         return
-    what = f"{len(rows)} tables, {sum(rows.values())} rows"
+    what = f"{report.many(len(rows), 'table')}, {report.many(sum(rows.values()), 'row')}"
     report.line(out(), f"written: {directory} ({what}; ledger position {state.seq})")
     if note:
         report.prose(out(), note)
@@ -227,10 +227,14 @@ def _export(
     as_json: bool,
 ) -> None:
     """Write the current memories of a profile to one file; `lost` is what its format has no place for."""
-    new_file(file, "FILE", fresh=not force)
+    _check(file, force=force)
     held = _current(profile)
     _write(file, held.profile_id, [text(held)], end="")
     _show(file, _counts(held, lost), as_json=as_json)
+
+
+def _check(file: Path, *, force: bool) -> None:
+    new_file(file, "FILE", fresh=not force, remedy="choose another name, or replace it with --force")
 
 
 def _current(profile: str | None) -> Current:
@@ -294,8 +298,8 @@ def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _say(profile_id: str, place: Path, document: Mapping[str, Any]) -> None:
-    what = "memories" if "memories" in document else "events"
-    report.line(out(), f"written: {place} ({document[what]} {what} of profile {profile_id})")
+    count, what = (document["memories"], "memory") if "memories" in document else (document["events"], "event")
+    report.line(out(), f"written: {place} ({report.many(count, what)} of profile {profile_id})")
     if document["left_out"]:
         report.line(out(), f"left out: {_listed(document['left_out'])}")
 

@@ -19,7 +19,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, GetPromptResult, InputRequiredResult, Resource, ToolAnnotations
 from pydantic import ConfigDict, Field, SkipValidation, ValidationError
 
-from memory_pipeline.ledger.validation_errors import nearest, reason
+from memory_pipeline.ledger.validation_errors import nearest, reason, shown
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.background_runs import Runs
@@ -175,6 +175,12 @@ class _Server(MCPServer[Any]):
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
         """Return a prompt; a wrong name or argument is the caller's, and not logged as a fault of the server."""
+        for prompt in await self.list_prompts():
+            known = [argument.name for argument in prompt.arguments or ()]
+            odd = sorted({*(arguments or ())} - {*known})
+            if prompt.name == name and odd:
+                message = f"{shown(odd[0])} is not a known argument of {name}; {nearest(odd[0], known)}"
+                raise MCPError(code=INVALID_PARAMS, message=message)
         try:
             return await super().get_prompt(name, arguments, context)
         except ValueError as error:  # which the SDK makes of any

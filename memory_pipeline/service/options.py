@@ -196,13 +196,16 @@ def session_client(profile_id: str) -> "MemoryClient":
     return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
 
 
-def new_file(path: Path | None, option: str, *, fresh: bool = False) -> None:
+def new_file(
+    path: Path | None, option: str, *, fresh: bool = False, remedy: str = "remove it or choose another name"
+) -> None:
     """Check, before any work is done, that the file an option names can be written.
 
     Args:
         path: the file; None: nothing to check.
         option: the option that names it.
         fresh: refuse a file that exists.
+        remedy: what to do about one that exists.
 
     Raises:
         Misused: its folder is missing, it is a folder, it exists but must not, or it is not writable.
@@ -214,7 +217,7 @@ def new_file(path: Path | None, option: str, *, fresh: bool = False) -> None:
     if path.is_dir():
         raise Misused(f"{option} {path}: is a folder; name a file in it")
     if fresh and path.exists():
-        raise Misused(f"{option} {path}: exists; remove it or choose another name")
+        raise Misused(f"{option} {path}: exists; {remedy}")
     if not os.access(path if path.exists() else path.parent, os.W_OK):
         raise Misused(f"{option} {path}: is not writable; choose another place")
 

@@ -30,7 +30,7 @@ _NO_SCORES: Final = {
 _CANDIDATES: Final = 2000
 """Most ids to search for similar ones."""
 _USES: Final = (EventType.ACCESSED.value,)
-_ORIGIN: Final = ("event_id", "event_type", "occurred_at", "seq", "session_id", "agent_id")
+_ORIGIN: Final = ("event_id", "event_type", "occurred_at", "seq", "session_id", "agent_id", "content")
 
 
 def explain(
@@ -67,7 +67,8 @@ def explain(
     memory = memory or tables.unconsolidated()
     if memory is None:
         all_ids = pl.concat([memories["memory_id"], events["memory_id"].drop_nulls()])
-        where = f"in profile {owner!r}" + (f" as of {clock.isoformat()}" if clock else "")
+        asked = as_of or clock
+        where = f"in profile {owner!r}" + (f" as of {asked.isoformat()}" if asked else "")
         raise UnknownMemory(_unknown(memory_id, all_ids, where))
     scored = _first(tables.about("scored_memories"))
     edges = tables.between("association_edges", "source", "target")

@@ -61,8 +61,8 @@ class Explanation:
     """Its recalls, oldest first: query, rank, session, and whether it was reached only over an association
     (`expanded`)."""
     events: tuple[Row, ...]
-    """Events that wrote it, oldest first, without accesses: id, type, instant, ledger position, session, and whether a
-    run has seen the event (`consolidated`)."""
+    """Events that wrote it, oldest first, without accesses: id, type, instant, ledger position, session, the text that
+    the event gave it (`content`), and whether a run has seen the event (`consolidated`)."""
     members: tuple[Row, ...]
     """Members of a summary, with text and the event that stored each."""
     summaries: tuple[Row, ...]
@@ -151,7 +151,9 @@ class Explanation:
         elif self.consolidated and self.memory["lifecycle"] != Lifecycle.ERASED.value:
             yield "protection: not needed, since only live memories can leave the live set"
         if self.centrality:
-            yield f"centrality: PageRank {_figure(self.centrality['pagerank'])}, {self.centrality['degree']} neighbours"
+            degree = self.centrality["degree"]
+            around = f"{degree} {'neighbour' if degree == 1 else 'neighbours'}"
+            yield f"centrality: PageRank {_figure(self.centrality['pagerank'])}, {around}"
 
 
 def _plain(value: Any) -> Any:
