@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import cached_property, partial
+from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,7 +35,7 @@ class Run(dg.ConfigurableResource[None]):
     as_of: str = Field(
         default="", description="The one clock of the run, ISO 8601, UTC unless it has an offset; empty: now."
     )
-    seq: int = Field(default=0, ge=0, description="Ledger position to read up to; 0: the head.")
+    seq: int = Field(default=0, description="Ledger position to read up to; 0: the head.")
     profiles: list[str] = Field(default=[], description="Profiles that take part; empty: every profile with a memory.")
     shards: list[int] = Field(
         default=[],
@@ -52,7 +53,7 @@ class Run(dg.ConfigurableResource[None]):
     preset: str = Field(default="", description="Preset to use instead of each profile's own.")
     retry_reverted: bool = Field(default=False, description="Propose undone decisions again.")
     max_archived_share: float = Field(
-        default=-1.0, le=1.0, description="Quota of this run instead of the policy's; negative: the policy's."
+        default=-1.0, description="Quota of this run instead of the policy's; negative: the policy's."
     )
     plan_file: str = Field(default="", description="Plan that a dry run wrote: commit exactly this one or fail.")
 
@@ -71,6 +72,30 @@ class Run(dg.ConfigurableResource[None]):
                 f"run.as_of = {self.as_of!r} is not an instant; write it like 2026-03-01T02:00:00Z"
             ) from error
         return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
+
+    def position(self) -> int | None:
+        """Return the ledger position to read up to; None: the head.
+
+        Raises:
+            ValueError: `seq` is negative.
+        """
+        if self.seq < 0:
+            raise ValueError(f"run.seq = {self.seq} is not a ledger position; give a positive one, or 0 for the head")
+        return self.seq or None
+
+    def quota(self) -> float | None:
+        """Return the quota of the run; None: that of the policy.
+
+        Raises:
+            ValueError: `max_archived_share` is not a share.
+        """
+        share = self.max_archived_share
+        if share > 1.0 or isnan(share):
+            raise ValueError(
+                f"run.max_archived_share = {share} is not a share; give a number from 0 to 1, or a negative one for "
+                "the policy's quota"
+            )
+        return None if share < 0 else share
 
     def plan(self) -> dict[str, Any]:
         """Return the plan file that the run is to apply.
@@ -152,7 +177,8 @@ class Store:
         with refusing(ValueError):
             if run.plan_file:
                 return inputs.profiles_of_plan(self.lake, self.settings, run.plan())
-            position = run.seq or self.lake.ledger.position()  # before the clock: what comes between is later than both
+            # The position before the clock: what comes between is later than both.
+            position = run.position() or self.lake.ledger.position()
             clock = run.instant()
             if not preview and clock > datetime.now(UTC) + CLOCK_SKEW:
                 raise ValueError(
@@ -169,7 +195,7 @@ class Store:
                 task=run.task,
                 scope=run.scope,
                 trigger=run.trigger,
-                max_archived_share=None if run.max_archived_share < 0 else run.max_archived_share,
+                max_archived_share=run.quota(),
                 retry_reverted=run.retry_reverted,
             )
             if not preview:
