@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 from waiting import PATIENCE, until
 
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import Event
 from memory_pipeline.service.commands import app
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -589,6 +590,8 @@ def test_an_import_is_shown_before_it_is_done_and_a_format_is_named(tmp_path):
     assert "content: Ana prefers green tea." in shown
     assert "skipped: 1 memories that were deleted there" in shown
     assert "nothing was stored; profiles: ana, ben" in shown
+    (document,) = told("import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data").values()
+    assert document["first"][0].keys() <= Event.model_fields.keys()
     assert not (tmp_path / "data").exists()
     assert "skipped: 1 memories" in text("import", "mem0", stores / "mem0", home=tmp_path / "data")
     assert "the format is unknown" in refused("import", "detect", stores / "make.py")

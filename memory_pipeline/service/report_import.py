@@ -2,13 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 
 from memory_pipeline.interop.formats import Format
 from memory_pipeline.interop.importing import ImportReport, Preview
+from memory_pipeline.ledger.event import Event
 from memory_pipeline.service.report import SHOWN, command, line, refusals, table
+
+_FIELDS: Final = tuple(name for name in Event.model_fields if name != "payload")
+"""Fields of an event as it is stored, without those that only an import needs."""
 
 
 def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Path) -> None:
@@ -41,7 +45,7 @@ def previewed(console: Console, previews: Mapping[str, Preview]) -> None:
 def preview_document(preview: Preview) -> dict[str, Any]:
     """Return a preview as JSON values: the counts, and the first events."""
     first = [
-        {name: value for name, value in event.model_dump(exclude={"payload"}).items() if value is not None}
+        {name: value for name in _FIELDS if (value := getattr(event, name)) is not None}
         | {"payload": {name: value for name, value in vars(event.payload).items() if value is not None}}
         for event in preview.first
     ]
