@@ -20,7 +20,7 @@ from memory_pipeline.schemas import LIVE, EventType
 TOPICS: Final = ("similarity_components", "coactivation", "fading_groups")
 """Methods whose clusters are topics, the first first; those of the others follow time or become one memory."""
 
-DETAILS: Final = "ids, times, tags and importance"
+DETAILS: Final = "ids, times, types, tags, sessions, agents, importance, confidence, protection and metadata"
 """All that a memory has beside its text and who said it."""
 
 TOLD: Final = ("accesses", "ratings", "earlier texts", "starts and ends of sessions")

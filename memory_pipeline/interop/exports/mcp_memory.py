@@ -15,8 +15,8 @@ def text(current: Current) -> str:
     """Return the file: one entity per line, then one relation per line; observations best first, each once per entity.
 
     The entity of a memory is the one that its metadata names (`entity`, as an import of such a file notes it), else its
-    speaker, user or profile. A link that an agent asserted is a relation between the entities of its ends. Times,
-    tags and importance have no place in this format.
+    speaker, user or profile. A link that an agent asserted is a relation between the entities of its ends, if these
+    differ. `DETAILS` have no place in this format.
     """
     entities, owners = dict[str, dict[str, Any]](), dict[str, str]()
     for fields, content in current.rows():
