@@ -308,13 +308,18 @@ def test_the_graph_of_the_reference_server_has_who_said_what():
     ]
     read = held(stored(rows))
     link = pl.DataFrame({"source": "m1", "target": "m3", "edge_type": "KNOWS", "kind": None, "weight": None})
-    lines = mcp_memory.text(current.Current(**{**vars(read), "links": link})).splitlines()
+    linked = current.Current(**{**vars(read), "links": link})
+    lines = mcp_memory.text(linked).splitlines()
     assert sorted(map(json.loads, lines), key=str) == [
         {"type": "entity", "name": "Ana", "entityType": "person", "observations": ["Tea at five."]},
         {"type": "entity", "name": "Bo", "entityType": "guest", "observations": ["Bo: rows"]},
         {"type": "entity", "name": "default", "entityType": "profile", "observations": ["Rain."]},
         {"type": "relation", "from": "Ana", "to": "Bo", "relationType": "KNOWS"},
     ]
+    assert mcp_memory.lost(linked)[mcp_memory.WITHIN] == 0
+    within = current.Current(**{**vars(read), "links": link.with_columns(target=pl.lit("m1"))})
+    assert mcp_memory.lost(within)[mcp_memory.WITHIN] == 1
+    assert "relation" not in mcp_memory.text(within)
 
 
 @pytest.mark.parametrize(("name", "text"), [("mem0", mem0.text), ("langgraph", langgraph.text)])

@@ -140,8 +140,6 @@ def test_apply_is_refused_when_the_file_was_edited(lake, written):
         ({"as_of": "2999-01-01"}, "run.as_of = 2999-01-01T00:00:00+00:00 is in the future, and later runs could not"),
         ({"task": "dance"}, f"task 'dance' is unknown; choose one of {', '.join(TASKS)}"),
         ({"max_archived_share": 7.0}, "run.max_archived_share = 7.0 is not a share; give a number from 0 to 1"),
-        ({"max_archived_share": float("nan")}, "run.max_archived_share = nan is not a share"),
-        ({"seq": -1}, "run.seq = -1 is not a ledger position; give a positive one, or 0 for the head"),
         ({"profiles": ["nobody"]}, "profile 'nobody' has no memory; correct the name: `memory-pipeline pro"),
         ({"preset": "dance"}, "preset 'dance' is unknown; known names: automem, cognitive, default"),
     ],
@@ -152,6 +150,13 @@ def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(l
         (run,) = instance.get_runs()
         assert run.status == dg.DagsterRunStatus.FAILURE
         assert run.tags["dagster/will_retry"] == "false"
+
+
+def test_numbers_of_a_run_that_are_out_of_range_are_named():
+    with pytest.raises(ValueError, match=r"run\.max_archived_share = nan is not a share"):
+        Run(max_archived_share=float("nan")).quota()
+    with pytest.raises(ValueError, match=r"run\.seq = -1 is not a ledger position; give a positive one, or 0"):
+        Run(seq=-1).position()
 
 
 def test_a_run_whose_clock_lies_before_the_last_commit_is_refused(later):

@@ -191,7 +191,8 @@ class Record:
 
     def dated(self, at: object) -> "Record":
         """Return the record at another instant, if that is one."""
-        return replace(self, at=instant(at) or self.at)
+        read = instant(at)
+        return self if read is None else replace(self, at=read, undated=False)
 
     def of(self, other: "Record") -> "Record":
         """Return the record as one of another's profile, user, agent and session."""

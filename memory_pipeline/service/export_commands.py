@@ -37,9 +37,6 @@ app = typer.Typer(
     cls=Commands, help="Export memories. As files of other tools, as events or as tables; see docs/formats.md."
 )
 
-_NO_PLACE = (*current.TOLD, "links")
-"""What most formats have no place for."""
-
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="File to write.", show_default=False)]
 ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")]
 
@@ -65,7 +62,7 @@ def export_markdown(
         force=force,
         first=lambda place: _note(place, held.profile_id),
     )
-    document = {**_counts(held, _NO_PLACE), **asdict(written)}
+    document = {**_counts(held, current.without_place(held)), **asdict(written)}
     if as_json:
         show_json(document)
         return
@@ -81,7 +78,7 @@ def export_mcp_memory(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
     """Write the MCP memory server's file. Entities, observations, relations of the reference server."""
-    _export(file, profile, mcp_memory.text, lost=mcp_memory.LOST, force=force, as_json=as_json)
+    _export(file, profile, mcp_memory.text, lost=mcp_memory.lost, force=force, as_json=as_json)
 
 
 @app.command("mem0")
@@ -104,7 +101,7 @@ def export_langgraph(
     held = _current(profile)
     with _complete(file, held.profile_id) as path:
         langgraph.database(held, path)
-    _show(file, _counts(held, _NO_PLACE), as_json=as_json)
+    _show(file, _counts(held, current.without_place(held)), as_json=as_json)
 
 
 @app.command("jsonl")
@@ -125,7 +122,7 @@ def export_jsonl(
     if only_current:
         held = _current(profile)
         _write(file, held.profile_id, events.current(held))
-        document = _counts(held, events.LOST)
+        document = _counts(held, held.count(*events.LOST))
     else:
         left_out = dict[str, int]()
         with existing_lake(settings_in_force()) as lake:
@@ -222,15 +219,15 @@ def _export(
     profile: str | None,
     text: Callable[[Current], str],
     *,
-    lost: Sequence[str] = _NO_PLACE,
+    lost: Callable[[Current], Mapping[str, int]] = current.without_place,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Write the current memories of a profile to one file; `lost` is what its format has no place for."""
+    """Write the current memories of a profile to one file; `lost` counts what its format has no place for."""
     _check(file, force=force)
     held = _current(profile)
     _write(file, held.profile_id, [text(held)], end="")
-    _show(file, _counts(held, lost), as_json=as_json)
+    _show(file, _counts(held, lost(held)), as_json=as_json)
 
 
 def _check(file: Path, *, force: bool) -> None:
@@ -281,8 +278,8 @@ def _note(path: Path, profile_id: str) -> None:
         lake.ledger.note_export(path, at=datetime.now(UTC), profile_id=profile_id)
 
 
-def _counts(held: Current, lost: Sequence[str]) -> dict[str, Any]:
-    beside = {name: held.beside[name] for name in lost if held.beside[name]}
+def _counts(held: Current, lost: Mapping[str, int]) -> dict[str, Any]:
+    beside = {name: count for name, count in lost.items() if count}
     return {
         "profile_id": held.profile_id,
         "memories": held.memories.height,

@@ -44,7 +44,8 @@ class Current:
     blocks: pl.DataFrame
     """Table `core_memory_blocks`, in the order in which they are read."""
     links: pl.DataFrame
-    """Links that agents asserted between these memories: `source`, `target`, `edge_type`, `kind`, `weight`."""
+    """Links that agents asserted between these memories: `source`, `target`, `edge_type`, `kind`, `weight`,
+    `discovered_at`."""
     left_out: Mapping[str, int]
     """Number of memories that do not hold, by reason."""
     beside: Mapping[str, int]
@@ -54,6 +55,15 @@ class Current:
         """Yield the fields (see `fields`) and the text of each memory."""
         for row in self.memories.iter_rows(named=True):
             yield fields(row), row["content"]
+
+    def count(self, *names: str) -> dict[str, int]:
+        """Return the number of each of these in `beside`."""
+        return {name: self.beside[name] for name in names}
+
+
+def without_place(held: Current) -> dict[str, int]:
+    """Return the number of what most formats have no place for."""
+    return held.count(*TOLD, "links")
 
 
 def read(lake: Lake, profile_id: str, *, as_of: datetime) -> Current:
@@ -108,7 +118,9 @@ def select(
         memories,
         _topics(clusters.join(held, on="memory_id", how="semi")),
         core_memory.in_order(state.blocks),
-        links.select("source", "target", "edge_type", "kind", "weight").sort("source", "target", "edge_type"),
+        links.select("source", "target", "edge_type", "kind", "weight", "discovered_at").sort(
+            "source", "target", "edge_type"
+        ),
         dict(left_out.iter_rows()),
         _told(events, memories) | {"links": links.height, DETAILS: memories.height},
     )

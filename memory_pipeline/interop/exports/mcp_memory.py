@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from memory_pipeline.interop.exports.current import DETAILS, TOLD, Current
 
-LOST: Final = (*TOLD, DETAILS)
-"""What has no place in this format (see `Current.beside`)."""
+WITHIN: Final = "links between memories of one entity"
 _TYPE: Final = "person"
 _PROFILE_TYPE: Final = "profile"
 
@@ -18,10 +17,9 @@ def text(current: Current) -> str:
     speaker, user or profile. A link that an agent asserted is a relation between the entities of its ends, if these
     differ. `DETAILS` have no place in this format.
     """
-    entities, owners = dict[str, dict[str, Any]](), dict[str, str]()
+    entities, owners = dict[str, dict[str, Any]](), _owners(current)
     for fields, content in current.rows():
         name, kind = _entity(current.profile_id, fields)
-        owners[fields["memory_id"]] = name
         entity = entities.setdefault(
             name, {"type": "entity", "name": name, "entityType": kind, "observations": dict[str, None]()}
         )
@@ -36,6 +34,19 @@ def text(current: Current) -> str:
         {"type": "relation", "from": source, "to": target, "relationType": kind} for source, target, kind in relations
     ]
     return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+
+
+def lost(current: Current) -> dict[str, int]:
+    """Return the number of what has no place in this format."""
+    owners = _owners(current)
+    ends = current.links.select("source", "target").iter_rows()
+    within = sum(owners[source] == owners[target] for source, target in ends)
+    return current.count(*TOLD, DETAILS) | {WITHIN: within}
+
+
+def _owners(current: Current) -> dict[str, str]:
+    """Return the entity of each memory."""
+    return {fields["memory_id"]: _entity(current.profile_id, fields)[0] for fields, _ in current.rows()}
 
 
 def _entity(profile_id: str, fields: dict[str, Any]) -> tuple[str, str]:
