@@ -588,12 +588,14 @@ def test_an_import_is_shown_before_it_is_done_and_a_format_is_named(tmp_path):
     assert "mem0: Memories of mem0" in text("import", "detect", stores / "mem0")
     shown = text("import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data")
     assert "content: Ana prefers green tea." in shown
-    assert "skipped: 1 memories that were deleted there" in shown
+    assert "skipped: memories that were deleted there: 1" in shown
     assert "nothing was stored; profiles: ana, ben" in shown
     (document,) = told("import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data").values()
     assert document["first"][0].keys() <= Event.model_fields.keys()
     assert not (tmp_path / "data").exists()
-    assert "skipped: 1 memories" in text("import", "mem0", stores / "mem0", home=tmp_path / "data")
+    assert "skipped: memories that were deleted there: 1" in text(
+        "import", "mem0", stores / "mem0", home=tmp_path / "data"
+    )
     assert "the format is unknown" in refused("import", "detect", stores / "make.py")
     mixed = text("import", "langgraph", stores / "langgraph.sqlite", "--dry-run", home=tmp_path / "data")
     assert "one profile, langgraph, as if one person had said it" in mixed

@@ -157,15 +157,19 @@ def test_mem0_records_without_a_hash_are_recognised(ledger, tmp_path):
 
 def test_a_value_that_does_not_fit_is_left_out_and_counted(ledger, tmp_path):
     one = {"id": "m1", "content": "Tea.", "timestamp": "soon", "importance": "high", "confidence": 7, "tags": "drinks"}
+    one |= {"enriched_at": "2026-01-02", "mood": "calm"}
     two = {"id": "m2", "content": "Jam.", "timestamp": "2026-01-01", "importance": "", "t_invalid": "some day"}
     nodes = [{"id": place, "labels": ["Memory"], "properties": fields} for place, fields in enumerate((one, two))]
     edge = {"source_id": 0, "type": "LEADS_TO", "target_id": 1, "properties": {"strength": 3}}
-    graph = {"graph_name": "memories", "nodes": nodes, "relationships": [edge]}
+    loop = {"source_id": 0, "type": "LEADS_TO", "target_id": 0, "properties": {}}
+    graph = {"graph_name": "memories", "nodes": nodes, "relationships": [edge, loop, "none"]}
     report, rows = taken(ledger, "automem", foreign_stores.folder(tmp_path, {"falkordb_1.json": graph}))
     assert told(rows, "content", "tags", "importance") == [("Tea.", ["drinks"], None), ("Jam.", None, None)]
-    assert (report.accepted, report.dead_letters) == (3, 0)
+    assert json.loads(rows["metadata"][0]) == {"source_state": {"mood": "calm"}}
+    assert (report.accepted, report.dead_letters) == (3, 1)
     assert report.skipped == {
         records.UNDATED: 1,
+        records.LOOSE: 1,
         **{f"values of {name} that do not fit": 1 for name in ("importance", "confidence", "valid_until", "weight")},
     }
 
@@ -257,6 +261,11 @@ def test_cognitive_memory_tells_every_access(ledger, tmp_path):
     ]
     assert rows.drop_nulls("target_id")["weight"].to_list() == [0.4]
     assert report.skipped == {"memories that were deleted there": 1, "links that were removed there": 1}
+    odd = {"id": "m8", "user_id": "ana", "content": "Jam.", "access_count": "often", "ttl_seconds": -1}
+    line = json.dumps({"type": "create", "memory": odd})
+    (tmp_path / "odd.jsonl").write_text(line, "utf-8")
+    report, _ = taken(ledger, "cognitive-memory", tmp_path / "odd.jsonl")
+    assert report.skipped == {f"values of {name} that do not fit": 1 for name in ("access_count", "ttl_seconds")}
 
 
 def test_superlocalmemory_tells_accesses_pins_feedback_and_asserted_links(ledger):
@@ -282,7 +291,12 @@ def test_counted_accesses_of_superlocalmemory_are_dated_by_the_last_one(ledger, 
         database.execute("CREATE TABLE fact_retention (fact_id, last_accessed_at)")
         database.execute("INSERT INTO fact_retention VALUES ('f2', '2026-11-09 10:00:00')")
         database.commit()
-    _, rows = taken(ledger, "superlocalmemory", path)
+        database.execute("UPDATE atomic_facts SET access_count = 5 WHERE fact_id = 'f1'")
+        database.execute("INSERT INTO memories (memory_id, content) VALUES ('m9', 'A turn without a fact.')")
+        database.commit()
+    report, rows = taken(ledger, "superlocalmemory", path)
+    assert report.skipped["accesses that its log no longer has"] == 3
+    assert report.skipped["turns of conversation without facts"] == 1
     used = rows.filter(rows["times"] == 7)["occurred_at"].to_list()
     assert used == [datetime(2026, 11, 9, 10, tzinfo=UTC)]
 

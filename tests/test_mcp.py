@@ -6,6 +6,7 @@ What the tools do is asked of a server in this process; the installed command is
 import json
 import re
 from concurrent.futures import Future
+from datetime import timedelta
 
 import anyio
 import homes
@@ -299,6 +300,29 @@ def test_over_http_a_token_decides_whose_memories_an_agent_sees(over_http):
     assert len(whole["memories"]) == 1
     assert gone["erased"] == [whole["memories"][0]["memory_id"]]
     assert not unclear.is_error
+
+
+def test_over_http_a_team_is_searched_with_ones_own_by_a_token_that_may_read_it(over_http):
+    home, url = over_http
+    for name, text in (("ana", "The kettle is green."), ("team", "The team's kettle is red.")):
+        with MemoryClient(home, profile_id=name) as memory:
+            memory.remember(text)
+    both = {"query": "What colour is the kettle?", "profiles": ["ana", "team"]}
+
+    async def ask(client):
+        return await client.call_tool("recall", both)
+
+    shared, _ = auth_tokens.create(home, Role.AGENT, profile_id="ana", reads=["team"])
+    own, _ = auth_tokens.create(home, Role.AGENT, profile_id="ana")
+    memories = speak(url, shared, ask).structured_content["memories"]
+    assert {(row["profile_id"], row["text"]) for row in memories} >= {
+        ("ana", "The kettle is green."),
+        ("team", "The team's kettle is red."),
+    }
+    assert "the token may not read profile 'team'" in said(speak(url, own, ask))
+    assert "'profiles' is not a known field; this server has a single profile" in said(
+        talk(home, ask, profile_id="ana")
+    )
 
 
 def test_over_http_a_profile_of_another_type_is_refused_as_any_wrong_argument(over_http):
@@ -639,6 +663,8 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
         told = memory.remember("I am allergic to peanuts.", speaker="user", memory_id="m 1/é")
         memory.remember_many(["The website launch is on 12 June.", "The website launch moved to 26 June."])
         memory.consolidate()
+        memory.remember("The website has a new logo.")
+        update = memory.update(told, importance=1.0)
 
     async def conversation(client):
         listed = [str(row.uri) for row in (await client.list_resources()).resources]
@@ -651,10 +677,12 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
         asked = ({}, {"topic": "When is the website launch?"})
         starts = [(await client.get_prompt("session_start", given)).messages[0].content.text for given in asked]
         wheres = ({}, {"since": "2100-01-01"})
+        wheres += ({"since": f"{update.created_at + timedelta(microseconds=1):%Y-%m-%dT%H:%M:%S.%fZ}"},)
         changes = [(await client.get_prompt("what_changed", given)).messages[0].content.text for given in wheres]
         refusals = []
         for asking in (
             client.read_resource("memory://a%2Fna/memories/none"),
+            client.read_resource("memory://a%2Fna/sessions/none"),
             client.read_resource("memory://bo/core"),
             client.get_prompt("what_changed", {"since": "yesterday"}),
         ):
@@ -673,12 +701,16 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
     core, one, session = texts
     assert "allergic to peanuts" in core
     assert json.loads(one)["memory_id"] == told
-    assert session.count("\n") == 2
+    assert session.count("\n") == 3
     assert "26 June" not in starts[0]
     assert "12 June. (no longer current since" in starts[1]
-    assert "## Stored: 3" in changes[0]
+    assert "## Stored: 4\n" in changes[0]
+    assert "## Updated: 0\n" in changes[0]
+    assert "## Stored: 3\n" in changes[2]
+    assert "## Updated: 1\n- [" in changes[2]
     assert "- close " in changes[0]
     assert "## Stored: 0" in changes[1]
     assert "is not a memory of profile" in refusals[0]
-    assert "single profile, 'a/na'" in refusals[1]
-    assert "since is 'yesterday'" in refusals[2]
+    assert "in which nothing was stored; correct the id" in refusals[1]
+    assert "single profile, 'a/na'" in refusals[2]
+    assert "since is 'yesterday'" in refusals[3]

@@ -206,7 +206,7 @@ def test_what_ranks_higher_stays_longer_whatever_it_is_worth():
     assert left == [{"m1", "m2"}, {"m1", "m2"}, {"m2"}]
     trims, archived = select(store(turns), 0.6, ranks=ranks)
     assert trims.is_empty()
-    assert archived["reason"][0].startswith("It is outdated for its ")
+    assert archived["reason"][0].startswith("It is outdated (tokens: ")
 
 
 def test_what_is_favoured_stays_longer_within_its_rank_only():
@@ -237,7 +237,7 @@ def test_the_older_side_of_a_link_stands_last_in_its_rank_and_never_below_it():
     assert set(shown(store(turns), 0.7, ranks=ranks, newer={"m0": ["m1"]})) == {"m0", "m1"}
     _, archived = select(store(turns), 0.3, ranks=ranks, newer={"m0": ["m1"]})
     assert archived.sort("memory_id")["reason"][0].startswith(
-        "It says what a newer memory may outdate or repeat, and is worth least for its "
+        "It says what a newer memory may outdate or repeat, and is worth least (tokens: "
     )
 
 
@@ -351,7 +351,7 @@ def test_a_summary_that_repeats_live_members_leaves_first_and_whole():
     trims, archived = select(memories, cost(memories) - 1)
     assert archived["memory_id"].to_list() == ["m7"]
     assert archived["reason"].to_list() == [
-        f"It repeats what its members say for its 17 tokens, and the budget is {cost(memories) - 1} tokens."
+        f"It repeats what its members say (tokens: 17, budget: {cost(memories) - 1})."
     ]
     assert trims.is_empty()
 

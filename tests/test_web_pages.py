@@ -187,6 +187,8 @@ def test_what_cannot_be_shown_is_a_page_that_says_why(client, tokens, path, para
     assert (answer.status_code, answer.headers["content-type"]) == (code, "text/html; charset=utf-8")
     assert escape(said) in answer.text
     assert "<b>" not in answer.text
+    known = path in {"search", "memory"}
+    assert ('aria-label="Pages"' in answer.text, 'href="search"' in answer.text) == (known, not known)
 
 
 def test_a_memory_has_its_history_its_links_and_why_it_stands(client, tokens, home):

@@ -428,7 +428,7 @@ def _archived(after: pl.DataFrame) -> pl.DataFrame:
         leaving.with_columns(
             action=pl.lit(Action.ARCHIVE.value),
             rule=pl.lit(BUDGET),
-            reason=pl.format("It {} for its {} tokens, and the budget is {} tokens.", why, "tokens_before", "budget"),
+            reason=pl.format("It {} (tokens: {}, budget: {}).", why, "tokens_before", "budget"),
             target_id=pl.lit(None, pl.String),
             strength=pl.col("worth").fill_null(0.0),
             threshold=pl.lit(None, pl.Float64),

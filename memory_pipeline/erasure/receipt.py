@@ -99,7 +99,7 @@ class Receipt:
 
     def lines(self) -> list[str]:
         """Return the receipt as lines of text for a terminal."""
-        redacted = f"{self.events} events, {self.queries} queries of other events, {self.decisions} decisions"
+        redacted = f"events {self.events}, queries of other events {self.queries}, decisions {self.decisions}"
         lists = {
             "summaries rewritten": self.remade,
             "summaries removed": self.dropped,

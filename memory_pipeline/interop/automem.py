@@ -30,7 +30,13 @@ FORMAT: Final = "automem"
 _FOUND_ANEW: Final = {"SIMILAR_TO", "PRECEDED_BY"}
 _REVERSED: Final = {"INVALIDATED_BY": "SUPERSEDES"}
 _WEIGHTS: Final = ("strength", "confidence", "score")
-_STATES: Final = ("archived", "archived_at", "relevance_score", "summary")
+_FIELDS: Final = {
+    *("id", "content", "timestamp", "type", "importance", "confidence", "tags", "metadata"),
+    *("t_valid", "t_invalid", "updated_at", "last_accessed"),
+}
+"""Properties of a memory that become fields of ours."""
+_DERIVED: Final = ("tag_prefixes", "processed", "enrich", "embedding")
+"""Beginnings of the names of properties that AutoMem derives from the others."""
 
 
 def detect(seen: Sample) -> bool:
@@ -94,7 +100,11 @@ def _graph(source: Source, member: Member, names: dict[object, str]) -> Iterator
             names[node.get("id")] = memory_id
         yield from _memory(source, properties, origin)
     for place, edge in enumerate(member.elements("relationships.item")):
-        yield from _relation(source, mapping(edge), f"{member.name}:relationships[{place}]", names)
+        origin = f"{member.name}:relationships[{place}]"
+        if isinstance(edge, Mapping):
+            yield from _relation(source, edge, origin, names)
+        else:
+            yield source.broken(edge, origin, "the relation is not a JSON object")
 
 
 def _points(source: Source, member: Member, names: dict[object, str]) -> Iterator[Item]:
@@ -110,7 +120,8 @@ def _memory(source: Source, node: Mapping[str, Any], origin: str) -> Iterator[It
     record = source.record(dict(node), origin, at=node.get("timestamp"))
     kind, tag = kind_of(node.get("type"))
     begins = node.get("t_valid")
-    state = metadata_of({name: node.get(name) for name in _STATES})
+    own = {name: value for name, value in node.items() if not str(name).startswith(_DERIVED)}
+    state = metadata_of(own, without=_FIELDS)
     payload = {
         **kind,
         "importance": node.get("importance"),

@@ -153,6 +153,7 @@ class _Log:
         yield from record.stored(name, memory.get("content"), _payload(memory), imported_as=ImportedAs.IF_NEW)
         count = times(memory.get("access_count"))
         used = instant(memory.get("last_accessed_at")) or record.at
+        yield from _unfit(memory)
         yield from record.dated(used).accessed(name, f"{memory.get('last_accessed_at')} {count}", count=count)
 
     def _changed(self, name: str, memory: dict[str, Any], origin: str) -> Iterator[Item]:
@@ -161,6 +162,7 @@ class _Log:
         used = instant(memory.get("last_accessed_at"))
         count = times(memory.get("access_count"))
         more = count - times(before.get("access_count"))
+        yield from _unfit(memory)
         yield from record.dated(used).accessed(name, f"{memory.get('last_accessed_at')} {count}", count=more)
         fields, old = _payload(memory), _payload(before)
         changes = {
@@ -215,6 +217,13 @@ class _Log:
             user=memory.get("user_id"),
             session_id=session,
         )
+
+
+def _unfit(memory: Mapping[str, Any]) -> Iterator[Item]:
+    """Yield what is left out of a memory: numbers that are none."""
+    for name in ("access_count", "ttl_seconds"):
+        if (value := memory.get(name)) not in (None, 0) and not times(value):
+            yield Skipped(f"values of {name} that do not fit")
 
 
 _RENAMED: Final = {"last_accessed": "last_accessed_at", "semantic_type": "memory_type"}

@@ -24,6 +24,7 @@ LONGEST: Final = 256
 """Characters of an id, a name or a tag."""
 MILLISECONDS: Final = 1e11
 """Epoch seconds lie below this number, epoch milliseconds above it."""
+LOOSE: Final = "links without a kind and two different ends"
 NO_TEXT: Final = "records without text"
 VALIDITY: Final = "validities that end before they begin"
 UNDATED: Final = "instants that cannot be read, with that of the import in their place"
@@ -263,14 +264,16 @@ class Record:
             yield self._event(EventType.ACCESSED, (name, revision), payload=fields)
 
     def linked(self, memory_id: object, target_id: object, edge_type: object, **payload: object) -> Iterator[Item]:
-        """Yield a link; nothing if an end is missing or both are the same. A weight that does not fit is skipped."""
+        """Yield a link; skipped if an end or the kind is missing or both ends are the same, as is an unfit weight."""
         one, other, kind = identifier(memory_id), identifier(target_id), label(edge_type)
-        if one and other and kind and one != other:
-            given, unfit = _fitting(payload)
-            yield from unfit
-            fields = {"target_id": other, "edge_type": re.sub(r"\W+", "_", kind).strip("_").upper() or kind, **given}
-            revision = (one, other, str(fields["edge_type"]), str(given.get("weight", "")))
-            yield self._event(EventType.LINKED, revision, memory_id=one, payload=fields)
+        if not (one and other and kind) or one == other:
+            yield Skipped(LOOSE)
+            return
+        given, unfit = _fitting(payload)
+        yield from unfit
+        fields = {"target_id": other, "edge_type": re.sub(r"\W+", "_", kind).strip("_").upper() or kind, **given}
+        revision = (one, other, str(fields["edge_type"]), str(given.get("weight", "")))
+        yield self._event(EventType.LINKED, revision, memory_id=one, payload=fields)
 
     def rated(self, memory_id: object, revision: str, *, helpful: bool) -> Iterator[Item]:
         """Yield feedback on a memory."""

@@ -4,6 +4,7 @@ The database is opened for reading only. Not here: links that it derives itself,
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -65,9 +66,12 @@ class _Store:
     def items(self) -> Iterator[Item]:
         memories = {row.get("memory_id"): row for row in self._rows("memories")}
         self._used = {row.get("fact_id"): row.get("last_accessed_at") for row in self._rows("fact_retention")}
-        logged = {row.get("fact_id") for row in self._rows("fact_access_log") if row.get("access_type") in _RECALLS}
+        recalls = (row.get("fact_id") for row in self._rows("fact_access_log") if row.get("access_type") in _RECALLS)
+        logged = Counter(recalls)
         for place, row in enumerate(self._rows(_FACTS)):
             yield from self._fact(row, mapping(memories.get(row.get("memory_id"))), place, logged)
+        with_facts = {row.get("memory_id") for row in self._rows(_FACTS)}
+        yield from [Skipped("turns of conversation without facts")] * len(memories.keys() - with_facts)
         yield from self._accesses()
         yield from self._feedback()
         yield from self._links()
@@ -75,7 +79,9 @@ class _Store:
     def _rows(self, table: str) -> Iterator[dict[str, Any]]:
         return foreign_sqlite.rows(self._path, table)
 
-    def _fact(self, row: Mapping[str, Any], memory: Mapping[str, Any], place: int, logged: set[Any]) -> Iterator[Item]:
+    def _fact(
+        self, row: Mapping[str, Any], memory: Mapping[str, Any], place: int, logged: Counter[Any]
+    ) -> Iterator[Item]:
         name = identifier(row.get("fact_id"))
         if row.get("quarantined") == 1:
             yield Skipped("facts in quarantine")
@@ -91,7 +97,10 @@ class _Store:
         yield from record.stored(name, row.get("content"), _payload(row, memory))
         if name and text(row.get("content")):
             self._records[name] = record
-            if row.get("fact_id") not in logged and (count := times(row.get("access_count"))):
+            count, known = times(row.get("access_count")), logged[row.get("fact_id")]
+            if known:
+                yield from [Skipped("accesses that its log no longer has", count - known)] * (count > known)
+            else:
                 last = record.dated(self._used.get(row.get("fact_id")))
                 yield from last.accessed(name, f"count {count}", count=count)
 

@@ -47,7 +47,7 @@ class InvariantBroken(ValueError):
     def __str__(self) -> str:
         first = self.rows.row(0, named=True)
         return (
-            f"{self.rows.height} rows of the plan break an invariant; the first: {first['check']}: profile "
+            f"rows of the plan that break an invariant: {self.rows.height}; the first: {first['check']}: profile "
             f"{first['profile_id']!r}, memory {first['memory_id']!r}: {first['detail']}; nothing was changed"
         )
 

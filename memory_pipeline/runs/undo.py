@@ -56,8 +56,8 @@ def undo(
     if dependants.height and not cascade:
         first = dependants.row(0, named=True)
         raise ValueError(
-            f"{dependants.height} decisions build on {target!r}; the first: {first['action']} {first['memory_id']!r} "
-            f"of plan {first['plan_id']}; undo them too with cascade (command line: --cascade)"
+            f"other decisions build on {target!r}: {dependants.height}; the first: {first['action']} "
+            f"{first['memory_id']!r} of plan {first['plan_id']}; undo them too with cascade (command line: --cascade)"
         )
     chosen = pl.concat([chosen, dependants])
     mask_decisions(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)

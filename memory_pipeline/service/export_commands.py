@@ -302,4 +302,4 @@ def _say(profile_id: str, place: Path, document: Mapping[str, Any]) -> None:
 
 
 def _listed(counts: Mapping[str, int]) -> str:
-    return " · ".join(f"{count} {what}" for what, count in counts.items())
+    return " · ".join(f"{what}: {count}" for what, count in counts.items())

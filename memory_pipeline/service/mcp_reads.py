@@ -20,6 +20,7 @@ from pydantic import Field
 
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Memory, Opening, instant
@@ -84,6 +85,8 @@ class MemoryReads:
         """Memories of one conversation as they were stored, oldest first."""
         with self._memory(profile_id, context) as memory:
             newest_first = memory.list({"session_id": session_id}, _EVERYTHING, deep=True)
+            if not newest_first:
+                raise ValueError(f"session_id is {shown(session_id)}, in which nothing was stored; correct the id")
         return "\n".join(_line(row) for row in reversed(newest_first) if row.kind == ORIGINAL)
 
     def session_start(
@@ -104,17 +107,19 @@ class MemoryReads:
         since: Annotated[str, Field(description=_SINCE)] = "",
         profile_id: Annotated[str, Field(description=_PROFILE)] = "",
     ) -> str:
-        """Tell what is new in memory, and what runs decided about it."""
+        """Tell what is new and what changed in memory, and what runs decided about it."""
         with self._memory(profile_id, context) as memory:
             start = instant("since", since or None) or datetime.now(UTC) - _DAY
-            new = memory.list({"since": start}, _EVERYTHING, deep=True)
+            rows = [row for row in memory.list(None, _EVERYTHING, deep=True) if row.kind == ORIGINAL]
             with Lake(self._home) as lake:
                 decided = undo.in_force(lake, [self._profile(profile_id, context)]).filter(pl.col("as_of") >= start)
-        stored = [row for row in new if row.kind == ORIGINAL]
+        stored = [row for row in rows if row.created_at >= start]
+        updated = [row for row in rows if row.created_at < start and (row.updated_at or row.created_at) >= start]
         lines = [f"- {row['action']} {row['memory_id']}: {row['reason']}" for row in decided.head(SHOWN).to_dicts()]
         parts = [
             f"Tell me in a few sentences what changed in your memory since {start:%Y-%m-%d %H:%M} UTC. {_NO_ORDERS}",
             _section("Stored", len(stored), [_line(row) for row in stored[:SHOWN]]),
+            _section("Updated", len(updated), [_line(row) for row in updated[:SHOWN]]),
             _section("Decided by runs", decided.height, lines),
         ]
         return "\n\n".join(parts)

@@ -50,6 +50,8 @@ class _Offer:
     others, or not all of them."""
 
 
+_OWNERS: Final = frozenset({"profile_id", "profiles"})
+"""Arguments that say whose memory it is."""
 _TEXT: Final = ("result",)
 _MEMORY: Final = ("memory_id",)
 _RECEIPT: Final = ("at", "erased array")
@@ -246,8 +248,13 @@ class _MemoryTool(Tool):
         """
         if grant is not None and self.admin and grant.profile_id is not None:
             raise self._refusal("this erases more than one memory; it needs an administrator's token")
-        if self.profile_id is not None and "profile_id" in arguments:
-            raise self._refusal("'profile_id' is not a known field; this server has a single profile, leave it out")
+        for name in sorted(_OWNERS & arguments.keys()) if self.profile_id is not None else ():
+            raise self._refusal(f"{name!r} is not a known field; this server has a single profile, leave it out")
+        searched = arguments.get("profiles")
+        if grant is not None and isinstance(searched, list):
+            for name in (name for name in searched if isinstance(name, str) and not grant.recalls(name)):
+                why = f"the token may not read profile {name!r}; create one that may, with --reads"
+                raise self._refusal(why)
         asked = arguments.get("profile_id")
         if not isinstance(asked, str | None):
             return arguments  # no profile at all: the strict model of the arguments refuses it in its own words
@@ -272,7 +279,8 @@ def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None, slots: Slot
     arguments.model_rebuild(force=True)
     schema = compact(tool.parameters, tool.parameters.get("$defs", {})) | {"additionalProperties": False}
     if profile_id is not None:
-        schema["properties"].pop("profile_id")
+        for name in _OWNERS:
+            schema["properties"].pop(name, None)
     # Hints that equal the protocol's defaults, or mean nothing for a tool that only reads, are left out.
     hints = (
         ToolAnnotations(read_only_hint=True)

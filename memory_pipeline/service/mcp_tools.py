@@ -36,12 +36,12 @@ SHOWN: Final = 20
 """Decisions of a plan that an agent is shown; more would fill its context."""
 
 Profile = Annotated[str | None, Field(min_length=1, description="Tenant.")]
-MemoryId = Annotated[str, Field(min_length=1, description="Id of the memory.")]
-SessionId = Annotated[str | None, Field(min_length=1, description="Id of this conversation.")]
+MemoryId = Annotated[str, Field(min_length=1, description="Memory id.")]
+SessionId = Annotated[str | None, Field(min_length=1, description="This conversation.")]
 Filters = Annotated[Conditions | None, Field(description="All of these must hold; since <= stored < until.")]
 AsOf = Annotated[Instant | None, Field(description="State at an instant, e.g. 2026-03-01T00:00:00Z.")]
 Deep = Annotated[bool, Field(description="Also search archived and superseded memories.")]
-ValidFrom = Annotated[Instant | None, Field(description="True from this instant on.")]
+ValidFrom = Annotated[Instant | None, Field(description="True from this instant.")]
 ValidUntil = Annotated[Instant | None, Field(description="True until this instant.")]
 
 
@@ -64,7 +64,7 @@ class MemoryTools:
 
     def session_start(
         self,
-        query: Annotated[str | None, Field(min_length=1, description="Topic of the conversation, if known.")] = None,
+        query: Annotated[str | None, Field(min_length=1, description="Topic, if known.")] = None,
         profile_id: Profile = None,
         session_id: SessionId = None,
     ) -> str:
@@ -87,13 +87,14 @@ class MemoryTools:
         ] = "default",
         session_id: SessionId = None,
         user_id: Annotated[str | None, Field(min_length=1, description="Who asks.")] = None,
+        profiles: Annotated[list[str] | None, Field(min_length=1, description="Tenants to search together.")] = None,
     ) -> dict[str, Any]:
         """Find memories that answer a question, best first.
 
         `current: false`: no longer true (see `closed_by`) or not yet (`holds_from`). Prefer the newer `outdated_by`.
         Mention `conflicts`. `confident: false`: perhaps no answer.
         """
-        with self._memory(profile_id) as memory:
+        with self._memory(profile_id or (profiles[0] if profiles else None)) as memory:
             answer = memory.recall(
                 query,
                 k,
@@ -106,17 +107,18 @@ class MemoryTools:
                 record=self._records,
                 session_id=session_id,
                 user_id=user_id,
+                profiles=profiles,
             )
         return _filled(
             {
-                "memories": [_recalled(hit) for hit in answer],
+                "memories": [_recalled(hit) | ({"profile_id": hit.profile_id} if profiles else {}) for hit in answer],
                 "tokens": answer.tokens,
                 "confident": answer.confident,
             }
         )
 
     def get_memory(self, memory_id: MemoryId, profile_id: Profile = None, as_of: AsOf = None) -> dict[str, Any]:
-        """Return one memory with all its fields. Not recorded as an access."""
+        """Return a memory with all its fields. Not recorded as an access."""
         with self._memory(profile_id) as memory:
             return _full(memory.get(memory_id, as_of=as_of))
 
@@ -286,7 +288,7 @@ class MemoryTools:
         scope: Annotated[str, Field(description="all, recent, or user:, agent:, session: or tag:NAME.")] = "all",
         dry_run: Annotated[bool, Field(description="Return the plan; change nothing.")] = False,
     ) -> dict[str, Any]:
-        """Tidy the memories: merge duplicates, link, summarise, promote and forget, by the profile's policy.
+        """Tidy memories: merge duplicates, link, summarise, promote and forget, by the profile's policy.
 
         Takes seconds to minutes. Use at the end of a conversation or when the user asks.
         """
@@ -338,7 +340,7 @@ class MemoryTools:
             return "\n".join(explanation.lines())
 
     def status(self, profile_id: Profile = None) -> dict[str, Any]:
-        """Report how much is stored, what waits to be consolidated, recent runs and what is due next."""
+        """Report what is stored, what waits for consolidation, recent runs and what is due next."""
         owner = self._chosen(profile_id)
         with _tool_errors(), Lake(self._home) as lake:
             summary = status.summary(lake, load(self._home), now=datetime.now(UTC), profile_id=owner)

@@ -77,7 +77,7 @@ def _counts(console: Console, reports: Mapping[str, ImportReport]) -> None:
         for what, count in result.skipped.items():
             skipped[what] = skipped.get(what, 0) + count
     for what, count in sorted(skipped.items()):
-        line(console, f"skipped: {count} {what}")
+        line(console, f"skipped: {what}: {count}")
     for result in reports.values():
         refusals(console, result.refused, result.dead_letters)
 

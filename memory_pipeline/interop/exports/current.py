@@ -26,6 +26,8 @@ DETAILS: Final = "ids, times, types, tags, sessions, agents, importance, confide
 TOLD: Final = ("accesses", "ratings", "earlier texts", "starts and ends of sessions")
 """What agents told about memories over time, for which only the whole history has a place."""
 
+LOOSE: Final = "links of memories that are left out"
+
 _DEFAULT_CONFIDENCE: Final = 0.5
 _KEPT: Final = ("session_id", "agent_id", "user_id", "valid_from", "valid_until")
 _SAID: Final = ("speaker", "tags", "source")
@@ -47,7 +49,7 @@ class Current:
     """Links that agents asserted between these memories: `source`, `target`, `edge_type`, `kind`, `weight`,
     `discovered_at`."""
     left_out: Mapping[str, int]
-    """Number of memories that do not hold, by reason."""
+    """Number of memories that do not hold, by reason, and of asserted links with such an end (`LOOSE`)."""
     beside: Mapping[str, int]
     """Number of what not every format has a place for: `TOLD` of these memories, `links`, `DETAILS`."""
 
@@ -110,7 +112,7 @@ def select(
     )
     left_out = why.drop_nulls("why").group_by("why").len().sort("why")
     held = memories.select("memory_id")
-    links = state.edges.filter(pl.col("origin") == "asserted")
+    asserted = links = state.edges.filter(pl.col("origin") == "asserted")
     for end in ("source", "target"):
         links = links.join(held.rename({"memory_id": end}), on=end, how="semi")
     return Current(
@@ -121,7 +123,7 @@ def select(
         links.select("source", "target", "edge_type", "kind", "weight", "discovered_at").sort(
             "source", "target", "edge_type"
         ),
-        dict(left_out.iter_rows()),
+        dict(left_out.iter_rows()) | ({LOOSE: loose} if (loose := asserted.height - links.height) else {}),
         _told(events, memories) | {"links": links.height, DETAILS: memories.height},
     )
 

@@ -66,7 +66,7 @@ class AccessWriter:
                 failure, self._failure = self._failure, None
             if failure is not None:
                 raise LakeError(
-                    f"{self._unwritten()} accesses are not written yet and will be retried: {failure}"
+                    f"accesses not written yet: {self._unwritten()}; they will be retried: {failure}"
                 ) from failure
 
     def flush(self) -> None:
@@ -95,7 +95,7 @@ class AccessWriter:
         try:
             self._write()
         except Exception as error:
-            raise LakeError(f"{self._unwritten()} accesses could not be written and are lost: {error}") from error
+            raise LakeError(f"accesses that could not be written and are lost: {self._unwritten()}: {error}") from error
 
     def _unwritten(self) -> int:
         return len(self._batch) + len(self._waiting)

@@ -189,7 +189,7 @@ def _edge(row: Row) -> str:
 
 def _cluster(row: Row) -> str:
     cohesion = "" if row["cohesion"] is None else f", cohesion {_figure(row['cohesion'])}"
-    return f"{row['label']}: {row['method']}, {row['cluster_size']} memories{cohesion} ({row['cluster_id']})"
+    return f"{row['label']}: {row['method']}, size {row['cluster_size']}{cohesion} ({row['cluster_id']})"
 
 
 def _fact(row: Row) -> str:

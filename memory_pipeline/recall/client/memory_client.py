@@ -633,7 +633,9 @@ class MemoryClient:
 
     def _memory(self, state: State, memory_id: str) -> Memory:
         if memory_id not in state.pool.row_ids:
-            raise UnknownMemory(f"memory_id is {shown(memory_id)}, which is not a memory of profile {self._profile!r}")
+            raise UnknownMemory(
+                f"memory_id is {shown(memory_id)}, which is not a memory of profile {self._profile!r}; correct the id"
+            )
         return self._state_cache.memories(state, [memory_id])[0]
 
     def _run(self, task: str, scope: str, *, dry_run: bool) -> Consolidated:

@@ -51,6 +51,7 @@ MENU: Final[dict[str, tuple[str, Show]]] = {
 
 SIGN_IN: Final = "sign-in"
 _SEE_OTHER: Final = 303
+_WRONG: Final = 400
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'",
@@ -232,13 +233,15 @@ def _visit(request: Request, signed_in: SignedIn, asked: Mapping[str, str]) -> V
         owner = next(iter(stored_profiles(lake)), DEFAULT_PROFILE)
     elif signed_in.grant.profile_id is None:
         require_memories(lake, owner)
-    return Visit(state=request.app.state, signed_in=signed_in, profile_id=owner, asked=given)
+    request.state.visit = visit = Visit(state=request.app.state, signed_in=signed_in, profile_id=owner, asked=given)
+    return visit
 
 
 def _shown(name: str, request: Request, visit: Visit | None, code: int = 200, **values: Any) -> HTMLResponse:
     """Render a template."""
     path = request.url.path.removeprefix(f"{request.scope.get('root_path', '')}/")
-    profiles = stored_profiles(visit.state.lake) if visit and visit.admin else []
+    # Of an error the cause may be the store itself.
+    profiles = stored_profiles(visit.state.lake) if visit and visit.admin and code < _WRONG else []
     html = (
         _templates()
         .get_template(f"{name}.html")
@@ -294,4 +297,5 @@ async def _fault(request: Request, error: Exception) -> Response:
 
 
 def _error_page(request: Request, code: int, detail: str) -> HTMLResponse:
-    return _shown("problem", request, None, code, title="That did not work", detail=detail)
+    visit = getattr(request.state, "visit", None)
+    return _shown("problem", request, visit, code, title="That did not work", detail=detail)
