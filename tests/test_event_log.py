@@ -4,6 +4,8 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.events import DagsterEvent, DagsterEventType
+from dagster._core.events.log import EventLogEntry
 from dagster._core.instance.ref import InstanceRef
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 
@@ -43,6 +45,40 @@ def test_however_many_runs_are_looked_at_only_the_index_and_the_last_run_stay_op
     assert (said(kept, "a"), said(kept, "b")) == (["a", "a"], ["b", "b"])
     kept.event_log_storage.dispose()
     assert kept.event_log_storage.kept == set()
+
+
+def step(instance, run_id, kind, name):
+    """Report an event of a step; its message is `name`."""
+    entry = EventLogEntry(
+        error_info=None,
+        level="debug",
+        user_message=name,
+        run_id=run_id,
+        timestamp=0.0,
+        step_key="scores",
+        job_name="full",
+        dagster_event=DagsterEvent(kind.value, "full", message=name, step_key="scores"),
+    )
+    instance.handle_new_event(entry)
+
+
+def test_events_of_inputs_are_written_in_their_order_with_the_next_event(tmp_path, kept):
+    start, loaded = DagsterEventType.STEP_START, DagsterEventType.LOADED_INPUT
+    with dg.DagsterInstance.from_config(str(tmp_path / "dagster")) as other:
+        for kind, name in ((start, "one"), (loaded, "two"), (loaded, "three")):
+            step(kept, "a", kind, name)
+        assert said(other, "a") == ["one"]
+        step(kept, "a", start, "four")
+        assert said(other, "a") == ["one", "two", "three", "four"]
+        step(kept, "a", loaded, "five")
+        assert said(kept, "a") == said(other, "a") == ["one", "two", "three", "four", "five"]
+        step(kept, "a", loaded, "six")
+        say(kept, "b", "another run")
+        assert said(other, "a")[-1] == "six"
+        for run_id in "ab":
+            step(kept, run_id, loaded, "last")
+        kept.event_log_storage.dispose()
+        assert [said(other, run_id)[-1] for run_id in "ab"] == ["last", "last"]
 
 
 def test_an_erasure_rewrites_a_database_that_stays_open(kept):
