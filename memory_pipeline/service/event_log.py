@@ -20,7 +20,6 @@ from dagster._serdes import ConfigurableClassData
 
 from memory_pipeline.ledger import sqlite_file
 
-
 _OF_INPUTS: Final = (DagsterEventType.LOADED_INPUT, DagsterEventType.STEP_INPUT)
 """Events that wait for the next one. A process that is killed loses those of the step at work; they hold no results."""
 
