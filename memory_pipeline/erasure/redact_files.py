@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.erasure.quotes import Quotes
+from memory_pipeline.erasure.quotes import Quotes, strings
 from memory_pipeline.lake import compaction, files, publishing
 from memory_pipeline.lake.object_store import ObjectStore
 from memory_pipeline.lake.tables import STAGING_PREFIX
@@ -272,6 +272,9 @@ def _masked(cell: str, quotes: Quotes) -> str:
         document = json.loads(cell)
     except ValueError:
         return quotes.masked(cell)
+    whole = "\n".join(strings(document))
+    if whole.isascii() and not quotes.verbatim(whole):  # as is nearly every cell
+        return cell
     new = _walked(document, quotes)
     return cell if new == document else json.dumps(new)
 
