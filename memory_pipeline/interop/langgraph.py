@@ -132,7 +132,9 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     kind, tag = kind_of(rest.pop("kind", None))
     tags = labels([*fields.pop("tags", []), *(name for name in known if name not in who.values()), *tag])
     kept = {"namespace": ".".join(known), "ttl_minutes": row.get("ttl_minutes")}
-    metadata = {**mapping(rest.pop("metadata", None)), **rest, **kept}
+    metadata = {**rest, **kept}
+    if isinstance(rest.get("metadata"), Mapping):
+        metadata = {**metadata.pop("metadata"), **metadata}
     payload = {"valid_until": row.get("expires_at"), **fields, **kind, "tags": tags or None}
     key = label(row.get("key"))
     yield from record.stored(
