@@ -304,6 +304,13 @@ def test_a_record_of_mem0_has_its_fields_and_the_rest_as_metadata():
     }
 
 
+def test_what_came_from_mem0_goes_back_without_new_metadata():
+    rows = [{"memory_id": "m1", "content": "Tea.", "source": "mem0", "metadata": {"source": "slack"}}]
+    read = held(stored(rows))
+    assert json.loads(mem0.text(read))["results"][0]["metadata"] == {"source": "slack"}
+    assert mem0.lost(read)[mem0.CLASHES] == 0
+
+
 def test_an_item_of_langgraph_has_a_namespace_without_full_stops_and_every_field():
     assert json.loads(langgraph.text(held(stored([MEMORY])))) == [
         {

@@ -11,6 +11,7 @@ from memory_pipeline.ledger.payloads import written
 CLASHES: Final = "fields whose name the metadata has too"
 _OWN: Final = {"occurred_at", "user_id", "agent_id", "session_id", "memory_id", "metadata", "speaker"}
 """Fields of a record of mem0."""
+_FROM_MEM0: Final = ("source", "mem0")
 
 
 def text(current: Current) -> str:
@@ -30,8 +31,8 @@ def lost(current: Current) -> dict[str, int]:
 
 
 def _rest(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields for which mem0 has no place but metadata."""
-    return {name: value for name, value in fields.items() if name not in _OWN}
+    """Return the fields for which mem0 has no place but metadata; that a memory is from mem0 goes without saying."""
+    return {name: value for name, value in fields.items() if name not in _OWN and (name, value) != _FROM_MEM0}
 
 
 def _record(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, Any]:
