@@ -148,6 +148,18 @@ def test_an_item_of_langgraph_keeps_how_long_it_lives_and_an_empty_one_has_no_te
     assert json.loads(rows["metadata"][0]) == {"namespace": "ana", "ttl_minutes": 90.0}
 
 
+def test_the_words_of_an_item_of_langgraph_may_be_in_other_fields(ledger, tmp_path):
+    values = [{"data": "User name is Ana."}, {"text": "Tea.", "lang": "en"}, {"content": 3, "text": "No."}, {"n": 1}]
+    items = [{"namespace": ["a"], "key": str(place), "value": value} for place, value in enumerate(values)]
+    (tmp_path / "l.json").write_text(json.dumps(items), "utf-8")
+    _, rows = taken(ledger, "langgraph", tmp_path / "l.json")
+    assert rows["content"].to_list() == ["User name is Ana.", "Tea.", '{"content":3,"text":"No."}', '{"n":1}']
+    assert [json.loads(one) for one in rows["metadata"]][:2] == [
+        {"text_field": "data", "namespace": "a"},
+        {"text_field": "text", "lang": "en", "namespace": "a"},
+    ]
+
+
 def test_metadata_of_an_item_of_langgraph_stays_whatever_its_form(ledger, tmp_path):
     item = {"namespace": ["ana"], "created_at": "2026-01-01T00:00:00Z"}
     values = [{"content": "Tea.", "metadata": "from a chat"}, {"content": "Jam.", "metadata": {"shelf": 3}, "row": 1}]
