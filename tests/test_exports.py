@@ -227,6 +227,31 @@ def test_the_present_as_events_stores_each_memory_as_it_is(home, tmp_path):
     assert again.links.equals(read.links)
 
 
+def test_what_two_things_become_one_for_is_counted_and_a_link_keeps_its_metadata():
+    clash = {"importance": 0.5, "tags": ["real"], "metadata": {"tags": ["meta"], "colour": "green"}}
+    rows = [
+        {"memory_id": "m1", "content": "Tea.", "speaker": "Ana"} | clash,
+        *({"memory_id": name, "content": "Rain.", "speaker": "Bo"} for name in ("m2", "m3")),
+    ]
+    links = [
+        {"event_type": "link.asserted", "event_id": f"{place}{target}", "memory_id": "m1"}
+        | {"payload": {"target_id": target, "edge_type": "LEADS_TO", "metadata": {"why": place}}}
+        for place, target in enumerate(("m2", "m3", "m2"))
+    ]
+    asserted = [parse(link, recorded_at=AS_OF, origin="test") for link in links]
+    told = [*stored(rows), *((seq, *event.row()) for seq, event in enumerate(asserted, 4))]
+    read = held(told)
+    assert [json.loads(line)["payload"].get("metadata") for line in list(events.current(read))[-2:]] == [
+        {"why": 2},
+        {"why": 1},
+    ]
+    assert mem0.lost(read)[mem0.CLASHES] == 1
+    lost = mcp_memory.lost(read)
+    counted = (mcp_memory.SAME_TEXTS, mcp_memory.ONE_RELATION, mcp_memory.OF_LINKS, mcp_memory.WITHIN)
+    assert [lost[name] for name in counted] == [1, 1, 2, 0]
+    assert mcp_memory.text(read).count('"type": "relation"') == 1
+
+
 def test_what_others_changed_in_an_export_comes_back_and_the_next_export_takes_it(home, tmp_path):
     with homes.copied(home, tmp_path / "data") as lake:
         read = current.read(lake, "sample-1", as_of=homes.NIGHT)
@@ -277,6 +302,13 @@ def test_a_record_of_mem0_has_its_fields_and_the_rest_as_metadata():
             }
         ]
     }
+
+
+def test_what_came_from_mem0_goes_back_without_new_metadata():
+    rows = [{"memory_id": "m1", "content": "Tea.", "source": "mem0", "metadata": {"source": "slack"}}]
+    read = held(stored(rows))
+    assert json.loads(mem0.text(read))["results"][0]["metadata"] == {"source": "slack"}
+    assert mem0.lost(read)[mem0.CLASHES] == 0
 
 
 def test_an_item_of_langgraph_has_a_namespace_without_full_stops_and_every_field():
@@ -366,7 +398,7 @@ def test_what_agents_told_over_time_is_counted_for_the_memories_that_hold():
         ]
     ]
     assert {name: held(rows).beside[name] for name in current.TOLD} == {
-        "accesses": 2, "ratings": 1, "earlier texts": 1, "starts and ends of sessions": 2
+        "accesses": 2, "ratings": 1, "earlier texts and values": 2, "starts and ends of sessions": 2
     }  # fmt: skip
 
 

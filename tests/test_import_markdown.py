@@ -89,7 +89,7 @@ def test_notes_items_and_paragraphs_become_memories_with_tags_links_and_instants
     assert (report.accepted, report.duplicates, report.dead_letters) == (8, 0, 0)
     assert report.skipped == {
         "files that are not Markdown": 1,
-        "index lines that only name a file": 1,
+        "index lines that lead to a file of the folder": 1,
         "links to missing notes": 1,
     }
     rows = written(ledger)
@@ -266,12 +266,24 @@ def test_front_matter_that_is_not_yaml_still_gives_its_plain_lines(tmp_path, led
     assert json.loads(stored["metadata"])["description"] == "Latency: where to look"
 
 
+def test_a_note_without_a_body_is_its_description(tmp_path, ledger):
+    (tmp_path / "notes").mkdir()
+    front = "---\nname: editor\ndescription: Ana prefers Vim.\ntype: user\n---\n"
+    (tmp_path / "notes" / "editor.md").write_text(front)
+    (tmp_path / "notes" / "MEMORY.md").write_text("- [Editor](editor.md): Vim\n")
+    report = imported(ledger, tmp_path / "notes")
+    assert report.skipped == {"index lines that lead to a file of the folder": 1}
+    (stored,) = written(ledger).iter_rows(named=True)
+    assert (stored["content"], stored["tags"]) == ("Ana prefers Vim.", ["user"])
+    assert imported(ledger, tmp_path / "notes").accepted == 0
+
+
 def test_what_is_no_memory_is_counted(tmp_path, ledger):
     (tmp_path / "notes").mkdir()
     texts = {
         "a.md": "# All\n\n## Nothing here\n\n## Some\n\n<!-- hidden -->\n\n- Ana prefers tea.\n\n### Empty too\n",
         "empty.md": "\n",
-        "front.md": "---\nname: n\ndescription: d\n---\n",
+        "front.md": "---\nname: n\n---\n",
         "title.md": "# Only a title\n",
     }
     for name, text in texts.items():

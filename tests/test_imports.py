@@ -21,7 +21,7 @@ import mutations
 import pytest
 from foreign_stores import REAL, TEXTS
 
-from memory_pipeline.interop import files, formats, inert_pickle, records, scopes
+from memory_pipeline.interop import chatgpt, files, formats, inert_pickle, records, scopes
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.ledger.event import DeadLetter, Event, frame, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -146,6 +146,43 @@ def test_an_item_of_langgraph_keeps_how_long_it_lives_and_an_empty_one_has_no_te
     report, rows = taken(ledger, "langgraph", tmp_path / "l.json")
     assert (rows["content"].to_list(), dict(report.skipped)) == (["Tea."], {records.NO_TEXT: 1})
     assert json.loads(rows["metadata"][0]) == {"namespace": "ana", "ttl_minutes": 90.0}
+
+
+def test_the_words_of_an_item_of_langgraph_may_be_in_other_fields(ledger, tmp_path):
+    values = [{"data": "User name is Ana."}, {"text": "Tea.", "lang": "en"}, {"content": 3, "text": "No."}, {"n": 1}]
+    items = [{"namespace": ["a"], "key": str(place), "value": value} for place, value in enumerate(values)]
+    (tmp_path / "l.json").write_text(json.dumps(items), "utf-8")
+    _, rows = taken(ledger, "langgraph", tmp_path / "l.json")
+    assert rows["content"].to_list() == ["User name is Ana.", "Tea.", '{"content":3,"text":"No."}', '{"n":1}']
+    assert [json.loads(one) for one in rows["metadata"]][:2] == [
+        {"text_field": "data", "namespace": "a"},
+        {"text_field": "text", "lang": "en", "namespace": "a"},
+    ]
+
+
+def test_metadata_of_an_item_of_langgraph_stays_whatever_its_form(ledger, tmp_path):
+    item = {"namespace": ["ana"], "created_at": "2026-01-01T00:00:00Z"}
+    values = [{"content": "Tea.", "metadata": "from a chat"}, {"content": "Jam.", "metadata": {"shelf": 3}, "row": 1}]
+    items = [item | {"key": str(place), "value": value} for place, value in enumerate(values)]
+    (tmp_path / "l.json").write_text(json.dumps(items), "utf-8")
+    _, rows = taken(ledger, "langgraph", tmp_path / "l.json")
+    assert [json.loads(one) for one in rows["metadata"]] == [
+        {"metadata": "from a chat", "namespace": "ana"},
+        {"shelf": 3, "row": 1, "namespace": "ana"},
+    ]
+
+
+def test_a_flat_record_of_mem0_keeps_what_its_caller_attached_and_both_actor_and_role(ledger, tmp_path):
+    record = {"id": "m1", "data": "Ana sails.", "user_id": "ana", "created_at": "2026-01-01T00:00:00Z"}
+    said = {"source": "slack", "actor_id": "Ana K.", "role": "user", "attributed_to": "assistant", "hash": "h"}
+    exported = {"id": "m2", "memory": "Ana rows.", "source": "qdrant", "source_payload": {}}
+    (tmp_path / "m.json").write_text(json.dumps([record | said, record | exported]), "utf-8")
+    _, rows = taken(ledger, "mem0", tmp_path / "m.json")
+    assert told(rows, "speaker", "source") == [("Ana K.", "mem0"), (None, "mem0")]
+    assert [one and json.loads(one) for one in rows["metadata"]] == [
+        {"source": "slack", "role": "user", "attributed_to": "assistant"},
+        None,
+    ]
 
 
 def test_mem0_records_without_a_hash_are_recognised(ledger, tmp_path):
@@ -340,9 +377,11 @@ def test_of_a_chat_the_branch_that_stands_is_taken(ledger, tmp_path):
     assert told(rows, "content", "category")[0] == ("I am Ana, a carpenter.", "core")
     assert report.skipped["messages of abandoned branches"] == 1
     assert report.skipped["conversations that are not to be remembered"] == 1
+    assert report.skipped[chatgpt.UNTOLD] == 1
     more, rows = taken(ledger, "chatgpt", folder, assistant=True)
     assert told(rows, "content", "speaker") == [("Noted.", "assistant")]
     assert rows.drop_nulls("helpful")["memory_id"].to_list() == ["b"]
+    assert chatgpt.UNTOLD not in more.skipped
     assert more.dead_letters == 0
 
 

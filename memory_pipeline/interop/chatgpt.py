@@ -27,6 +27,8 @@ from memory_pipeline.interop.sampling import Sample
 
 FORMAT: Final = "chatgpt"
 
+UNTOLD: Final = "ratings of messages that were not taken"
+
 _FILE: Final = re.compile(r"conversations(?:[-_]\d+)?\.json")
 _FEEDBACK: Final = "message_feedback.json"
 _TEXTS: Final = ("text", "multimodal_text")
@@ -62,13 +64,14 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
                     yield source.broken(read, origin, "the conversation is not a JSON object; export it again")
         except Broken as error:
             yield source.broken(None, member.name, str(error))
+    yield from [Skipped(UNTOLD, len(ratings))] * bool(ratings)
 
 
 def _conversation(
     source: Source,
     read: Mapping[str, Any],
     origin: str,
-    ratings: Mapping[str, bool],
+    ratings: dict[str, bool],
     instructed: set[str],
     *,
     assistant: bool,
@@ -92,7 +95,7 @@ def _conversation(
     yield from conversation(source, _noting(turns, kept), session=name, begins=begins, about=about)
     for turn_id in sorted(kept & ratings.keys()):
         record = source.record({"feedback": turn_id}, origin, at=begins, session_id=name)
-        yield from record.rated(turn_id, "feedback", helpful=ratings[turn_id])
+        yield from record.rated(turn_id, "feedback", helpful=ratings.pop(turn_id))
 
 
 def _noting(turns: Iterator[ChatTurn | Item], kept: set[str]) -> Iterator[ChatTurn | Item]:

@@ -35,6 +35,7 @@ FORMAT: Final = "langgraph"
 
 _TABLE: Final = "store"
 _COLUMNS: Final = {"prefix", "key", "value", "created_at", "updated_at"}
+_TEXTS: Final = ("text", "memory", "data")
 _CHECKPOINTS: Final = "checkpoints"
 _DUMPED: Final = re.compile(r"(?:CREATE TABLE|COPY) (?:\w+\.)?store \(\s*prefix\b")
 
@@ -55,8 +56,8 @@ def events(
 ) -> Iterator[Item]:
     """Yield a memory per item.
 
-    Its text is `content` of the value, plain or within an object, else the value as JSON; labels of the namespace
-    that `scope` does not name become tags.
+    Its text is `content` of the value, plain or within an object, else one of the fields `_TEXTS`, whose name is kept
+    as metadata (`text_field`), else the value as JSON; labels of the namespace that `scope` does not name become tags.
 
     Args:
         path: database, URL of a PostgreSQL server, a plain-text dump of one by pg_dump, or JSON.
@@ -132,7 +133,9 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     kind, tag = kind_of(rest.pop("kind", None))
     tags = labels([*fields.pop("tags", []), *(name for name in known if name not in who.values()), *tag])
     kept = {"namespace": ".".join(known), "ttl_minutes": row.get("ttl_minutes")}
-    metadata = {**mapping(rest.pop("metadata", None)), **rest, **kept}
+    metadata = {**rest, **kept}
+    if isinstance(rest.get("metadata"), Mapping):
+        metadata = {**metadata.pop("metadata"), **metadata}
     payload = {"valid_until": row.get("expires_at"), **fields, **kind, "tags": tags or None}
     key = label(row.get("key"))
     yield from record.stored(
@@ -181,6 +184,10 @@ def _content(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         if found := text(inner.get("content")):
             return found, {**rest, **{name: part for name, part in inner.items() if name != "content"}}
         return _written(inner), rest
+    for field in _TEXTS if inner is None else ():
+        if found := text(rest.get(field)):
+            del rest[field]
+            return found, {**rest, "text_field": field}
     return _written(value), {name: part for name, part in rest.items() if name == "kind"}
 
 

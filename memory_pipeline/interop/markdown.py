@@ -82,7 +82,7 @@ class _Folder:
         files = _files(read_places)
         kept = [place for place in read_places if place.unit.memory_id or not is_pointer(place.unit, files)]
         pointers = len(read_places) - len(kept)
-        skipped += [Skipped("index lines that only name a file", pointers)] if pointers else []
+        skipped += [Skipped("index lines that lead to a file of the folder", pointers)] if pointers else []
         return cls(kept, broken, skipped)
 
 

@@ -94,10 +94,12 @@ def read(text: str) -> Note:
         lines = "\n" * whole.count("\n", note.start, note.end)
         rest = rest[: note.start - start] + lines.rjust(note.end - note.start) + rest[note.end - start :]
     exported = bool(ours) or INDEX_BEGINS in rest
-    if not exported and not rest.strip():
+    described = bool(front.get("name")) and isinstance(front.get("description"), str)
+    alone = str(front["description"]).strip() if described else ""
+    if not exported and not rest.strip() and not alone:
         return Note(front, (), readable, left_out={"files without text": 1})
-    if not exported and len(rest) < WHOLE and front.get("name") and front.get("description"):
-        unit = Unit(rest.strip(), _line(whole, start), _line(whole, len(whole)))
+    if not exported and len(rest) < WHOLE and alone:
+        unit = Unit(rest.strip() or alone, _line(whole, start), _line(whole, len(whole)))
         return Note(front, (_described(unit, front),), readable, whole=True)
     left_out = Counter[str]()
     units += [_described(unit, front) for unit in _blocks(rest.split("\n"), _line(whole, start), left_out)]

@@ -43,8 +43,8 @@ _POINTS: Final = {"id", "point"}
 _LISTS: Final = ("item", "results.item", "records.item", "memories.item")
 _OWN: Final = {
     *("id", "memory", "data", "hash", "created_at", "updated_at", "user_id", "agent_id", "run_id", "actor_id", "role"),
-    *("expiration_date", "score", "text_lemmatized", "metadata", "source", "source_payload", "categories"),
-    *("linked_memory_ids", "entity_type", "attributed_to"),
+    *("expiration_date", "score", "text_lemmatized", "metadata", "source_payload", "categories"),
+    *("linked_memory_ids", "entity_type"),
 }
 _SHARED: Final = 20
 """Most memories of an entity that are linked with each other."""
@@ -201,13 +201,17 @@ def _memory(
 
 def _payload(read: Mapping[str, Any]) -> dict[str, Any]:
     beside = {key: value for key, value in read.items() if key not in _OWN}
+    if "source_payload" in read:  # of an export, whose `source` is the store; elsewhere it is the caller's
+        beside.pop("source", None)
     fields, rest = fields_of({**beside, **mapping(read.get("metadata"))})
     until = instant(read.get("expiration_date"))
     if until and "valid_until" not in fields:
         fields["valid_until"] = (datetime.combine(until, time(), UTC) + timedelta(days=1)).isoformat()
     tags = labels([*fields.pop("tags", []), *labels(listed(read.get("categories")))])
-    speaker = label(read.get("actor_id")) or label(read.get("role")) or label(rest.pop("speaker", None))
-    return {**fields, "tags": tags or None, "speaker": speaker, "metadata": metadata_of(rest)}
+    actor, role = label(read.get("actor_id")), label(read.get("role"))
+    speaker = actor or role or label(rest.pop("speaker", None))
+    beside_actor = {"role": role} if actor and role else {}
+    return {**fields, "tags": tags or None, "speaker": speaker, "metadata": metadata_of({**beside_actor, **rest})}
 
 
 def _history(record: Record, name: str, payload: Mapping[str, Any], histories: _Histories) -> Iterator[Item]:

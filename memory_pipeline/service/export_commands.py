@@ -86,7 +86,7 @@ def export_mem0(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
     """Write memories for mem0. JSON, as its server returns them."""
-    _export(file, profile, mem0.text, force=force, as_json=as_json)
+    _export(file, profile, mem0.text, lost=mem0.lost, force=force, as_json=as_json)
 
 
 @app.command("langgraph")

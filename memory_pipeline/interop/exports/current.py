@@ -20,10 +20,12 @@ from memory_pipeline.schemas import LIVE, EventType
 TOPICS: Final = ("similarity_components", "coactivation", "fading_groups")
 """Methods whose clusters are topics, the first first; those of the others follow time or become one memory."""
 
-DETAILS: Final = "ids, times, types, tags, sessions, agents, importance, confidence, protection and metadata"
+DETAILS: Final = (
+    "ids, times, types, tags, sources, sessions, users, agents, importance, confidence, protection and metadata"
+)
 """All that a memory has beside its text and who said it."""
 
-TOLD: Final = ("accesses", "ratings", "earlier texts", "starts and ends of sessions")
+TOLD: Final = ("accesses", "ratings", "earlier texts and values", "starts and ends of sessions")
 """What agents told about memories over time, for which only the whole history has a place."""
 
 LOOSE: Final = "links of memories that are left out"
@@ -47,7 +49,7 @@ class Current:
     """Table `core_memory_blocks`, in the order in which they are read."""
     links: pl.DataFrame
     """Links that agents asserted between these memories: `source`, `target`, `edge_type`, `kind`, `weight`,
-    `discovered_at`."""
+    `discovered_at`, `metadata` (JSON)."""
     left_out: Mapping[str, int]
     """Number of memories that do not hold, by reason, and of asserted links with such an end (`LOOSE`)."""
     beside: Mapping[str, int]
@@ -120,12 +122,23 @@ def select(
         memories,
         _topics(clusters.join(held, on="memory_id", how="semi")),
         core_memory.in_order(state.blocks),
-        links.select("source", "target", "edge_type", "kind", "weight", "discovered_at").sort(
-            "source", "target", "edge_type"
-        ),
+        _attached(events, links).sort("source", "target", "edge_type"),
         dict(left_out.iter_rows()) | ({LOOSE: loose} if (loose := asserted.height - links.height) else {}),
         _told(events, memories) | {"links": links.height, DETAILS: memories.height},
     )
+
+
+def _attached(events: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
+    """Return links with the metadata that the last event about each gave."""
+    ends = {"source": "memory_id", "target": "target_id", "edge_type": "edge_type"}
+    given = (
+        events.filter(event_type=EventType.LINKED.value)
+        .sort("occurred_at", "seq")
+        .select("metadata", **{name: pl.col(column) for name, column in ends.items()})
+        .unique(list(ends), keep="last", maintain_order=True)
+    )
+    found = links.join(given, on=list(ends), how="left")
+    return found.select(*ends, "kind", "weight", "discovered_at", "metadata")
 
 
 def _told(events: pl.DataFrame, memories: pl.DataFrame) -> dict[str, int]:
@@ -135,7 +148,7 @@ def _told(events: pl.DataFrame, memories: pl.DataFrame) -> dict[str, int]:
     counts = (
         int(memories["access_count"].sum()),
         about.filter(kind == EventType.FEEDBACK).height,
-        about.filter(kind == EventType.UPDATED, pl.col("content").is_not_null()).height,
+        about.filter(kind == EventType.UPDATED).height,
         events.filter(kind.is_in([EventType.SESSION_STARTED, EventType.SESSION_ENDED])).height,
     )
     return dict(zip(TOLD, counts, strict=True))

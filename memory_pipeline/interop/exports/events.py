@@ -56,8 +56,9 @@ def current(held: Current) -> Iterator[str]:
         outside = {name: fields[name] for name in _OUTSIDE if name in fields}
         payload = {name: value for name, value in fields.items() if name not in outside} | {"content": content}
         yield _line(profile | outside | {"event_type": EventType.STORED.value, "payload": payload})
-    for source, target, edge_type, kind, weight, at in held.links.iter_rows():
+    for source, target, edge_type, kind, weight, at, metadata in held.links.iter_rows():
         payload = {"target_id": target, "edge_type": edge_type, "kind": kind, "weight": weight}
+        payload["metadata"] = metadata and json.loads(metadata)
         yield _line(
             profile
             | {"event_type": EventType.LINKED.value, "memory_id": source}

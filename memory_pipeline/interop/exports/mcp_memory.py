@@ -1,11 +1,15 @@
 """Exports what a profile remembers as the `memory.jsonl` of the MCP reference memory server: a graph of entities."""
 
 import json
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from memory_pipeline.interop.exports.current import DETAILS, TOLD, Current
 
 WITHIN: Final = "links between memories of one entity"
+OF_LINKS: Final = "kinds, weights, instants and metadata of links"
+ONE_RELATION: Final = "links of the same type between the same entities"
+SAME_TEXTS: Final = "memories of the same text and entity"
 _TYPE: Final = "person"
 _PROFILE_TYPE: Final = "profile"
 
@@ -24,11 +28,7 @@ def text(current: Current) -> str:
             name, {"type": "entity", "name": name, "entityType": kind, "observations": dict[str, None]()}
         )
         entity["observations"][content] = None
-    relations = {
-        (owners[source], owners[target], kind): None
-        for source, target, kind in current.links.select("source", "target", "edge_type").iter_rows()
-        if owners[source] != owners[target]
-    }
+    relations = dict.fromkeys(_relations(current, owners))
     lines = [entity | {"observations": list(entity["observations"])} for entity in entities.values()]
     lines += [
         {"type": "relation", "from": source, "to": target, "relationType": kind} for source, target, kind in relations
@@ -39,9 +39,21 @@ def text(current: Current) -> str:
 def lost(current: Current) -> dict[str, int]:
     """Return the number of what has no place in this format."""
     owners = _owners(current)
-    ends = current.links.select("source", "target").iter_rows()
-    within = sum(owners[source] == owners[target] for source, target in ends)
-    return current.count(*TOLD, DETAILS) | {WITHIN: within}
+    relations = list(_relations(current, owners))
+    texts = {(owners[fields["memory_id"]], content) for fields, content in current.rows()}
+    return current.count(*TOLD, DETAILS) | {
+        SAME_TEXTS: len(owners) - len(texts),
+        WITHIN: current.links.height - len(relations),
+        ONE_RELATION: len(relations) - len(set(relations)),
+        OF_LINKS: len(relations),
+    }
+
+
+def _relations(current: Current, owners: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """Yield the entities and the type of each link between two entities."""
+    for source, target, kind in current.links.select("source", "target", "edge_type").iter_rows():
+        if owners[source] != owners[target]:
+            yield owners[source], owners[target], kind
 
 
 def _owners(current: Current) -> dict[str, str]:

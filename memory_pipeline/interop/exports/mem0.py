@@ -3,13 +3,15 @@
 import hashlib
 import json
 from datetime import timedelta
-from typing import Any
+from typing import Any, Final
 
-from memory_pipeline.interop.exports.current import Current
+from memory_pipeline.interop.exports.current import Current, without_place
 from memory_pipeline.ledger.payloads import written
 
-_OWN = {"occurred_at", "user_id", "agent_id", "session_id", "memory_id", "metadata", "speaker"}
+CLASHES: Final = "fields whose name the metadata has too"
+_OWN: Final = {"occurred_at", "user_id", "agent_id", "session_id", "memory_id", "metadata", "speaker"}
 """Fields of a record of mem0."""
+_FROM_MEM0: Final = ("source", "mem0")
 
 
 def text(current: Current) -> str:
@@ -22,14 +24,24 @@ def text(current: Current) -> str:
     return json.dumps({"results": records}, ensure_ascii=False, indent=1, default=written) + "\n"
 
 
+def lost(current: Current) -> dict[str, int]:
+    """Return the number of what has no place in this format."""
+    clashes = sum(len(_rest(fields).keys() & fields.get("metadata", {}).keys()) for fields, _ in current.rows())
+    return without_place(current) | {CLASHES: clashes}
+
+
+def _rest(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields for which mem0 has no place but metadata; that a memory is from mem0 goes without saying."""
+    return {name: value for name, value in fields.items() if name not in _OWN and (name, value) != _FROM_MEM0}
+
+
 def _record(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, Any]:
-    rest = {name: value for name, value in fields.items() if name not in _OWN}
     until = fields.get("valid_until")
     record = {
         "id": fields["memory_id"],
         "memory": content,
         "hash": hashlib.md5(content.encode(), usedforsecurity=False).hexdigest(),
-        "metadata": {**rest, **fields.get("metadata", {})} or None,
+        "metadata": {**_rest(fields), **fields.get("metadata", {})} or None,
         "created_at": fields["occurred_at"],
         "updated_at": None,
         "user_id": fields.get("user_id", profile_id),
