@@ -67,7 +67,7 @@ CHATGPT[0]["mapping"]["d"]["message"]["content"] = {
     "content_type": "multimodal_text",
     "parts": [{"content_type": "audio_transcription", "text": "They cost 40 euros."}, {"asset_pointer": "x"}],
 }
-FEEDBACK = [{"id": "b", "conversation_id": "c1", "rating": "thumbs_up"}]
+FEEDBACK = [{"id": "b", "conversation_id": "c1", "rating": "thumbs_up", "content": '{"text": "Just right."}'}]
 
 CLAUDE = [
     {

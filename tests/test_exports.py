@@ -332,6 +332,35 @@ def test_an_item_of_langgraph_has_a_namespace_without_full_stops_and_every_field
     ]
 
 
+def test_items_go_back_under_their_namespace_and_key_and_become_the_same_memories_again(tmp_path):
+    put = {"namespace": ["notes", "ana"], "key": "k1", "value": {"data": "Tea at five.", "page": 3}}
+    rows = [
+        {"memory_id": "notes.ana/k1", "content": "Tea at five.", "importance": 0.5, "metadata": {"langgraph": put}},
+        {"memory_id": "m/2", "content": "Rain.", "metadata": {"namespace": "m", "text_field": "text", "page": 4}},
+        {"memory_id": "m3", "content": "Jam.", "metadata": {"namespace": "elsewhere"}},
+    ]
+    items = json.loads(langgraph.text(held(stored(rows))))
+    own = langgraph.OWN
+    shown = {
+        item["key"]: (item["namespace"], {name: part for name, part in item["value"].items() if name != own})
+        for item in items
+    }
+    assert shown == {
+        "k1": (["notes", "ana"], put["value"]),
+        "2": (["m"], {"text": "Rain.", "metadata": rows[1]["metadata"]}),
+        "m3": (["memories", "default"], {"content": "Jam.", "metadata": rows[2]["metadata"]}),
+    }
+    (tmp_path / "items.json").write_text(json.dumps(items), "utf-8")
+    again = {
+        event.memory_id: event.payload.model_dump(exclude_none=True, exclude={"source", "tags"})
+        for event in formats.events(FORMATS["langgraph"], tmp_path / "items.json", recorded_at=AS_OF)
+    }
+    assert again["notes.ana/k1"].pop("importance") == 0.5
+    assert {name: (payload["content"], json.loads(payload["metadata"])) for name, payload in again.items()} == {
+        row["memory_id"]: (row["content"], row["metadata"]) for row in rows
+    }
+
+
 def test_the_graph_of_the_reference_server_has_who_said_what():
     rows = [
         MEMORY,

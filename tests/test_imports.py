@@ -377,7 +377,7 @@ def test_of_a_chat_the_branch_that_stands_is_taken(ledger, tmp_path):
     assert told(rows, "content", "category")[0] == ("I am Ana, a carpenter.", "core")
     assert report.skipped["messages of abandoned branches"] == 1
     assert report.skipped["conversations that are not to be remembered"] == 1
-    assert report.skipped[chatgpt.UNTOLD] == 1
+    assert report.skipped[chatgpt.UNTOLD] == report.skipped[chatgpt.REMARKS] == 1
     more, rows = taken(ledger, "chatgpt", folder, assistant=True)
     assert told(rows, "content", "speaker") == [("Noted.", "assistant")]
     assert rows.drop_nulls("helpful")["memory_id"].to_list() == ["b"]

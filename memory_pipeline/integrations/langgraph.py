@@ -35,6 +35,7 @@ from langgraph.store.base import (
 )
 from uuid6 import uuid7
 
+from memory_pipeline.interop.exports.langgraph import PUT
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.payloads import canonical_json
@@ -45,8 +46,6 @@ from memory_pipeline.recall.models import Memory
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import load
 
-NAME: Final = "langgraph"
-"""Key of the memory's metadata that holds the item."""
 TEXT_FIELDS: Final = ("content", "text", "memory", "data")
 """Fields that hold the words of a value, unless the store names others; the first one present counts."""
 _EVERYTHING: Final = 10**9
@@ -315,7 +314,7 @@ class MemoryPipelineStore(BaseStore):
         payload: dict[str, Any] = {"content": content}
         payload |= {"valid_until": now + timedelta(minutes=op.ttl)} if op.ttl is not None else {}
         if known is not None:
-            changes = payload | {"metadata": (known.memory.metadata or {}) | {NAME: item}}
+            changes = payload | {"metadata": (known.memory.metadata or {}) | {PUT: item}}
             changes |= {"content": None if content == known.memory.content else content}
             yield {"event_type": EventType.UPDATED.value, "memory_id": known.memory.memory_id, "payload": changes}
             return
@@ -324,7 +323,7 @@ class MemoryPipelineStore(BaseStore):
         yield {
             "event_type": EventType.STORED.value,
             "memory_id": str(uuid7()) if new_id else first,
-            "payload": payload | {"metadata": {NAME: item}, "tags": [*tags, first] if new_id else tags},
+            "payload": payload | {"metadata": {PUT: item}, "tags": [*tags, first] if new_id else tags},
         }
 
     def _entry(self, client: MemoryClient, namespace: Namespace, key: str, now: datetime) -> _Entry | None:
@@ -360,7 +359,7 @@ class MemoryPipelineStore(BaseStore):
         If the text of the memory was updated elsewhere, the value has the new text as `content`.
         """
         metadata = memory.metadata or {}
-        kept = metadata.get(NAME)
+        kept = metadata.get(PUT)
         if not isinstance(kept, dict) or not {"namespace", "key", "value"} <= kept.keys():
             path, _, key = memory.memory_id.partition("/")
             if key and self._profile(labels := tuple(path.split("."))) == profile:  # imported from another store
@@ -423,7 +422,7 @@ def _ended(entry: _Entry, now: datetime) -> dict[str, Any]:
     """Return the event that deletes an item: its validity ends, and it loses its key."""
     metadata = entry.memory.metadata or {}
     item = {"namespace": list(entry.namespace), "key": entry.key, "value": entry.value}
-    gone = {"valid_until": now, "metadata": metadata | {NAME: item | {"deleted": True}}}
+    gone = {"valid_until": now, "metadata": metadata | {PUT: item | {"deleted": True}}}
     return {"event_type": EventType.UPDATED.value, "memory_id": entry.memory.memory_id, "payload": gone}
 
 

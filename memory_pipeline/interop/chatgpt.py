@@ -27,6 +27,7 @@ from memory_pipeline.interop.sampling import Sample
 
 FORMAT: Final = "chatgpt"
 
+REMARKS: Final = "remarks and other entries beside ratings of messages"
 UNTOLD: Final = "ratings of messages that were not taken"
 
 _FILE: Final = re.compile(r"conversations(?:[-_]\d+)?\.json")
@@ -50,7 +51,8 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
         assistant: take what the assistant said too.
     """
     source = Source(FORMAT, recorded_at, profile or FORMAT)
-    ratings = _ratings(path)
+    ratings, others = _ratings(path)
+    yield from [Skipped(REMARKS, others)] * bool(others)
     instructed = set[str]()
     for member in members(path):
         if not _FILE.fullmatch(member.base):
@@ -171,16 +173,19 @@ def _instructions(
             yield from record.stored(stable_id(FORMAT, "instructions", found), found, payload)
 
 
-def _ratings(path: Path) -> dict[str, bool]:
-    """Return whether messages were rated as good, by message."""
-    ratings = dict[str, bool]()
+def _ratings(path: Path) -> tuple[dict[str, bool], int]:
+    """Return whether messages were rated as good, by message, and how much else the person wrote about them."""
+    ratings, others = dict[str, bool](), 0
     for member in members(path):
         if member.base == _FEEDBACK:
             for read in _read(member):
                 rating = mapping(read).get("rating")
+                others += text(mapping(read).get("content")) not in (None, "{}")
                 if (name := identifier(mapping(read).get("id"))) and rating in ("thumbs_up", "thumbs_down"):
                     ratings[name] = rating == "thumbs_up"
-    return ratings
+                else:
+                    others += 1
+    return ratings, others
 
 
 def _read(member: Member) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop import scopes
-from memory_pipeline.interop.exports.langgraph import OWN
+from memory_pipeline.interop.exports.langgraph import OWN, PUT, TEXT_FIELD
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped, file_name
 from memory_pipeline.interop.records import (
@@ -114,7 +114,7 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
         yield source.broken(str(row), origin, "value is not a JSON object; correct the item")
         return
     if own := mapping(value.get(OWN)):
-        yield from _own(source, row, origin, value, label(own.get("profile_id")))
+        yield from _own(source, row, origin, value, own)
         return
     namespace = listed(row.get("namespace")) or str(row.get("prefix") or "").split(".")
     known = [name for part in namespace if (name := label(part))]
@@ -147,19 +147,25 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
 
 
 def _own(
-    source: Source, row: Mapping[str, Any], origin: str, value: Mapping[str, Any], profile: str | None
+    source: Source, row: Mapping[str, Any], origin: str, value: Mapping[str, Any], own: Mapping[str, Any]
 ) -> Iterator[Item]:
     """Yield the memory that our export wrote, with what others added to its value as metadata."""
     raw = {"key": row.get("key"), "value": value}
+    value = {name: part for name, part in value.items() if name != OWN}
+    if "content" in own:  # an item that an agent put into our store: the value is the agent's
+        metadata = mapping(own.get("metadata"))
+        metadata = {**metadata, PUT: {**mapping(metadata.get(PUT)), "value": value}}
+        value = {**own, "content": text(value.get("content")) or own["content"], "metadata": metadata}
+    elif "content" not in value and (name := label(mapping(value.get("metadata")).get(TEXT_FIELD))):
+        value["content"] = value.pop(name, None)
     user, session_id, agent_id = (value.get(name) for name in ("user_id", "session_id", "agent_id"))
     record = source.record(raw, origin, at=row.get("created_at"), user=user, session_id=session_id, agent_id=agent_id)
-    fields, rest = fields_of(
-        {name: part for name, part in value.items() if name not in {*scopes.FIELDS, "content", OWN}}
-    )
+    outside = {*scopes.FIELDS, "content", "profile_id", "memory_id"}
+    fields, rest = fields_of({name: part for name, part in value.items() if name not in outside})
     named = {name: found for name in ("speaker", "source") if (found := text(rest.pop(name, None)))}
     metadata = {**mapping(rest.pop("metadata", None)), **rest}
-    yield from record.into(source.profile or profile).stored(
-        row.get("key"),
+    yield from record.into(source.profile or label(own.get("profile_id"))).stored(
+        own.get("memory_id") or row.get("key"),
         value.get("content"),
         {**fields, **named, "metadata": metadata_of(metadata)},
         changed_at=row.get("updated_at"),
@@ -187,7 +193,7 @@ def _content(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     for field in _TEXTS if inner is None else ():
         if found := text(rest.get(field)):
             del rest[field]
-            return found, {**rest, "text_field": field}
+            return found, {**rest, TEXT_FIELD: field}
     return _written(value), {name: part for name, part in rest.items() if name == "kind"}
 
 

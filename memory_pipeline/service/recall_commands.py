@@ -251,4 +251,4 @@ def _check_spelling(profile: str, *, empty: bool) -> None:
     with existing_lake(settings_in_force()) as lake:
         profiles = stored_profiles(lake)
     if profile not in profiles:
-        raise ValueError(f"profile {profile!r} has no memory; {nearest(profile, profiles)}; choose one with --profile")
+        raise ValueError(f"profile {profile!r} has no memory; {nearest(profile, profiles)}")

@@ -22,11 +22,18 @@ DATABASE: Final = (".db", ".sqlite", ".sqlite3")
 OWN: Final = "memory_pipeline"
 """Key of a value that names the profile it was exported from, so that an import restores the memory."""
 
+PUT: Final = "langgraph"
+"""Key of a memory's metadata that holds its item, where an agent put one (`integrations/langgraph`)."""
+TEXT_FIELD: Final = "text_field"
+"""Key of a memory's metadata that names the field of its item's value that has the text, if not `content`."""
+
 
 def text(current: Current) -> str:
-    """Return the file: an array of items, best first, in the namespace (`memories`, user, else profile).
+    """Return the file: an array of items, best first.
 
-    A value has the text as `content` and every field of the memory under our names.
+    What came from a LangGraph store, or was put into ours, goes back under its namespace and key, the latter with its
+    value; the others are in the namespace (`memories`, user, else profile). Other values have the text as `content`
+    and every field of the memory under our names.
     """
     items = [_item(current.profile_id, fields, content) for fields, content in current.rows()]
     return json.dumps(items, ensure_ascii=False, indent=1, default=written) + "\n"
@@ -57,11 +64,19 @@ def _timestamp(at: datetime) -> str:
 def _item(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, Any]:
     owner = re.sub(r"\.", "_", fields.get("user_id", profile_id))  # a label of a namespace holds no full stop
     rest = {name: value for name, value in fields.items() if name not in {"memory_id", "occurred_at"}}
-    at = fields["occurred_at"]
-    return {
-        "namespace": [_ROOT, owner],
-        "key": fields["memory_id"],
-        "value": {"content": content, **rest, OWN: {"profile_id": profile_id}},
-        "created_at": at,
-        "updated_at": at,
-    }
+    own, at, metadata = {"profile_id": profile_id}, fields["occurred_at"], fields.get("metadata", {})
+    namespace, key = [_ROOT, owner], fields["memory_id"]
+    value = {"content": content, **rest}
+    came_from, put = metadata.get("namespace"), metadata.get(PUT)
+    if isinstance(put, dict) and {"namespace", "key"} <= put.keys() and isinstance(put.get("value"), dict):
+        namespace, key, value = put["namespace"], put["key"], put["value"]
+        if isinstance(value.get("content"), str):
+            value = value | {"content": content}
+        item = {name: part for name, part in put.items() if name != "value"}
+        own |= {"memory_id": fields["memory_id"], "content": content, **rest, "metadata": metadata | {PUT: item}}
+    elif isinstance(came_from, str) and key.startswith(f"{came_from}/"):
+        namespace, key = came_from.split("."), key.removeprefix(f"{came_from}/")
+        own |= {"memory_id": fields["memory_id"]}
+        if isinstance(name := metadata.get(TEXT_FIELD), str) and name not in value:
+            value = {name: value.pop("content"), **value}
+    return {"namespace": namespace, "key": key, "value": value | {OWN: own}, "created_at": at, "updated_at": at}
