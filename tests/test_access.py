@@ -124,7 +124,7 @@ def routes(app):
     """Method and path of every route, also of those that the schema does not show."""
     for route in app.routes:
         for one in [route] if hasattr(route, "path") else route.original_router.routes:
-            yield from (f"{method} {one.path}" for method in one.methods - {"HEAD"})
+            yield from (f"{method} {one.path_format}" for method in one.methods - {"HEAD"})
 
 
 def ask(client, route, token, profile, *, named="ana"):

@@ -97,7 +97,10 @@ def test_nobody_begins_a_store_where_one_is_being_restored(store, tmp_path, monk
         assert lake.ledger.position() == made.position
 
 
-@pytest.mark.parametrize(("name", "reason"), [(b"what?", "cannot have ?"), (b"caf\xe9", "must be UTF-8; rename")])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [(b"what?", "cannot have ?"), (b"a\\b", "cannot have \\"), (b"caf\xe9", "must be UTF-8; rename")],
+)
 def test_a_folder_whose_name_duckdb_cannot_read_is_refused(store, tmp_path, name, reason):
     home = tmp_path / os.fsdecode(name)
     with pytest.raises(LakeError, match=re.escape(reason)):

@@ -135,6 +135,15 @@ def test_refused_events_are_listed_corrected_sent_again_and_purged(tmp_path):
     assert told("dead-letters", "requeue", out, home=home) == {"accepted": 1, "refused": 0, "reasons": []}
     assert told("dead-letters", "requeue", out, home=home)["accepted"] == 1, "sent twice, stored once"
     assert told("status", home=home)["profiles"][0]["memories"] == 1
+    updates = [
+        {"event_type": "memory.updated", "profile_id": "p", "memory_id": "h", "payload": payload}
+        for payload in ({"content": "The hose is old."}, {"importance": 0.7})
+    ]
+    split = [good | {"memory_id": "h"}, *updates]
+    out.write_text("".join(json.dumps(first | {"raw": json.dumps(one)}) + "\n" for one in split), "utf-8")
+    assert told("dead-letters", "requeue", out, home=home)["accepted"] == 3
+    hose = told("get", "h", home=home)
+    assert (hose["content"], hose["importance"]) == ("The hose is old.", 0.7), "a letter split into several events"
     left = told("dead-letters", "list", home=home)
     assert len(left) == 3
     assert told("dead-letters", "purge", left[0]["letter_id"][:12], home=home) == {"purged": 1}

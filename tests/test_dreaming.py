@@ -14,6 +14,8 @@ from memory_pipeline.interop import markdown
 from memory_pipeline.interop.dreaming import Place, Summary, changes, diff
 from memory_pipeline.interop.exports import folder as exported
 from memory_pipeline.interop.exports.dream_record import NAME, DreamRecord
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.exports import noted
 
 LIST = """---
 name: tea
@@ -135,6 +137,8 @@ def test_a_folder_is_dreamt_written_and_taken_back(tmp_path, unpublished):
     assert "Editor" not in (notes / "MEMORY.md").read_text("utf-8")
     assert "\nname: again\n" in (notes / "again.md").read_text("utf-8")
     assert commands.told("dream", notes, "--apply", home=home)["files"] == []
+    with Lake(home) as lake, lake.ledger.reading() as transaction:
+        assert [path for path, _ in noted(transaction, done["profile_id"])] == [str(notes)], "for receipts of erasures"
 
     before = (notes / "MEMORY.md").read_text("utf-8")
     (notes / "MEMORY.md").write_text(before + "\nMore.\n", "utf-8")

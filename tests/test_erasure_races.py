@@ -1,9 +1,11 @@
 """What others do while an erasure goes on: they publish nothing of it, and it breaks none of them."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import commands
 import homes
 import in_place
 import polars as pl
@@ -13,10 +15,11 @@ from leftovers import found
 
 from memory_pipeline.erasure.erase import erase_memories, resume_erasure
 from memory_pipeline.erasure.survivors import remove_survivors, survivors
-from memory_pipeline.lake import backup, compaction, files, publishing, tables
-from memory_pipeline.lake.tables import Conflict, Lake
+from memory_pipeline.lake import backup, compaction, files, publishing, snapshot, tables
+from memory_pipeline.lake.tables import Conflict, Lake, LakeError
 from memory_pipeline.ledger import redaction
 from memory_pipeline.ledger.event import Event, parse
+from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.runs import consolidate, inputs, undo
 from memory_pipeline.settings import load
 
@@ -194,6 +197,9 @@ def test_nothing_is_computed_of_a_profile_that_is_half_erased(after, monkeypatch
     with pytest.raises(Conflict, match="'p': an erasure was interrupted; finish it with"):
         backup.back_up(lake, lake.home.parent / "backup", now=NOW)
     assert not (lake.home.parent / "backup").exists()
+    with pytest.raises(Conflict, match="'p': an erasure was interrupted; finish it with"):
+        snapshot.export(lake, lake.home.parent / "export.duckdb")
+    assert not (lake.home.parent / "export.duckdb").exists()
     assert inputs.select_profiles(lake, settings, as_of=NOW)["profile_id"].to_list() == ["q"]
     assert resume_erasure(lake) is not None
     assert inputs.select_profiles(lake, settings, as_of=NOW)["profile_id"].to_list() == ["p", "q"]
@@ -247,6 +253,39 @@ def test_survivors_are_named_by_their_place_and_removed(after):
         assert survivors(after) == {}
     assert after.read("memories", profiles=["q"]).filter(kind="original").height == len(OTHERS)
     nothing_is_left(after)
+
+
+@pytest.mark.parametrize(
+    "command",
+    sampling.first(
+        "export mem0 OUT -p p",
+        "export markdown OUT -p p",
+        "export langgraph OUT.db -p p",
+        "export jsonl OUT -p p",
+        "export jsonl OUT -p p --current",
+        "export parquet OUT --table memories",
+        "snapshot --export OUT",
+        "dead-letters export OUT",
+    ),
+)
+def test_an_erasure_waits_for_an_export_and_its_receipt_names_it(after, tmp_path, monkeypatch, command):
+    note, refused = Ledger.note_export, []
+
+    def meanwhile() -> None:
+        with Lake(after.home, timeout=0.01) as other, pytest.raises(LakeError, match="stayed locked") as caught:
+            erase_memories(other, profile_id="p", memory_ids=["a"], now=NOW)
+        refused.append(caught)
+
+    def noted(ledger: Ledger, path: Path, **named) -> None:
+        with ThreadPoolExecutor() as pool:
+            pool.submit(meanwhile).result()
+        note(ledger, path, **named)
+
+    monkeypatch.setattr(Ledger, "note_export", noted)
+    commands.text(*command.replace("OUT", str(tmp_path / "out")).split(), home=after.home)
+    assert refused
+    receipt = erase_memories(after, profile_id="p", memory_ids=["a"], now=NOW)
+    assert any(f"{tmp_path / 'out'}" in line for line in receipt.not_covered)
 
 
 def asked(event_id: str, query: str, memory_id: str, *, days: float = 0) -> Event:

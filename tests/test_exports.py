@@ -527,6 +527,13 @@ def test_the_command_writes_tables_that_say_of_which_state_they_are(home, tmp_pa
         assert "pip install 'memory-pipeline[delta]'" in commands.refused("export", "delta", tmp_path / "d", home=home)
 
 
+def test_a_copy_where_nobody_can_look_is_named_as_if_it_were_there(tmp_path):
+    with Lake(tmp_path / "home") as lake:
+        for name in ("gone", "x" * 300):
+            lake.ledger.note_export(tmp_path / name, at=AS_OF, profile_id="sample-1")
+        assert [Path(path).name for path, _ in exported(lake)] == ["x" * 300]
+
+
 def exported(lake):
     with lake.ledger.reading() as transaction:
         return noted(transaction, "sample-1")

@@ -196,6 +196,18 @@ def test_an_agent_erases_a_memory_and_an_administrator_a_person_or_a_profile(cli
         assert [file for file in home.rglob("*") if file.is_file() and word in file.read_bytes()] == []
 
 
+def test_ids_with_slashes_are_addressed_percent_encoded(client, granted):
+    admin, asked = {"headers": granted["admin"]}, {"params": {"profile_id": "team/notes"}}
+    row = {"text": "The quagga sleeps.", "memory_id": "a/b/", "user_id": "adk/eve"}
+    assert client.post("/memories", json=row, **admin, **asked).status_code == 201
+    assert client.get("/memories/a%2Fb%2F", **admin, **asked).json()["memory_id"] == "a/b/"
+    assert client.get("/explain/a%2Fb%2F", **admin, **asked).status_code == 200
+    assert client.post("/memories/a%2Fb%2F/protect", **admin, **asked).json()["protected"]
+    assert client.post("/sessions/s%2F1/start", **admin, **asked).status_code == 200
+    assert client.delete("/users/adk%2Feve", **admin, **asked).json()["erased"] == ["a/b/"]
+    assert client.delete("/profiles/team%2Fnotes", **admin).json()["already"] == ["a/b/"]
+
+
 @pytest.mark.usefixtures("unpublished")
 def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(consolidated, tmp_path):
     home = tmp_path / "data"

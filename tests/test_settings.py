@@ -314,6 +314,7 @@ def test_an_empty_value_unsets(home):
         ("profiles = 3", ("profiles = 3 is not a table", "below [profiles]")),
         ("[profiles]\nana = 3", ("profiles.ana = 3 is not a table", "below [profiles.ana]")),
         ("[policy", ("cannot be read as TOML", "correct or remove it")),
+        (f"seed = {'[' * 9_999}", ("cannot be read as TOML", "correct or remove it")),
         ("home = 'x'", ("home is unknown",)),
         ("[policy]\npreset = 'automen'", ("preset 'automen' is unknown", "did you mean 'automem'?")),
         ("[policy]\npreset = 3", ("preset 3 is unknown", "known names: automem, cognitive, default")),

@@ -12,7 +12,7 @@ from memory_pipeline.ledger import payloads
 
 NOT_COVERED: Final = (
     "backups, also those of memory-pipeline backup, and copies of the data folder: remove those made before",
-    "exported snapshots, tables and dead letters",
+    "exports (files of other tools, events, tables, snapshots, dead letters) and folders that a dream wrote",
     "other profiles of the store: what was said there, and questions asked there, also of several profiles together",
     "plan files and reports written outside the data folder",
     "logs and memories of the agents themselves, and what a language model's provider keeps",

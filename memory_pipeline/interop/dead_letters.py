@@ -6,6 +6,7 @@ as `raw`: text, or base64 in `raw_base64` if they are not UTF-8. Correct `raw`, 
 
 import base64
 import binascii
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -73,7 +74,7 @@ def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: dateti
     """Send refused events again; delete the letters of those stored now, and keep those refused again.
 
     A crash between the two leaves a letter whose event is stored: sent once more, it is recognised and the letter
-    deleted.
+    deleted. Letter and bytes identify an event without an id, so that a letter may be split into several events.
 
     Args:
         ledger: the ledger.
@@ -92,7 +93,7 @@ def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: dateti
                 recorded_at=now,
                 origin=letter["origin"],
                 future=None,
-                event_id=stable_id("dead letter", letter["letter_id"]),
+                event_id=stable_id("dead letter", letter["letter_id"], hashlib.sha256(letter["raw"]).hexdigest()),
                 settings=settings,
             )
             ledger.append([event])

@@ -260,6 +260,12 @@ def export(source: Lake | Path, file: Path) -> Path:
     """
     if file.exists():
         raise ValueError(f"{file} exists; remove it or choose another name")
+    with source.copying() if isinstance(source, Lake) else contextlib.nullcontext():
+        _export(source, file)
+    return file
+
+
+def _export(source: Lake | Path, file: Path) -> None:
     snapshot = source if isinstance(source, Path) else publish(source)
     if not snapshot.is_file():
         raise ValueError(f"{snapshot} is not a snapshot; publish one or choose from the listing")
@@ -281,7 +287,6 @@ def export(source: Lake | Path, file: Path) -> Path:
                 _comment(connection, relation)
         if isinstance(source, Lake):
             source.ledger.note_export(file, at=datetime.now(UTC))
-    return file
 
 
 def _recalls(lake: Lake) -> pl.DataFrame:

@@ -7,8 +7,8 @@ what the tables mean (`schemas/`).
 
 import re
 import time
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -39,16 +39,22 @@ PLANS_PREFIX: Final = "cache/plans/"
 
 
 def check_path(home: Path) -> None:
-    """Refuse a data folder whose files DuckDB could not open: it cuts paths at a question mark and reads only UTF-8.
+    """Refuse a data folder whose files DuckDB would not find.
+
+    It cuts paths at a question mark, takes a backslash for a slash (which leads to another folder), and reads only
+    UTF-8.
 
     Raises:
-        LakeError: there is a question mark in the path, or bytes that are not UTF-8.
+        LakeError: there is a question mark or a backslash in the path, or bytes that are not UTF-8.
     """
     path = disk.printable(home)
-    if "?" in path:
-        raise LakeError(f"{path}: a data folder cannot have ? in its path; rename the folder, or choose another")
     if path != str(home):
         raise LakeError(f"{path}: the path of a data folder must be UTF-8; rename the folder, or choose another")
+    for sign in "?\\":
+        if sign in path:
+            raise LakeError(
+                f"{path}: a data folder cannot have {sign} in its path; rename the folder, or choose another"
+            )
 
 
 class Lake:
@@ -241,6 +247,24 @@ class Lake:
         """
         if (half := self._half_erased()) is not None:
             raise _unfinished(half)
+
+    @contextmanager
+    def copying(self) -> Iterator[None]:
+        """Keep erasures out while texts are read, written outside the store and noted (see `Ledger.note_export`).
+
+        So nothing is written that was erased meanwhile, and the receipt of an erasure that waited names the copy. Where
+        the data folder is read-only, nothing is kept out.
+
+        Raises:
+            Conflict: an erasure was interrupted.
+            LakeError: an erasure took too long.
+        """
+        if not disk.writable(self.home):
+            yield
+            return
+        with self.ledger.erasing():
+            self.refuse_any_half_erased()
+            yield
 
     def refuse_stale(self, profiles: pl.DataFrame) -> None:
         """Refuse a run that could not be committed, since its clock lies before a profile's last commit.

@@ -41,7 +41,15 @@ def noted(transaction: Transaction, profile_id: str) -> list[tuple[str, str]]:
         (_as_path(key.removeprefix(_PREFIX)), *json.loads(value))
         for key, value in transaction.connection.execute(query)
     ]
-    return [(printable(path), at) for path, at, owner in found if owner in {None, profile_id} and path.exists()]
+    return [(printable(path), at) for path, at, owner in found if owner in {None, profile_id} and _is_there(path)]
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a path exists, or may: its folder or disk cannot be looked at."""
+    try:
+        return path.exists()
+    except OSError:
+        return True
 
 
 def _as_text(path: Path) -> str:

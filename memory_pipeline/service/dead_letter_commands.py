@@ -49,7 +49,7 @@ def export_letters(
 ) -> None:
     """Write the refused events to a file. To be corrected; each line has the event as received in `raw`."""
     new_file(path, "OUT.jsonl")
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake(settings_in_force()) as lake, lake.copying():
         lines = [*dead_letters.lines(lake.ledger)]
         lake.ledger.note_export(path, at=datetime.now(UTC))
         path.write_text("".join(f"{line}\n" for line in lines), "utf-8")

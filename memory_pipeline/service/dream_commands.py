@@ -91,6 +91,8 @@ def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, appl
     now = datetime.now(UTC)
     profiles = inputs.select_profiles(lake, settings, as_of=now, profiles=[owner], trigger="cli")
     run_id = str(uuid7()) if apply else None
+    if run_id is not None:  # before anything is read: an erasure from now on names the folder
+        lake.ledger.note_export(directory, at=now, profile_id=owner)
     if run_id is None:
         tables = consolidate.preview(lake, settings, profiles)
     else:

@@ -5,7 +5,7 @@ Not here: the content of the files (`interop/exports`), and snapshots for data s
 
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ import typer
 
 from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0
 from memory_pipeline.interop.exports.current import Current
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.disk import aside
 from memory_pipeline.service import report
 from memory_pipeline.service.options import (
@@ -54,14 +55,15 @@ def export_markdown(
     """
     if directory.exists() and not directory.is_dir():
         raise Misused(f"DIR {directory}: is a file; name a folder")
-    held = _current(profile)
-    written = folder.write(
-        directory,
-        markdown.files(held),
-        profile_id=held.profile_id,
-        force=force,
-        first=lambda place: _note(place, held.profile_id),
-    )
+    with _copying(profile) as (lake, owner):
+        held = current.read(lake, owner, as_of=datetime.now(UTC))
+        written = folder.write(
+            directory,
+            markdown.files(held),
+            profile_id=owner,
+            force=force,
+            first=lambda place: _note(lake, place, owner),
+        )
     document = {**_counts(held, current.without_place(held)), **asdict(written)}
     if as_json:
         show_json(document)
@@ -98,9 +100,10 @@ def export_langgraph(
         _export(file, profile, langgraph.text, force=force, as_json=as_json)
         return
     _check(file, force=force)
-    held = _current(profile)
-    with _complete(file, held.profile_id) as path:
-        langgraph.database(held, path)
+    with _copying(profile, file) as (lake, owner):
+        held = current.read(lake, owner, as_of=datetime.now(UTC))
+        with _complete(lake, file, owner) as path:
+            langgraph.database(held, path)
     _show(file, _counts(held, current.without_place(held)), as_json=as_json)
 
 
@@ -119,16 +122,15 @@ def export_jsonl(
     Decisions of runs are not exported, nor is anything that was erased.
     """
     _check(file, force=force)
-    if only_current:
-        held = _current(profile)
-        _write(file, held.profile_id, events.current(held))
-        document = _counts(held, held.count(*events.LOST))
-    else:
-        left_out = dict[str, int]()
-        with existing_lake(settings_in_force()) as lake:
-            owner = _known(choose_profile(lake, profile), stored_profiles(lake))
-            count = _write(file, owner, events.history(lake.ledger, owner, left_out))
-        document = {"profile_id": owner, "events": count, "left_out": dict(sorted(left_out.items()))}
+    with _copying(profile, file) as (lake, owner):
+        if only_current:
+            held = current.read(lake, owner, as_of=datetime.now(UTC))
+            _write(lake, file, owner, events.current(held))
+            document = _counts(held, held.count(*events.LOST))
+        else:
+            left_out = dict[str, int]()
+            count = _write(lake, file, owner, events.history(lake.ledger, owner, left_out))
+            document = {"profile_id": owner, "events": count, "left_out": dict(sorted(left_out.items()))}
     _show(file, document, as_json=as_json)
 
 
@@ -194,7 +196,7 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
         raise Misused(f"DIR {directory}: is a file; name a folder")
     if chosen.run is not None and chosen.as_of is not None:
         raise Misused("--run and --as-of cannot be combined; give one of them")
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake(settings_in_force()) as lake, lake.copying():
         owner = None if chosen.profile is None else _known(chosen.profile, stored_profiles(lake))
         state = tables.state(lake, as_of=chosen.as_of, run=chosen.run, profile_id=owner)
         names = list(dict.fromkeys(chosen.names)) or list(state.names)
@@ -225,8 +227,9 @@ def _export(
 ) -> None:
     """Write the current memories of a profile to one file; `lost` counts what its format has no place for."""
     _check(file, force=force)
-    held = _current(profile)
-    _write(file, held.profile_id, [text(held)], end="")
+    with _copying(profile, file) as (lake, owner):
+        held = current.read(lake, owner, as_of=datetime.now(UTC))
+        _write(lake, file, owner, [text(held)], end="")
     _show(file, _counts(held, lost(held)), as_json=as_json)
 
 
@@ -234,10 +237,13 @@ def _check(file: Path, *, force: bool) -> None:
     new_file(file, "FILE", fresh=not force, remedy="choose another name, or replace it with --force")
 
 
-def _current(profile: str | None) -> Current:
+@contextmanager
+def _copying(profile: str | None, file: Path | None = None) -> Iterator[tuple[Lake, str]]:
+    """Yield the store and the profile to write, while erasures wait, except for a pipe, whose reader may be slow."""
     with existing_lake(settings_in_force()) as lake:
         owner = _known(choose_profile(lake, profile), stored_profiles(lake))
-        return current.read(lake, owner, as_of=datetime.now(UTC))
+        with nullcontext() if file is not None and _is_pipe(file) else lake.copying():
+            yield lake, owner
 
 
 def _known(profile_id: str, profiles: list[str]) -> str:
@@ -246,36 +252,39 @@ def _known(profile_id: str, profiles: list[str]) -> str:
     return profile_id
 
 
+def _is_pipe(file: Path) -> bool:
+    return file.exists() and not file.is_file()
+
+
 @contextmanager
-def _complete(file: Path, profile_id: str) -> Iterator[Path]:
+def _complete(lake: Lake, file: Path, profile_id: str) -> Iterator[Path]:
     """Yield a path to write to; the file is noted and takes its name once it is complete.
 
     Nothing replaces an earlier export before, and what is cut off looks like none.
     """
     place = file.resolve()
-    if place.exists() and not place.is_file():  # such as a pipe
+    if _is_pipe(place):
         yield place
         return
     with aside(place.parent) as path:
         yield path
-        _note(file, profile_id)
+        _note(lake, file, profile_id)
         path.replace(place)
 
 
-def _write(file: Path, profile_id: str, parts: Iterable[str], *, end: str = "\n") -> int:
+def _write(lake: Lake, file: Path, profile_id: str, parts: Iterable[str], *, end: str = "\n") -> int:
     """Write texts of a profile to a file and return their number."""
     count = 0
-    with _complete(file, profile_id) as path, path.open("w", encoding="utf-8", newline="") as opened:
+    with _complete(lake, file, profile_id) as path, path.open("w", encoding="utf-8", newline="") as opened:
         for part in parts:
             opened.write(part + end)
             count += 1
     return count
 
 
-def _note(path: Path, profile_id: str) -> None:
+def _note(lake: Lake, path: Path, profile_id: str) -> None:
     """Note where memories were written, for the receipts of erasures."""
-    with existing_lake(settings_in_force()) as lake:
-        lake.ledger.note_export(path, at=datetime.now(UTC), profile_id=profile_id)
+    lake.ledger.note_export(path, at=datetime.now(UTC), profile_id=profile_id)
 
 
 def _counts(held: Current, lost: Mapping[str, int]) -> dict[str, Any]:

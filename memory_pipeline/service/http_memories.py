@@ -11,6 +11,7 @@ from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from starlette.convertors import Convertor, register_url_convertor
 
 from memory_pipeline.ledger.payloads import Instant
 from memory_pipeline.recall.client.memory_client import MemoryClient
@@ -28,6 +29,21 @@ from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, Re
 if TYPE_CHECKING:
     from memory_pipeline.recall.client.client_pool import Clients
     from memory_pipeline.service.limits import Slots
+
+
+class _Name(Convertor[str]):
+    """An id in a path: any text, since ids may hold slashes, which arrive decoded."""
+
+    regex = ".+"
+
+    def convert(self, value: str) -> str:
+        return value
+
+    def to_string(self, value: str) -> str:
+        return value
+
+
+register_url_convertor("id", _Name())
 
 
 class Stored(BaseModel):
@@ -175,13 +191,13 @@ def list_memories(
     return JSONResponse([memory.to_dict() for memory in memories])
 
 
-@router.get("/memories/{memory_id}")
+@router.get("/memories/{memory_id:id}")
 def get_memory(client: Client, memory_id: Memory, as_of: AsOf = None) -> JSONResponse:
     """Return one memory, as it is now or was at an instant."""
     return JSONResponse(client.get(memory_id, as_of=as_of).to_dict())
 
 
-@router.patch("/memories/{memory_id}")
+@router.patch("/memories/{memory_id:id}")
 def update(client: Client, memory_id: Memory, change: Change) -> JSONResponse:
     """Change a memory's text, fields or validity; the ledger keeps the old values."""
     if not (values := present_fields(change)):
@@ -189,14 +205,14 @@ def update(client: Client, memory_id: Memory, change: Change) -> JSONResponse:
     return JSONResponse(client.update(memory_id, **values).to_dict())
 
 
-@router.delete("/memories/{memory_id}", dependencies=[Heavy])
+@router.delete("/memories/{memory_id:id}", dependencies=[Heavy])
 def erase_memory(request: Request, profile: Profile, client: Client, memory_id: Memory) -> JSONResponse:
     """Erase a memory for good and return a receipt; an agent may do this in its own profile."""
     require_memories(request.app.state.lake, profile)
     return JSONResponse(client.erase(memory_id).to_dict())
 
 
-@router.delete("/users/{user_id}", dependencies=[Heavy])
+@router.delete("/users/{user_id:id}", dependencies=[Heavy])
 def erase_user(
     grant: Authorized,
     client: Client,
@@ -218,7 +234,7 @@ def erase_questions(
     return JSONResponse(client.erase(questions_since=since).to_dict())
 
 
-@router.delete("/profiles/{profile_id}", dependencies=[Heavy])
+@router.delete("/profiles/{profile_id:id}", dependencies=[Heavy])
 def erase_profile(
     request: Request, grant: Authorized, profile_id: Annotated[str, Path(min_length=1, description="Profile to erase.")]
 ) -> JSONResponse:
@@ -230,20 +246,20 @@ def erase_profile(
         return JSONResponse(client.erase(profile=True).to_dict())
 
 
-@router.post("/memories/{memory_id}/protect")
+@router.post("/memories/{memory_id:id}/protect")
 def protect(client: Client, memory_id: Memory, protection: Protection | None = None) -> JSONResponse:
     """Protect a memory from being archived, trimmed or deleted."""
     protection = protection or Protection()
     return JSONResponse(client.protect(memory_id, protection.reason, protected=protection.protected).to_dict())
 
 
-@router.post("/memories/{memory_id}/restore")
+@router.post("/memories/{memory_id:id}/restore")
 def restore(client: Client, memory_id: Memory) -> JSONResponse:
     """Restore a memory that a run archived, merged or trimmed."""
     return JSONResponse(client.restore(memory_id).to_dict())
 
 
-@router.post("/memories/{memory_id}/feedback")
+@router.post("/memories/{memory_id:id}/feedback")
 def feedback(client: Client, memory_id: Memory, body: Feedback) -> JSONResponse:
     """Record whether a recalled memory helped."""
     return JSONResponse(client.feedback(memory_id, helpful=body.helpful).to_dict())
@@ -277,19 +293,19 @@ def recall(request: Request, grant: Authorized, profile: Profile, client: Client
     return JSONResponse(answer.to_dict())
 
 
-@router.post("/sessions/{session_id}/start")
+@router.post("/sessions/{session_id:id}/start")
 def session_start(client: Client, session_id: Session, body: SessionStart | None = None) -> JSONResponse:
     """Return what an agent reads first: core memory, then memories relevant to the query."""
     return JSONResponse(client.session_start(body.query if body else None, session_id).to_dict())
 
 
-@router.post("/sessions/{session_id}/end", status_code=204)
+@router.post("/sessions/{session_id:id}/end", status_code=204)
 def session_end(client: Client, session_id: Session) -> None:
     """Record that a session is over; the next sensor or schedule consolidates it."""
     client.end_session(session_id)
 
 
-@router.get("/explain/{memory_id}")
+@router.get("/explain/{memory_id:id}")
 def explain(client: Client, memory_id: Memory, as_of: AsOf = None) -> JSONResponse:
     """Explain a memory: scores, links, decisions with reasons, origin; for an erased one, when it was erased."""
     return JSONResponse(client.explain(memory_id, as_of).to_dict())

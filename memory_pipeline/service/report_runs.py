@@ -34,7 +34,7 @@ def planned_profiles(file: Path) -> pl.DataFrame:
     except OSError as error:
         remedy = f"create one with: memory-pipeline consolidate --dry-run --out {file}"
         raise ValueError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{file}: is not JSON ({error}); write the plan again with --dry-run --out") from error
     from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415
 

@@ -194,7 +194,7 @@ def _parsed(file: Path, text: str | None) -> dict[str, Any]:
         if text is None:
             text = file.read_text("utf-8") if file.exists() else ""
         return unset(tomllib.loads(text))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"{file}: cannot be read as TOML: {error}; correct or remove it") from error
 
 
