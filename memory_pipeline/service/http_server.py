@@ -192,6 +192,7 @@ def consolidate_status(
     return JSONResponse(jsonable_encoder(visible))
 
 
+@router.head("/health", include_in_schema=False)
 @router.get("/health", responses={503: {"model": Problem, "description": "The store fails."}})
 async def health(request: Request) -> Health:
     """Report that the store can be read, and the age of the oldest waiting event; needs no token."""

@@ -7,11 +7,12 @@ Heavy requests read a whole profile: consolidate, dry run, tick, undo, erase. No
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from memory_pipeline.settings import Settings, SettingsError, load
+from memory_pipeline.settings import SETTINGS_FILE, Settings, SettingsError, load
 
 RETRY_SECONDS: Final = 5
 """Seconds after which a caller that was turned away should ask again."""
@@ -29,7 +30,19 @@ class Busy(RuntimeError):
 
 
 def limits(home: Path) -> Settings:
-    """Return the settings of a data folder, or the defaults where they cannot be read."""
+    """Return the settings of a data folder, or the defaults where they cannot be read.
+
+    Cost: 20 µs unless the settings file has changed; every request asks.
+    """
+    stamp = None
+    with suppress(OSError):
+        file = (home / SETTINGS_FILE).stat()
+        stamp = (file.st_ino, file.st_mtime_ns, file.st_size)
+    return _read(home, stamp)
+
+
+@lru_cache(maxsize=8)
+def _read(home: Path, _stamp: tuple[int, int, int] | None) -> Settings:
     try:
         return load(home)
     except SettingsError:
