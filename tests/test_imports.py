@@ -21,7 +21,7 @@ import mutations
 import pytest
 from foreign_stores import REAL, TEXTS
 
-from memory_pipeline.interop import chatgpt, files, formats, inert_pickle, records, scopes
+from memory_pipeline.interop import chatgpt, files, formats, inert_pickle, langgraph, records, scopes
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.ledger.event import DeadLetter, Event, frame, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -183,6 +183,15 @@ def test_a_flat_record_of_mem0_keeps_what_its_caller_attached_and_both_actor_and
         {"source": "slack", "role": "user", "attributed_to": "assistant"},
         None,
     ]
+
+
+def test_a_field_of_an_item_that_another_displaces_is_counted(ledger, tmp_path):
+    value = {"content": "Tea.", "namespace": "mine", "page": 3, "metadata": {"page": 4, "colour": "green"}}
+    item = {"namespace": ["ana"], "key": "k", "created_at": "2026-01-01T00:00:00Z", "value": value}
+    (tmp_path / "l.json").write_text(json.dumps([item]), "utf-8")
+    report, rows = taken(ledger, "langgraph", tmp_path / "l.json")
+    assert report.skipped == {langgraph.CLASHES: 2}
+    assert json.loads(rows["metadata"][0]) == {"namespace": "ana", "page": 3, "colour": "green"}
 
 
 def test_mem0_records_without_a_hash_are_recognised(ledger, tmp_path):

@@ -33,6 +33,7 @@ from memory_pipeline.ledger.sqlite_file import is_database
 
 FORMAT: Final = "langgraph"
 
+CLASHES: Final = "fields of a value under a name that another has"
 _TABLE: Final = "store"
 _COLUMNS: Final = {"prefix", "key", "value", "created_at", "updated_at"}
 _TEXTS: Final = ("text", "memory", "data")
@@ -133,6 +134,8 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     kind, tag = kind_of(rest.pop("kind", None))
     tags = labels([*fields.pop("tags", []), *(name for name in known if name not in who.values()), *tag])
     kept = {"namespace": ".".join(known), "ttl_minutes": row.get("ttl_minutes")}
+    inner = mapping(rest.get("metadata"))
+    yield from [Skipped(CLASHES)] * (len(kept.keys() & (rest.keys() | inner.keys())) + len(rest.keys() & inner.keys()))
     metadata = {**rest, **kept}
     if isinstance(rest.get("metadata"), Mapping):
         metadata = {**metadata.pop("metadata"), **metadata}
