@@ -157,7 +157,9 @@ def pytest_addoption(parser):
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus, config):
-    """Print the figures of drills, and write their page where all passed."""
+    """Print the figures of drills, and write their page where all passed; a worker of several knows only its own."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        return
     passed = terminalreporter.getreports("passed")
     drills = reliability.gathered(passed)
     for line in reliability.lines(drills) if drills else ():

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from example_counts import examples
 from frames import AS_OF, ago
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import change_detection, promotion
@@ -132,6 +132,7 @@ def test_what_another_person_says_of_oneself_closes_nothing():
 
 
 @examples(5)
+@example("AA0AU:\U0001d428ver", "")
 @given(st.text(max_size=80), st.text(max_size=80))
 def test_any_text_can_be_judged_and_none_changes_or_contradicts_itself(one, other):
     found = compared(told(one, one, other))

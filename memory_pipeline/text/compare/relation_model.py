@@ -73,6 +73,7 @@ class RelationModel:
         several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
         probability[several[pair], _DUPLICATE] = 0.0
         _bar(probability, reading, left, right)
+        _bar_of_copies(probability, reading.statements["low"], left, right)
         related = 1.0 - probability[:, _UNRELATED]
         order = np.lexsort((np.arange(len(pair)), related, pair))
         best = np.full(len(older), -1)
@@ -155,6 +156,14 @@ def _at_most(table: Mapping[str, Floats]) -> Floats:
     unread = np.array([name in OF_CLAUSES for name in table])
     gain = np.where(unread[:, np.newaxis], np.maximum(gain, 0.0), gain)
     return np.stack(list(table.values()), axis=1) @ gain
+
+
+def _bar_of_copies(probability: Floats, low: pl.Series, left: Rows, right: Rows) -> None:
+    """Set to zero, in place, the probability that the same words update or contradict each other."""
+    changes = [_UPDATE, _CONFLICT]
+    rows = np.flatnonzero(probability[:, changes].max(axis=1, initial=0.0))
+    same = rows[(low.gather(left[rows]) == low.gather(right[rows])).to_numpy()]
+    probability[np.ix_(same, changes)] = 0.0
 
 
 def _bar(probability: Floats, reading: Reading, left: Rows, right: Rows) -> None:
