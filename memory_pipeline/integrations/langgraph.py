@@ -35,7 +35,7 @@ from langgraph.store.base import (
 )
 from uuid6 import uuid7
 
-from memory_pipeline.interop.exports.langgraph import PUT
+from memory_pipeline.interop.exports.langgraph import PUT, TEXT_FIELDS
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.payloads import canonical_json
@@ -46,8 +46,6 @@ from memory_pipeline.recall.models import Memory
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import load
 
-TEXT_FIELDS: Final = ("content", "text", "memory", "data")
-"""Fields that hold the words of a value, unless the store names others; the first one present counts."""
 _EVERYTHING: Final = 10**9
 _DEEPEST: Final = 1_000
 """Most memories that a search ranks to meet filters on values."""

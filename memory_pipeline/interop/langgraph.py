@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop import scopes
-from memory_pipeline.interop.exports.langgraph import OWN, PUT, TEXT_FIELD
+from memory_pipeline.interop.exports.langgraph import OWN, PUT, TEXT_FIELD, TEXT_FIELDS
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped, file_name
 from memory_pipeline.interop.records import (
@@ -36,7 +36,6 @@ FORMAT: Final = "langgraph"
 CLASHES: Final = "fields of a value under a name that another has"
 _TABLE: Final = "store"
 _COLUMNS: Final = {"prefix", "key", "value", "created_at", "updated_at"}
-_TEXTS: Final = ("text", "memory", "data")
 _CHECKPOINTS: Final = "checkpoints"
 _DUMPED: Final = re.compile(r"(?:CREATE TABLE|COPY) (?:\w+\.)?store \(\s*prefix\b")
 
@@ -57,7 +56,7 @@ def events(
 ) -> Iterator[Item]:
     """Yield a memory per item.
 
-    Its text is `content` of the value, plain or within an object, else one of the fields `_TEXTS`, whose name is kept
+    Its text is `content` of the value, plain or within an object, else one of `TEXT_FIELDS`, whose name is kept
     as metadata (`text_field`), else the value as JSON; labels of the namespace that `scope` does not name become tags.
 
     Args:
@@ -193,7 +192,7 @@ def _content(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         if found := text(inner.get("content")):
             return found, {**rest, **{name: part for name, part in inner.items() if name != "content"}}
         return _written(inner), rest
-    for field in _TEXTS if inner is None else ():
+    for field in TEXT_FIELDS if inner is None else ():
         if found := text(rest.get(field)):
             del rest[field]
             return found, {**rest, TEXT_FIELD: field}

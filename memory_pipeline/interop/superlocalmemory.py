@@ -68,9 +68,10 @@ class _Store:
         self._used = {row.get("fact_id"): row.get("last_accessed_at") for row in self._rows("fact_retention")}
         recalls = (row.get("fact_id") for row in self._rows("fact_access_log") if row.get("access_type") in _RECALLS)
         logged = Counter(recalls)
+        with_facts = set[Any]()
         for place, row in enumerate(self._rows(_FACTS)):
+            with_facts.add(row.get("memory_id"))
             yield from self._fact(row, mapping(memories.get(row.get("memory_id"))), place, logged)
-        with_facts = {row.get("memory_id") for row in self._rows(_FACTS)}
         yield from [Skipped("turns of conversation without facts")] * len(memories.keys() - with_facts)
         yield from self._accesses()
         yield from self._feedback()

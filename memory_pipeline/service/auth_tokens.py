@@ -8,7 +8,7 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -63,6 +63,11 @@ class Grant:
     def recalls(self, profile_id: str) -> bool:
         """Whether the token may recall memories of a profile."""
         return self.allows(profile_id) or profile_id in self.reads
+
+    def refusal(self, profiles: Iterable[str]) -> str | None:
+        """Return why the token may not recall memories of these profiles together; None if it may."""
+        first = next((name for name in profiles if not self.recalls(name)), None)
+        return first and f"the token may not read profile {first!r}; create one that may, with --reads"
 
 
 def create(

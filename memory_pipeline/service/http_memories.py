@@ -285,8 +285,8 @@ def recall(request: Request, grant: Authorized, profile: Profile, client: Client
 
     With several profiles, such as a user's own and a team's, each memory names its profile.
     """
-    if refused := [name for name in question.profiles or () if not grant.recalls(name)]:
-        raise HTTPException(403, f"the token may not read profile {refused[0]!r}; create one that may, with --reads")
+    if why := grant.refusal(question.profiles or ()):
+        raise HTTPException(403, why)
     filters = present_fields(question.filters) if question.filters else None
     answer = client.recall(**present_fields(question, exclude={"filters"}), filters=filters)
     _check_spelling(request, grant, profile, empty=not answer)

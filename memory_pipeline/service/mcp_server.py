@@ -251,10 +251,9 @@ class _MemoryTool(Tool):
         for name in sorted(_OWNERS & arguments.keys()) if self.profile_id is not None else ():
             raise self._refusal(f"{name!r} is not a known field; this server has a single profile, leave it out")
         searched = arguments.get("profiles")
-        if grant is not None and isinstance(searched, list):
-            for name in (name for name in searched if isinstance(name, str) and not grant.recalls(name)):
-                why = f"the token may not read profile {name!r}; create one that may, with --reads"
-                raise self._refusal(why)
+        named = [name for name in searched if isinstance(name, str)] if isinstance(searched, list) else []
+        if grant is not None and (why := grant.refusal(named)):
+            raise self._refusal(why)
         asked = arguments.get("profile_id")
         if not isinstance(asked, str | None):
             return arguments  # no profile at all: the strict model of the arguments refuses it in its own words

@@ -24,6 +24,8 @@ OWN: Final = "memory_pipeline"
 
 PUT: Final = "langgraph"
 """Key of a memory's metadata that holds its item, where an agent put one (`integrations/langgraph`)."""
+TEXT_FIELDS: Final = ("content", "text", "memory", "data")
+"""Fields that hold the words of a value, unless a store names others; the first one present counts."""
 TEXT_FIELD: Final = "text_field"
 """Key of a memory's metadata that names the field of its item's value that has the text, if not `content`."""
 

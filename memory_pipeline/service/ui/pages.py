@@ -189,8 +189,8 @@ def _searched(visit: Visit) -> list[str]:
         HTTPException: the token may not recall the other one.
     """
     also = visit.asked.get("also")
-    if also is not None and not visit.signed_in.grant.recalls(also):
-        raise HTTPException(403, f"the token may not read profile {also!r}; create one that may, with --reads")
+    if why := visit.signed_in.grant.refusal([] if also is None else [also]):
+        raise HTTPException(403, why)
     return [visit.profile_id, *([also] if also else [])]
 
 
