@@ -166,6 +166,7 @@ def test_a_list_that_names_anything_else_is_refused_before_anything_is_written(s
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("uncollected")
 def test_a_damaged_list_is_named(store, tmp_path):
     copy = tmp_path / "backup"
     shutil.copytree(store[0] / "backup", copy)

@@ -280,6 +280,7 @@ def test_an_error_reaches_the_process_that_asked_for_the_work(error):
         ({"event_type": "feedback.given", "memory_id": "m", "payload": {}}, ["payload.helpful is missing"]),
     ],
 )
+@pytest.mark.usefixtures("uncollected")
 def test_a_refusal_names_field_value_and_remedy(raw, words):
     told = reason(raw)
     for word in words:

@@ -173,6 +173,7 @@ def test_a_link_in_the_place_of_an_unfinished_file_does_not_lead_out_of_the_fold
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{}", pytest.param("[" * 100_000, id="deep")])
+@pytest.mark.usefixtures("uncollected")
 def test_a_damaged_list_in_a_folder_is_said(tmp_path, damage):
     (tmp_path / folder.LIST).write_text(damage, "utf-8")
     assert folder.owner(tmp_path) is None

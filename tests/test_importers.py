@@ -197,6 +197,7 @@ def test_what_is_wrong_in_a_chat_is_buried_and_the_rest_kept(tmp_path):
     "content",
     ["", "{", "[]", "[1]", "{}", "null", '{"messages": []}', '[{"conversation": {}}]', "[" * 100_000, b"\xff"],
 )
+@pytest.mark.usefixtures("uncollected")
 def test_a_file_of_another_layout_is_refused_at_once(tmp_path, events, content):
     path = tmp_path / "x.json"
     path.write_bytes(content if isinstance(content, bytes) else content.encode())

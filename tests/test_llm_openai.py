@@ -180,6 +180,7 @@ def test_an_unreadable_pause_falls_back_to_the_usual_one(pause):
         (said("Ana moved\0on 12 June."), Outcome.INVALID_JSON),
     ],
 )
+@pytest.mark.usefixtures("uncollected")
 def test_invalid_completions_have_a_reason_and_are_not_retried(body, expected):
     assert outcome(script(reply(body))) == (expected, 1)
 

@@ -320,6 +320,7 @@ def test_an_empty_value_unsets(home):
         ("[policy]\npreset = 3", ("preset 3 is unknown", "known names: automem, cognitive, default")),
     ],
 )
+@pytest.mark.usefixtures("uncollected")
 def test_a_name_that_is_unknown_is_refused_with_the_remedy(home, text, told):
     with pytest.raises(SettingsError) as error:
         load(home(text), environment={})

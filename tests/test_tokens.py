@@ -89,6 +89,7 @@ def test_tokens_made_at_once_are_all_kept(tmp_path):
 @pytest.mark.parametrize(
     "damage", [b"", b"{}", b"[{}]", b"[3]", b'[{"role": "king"}]', b"\xff", pytest.param(b"[" * 100_000, id="deep")]
 )
+@pytest.mark.usefixtures("uncollected")
 def test_a_damaged_file_lets_nobody_in_and_says_so(tmp_path, damage):
     (tmp_path / "tokens.json").write_bytes(damage)
     if damage == b"{}":
