@@ -160,14 +160,14 @@ def test_of_two_dreams_of_a_folder_one_writes_and_the_other_is_told(tmp_path):
 
     def beside():
         try:
-            dream("Coffee.\n", DreamRecord.of("p", "second", before, {"a.md": "Coffee.\n"}).write)
+            dream("Coffee.\n", DreamRecord.of("p", "second", before, {"a.md": "Coffee.\n"}, position=1).write)
         except exported.ChangedByOthers as error:
             refused.append(str(error))
 
     other = threading.Thread(target=beside)
 
     def meanwhile(folder):
-        DreamRecord.of("p", "first", before, {"a.md": "Water.\n"}).write(folder)
+        DreamRecord.of("p", "first", before, {"a.md": "Water.\n"}, position=1).write(folder)
         other.start()
         other.join(0.1)  # it would be done by then, were it not made to wait
 
@@ -203,7 +203,7 @@ def test_a_dream_that_was_cut_off_is_taken_back_too(tmp_path, monkeypatch, left)
     before = {"a.md": '- Tea.\n  <!-- {"memory_id": "a"} -->\n', "b.md": "- Milk.\n"}
     after = {"a.md": "- Tea and milk.\n", "b.md": None}
     exported.write(tmp_path, before, profile_id="p")
-    record = DreamRecord.of("p", "run", before, after)
+    record = DreamRecord.of("p", "run", before, after, position=1)
     steps = iter(["go on"] * left)
     for name in ("replace_file", "_remove"):
         real = getattr(exported, name)
@@ -236,4 +236,21 @@ def test_a_dream_whose_run_was_undone_already_gives_back_its_files(tmp_path):
     commands.told("undo", run_id, home=home)
     undone = commands.told("dream", notes, "--undo", home=home)
     assert (undone["undone"], undone["files"]) == (0, ["a.md"])
+    assert (notes / "a.md").read_text("utf-8") == text
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_what_was_erased_since_a_dream_comes_back_only_if_somebody_insists(tmp_path):
+    notes, home = tmp_path / "notes", tmp_path / "data"
+    notes.mkdir()
+    text = "# A\n\n- The staging server is called heron.\n- The staging server is called heron!\n"
+    (notes / "a.md").write_text(text, "utf-8")
+    commands.told("dream", notes, "--apply", "-p", "p", home=home)
+    after = (notes / "a.md").read_text("utf-8")
+    commands.text("erase", "--profile", "p", "--yes", home=home)
+    said = commands.refused("dream", notes, "--undo", home=home)
+    assert "memories of p were erased since, and the earlier text of a.md may hold their words" in said
+    assert NAME in said
+    assert (notes / "a.md").read_text("utf-8") == after
+    assert commands.told("dream", notes, "--undo", "--force", home=home)["files"] == ["a.md"]
     assert (notes / "a.md").read_text("utf-8") == text

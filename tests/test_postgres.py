@@ -147,6 +147,9 @@ def test_a_server_that_is_not_there_is_one_sentence_without_a_password(tmp_path,
         assert ("config" in line) == (done.returncode == 0), line
     assert "ana:***@127.0.0.1:1/memory" in said[8]
     assert "check the setting ledger, and that the server runs" in said[1]
+    unknown = commands.refused("status", home=tmp_path, MEMORY_PIPELINE_LEDGER="postgresql://full-lock.invalid/memory")
+    assert "'full-lock.invalid'" in unknown
+    assert "check the setting ledger, and that the server runs" in unknown
     for wrong in (f"mysql://ana:{SECRET}@h/d", f"postgresql://ana:{SECRET}@h", f"postgresql://h/d?password={SECRET}"):
         done = commands.call("status", home=tmp_path, MEMORY_PIPELINE_LEDGER=wrong)
         said += [done.stdout, done.stderr]

@@ -39,29 +39,35 @@ _PROFILES: Final = 2
 _PROFILE_LOCKS: Final = 64
 """Locks that all profiles share: those with the same hash share one."""
 
+_LOCKED: Final = "another program holds the ledger; let it finish or end it, then try again"
+_FULL: Final = "free some disk space, then try again; nothing was half written"
+_UNWRITABLE: Final = "make the folder and its files writable for this user"
+_UNREACHABLE: Final = "check the setting ledger, and that the server runs and takes this user"
+_FAILED: Final = "the disk failed: check its space and health, then try again"
 _REMEDIES: Final = (
-    ("lock", "another program holds the ledger; let it finish or end it, then try again"),
-    ("full", "free some disk space, then try again; nothing was half written"),
-    ("readonly", "make the folder and its files writable for this user"),
+    ("failed to resolve host", _UNREACHABLE),  # these two first: they quote names, in which other signs may stand
+    ("connect", _UNREACHABLE),
+    ("lock", _LOCKED),
+    ("full", _FULL),
+    ("readonly", _UNWRITABLE),
     ("unable to open", "check that the folder exists and is writable for this user"),
     ("malformed", "the ledger is damaged: replace ledger.sqlite with a backup"),
     ("no such table", "the file is empty or no ledger: replace ledger.sqlite with a backup"),
     ("not a database", "the file is not a ledger: replace ledger.sqlite with a backup"),
-    ("connect", "check the setting ledger, and that the server runs and takes this user"),
     ("no space left", "free some disk space on the server, then try again; nothing was half written"),
     ("read-only", "name the primary server in the setting ledger: this one is a replica"),
     ("permission denied", "let this user create and change tables in its schema"),
     ("already exists", "the schema has tables of another program: give the ledger a database of its own"),
     ("nul (0x00)", "leave the character out: PostgreSQL cannot store it"),
-    ("disk i/o", "the disk failed: check its space and health, then try again"),
+    ("disk i/o", _FAILED),
 )
 TIMED_OUT: Final = "lock timeout"
 """Part of PostgreSQL's message when a lock is not released in time."""
 _SPARE_BYTES: Final = 1_000_000
 """Free space below which a failing disk is a full one."""
 _SYSTEM_REMEDIES: Final = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _REMEDIES[1][1]),
-    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _REMEDIES[2][1]),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
+    **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _UNWRITABLE),
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "the data folder's name is taken by a file; choose another folder"),
     **dict.fromkeys(
         (errno.EMFILE, errno.ENFILE), "too many files are open; raise the limit (ulimit -n), then try again"
@@ -103,7 +109,7 @@ def explained(home: Path) -> Iterator[None]:
     try:
         yield
     except filelock.Timeout as error:
-        raise LakeError(f"{home}: the ledger stayed locked for too long: {_REMEDIES[0][1]}") from error
+        raise LakeError(f"{home}: the ledger stayed locked for too long: {_LOCKED}") from error
     except (sa.exc.OperationalError, sa.exc.DatabaseError) as error:
         cause = " ".join(str(error.orig).split())
         if error.connection_invalidated:
@@ -113,8 +119,8 @@ def explained(home: Path) -> Iterator[None]:
             raise
         if TIMED_OUT in cause:
             cause = "the ledger stayed locked for too long"
-        if remedy == _REMEDIES[-1][1] and shutil.disk_usage(home).free < _SPARE_BYTES:  # no room for SQLite's own files
-            cause, remedy = "database or disk is full", _REMEDIES[1][1]
+        if remedy == _FAILED and shutil.disk_usage(home).free < _SPARE_BYTES:  # no room for SQLite's own files
+            cause, remedy = "database or disk is full", _FULL
         raise LakeError(f"{home}: {cause}: {remedy}") from error
     except (OSError, ComputeError) as error:
         cause, remedy, number = _cause_and_remedy(error)

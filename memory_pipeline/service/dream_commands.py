@@ -49,7 +49,11 @@ def dream(
     apply: Annotated[bool, typer.Option("--apply", help="Consolidate, and write the folder.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Undo the last applied dream: the run and the files.")] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="With --undo: files that others changed since lose these changes.")
+        bool,
+        typer.Option(
+            "--force",
+            help="With --undo: files that others changed since lose these changes, and what was erased may come back.",
+        ),
     ] = False,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="Use this preset.")] = None,
     as_json: JsonOption = False,
@@ -103,7 +107,8 @@ def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, appl
     leaving, changed = _changes(texts, places, tables["settled_memories"], now)
     commit = None
     if run_id is not None and changed:
-        record = DreamRecord.of(owner, run_id if held < plan.height else None, texts, changed)
+        decided_by = run_id if held < plan.height else None
+        record = DreamRecord.of(owner, decided_by, texts, changed, position=lake.ledger.position())
         commit = folder.change(directory, texts, changed, f"Dream of {owner}", profile_id=owner, first=record.write)
     return {
         "profile_id": owner,
@@ -159,14 +164,23 @@ def _reasons(plan: pl.DataFrame, leaving: set[str]) -> list[str]:
 def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
     """Undo the last applied dream: its run in the store, and the files that it changed."""
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
+    from memory_pipeline.ledger import redaction  # noqa: PLC0415
     from memory_pipeline.runs import undo as runs_undo  # noqa: PLC0415
 
     done = DreamRecord.read(directory)
     if (others := done.changed_since(directory)) and not force:
         raise folder.ChangedByOthers(directory, others, remedy="restore them without these changes with --force")
     decisions = 0
-    if done.run_id is not None:
-        with existing_lake(settings_in_force()) as lake:
+    with existing_lake(settings_in_force()) as lake:
+        with lake.ledger.reading() as transaction:
+            erased = done.profile_id in redaction.erased_since(transaction, done.position)
+        if erased and not force:
+            raise ValueError(
+                f"{directory}: memories of {done.profile_id} were erased since, and the earlier text of "
+                f"{', '.join(done.before)} may hold their words; remove {dream_record.NAME}, which holds it, or "
+                "restore it all the same with --force"
+            )
+        if done.run_id is not None:
             mine = lake.ledger.runs([done.profile_id]).filter(run_id=done.run_id)
             if mine["outcome"].to_list() != ["reverted"]:  # else only the files are left to undo
                 undone = runs_undo.undo(lake, done.run_id, profile_id=done.profile_id, now=datetime.now(UTC))

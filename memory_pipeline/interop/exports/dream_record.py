@@ -29,14 +29,23 @@ class DreamRecord:
     """Text of every file that changed as it was before; None: there was none."""
     after: Mapping[str, str | None]
     """SHA-256 of these files as the dream left them; None: it removed the file."""
+    position: int = 0
+    """Position of the ledger after the dream."""
 
     @classmethod
     def of(
-        cls, profile_id: str, run_id: str | None, texts: Mapping[str, str], changed: Mapping[str, str | None]
+        cls,
+        profile_id: str,
+        run_id: str | None,
+        texts: Mapping[str, str],
+        changed: Mapping[str, str | None],
+        *,
+        position: int,
     ) -> Self:
         """Return the record of changes of the texts of files."""
         before = {path: texts.get(path) for path in changed}
-        return cls(profile_id, run_id, before, {path: _hash(text) for path, text in changed.items()})
+        after = {path: _hash(text) for path, text in changed.items()}
+        return cls(profile_id, run_id, before, after, position)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
