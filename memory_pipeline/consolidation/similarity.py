@@ -11,14 +11,18 @@ A row that is zero or holds NaN or infinity is *unknown* and matches nothing. Ro
 Not here: what a similarity is used for (the stages), and the approximate index of recall.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from math import isqrt
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 _TILE: Final = 2048
 """Edge of the square blocks compared at once: small enough for the cache, and large enough that the threads of the
@@ -154,7 +158,8 @@ def threshold_join(
     Large groups are rotated to their principal axes. The leading coordinates of two rows and the lengths of their
     remainders bound the cosine from above (Cauchy-Schwarz on the remainder), so a narrow matrix product finds the few
     candidates that are compared in full. The number of coordinates is chosen on a sample; where no prefix pays, whole
-    rows are multiplied.
+    rows are multiplied. A group is cut into strips of blocks, which as many threads compare side by side as the matrix
+    product may use (`OPENBLAS_NUM_THREADS`, by default one a core), so that one large group keeps all cores at work.
 
     Args:
         vectors: rows to compare, float32 [n, d].
@@ -299,18 +304,20 @@ def _join_group(rows: _Rows, fresh: NDArray[np.int64], others: NDArray[np.int64]
     one_block = len(places) <= _TILE
     if prefix is None and one_block:
         prefix = rows.units(places).astype(np.float32)
+    threads = 1 if one_block else min(_product_threads(), -(-len(fresh) // _TILE))
     # Half of a block with itself is not needed; four blocks a side leave out most of it.
-    edge = min(_TILE // 4 if one_block else _TILE, len(places), isqrt(budget // 2 // _CELL_BYTES))
+    edge = min(_TILE // 4 if one_block else _TILE, len(places), isqrt(budget // 2 // _CELL_BYTES // threads))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
-    cells, mask = np.empty(edge * edge, dtype=np.float32), np.empty(edge * edge, dtype=np.bool_)
-    joined = []
 
     def block(part: slice) -> NDArray[np.float32]:
         return rows.units(places[part]).astype(np.float32) if prefix is None else prefix[part]
 
-    for low in range(0, len(fresh), edge):
+    def strip(low: int) -> Pairs:
+        """Join the rows of one block with themselves and with all later rows."""
+        cells, mask = np.empty(edge * edge, dtype=np.float32), np.empty(edge * edge, dtype=np.bool_)
         lefts = slice(low, min(low + edge, len(fresh)))
         left_block = block(lefts)
+        joined = []
         for start in range(low, len(places), edge):
             rights = slice(start, start + edge)
             right_block = block(rights)
@@ -321,8 +328,32 @@ def _join_group(rows: _Rows, fresh: NDArray[np.int64], others: NDArray[np.int64]
             if start == low:
                 hits &= np.arange(shape[0])[:, None] < np.arange(shape[1])
             joined.append(_verified(rows, places[lefts], places[rights], hits, minimum))
-    pairs = _concatenate(joined)
+        return _concatenate(joined)
+
+    with _side_by_side(threads) as spread:
+        pairs = _concatenate([*spread(strip, range(0, len(fresh), edge))])
     return Pairs(np.minimum(pairs.left, pairs.right), np.maximum(pairs.left, pairs.right), pairs.similarity)
+
+
+@contextmanager
+def _side_by_side(threads: int) -> Iterator[Callable[[Callable[[int], Pairs], Iterable[int]], Iterable[Pairs]]]:
+    """Yield a `map` that calls in several threads, each with products of one thread, and returns in order."""
+    if threads == 1:
+        yield map
+        return
+    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+        yield pool.map
+
+
+def _product_threads() -> int:
+    """Return the number of threads of a matrix product."""
+    products = _libraries().select(user_api="blas").info()
+    return max((int(library["num_threads"]) for library in products), default=1)
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _verified(
