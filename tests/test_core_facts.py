@@ -112,6 +112,9 @@ def test_a_standing_fact_has_its_kind(section, text):
         "Jem is not diabetic, but that seems outdated.",
         "Five for lunch on Friday at noon, one in a wheelchair.",
         "Ottoline owns the ferry integration.",
+        "We have an allergy test in Kells at noon.",
+        "The EpiPen wasn't needed.",
+        "Tomatoes must not be sown in there until the pane is replaced.",
         "I live at TODO.",
         "My phone number is xxx.",
         "My address is <address>.",
@@ -129,6 +132,14 @@ def test_a_sentence_stands_with_the_one_it_leans_on():
     told = "Penny has a spaniel. He must never have chocolate. It rained all day."
     assert read(told) == [("Penny has a spaniel. He must never have chocolate. It rained all day.", INSTRUCTION)]
     assert read("The shop shut. I never drink coffee after noon.") == [("I never drink coffee after noon.", PREFERENCE)]
+
+
+@pytest.mark.parametrize(
+    "told",
+    ["Penny doesn't eat plums. Hates them, no allergy.", "The pump is old. Don't repaint until the thaw is over."],
+)
+def test_a_verb_without_its_subject_and_a_command_without_its_object_stand_with_the_sentence_before(told):
+    assert [sentence for sentence, _ in read(told)] == [told]
 
 
 def test_a_pronoun_whose_meaning_the_sentence_gives_leans_on_nothing():
@@ -162,7 +173,8 @@ def test_an_undertaking_or_a_wish_of_another_is_not_the_users():
 
 def test_how_long_a_sentence_holds_is_read_only_if_it_lies_ahead():
     told = ["No stairs for two weeks.", "I have been off work for two weeks.", "No salt for a month.", "No salt."]
-    assert core_facts.spans(pl.Series(told)).to_list() == [14, None, 31, None]
+    told.append("No tea for two days before the test.")
+    assert core_facts.spans(pl.Series(told)).to_list() == [14, None, 31, None, None]
 
 
 def test_a_medicine_is_changed_by_its_end_or_dose_not_by_an_errand():

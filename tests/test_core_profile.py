@@ -97,6 +97,16 @@ def test_what_is_more_likely_than_not_outdated_is_left_out_but_no_lasting_condit
     assert compiled(*told, changes=unsure) == {"health_and_safety": ["I'm allergic to walnuts."]}
 
 
+def test_an_instruction_is_left_out_only_if_a_link_outdates_it():
+    told = said("The keys of the boathouse must not be lent.", "Lent the keys of the boathouse to the vicar.")
+    doubt = {"memory_id": "m0", "other_id": "m1", "relation": "doubt", "decided": False, "confidence": 0.6}
+    link = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
+    assert compiled(*told, changes=[doubt]) == {
+        "standing_instructions": ["The keys of the boathouse must not be lent."]
+    }
+    assert compiled(*told, edges=[link]) == {}
+
+
 def test_of_an_introduction_that_no_longer_holds_the_name_stays():
     told = said("I'm Orla Finnegan, a night nurse in Sligo.", "Only day shifts from now on.")
     unsure = {"memory_id": "m0", "other_id": "m1", "relation": "doubt", "decided": False, "confidence": 0.6}

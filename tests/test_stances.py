@@ -19,6 +19,7 @@ STANDING = [
     "The rent is 910 euros a month.",
     "The surgery opens at 8.",
     "We always park behind the mill.",
+    "The fence must be lower than 1.80 m.",
 ]
 OCCASIONS = [
     "Took two paracetamol.",

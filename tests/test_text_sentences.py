@@ -17,6 +17,11 @@ def sentences(text, language=None):
     ("text", "language", "expected"),
     [
         ("Mr. Okafor tunes pianos. He is 5 ft. tall.", "en", ["Mr. Okafor tunes pianos. ", "He is 5 ft. tall."]),
+        (
+            "Ask Ms. Okafor. We sold two CRMs. Mx. Ray is in.",
+            "en",
+            ["Ask Ms. Okafor. ", "We sold two CRMs. ", "Mx. Ray is in."],
+        ),
         ("Am 3. Juni kommt er, ca. um acht. Er bleibt.", "de", ["Am 3. Juni kommt er, ca. um acht. ", "Er bleibt."]),
         ("El Sr. Ibáñez no vino. ¿Quién sí?", "es", ["El Sr. Ibáñez no vino. ", "¿Quién sí?"]),
         ("猫です。元気？はい", "ja", ["猫です。", "元気？", "はい"]),

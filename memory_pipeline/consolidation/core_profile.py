@@ -57,6 +57,8 @@ _DAY_NAME: Final = r"(?i)^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$"
 _TEXT: Final = ["profile_id", "content_hash"]
 _SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user")
 _COLUMNS: Final = ("place", "memory_id", "text", "about", "lasting", "importance", "access_count", "created_at")
+_DOUBTED, _LINKED, _CLOSED = range(3)
+"""How certain it is that a statement no longer holds: more likely than not, enough for a link, decided."""
 
 
 class _Fact(NamedTuple):
@@ -168,15 +170,16 @@ def _partly(changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _doubted(changes: pl.DataFrame, likely: pl.DataFrame) -> pl.DataFrame:
-    """Return what is more likely than not outdated: KEY, doubted (statements; null for all of the memory).
+    """Return what is more likely than not outdated: KEY, doubted (statements, null for all of the memory, and linked).
 
     Args:
         changes: table `fact_changes`; updates too unsure for a link count too.
         likely: memories that a link says are outdated as a whole.
     """
-    doubts = changes.filter(pl.col("relation") == "doubt").select(*KEY, "statement")
-    linked = likely.select(*KEY, statement=pl.lit(None, pl.String))
-    return pl.concat([doubts, _partly(changes).drop("other_id"), linked]).group_by(KEY).agg(doubted="statement")
+    doubts = changes.filter(pl.col("relation") == "doubt").select(*KEY, "statement", linked=pl.lit(value=False))
+    links = pl.concat([_partly(changes).drop("other_id"), likely.select(*KEY, statement=pl.lit(None, pl.String))])
+    everything = pl.concat([doubts, links.with_columns(linked=pl.lit(value=True))])
+    return everything.group_by(KEY).agg(doubted=pl.struct("statement", "linked"))
 
 
 def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
@@ -253,17 +256,32 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     """Drop the statements with a sentence that a newer memory closed, or more likely than not outdates.
 
-    A lasting condition of a body stays unless it is closed: leaving out an allergy does more harm than repeating one.
+    A lasting condition of a body stays unless it is closed, and an instruction unless a link outdates it: leaving
+    either out does more harm than repeating it.
     """
     closed = stated.select("row", sentence="closed_statements").explode("sentence").drop_nulls("sentence")
-    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"), sure=pl.lit(value=True))
-    doubted = stated.filter(pl.col("doubted").is_not_null()).select("row", over="doubted").explode("over")
-    doubted = doubted.with_columns(pl.col("over").fill_null(""), sure=False)
+    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"), certainty=pl.lit(_CLOSED))
+    doubted = (
+        stated.filter(pl.col("doubted").is_not_null()).select("row", "doubted").explode("doubted").unnest("doubted")
+    )
+    doubted = doubted.select(
+        "row",
+        over=pl.col("statement").fill_null(""),
+        certainty=pl.when("linked").then(pl.lit(_LINKED)).otherwise(pl.lit(_DOUBTED)),
+    )
+    condition = pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)
+    needed = (
+        pl.when(condition)
+        .then(_CLOSED)
+        .when(pl.col("section") == core_facts.INSTRUCTION)
+        .then(_LINKED)
+        .otherwise(_DOUBTED)
+    )
     numbered = stated.with_row_index("fact")
     outdated = (
         numbered.join(pl.concat([closed, doubted]).unique(), on="row")
         .filter(pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True))
-        .filter(pl.col("sure") | ~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
+        .filter(pl.col("certainty") >= needed)
     )
     return _without(numbered, outdated).drop("place")
 

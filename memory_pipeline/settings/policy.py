@@ -256,7 +256,7 @@ class Policy(Values):
     token_budget: Positive | None = Field(
         None,
         description="Maximum tokens of the live memories; values up to 1 are a share of everything that agents stored. "
-        "Texts are trimmed first; unset: no limit.",
+        "Memories and sentences of long texts leave by worth, least first; unset: no limit.",
     )
 
     w_recency: NotNegative = Field(1.0, description="Weight of recency in the recall score.")

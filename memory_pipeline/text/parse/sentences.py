@@ -19,6 +19,10 @@ _PART: Final = re.compile(r".*?(?:\n\s*|\u2026\s+|\Z)", re.DOTALL)
 _WINDOW: Final = 2_000
 """Characters read at once: `segment` searches the rest of its input for the end of each quotation."""
 
+_TITLES: Final = ("Ms.", "Mx.", "Mme.", "Mlle.", "Messrs.", "Fr.", "Mt.")
+"""Abbreviations before a name that `segment` takes for the end of a sentence in some language."""
+_TITLE_ENDS: Final = tuple(f"{before}{title}" for title in _TITLES for before in " \n\t(\"'")
+
 
 def split_sentences(texts: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
     """Split each text into sentences; a line break and an ellipsis end one too.
@@ -44,12 +48,19 @@ def _sentences(text: str, language: str) -> Iterator[str]:
     pending = ""
     for part in _segments(text, language):
         for piece in filter(None, _PART.findall(part)) if "\n" in part or "\u2026" in part else (part,):
-            if pending and not piece.isspace() and not pending.isspace():
+            if pending and not piece.isspace() and not pending.isspace() and not _ends_in_a_title(pending):
                 yield pending
                 pending = ""
             pending += piece
     if pending:
         yield pending
+
+
+def _ends_in_a_title(text: str) -> bool:
+    if not text.endswith((". ", ".")):
+        return False
+    written = text.rstrip()
+    return written.endswith(_TITLE_ENDS) or written in _TITLES
 
 
 def _segments(text: str, language: str) -> Iterator[str]:

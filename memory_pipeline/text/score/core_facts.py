@@ -37,8 +37,8 @@ def core_facts(texts: pl.Series) -> pl.DataFrame:
     """Return the sentences of texts that state a core fact.
 
     A sentence that leans on the one before it ("It gives me hives.") is joined to it. Questions, sentences about one
-    day or one deed, those about works of fiction, dreams and jokes, unfilled placeholders, and sentences without a cue
-    state none.
+    day or one deed, about a place that is named elsewhere ("in there"), those about works of fiction, dreams and jokes,
+    unfilled placeholders, and sentences without a cue state none.
 
     Args:
         texts: strings; null counts as empty.
@@ -78,10 +78,11 @@ def _found(texts: pl.Series) -> pl.DataFrame:
         .filter(pl.col("section").is_not_null())
         .with_columns(commands=_commands(pl.col("low"), form))
     )
-    lasting = _contains(pl.col("low"), core_cues.CHRONIC, form) | pl.col("named")
+    lasting = _chronic(pl.col("low"), form) | pl.col("named")
     certain = lasting | _contains(pl.col("low"), core_cues.DIET, form) | pl.col("commands")
     stated = cued.filter(
         ~written.str.contains(core_cues.PLACEHOLDER),
+        ~pl.col("low").str.contains(core_cues.THERE),
         pl.col("words").is_between(pl.when(certain).then(LEAST_CERTAIN).otherwise(LEAST_WORDS), MOST_WORDS),
     )
     return stated.select(
@@ -153,7 +154,7 @@ def medicines(sentences: pl.Series) -> pl.Series:
 def spans(sentences: pl.Series) -> pl.Series:
     """Return for how many days each sentence holds from the day on which it was said; null if it does not say."""
     low = pl.DataFrame({"low": tokens.fold(sentences)})
-    ahead = ~pl.col("low").str.contains(core_cues.UP_TO_NOW)
+    ahead = ~pl.col("low").str.contains(core_cues.UP_TO_NOW) & ~pl.col("low").str.contains(core_cues.FROM_ANOTHER_DAY)
     count = pl.col("low").str.extract(core_cues.FOR_A_WHILE, 1)
     unit = pl.col("low").str.extract(core_cues.FOR_A_WHILE, 2).replace_strict(_DAYS, return_dtype=pl.Int64)
     spelled = pl.coalesce(count.replace_strict(_COUNTS, default=None), count.cast(pl.Int64, strict=False))
@@ -221,13 +222,7 @@ def _sections(low: pl.Series, form: Form) -> pl.Series:
     under_way = ~text.str.contains(form(core_cues.SOMEDAY)) & ~text.str.contains(form(core_cues.FINISHED))
     home = ~text.str.contains(form(core_cues.A_PLACE_OF_THINGS))
     cases = {
-        HEALTH: (
-            _contains(text, core_cues.CHRONIC, form)
-            & certain
-            & known
-            & stays
-            & ~text.str.contains(form(core_cues.FORMER))
-        )
+        HEALTH: (_chronic(text, form) & certain & known & stays & ~text.str.contains(form(core_cues.FORMER)))
         | (_contains(text, core_cues.DOSE, form) & ~talk & ~text.str.contains(form(core_cues.RELATIVE_DAY)))
         | (_contains(text, core_cues.HEALTH, form) & known & ~once & ~talk),
         INSTRUCTION: (
@@ -251,6 +246,11 @@ def in_earnest(low: pl.Expr) -> pl.Expr:
     """Return whether a folded text is in earnest: no fiction, joke, hearsay, hypothetical case or question."""
     supposed = low.str.contains(core_cues.HYPOTHETICAL) | low.str.contains(core_cues.SUPPOSED)
     return ~(_framed(low, str) | low.str.contains(core_cues.REPORTED) | supposed | low.str.contains(r"\?"))
+
+
+def _chronic(text: pl.Expr, form: Form) -> pl.Expr:
+    """Return whether a folded sentence states a lasting condition of a body."""
+    return _contains(text.str.replace_all(form(core_cues.ABOUT_A_CONDITION), " "), core_cues.CHRONIC, form)
 
 
 def _framed(text: pl.Expr, form: Form) -> pl.Expr:

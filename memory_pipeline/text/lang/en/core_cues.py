@@ -92,6 +92,12 @@ CHRONIC: Final = rf"""
     (?:has|have|having|with) (?:an? )?(?:bad|weak|artificial) (?:left |right |lower |upper )?{_BODY}
 """
 """Lasting conditions of a body, whatever happened on a day."""
+ABOUT_A_CONDITION: Final = (
+    r"(?-u:\b)(?:allerg(?:y|ies)|asthma|diabetes|epilepsy|arthritis|blood[ -](?:type|group|pressure))"
+    r" (?:tests?|testing|tested|clinics?|check-?ups?|checks?|appointments?|screenings?|results?|nurses?|courses?"
+    r"|leaflets?)(?-u:\b)"
+)
+"""What concerns a condition without stating that anybody has it."""
 DOSE: Final = r"""
     \d+(?:\.\d+)? ?(?:mg|mcg|µg|milligrams?|micrograms?|iu)
 """
@@ -188,7 +194,7 @@ _ACT: Final = (
     r"|retry|bring|put|move|get|order|book|cancel|log|escalate|restart|roll back|fall back|go|see|fetch|pause)"
 )
 IMPERATIVE: Final = (
-    rf"(?:^|[;:] ?)(?:please,? )?{_ORDER} \S+ \S+"
+    rf"(?:^|[;:] ?|[^.\s]{{3}}[.!] )(?:please,? )?{_ORDER} \S+ \S+"
     rf"|(?:^|[,;] )(?:and |but |so )?please,? {_ORDER} \S+ \S+|(?-u:\b)(?:and|but|so) please,? {_ORDER} \S+ \S+"
     rf"|^(?:for|when|whenever|if|with|after|before|in|on) [^,;]{{2,60}}, (?:please,? )?{_ORDER} \S+ \S+"
     rf"|^(?:if|when|whenever) [^,;]{{4,80}}, (?:then )?(?:please,? )?(?:always |first )?{_ACT} \S+"
@@ -396,6 +402,7 @@ ONE_TIME: Final = rf"""
     (?:on|by|until|till) {_MONTH} \d{{1,2}}
     on (?:mon|tues|wednes|thurs|fri|satur|sun)day (?:at|from|until|till|night|morning|evening|afternoon)
     (?:went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave|felt|found|left|kept|ran|sold|lost|won)
+    (?:was|were|did|had)n't
 """
 """A day or a deed of the past: not a standing fact."""
 RELATIVE_DAY: Final = (
@@ -414,9 +421,13 @@ PAST: Final = r"^(?:\S+ ){1,3}?[a-z]{2,}[^e\s]ed(?-u:\b)"
 """A verb in the past near the beginning."""
 LEANING_START: Final = (
     r"(?i)^(?:he|she|it|they|him|her|them|his|its|their|this|that|these|those|there|then|so|and|but|or|because|which|who"
-    r"|also|otherwise|instead|same|still|not|lives|works|has|likes|wants|needs|takes|says)(?-u:\b)"
+    r"|also|otherwise|instead|same|still|not|lives|works|has|likes|wants|needs|takes|says"
+    r"|[a-z]+s (?:it|him|her|them|me|us)"
+    r"|(?:don't|do not|never) [a-z]+ (?:until|till|unless|yet|again))(?-u:\b)"
 )
-"""First words that lean on the sentence before."""
+"""First words that lean on the sentence before: a pronoun, a verb without its subject, a command without its object."""
+THERE: Final = r"(?-u:\b)(?:in|into|inside|from|near|over|up|down|under|behind|out) there(?-u:\b)"
+"""A place that is named elsewhere."""
 PERSON_START: Final = r"(?i)^(?:and |but |so )?(?:he|she|they|his|her|their)(?-u:\b)"
 """First words that refer to somebody whom the sentence before names."""
 _PERSONS: Final = r"(?:he|she|him|her|his)"
@@ -516,6 +527,8 @@ _SPAN: Final = (
 )
 FOR_A_WHILE: Final = rf"(?-u:\b)for (?:the next |another |at least )?{_SPAN}(?-u:\b)"
 """How long something holds from the day on which it was said: the number and the unit."""
+FROM_ANOTHER_DAY: Final = rf"{FOR_A_WHILE} (?:before|after|prior to|ahead of|following|from)(?-u:\b)"
+"""A span that another day begins or ends."""
 COUNTS: Final = "one two three four five six seven eight nine ten eleven twelve"
 """Numbers as they are spelled, from one."""
 UP_TO_NOW: Final = r"(?-u:\b)(?:has|have|had|been|was|were|since|ago|already|used to)(?-u:\b)|'(?:ve|d)(?-u:\b)"

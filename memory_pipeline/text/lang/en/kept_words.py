@@ -20,27 +20,30 @@ _HEALTH: Final = (
     coeliac; celiac; gluten; pacemaker; blood (?:type|group|pressure|thinners?); medications?; medicines?; medicated;
     prescri\w*; dosages?; doses?; tablets?; pills?; inhalers?; antibiotics?; vaccin\w*; side effects?; diagnos\w*;
     \d+ ?(?:mg|mcg|milligrams?); emergency contacts?; vegan; vegetarians?; pescatarian; halal; kosher; lactose;
-    vitamins?; colou?r-?blind; (?:can't|cannot|can not|shouldn't|mustn't) (?:eat|drink|tolerate|digest)
+    vitamins?; colou?r-?blind; diseases?; (?:can't|cannot|can not|shouldn't|mustn't) (?:eat|drink|tolerate|digest)
 """)
     + rf"|(?-u:\b){MEDICINE}(?-u:\b)"
 )
 _PROHIBITIONS: Final = _any_of(r"""
     must(?:n't| not| never); may not; (?:not|isn't|aren't|never) (?:be )?allowed; forbid\w*; forbidden; prohibit\w*;
     banned; off limits; under no circumstances; no longer allowed; not permitted; strictly; safeguarding; unsafe;
-    (?:has|have|is|are) to stay (?:off|away|out); please (?:don't|do not|never)
+    (?:has|have|is|are) to stay (?:off|away|out); please (?:don't|do not|never|nobody);
+    (?:nobody|no one|no-one)(?: else)? (?:may|must)
 """)
 _ORDERED: Final = (
     r"(?:use|put|send|share|call|ring|touch|open|mention|store|leave|enter|mix|run|push|commit|delete|deploy|change|accept"
     r"|quote|book|schedule|sign|print|log|feed|pay|merge|edit|publish|post|reply|write)"
 )
 _ORDERS: Final = (
-    rf"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|don't {_ORDERED}|never (?:let|give|tell|take|"
-    rf"promise|{_ORDERED})|no [a-z]+ (?:in|on|at|after|before|between|until|without|over|inside))(?-u:\b)"
+    rf"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|don't (?:let|{_ORDERED})"
+    rf"|never (?:let|give|tell|take|promise|the|any|with|without|before|after|{_ORDERED})"
+    r"|no [a-z]+ (?:in|on|at|after|before|between|until|without|over|inside))(?-u:\b)"
 )
 _LEGAL_AND_PAYMENT: Final = _any_of(r"""
     lawsuits?; courts?; lawyers?; solicitors?; attorneys?; legal(?:ly)?; custody; visas?; passports?; gdpr; liab\w*;
     notarised; power of attorney; iban; payments?; invoices?; invoiced; mortgages?; loans?; debts?; tax(?:es)?;
-    bank accounts?; credit cards?; direct debits?; insur(?:ed|ance|er); overdue
+    bank accounts?; credit cards?; direct debits?; insur(?:ed|ance|er); overdue; payable;
+    (?:euros?|dollars?|pounds?) (?:is|are) due
 """)
 SAFETY: Final = f"{_HEALTH}|{_PROHIBITIONS}|{_ORDERS}|{_LEGAL_AND_PAYMENT}"
 """What does harm if it is forgotten: health and medication, prohibitions, legal matters, payments."""
@@ -51,7 +54,7 @@ STANDING: Final = _any_of(r"""
     i work (?:as|at|for|in); works (?:as|at|for); i'm married; is married; my (?:wife|husband|partner|fiancee?) is;
     from now on; in future; going forward; at all times; by default; as a rule; house rules?; guidelines?;
     should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote);
-    always (?:include|add|round);
+    always (?:include|add|round); (?:before|after) (?:every|each|any) [a-z]+;
     (?:wants?|asked|expects?|insists?) (?:that|for|not|the|all|every|any|short|long|no|replies|answers) \w+;
     prefers?; preferred; preferences?; would rather; 'd rather; rather than; (?:can't|cannot) (?:stand|bear); dislikes?;
     hates?; favou?rite [a-z ]{1,20} (?:is|are); (?:is|are) (?:my|his|her|their) favou?rite; not a fan of;

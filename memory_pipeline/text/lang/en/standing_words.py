@@ -26,9 +26,10 @@ NAMING: Final = frozenset(
 AGREED: Final = frozenset(
     """
     rent salary wage wages fee fees allowance pension premium deposit subscription membership tariff limit quota budget
+    must mustn't maximum minimum
     """.split()  # noqa: SIM905
 )
-"""Nouns whose figures are agreed on and hold until they are changed."""
+"""Words beside figures that are agreed on or demanded, and hold until they are changed."""
 STATES: Final = (
     "is|are|am|i'm|we're|you're|they're|he's|she's|it's|has|have|does|do|doesn't|don't|isn't|aren't|can|can't|cannot"
     "|must|always|never|every|lives?|works?|likes?|loves?|hates?|prefers?|wants?|needs?|owns?|uses?|knows?|speaks?"
