@@ -90,6 +90,13 @@ def test_what_is_not_sure_closes_nothing(texts):
     assert pairs(decided(compared(told(*texts)))) == []
 
 
+def test_an_allergy_is_outdated_only_by_what_names_one():
+    allergy, news = "Nadia is allergic to bee stings", "Nadia's new pen has arrived."
+    assert pairs(compared(told("Nadia is at the bus stop and keeps a pen in the blue box.", news)))
+    assert compared(told(f"{allergy} and keeps a pen in the blue box.", news)).is_empty()
+    assert pairs(compared(told(f"{allergy}.", "Nadia is no longer allergic to bee stings.")))
+
+
 def test_a_chain_closes_link_by_link():
     assert pairs(decided(compared(told(*RENTS)))) == [("a", "b"), ("b", "c")]
 

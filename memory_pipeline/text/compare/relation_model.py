@@ -27,6 +27,7 @@ from memory_pipeline.text.compare.relation_features import (
     statement_pairs,
 )
 from memory_pipeline.text.compare.relation_reading import Reading
+from memory_pipeline.text.lang.en.core_cues import CONDITION
 from memory_pipeline.text.parse.tokens import fold, occurrences
 
 Rows = NDArray[np.int64]
@@ -74,6 +75,7 @@ class RelationModel:
         probability[several[pair], _DUPLICATE] = 0.0
         _bar(probability, reading, left, right)
         _bar_of_copies(probability, reading.statements["low"], left, right)
+        _bar_of_conditions(probability, reading.statements["low"], left, right)
         related = 1.0 - probability[:, _UNRELATED]
         order = np.lexsort((np.arange(len(pair)), related, pair))
         best = np.full(len(older), -1)
@@ -164,6 +166,16 @@ def _bar_of_copies(probability: Floats, low: pl.Series, left: Rows, right: Rows)
     rows = np.flatnonzero(probability[:, changes].max(axis=1, initial=0.0))
     same = rows[(low.gather(left[rows]) == low.gather(right[rows])).to_numpy()]
     probability[np.ix_(same, changes)] = 0.0
+
+
+def _bar_of_conditions(probability: Floats, low: pl.Series, left: Rows, right: Rows) -> None:
+    """Set to zero, in place, the probability that a lasting condition of a body is outdated by what names no condition.
+
+    An allergy that looks outdated does more harm than one that is told once too often.
+    """
+    rows = np.flatnonzero(probability[:, _UPDATE] >= LEAST_CONFIDENCE)
+    states, names = (low.gather(side[rows]).str.contains(CONDITION).to_numpy() for side in (left, right))
+    probability[rows[states & ~names], _UPDATE] = 0.0
 
 
 def _bar(probability: Floats, reading: Reading, left: Rows, right: Rows) -> None:

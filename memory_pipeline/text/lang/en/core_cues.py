@@ -92,6 +92,8 @@ CHRONIC: Final = rf"""
     (?:has|have|having|with) (?:an? )?(?:bad|weak|artificial) (?:left |right |lower |upper )?{_BODY}
 """
 """Lasting conditions of a body, whatever happened on a day."""
+CONDITION: Final = rf"(?-u:\b)(?:{'|'.join(line.strip() for line in CHRONIC.strip().splitlines())})(?-u:\b)"
+"""The same as one pattern."""
 ABOUT_A_CONDITION: Final = (
     r"(?-u:\b)(?:allerg(?:y|ies)|asthma|diabetes|epilepsy|arthritis|blood[ -](?:type|group|pressure))"
     r" (?:tests?|testing|tested|clinics?|check-?ups?|checks?|appointments?|screenings?|results?|nurses?|courses?"
