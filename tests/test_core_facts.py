@@ -112,6 +112,7 @@ def test_a_standing_fact_has_its_kind(section, text):
         "Jem is not diabetic, but that seems outdated.",
         "Five for lunch on Friday at noon, one in a wheelchair.",
         "Ottoline owns the ferry integration.",
+        "I can't eat nuts at the moment, the dentist says.",
         "We have an allergy test in Kells at noon.",
         "The EpiPen wasn't needed.",
         "Tomatoes must not be sown in there until the pane is replaced.",
@@ -136,9 +137,14 @@ def test_a_sentence_stands_with_the_one_it_leans_on():
 
 @pytest.mark.parametrize(
     "told",
-    ["Penny doesn't eat plums. Hates them, no allergy.", "The pump is old. Don't repaint until the thaw is over."],
+    [
+        "Penny doesn't eat plums. Hates them, no allergy.",
+        "The pump is old. Don't repaint until the thaw is over.",
+        "Never lend the oars. Broken ones may go.",
+        "Never lend the oars. Except to the vicar.",
+    ],
 )
-def test_a_verb_without_its_subject_and_a_command_without_its_object_stand_with_the_sentence_before(told):
+def test_what_lacks_a_subject_or_an_object_and_an_exception_stand_with_the_sentence_before(told):
     assert [sentence for sentence, _ in read(told)] == [told]
 
 
@@ -192,3 +198,20 @@ def test_a_medicine_is_changed_by_its_end_or_dose_not_by_an_errand():
         ["warfarin"],
         *([],) * 3,
     ]
+
+
+@pytest.mark.parametrize(
+    ("told", "section"),
+    [
+        ("Penny has had a reaction to penicillin.", HEALTH),
+        ("Penny has to stop taking ibuprofen because of her stomach.", HEALTH),
+        ("Give no dates to the newspaper, not even old ones.", INSTRUCTION),
+        ("When the vicar rings, say only that the boat is away.", INSTRUCTION),
+        ("Jem plans a party in May, so don't mention it to Penny.", INSTRUCTION),
+        ("If somebody reports a cracked oar, they must stop rowing.", INSTRUCTION),
+        ("No guests on weekdays without asking the others.", INSTRUCTION),
+        ("No letters at the weekend unless the harbour master writes.", INSTRUCTION),
+    ],
+)
+def test_a_demand_is_an_instruction_and_what_a_body_does_not_stand_is_health(told, section):
+    assert read(told) == [(told, section)]

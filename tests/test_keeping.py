@@ -66,6 +66,8 @@ def ranks(memories, *, links=(), uses=(), changes=None):
         ("Ruben can't eat anything with sesame.", Rank.SAFETY),
         ("Please don't publish the choir's photographs.", Rank.SAFETY),
         ("Don't let the twins row out alone.", Rank.SAFETY),
+        ("If the bell cracks, they must stop ringing.", Rank.SAFETY),
+        ("Give no dates to the newspaper.", Rank.SAFETY),
         ("Nobody else may sign the cheques.", Rank.SAFETY),
         ("The old cat gets the soft food, never the dry kind.", Rank.SAFETY),
         ("The 310 euros are due in May.", Rank.SAFETY),

@@ -93,7 +93,8 @@ def test_what_is_not_sure_closes_nothing(texts):
 def test_an_allergy_is_outdated_only_by_what_names_one():
     allergy, news = "Nadia is allergic to bee stings", "Nadia's new pen has arrived."
     assert pairs(compared(told("Nadia is at the bus stop and keeps a pen in the blue box.", news)))
-    assert compared(told(f"{allergy} and keeps a pen in the blue box.", news)).is_empty()
+    for said in (news, "Check Nadia's allergy to bee stings against the blue box."):
+        assert not pairs(compared(told(f"{allergy} and keeps a pen in the blue box.", said))), said
     assert pairs(compared(told(f"{allergy}.", "Nadia is no longer allergic to bee stings.")))
 
 

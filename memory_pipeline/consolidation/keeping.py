@@ -70,8 +70,8 @@ def ranked(
     older side or the other copies have left the live set, unless these are deleted or erased.
 
     Only what is closed or no longer valid ranks as outdated; a memory that is outdated in part ranks by what still
-    holds. The older side of a link ranks by its own words and use: a link decides only that it leaves before the newer
-    side.
+    holds, and what outdates it at least as high. The older side of a link ranks by its own words and use: a link
+    decides only that it leaves before the newer side.
 
     Args:
         memories: table `memories`.
@@ -92,6 +92,7 @@ def ranked(
     there = placed.filter(~pl.col("lifecycle").is_in(_GONE))
     updates, copies = _updates(there, edges, fact_changes), _copies(there, edges, fact_changes)
     pairs = pl.concat([updates, copies]).unique()
+    raising = pl.concat([pairs, _placed(_in_part(fact_changes), there).select(pairs.columns)]).unique()
     ranks = (
         _first_ranks(placed, accesses, copies)
         .join(_newest(updates, pairs, Rank.CURRENT), on=KEY, how="left", maintain_order="left")
@@ -100,7 +101,7 @@ def ranked(
     )
     outdated = pl.when(pl.col("rank") == Rank.ASKED).then(Rank.ASKED_OUTDATED.value).otherwise(Rank.OUTDATED.value)
     final = (
-        ranks.with_columns(rank=_handed_on(ranks["rank"], pairs, placed))
+        ranks.with_columns(rank=_handed_on(ranks["rank"], raising, placed))
         .join(_over(memories, fact_changes, as_of), on=KEY, how="left")
         .join(pairs.group_by("profile_id", memory_id="older").agg(pl.col("newer").sort()), on=KEY, how="left")
         .join(_favoured(odds, memories), on=KEY, how="left")
@@ -189,8 +190,7 @@ def _updates(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataF
             closed.select("profile_id", older="memory_id", newer="superseded_by"),
         ]
     ).unique()
-    in_part = _changed(fact_changes.filter(pl.col("statement").is_not_null()), "update")
-    whole = pairs.join(in_part, on=["profile_id", "older", "newer"], how="anti")
+    whole = pairs.join(_in_part(fact_changes), on=["profile_id", "older", "newer"], how="anti")
     return _placed(whole, memories).select("profile_id", "older", "newer")
 
 
@@ -214,6 +214,11 @@ def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFr
     grouped = node.with_columns(group=pl.Series(labels)).with_columns(kept=newest)
     copies = grouped.filter(pl.col("kept") != pl.col("memory_id"))
     return copies.select("profile_id", older="memory_id", newer="kept")
+
+
+def _in_part(fact_changes: pl.DataFrame) -> pl.DataFrame:
+    """Return updates of one statement, of which the rest of the memory holds: profile_id, older, newer."""
+    return _changed(fact_changes.filter(pl.col("statement").is_not_null()), "update")
 
 
 def _changed(fact_changes: pl.DataFrame, relation: str) -> pl.DataFrame:

@@ -27,7 +27,7 @@ from memory_pipeline.text.compare.relation_features import (
     statement_pairs,
 )
 from memory_pipeline.text.compare.relation_reading import Reading
-from memory_pipeline.text.lang.en.core_cues import CONDITION
+from memory_pipeline.text.lang.en.core_cues import CONDITION, CONDITION_CHANGES
 from memory_pipeline.text.parse.tokens import fold, occurrences
 
 Rows = NDArray[np.int64]
@@ -169,13 +169,16 @@ def _bar_of_copies(probability: Floats, low: pl.Series, left: Rows, right: Rows)
 
 
 def _bar_of_conditions(probability: Floats, low: pl.Series, left: Rows, right: Rows) -> None:
-    """Set to zero, in place, the probability that a lasting condition of a body is outdated by what names no condition.
+    """Set to zero, in place, the probability that a lasting condition of a body is outdated by no news of one.
 
     An allergy that looks outdated does more harm than one that is told once too often.
     """
     rows = np.flatnonzero(probability[:, _UPDATE] >= LEAST_CONFIDENCE)
-    states, names = (low.gather(side[rows]).str.contains(CONDITION).to_numpy() for side in (left, right))
-    probability[rows[states & ~names], _UPDATE] = 0.0
+    if not len(rows):
+        return
+    older, newer = (low.gather(side[rows]).str for side in (left, right))
+    news = newer.contains(CONDITION) & newer.contains(CONDITION_CHANGES)
+    probability[rows[(older.contains(CONDITION) & ~news).to_numpy()], _UPDATE] = 0.0
 
 
 def _bar(probability: Floats, reading: Reading, left: Rows, right: Rows) -> None:

@@ -31,7 +31,7 @@ _WORK: Final = (
     r"|baker|carpenter|electrician|plumber|mechanic|farmer|gardener|scheduler|planner|clerk|secretary|receptionist"
     r"|architect|musician|singer|photographer|journalist|editor|administrator|director|technician|therapist|counsell?or"
     r"|physiotherapist|dentist|vet|pharmacist|librarian|officer|firefighter|soldier|pilot|sailor|captain|cashier"
-    r"|waiter|waitress|barista|freelancer|coach|trainer|owner|founder|translator|interpreter|tailor|hairdresser"
+    r"|waiter|waitress|barista|\w+(?:ologist|ographer)|freelancer|coach|trainer|owner|founder|translator|interpreter|tailor|hairdresser"
     r"|caretaker|cleaner|social worker|paramedic|volunteer)"
 )
 _CARER: Final = (
@@ -85,6 +85,7 @@ MEDICINE: Final = (
 
 CHRONIC: Final = rf"""
     allerg(?:y|ies|ic|en|ens)
+    reactions? to (?:the )?{MEDICINE}
     intoleran(?:t|ce)
     coeliac|celiac|asthma|asthmatic|diabetes|diabetic|epilepsy|epileptic|arthritis|hypertension|anaphyla\w+
     (?:high|low) blood pressure
@@ -92,8 +93,14 @@ CHRONIC: Final = rf"""
     (?:has|have|having|with) (?:an? )?(?:bad|weak|artificial) (?:left |right |lower |upper )?{_BODY}
 """
 """Lasting conditions of a body, whatever happened on a day."""
-CONDITION: Final = rf"(?-u:\b)(?:{'|'.join(line.strip() for line in CHRONIC.strip().splitlines())})(?-u:\b)"
+_CONDITIONS: Final = "|".join(line.strip() for line in CHRONIC.strip().splitlines()).replace(r"\w", "[a-z]")
+CONDITION: Final = rf"(?-u:\b)(?:{_CONDITIONS})(?-u:\b)"
 """The same as one pattern."""
+CONDITION_CHANGES: Final = (
+    r"(?-u:\b)(?:not|never|no|[a-z]+n't|any ?more|outgr[a-z]+|grew out|turned out|after all|cured|gone|negative"
+    r"|instead|wrong|mistaken?|now|also|too|worse|since|anaphyla[a-z]+)(?-u:\b)"
+)
+"""Words with which a text that names a condition says something new of it."""
 ABOUT_A_CONDITION: Final = (
     r"(?-u:\b)(?:allerg(?:y|ies)|asthma|diabetes|epilepsy|arthritis|blood[ -](?:type|group|pressure))"
     r" (?:tests?|testing|tested|clinics?|check-?ups?|checks?|appointments?|screenings?|results?|nurses?|courses?"
@@ -120,6 +127,7 @@ HEALTH: Final = rf"""
     (?:insulin|inhaler|epipen|pacemaker|wheelchair|hearing aids?|contact lenses|prosthe\w+|painkillers?|antibiotics?)
     (?:medication|medicines?|prescription|prescribed|side effects?)
     {_CANNOT} (?:have|eat|drink|take|digest|tolerate|lift)
+    (?:has|have|needs?) to (?:stop|avoid) (?:(?:taking|eating|drinking) \w+|{MEDICINE})
     {_OWN} (?:new |family |regular )?{_CARER} (?:is|are)
     (?:sees?|goes? to) (?:(?:dr\.?|doctor) \w+|(?:an?|the) (?:\w+ )?{_CARER})
     {_BE} (?:pregnant|deaf|blind|disabled|short-sighted|colou?r-?blind|vaccinated)
@@ -171,7 +179,9 @@ INSTRUCTION: Final = r"""
     (?:forbidden|prohibited|off limits|not allowed|not permitted)
     (?:are|is)(?: not| never| only)? to be
     from now on
-    (?:only|no \w+(?: \w+)?) (?:with|without) (?:a |the |my |our )?(?:permit|permission|approval|consent|asking)
+    (?:only|no \w+(?: \w+){0,4}) (?:with|without) (?:a |the |my |our )?(?:permit|permission|approval|consent|asking)
+    no \w+(?: \w+){0,4} (?:unless|except)
+    no \w+ (?:at|on) (?:the )?(?:weekends?|weekdays|school days|night|table|[a-z]+days)
     (?:in|with) (?:short|brief|plain|full) (?:sentences|bullet points|paragraphs|words|messages)
     answers? best to
     (?:keep|leave) (?:it|them|that|this|\w+) (?:off|out of|out|away)
@@ -195,6 +205,7 @@ _ACT: Final = (
     rf"(?:{_ROUTINE}|{_SAY}|ring|phone|text|tell|remind|give|take|treat|page|open|close|switch|turn|inform|stop|skip|assume"
     r"|retry|bring|put|move|get|order|book|cancel|log|escalate|restart|roll back|fall back|go|see|fetch|pause)"
 )
+_TELL: Final = r"(?:mention|share|show|promise|offer|sell|pay|sign|publish|lend|say)"
 IMPERATIVE: Final = (
     rf"(?:^|[;:] ?|[^.\s]{{3}}[.!] )(?:please,? )?{_ORDER} \S+ \S+"
     rf"|(?:^|[,;] )(?:and |but |so )?please,? {_ORDER} \S+ \S+|(?-u:\b)(?:and|but|so) please,? {_ORDER} \S+ \S+"
@@ -207,6 +218,9 @@ IMPERATIVE: Final = (
     rf"|^(?:please,? )?{_SAY}(?: only| always)? {_LANGUAGE}(?-u:\b)"
     rf"|^(?:please,? )?(?:be|stay|keep (?:it|them|things|(?:the |your )?{_REPLY})) (?:\w+ and )?{_MANNER}(?-u:\b)"
     rf"|^(?:please,? )?(?:{_ROUTINE}|give|put|book|order) (?:\S+ ){{1,6}}?not (?:to|in|as|by|with|from|via|on) \S+"
+    rf"|(?:^|, )(?:please,? )?(?:{_ACT}|{_TELL}) (?:no|nothing|nobody|only) \S+"
+    rf"|, (?:so|and|but) (?:please,? )?(?:don't|do not|never) (?:{_ACT}|{_TELL}|let) \S+"
+    r"|^(?:if|when|whenever) [^,;]{4,80}, (?:\w+ )?\w+ (?:must|has to|have to) \S+"
 )
 """A sentence that commands: by its first words, after a case or a purpose, or by a verb and when to do it."""
 NO_COMMAND: Final = (
@@ -343,7 +357,7 @@ INTRODUCTION: Final = (
 """Introductions by name or nationality; matched in the original text."""
 CALLED: Final = (
     rf"(?i:(?-u:\b)(?:people|friends|everyone|everybody|family|colleagues|they|just|please|you can)) call me {_NAME}"
-    rf"|^[Cc]all me {_NAME}(?:[.,;!]|$)"
+    rf"|^[Cc]all (?:me|her|him|them) {_NAME}(?:[.,;!]|$| (?:in|when|if|only|at))"
     rf"|(?-u:\b)(?i:my|our) (?:\w+ ){{0,2}}(?i:{_KIN}|name|landlord|landlady|{_PET})(?: is|'s|\x{{2019}}s) {_NAME}"
     rf"|(?-u:\b)(?i:my|our) (?:new |line )?(?i:boss|manager|employer)(?: is|'s|\x{{2019}}s) {_NAME}"
 )
@@ -405,6 +419,7 @@ ONE_TIME: Final = rf"""
     on (?:mon|tues|wednes|thurs|fri|satur|sun)day (?:at|from|until|till|night|morning|evening|afternoon)
     (?:went|was|were|did|had|met|saw|came|got|took|bought|made|told|said|gave|felt|found|left|kept|ran|sold|lost|won)
     (?:was|were|did|had)n't
+    at the moment|right now|for now|for the time being|temporarily
 """
 """A day or a deed of the past: not a standing fact."""
 RELATIVE_DAY: Final = (
@@ -424,10 +439,11 @@ PAST: Final = r"^(?:\S+ ){1,3}?[a-z]{2,}[^e\s]ed(?-u:\b)"
 LEANING_START: Final = (
     r"(?i)^(?:he|she|it|they|him|her|them|his|its|their|this|that|these|those|there|then|so|and|but|or|because|which|who"
     r"|also|otherwise|instead|same|still|not|lives|works|has|likes|wants|needs|takes|says"
-    r"|[a-z]+s (?:it|him|her|them|me|us)"
+    r"|[a-z]+s (?:it|him|her|them|me|us)|except|exceptions?|unless|apart from|only (?:if|when)|[a-z]+ ones"
     r"|(?:don't|do not|never) [a-z]+ (?:until|till|unless|yet|again))(?-u:\b)"
 )
-"""First words that lean on the sentence before: a pronoun, a verb without its subject, a command without its object."""
+"""First words that lean on the sentence before: a pronoun, a verb without its subject, a command without its object, an
+exception."""
 THERE: Final = r"(?-u:\b)(?:in|into|inside|from|near|over|up|down|under|behind|out) there(?-u:\b)"
 """A place that is named elsewhere."""
 PERSON_START: Final = r"(?i)^(?:and |but |so )?(?:he|she|they|his|her|their)(?-u:\b)"

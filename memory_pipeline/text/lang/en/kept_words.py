@@ -20,7 +20,8 @@ _HEALTH: Final = (
     coeliac; celiac; gluten; pacemaker; blood (?:type|group|pressure|thinners?); medications?; medicines?; medicated;
     prescri\w*; dosages?; doses?; tablets?; pills?; inhalers?; antibiotics?; vaccin\w*; side effects?; diagnos\w*;
     \d+ ?(?:mg|mcg|milligrams?); emergency contacts?; vegan; vegetarians?; pescatarian; halal; kosher; lactose;
-    vitamins?; colou?r-?blind; diseases?; (?:can't|cannot|can not|shouldn't|mustn't) (?:eat|drink|tolerate|digest)
+    vitamins?; colou?r-?blind; diseases?; deaf; surgery; clots?; strokes?;
+    (?:can't|cannot|can not|shouldn't|mustn't) (?:eat|drink|tolerate|digest)
 """)
     + rf"|(?-u:\b){MEDICINE}(?-u:\b)"
 )
@@ -28,7 +29,8 @@ _PROHIBITIONS: Final = _any_of(r"""
     must(?:n't| not| never); may not; (?:not|isn't|aren't|never) (?:be )?allowed; forbid\w*; forbidden; prohibit\w*;
     banned; off limits; under no circumstances; no longer allowed; not permitted; strictly; safeguarding; unsafe;
     (?:has|have|is|are) to stay (?:off|away|out); please (?:don't|do not|never|nobody);
-    (?:nobody|no one|no-one)(?: else)? (?:may|must)
+    (?:nobody|no one|no-one)(?: else)? (?:may|must); must (?:stop|stay|leave|call|ring|report|wear|keep);
+    (?:give|say|send|share|tell|use|mention|offer|take) (?:no|nothing|nobody)
 """)
 _ORDERED: Final = (
     r"(?:use|put|send|share|call|ring|touch|open|mention|store|leave|enter|mix|run|push|commit|delete|deploy|change|accept"
@@ -37,7 +39,7 @@ _ORDERED: Final = (
 _ORDERS: Final = (
     rf"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|don't (?:let|{_ORDERED})"
     rf"|never (?:let|give|tell|take|promise|the|any|with|without|before|after|{_ORDERED})"
-    r"|no [a-z]+ (?:in|on|at|after|before|between|until|without|over|inside))(?-u:\b)"
+    r"|no [a-z]+ (?:in|on|at|after|before|between|until|unless|without|over|inside))(?-u:\b)"
 )
 _LEGAL_AND_PAYMENT: Final = _any_of(r"""
     lawsuits?; courts?; lawyers?; solicitors?; attorneys?; legal(?:ly)?; custody; visas?; passports?; gdpr; liab\w*;
@@ -90,7 +92,8 @@ _STARTS: Final = (
     r"^\W*(?:he|she|it|they|this|that|these|those|his|her|its|their|him|them|then|so|but|and|or|also|however|because|"
     r"which|who|there|both|each|another|such|same|it's|he's|she's|they're|that's|later|afterwards|meanwhile|yet|still|"
     r"someone|somebody|everyone|everybody|(?:some|one|two|most|all|any) of|"
-    r"the (?:first|second|third|others?|last|latter|former|rest|same|next))(?-u:\b)"
+    r"the (?:first|second|third|others?|last|latter|former|rest|same|next)|"
+    r"[a-z]+ed (?:for|by|with|in|at|to|from|on|out|off|up|and))(?-u:\b)"
 )
 DEPENDS: Final = f"{_STARTS}|{_MEANT}|{PERSONS}"
 """A sentence whose subject or other half is in the one before, or that qualifies what was said before."""
