@@ -20,7 +20,7 @@ _HEALTH: Final = (
     coeliac; celiac; gluten; pacemaker; blood (?:type|group|pressure|thinners?); medications?; medicines?; medicated;
     prescri\w*; dosages?; doses?; tablets?; pills?; inhalers?; antibiotics?; vaccin\w*; side effects?; diagnos\w*;
     \d+ ?(?:mg|mcg|milligrams?); emergency contacts?; vegan; vegetarians?; pescatarian; halal; kosher; lactose;
-    vitamins?; colou?r-?blind; diseases?; deaf; surgery; clots?; strokes?;
+    vitamins?; colou?r-?blind; diseases?; deaf; surgery; clots?; strokes?; hives; (?:bad|severe) reactions?;
     (?:can't|cannot|can not|shouldn't|mustn't) (?:eat|drink|tolerate|digest)
 """)
     + rf"|(?-u:\b){MEDICINE}(?-u:\b)"
@@ -34,10 +34,11 @@ _PROHIBITIONS: Final = _any_of(r"""
 """)
 _ORDERED: Final = (
     r"(?:use|put|send|share|call|ring|touch|open|mention|store|leave|enter|mix|run|push|commit|delete|deploy|change|accept"
-    r"|quote|book|schedule|sign|print|log|feed|pay|merge|edit|publish|post|reply|write)"
+    r"|quote|book|schedule|sign|print|log|feed|pay|merge|edit|publish|post|reply|write|tell|give|show|say|lend|promise|eat"
+    r"|drink|wake|disturb|let)"
 )
 _ORDERS: Final = (
-    rf"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|don't (?:let|{_ORDERED})"
+    rf"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|don't {_ORDERED}"
     rf"|never (?:let|give|tell|take|promise|the|any|with|without|before|after|{_ORDERED})"
     r"|no [a-z]+ (?:in|on|at|after|before|between|until|unless|without|over|inside))(?-u:\b)"
 )
