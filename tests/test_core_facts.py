@@ -113,6 +113,8 @@ def test_a_standing_fact_has_its_kind(section, text):
         "Five for lunch on Friday at noon, one in a wheelchair.",
         "Ottoline owns the ferry integration.",
         "I can't eat nuts at the moment, the dentist says.",
+        "The bridge is shut today. Use the ferry instead.",
+        "The dog must not come in while Jem is here.",
         "We have an allergy test in Kells at noon.",
         "The EpiPen wasn't needed.",
         "Tomatoes must not be sown in there until the pane is replaced.",
@@ -142,6 +144,9 @@ def test_a_sentence_stands_with_the_one_it_leans_on():
         "The pump is old. Don't repaint until the thaw is over.",
         "Never lend the oars. Broken ones may go.",
         "Never lend the oars. Except to the vicar.",
+        "Don't ring the bell on Sundays. Weddings are fine.",
+        "I'd rather hear bad news early. Never at night.",
+        "The harbour master has a permit. Ask him, but never write one yourself.",
     ],
 )
 def test_what_lacks_a_subject_or_an_object_and_an_exception_stand_with_the_sentence_before(told):

@@ -83,6 +83,7 @@ def _found(texts: pl.Series) -> pl.DataFrame:
     stated = cued.filter(
         ~written.str.contains(core_cues.PLACEHOLDER),
         ~pl.col("low").str.contains(core_cues.THERE),
+        ~(pl.col("commands") & _of_today(texts, cued)),
         pl.col("words").is_between(pl.when(certain).then(LEAST_CERTAIN).otherwise(LEAST_WORDS), MOST_WORDS),
     )
     return stated.select(
@@ -188,11 +189,17 @@ def _joined(parts: pl.DataFrame) -> pl.DataFrame:
 
 
 def _leans(sentence: pl.Expr) -> pl.Expr:
-    """Return whether a sentence leans on the one before: by its first words, or by a pronoun that nothing explains."""
+    """Return whether a sentence leans on the one before.
+
+    By its first words, by a pronoun that nothing explains, as an exemption from a rule, or because it is so short.
+    """
     return (
         sentence.str.contains(core_cues.LEANING_START)
         | ~sentence.str.extract(core_cues.PERSON).str.contains(core_cues.PERSON_NAMED).fill_null(value=True)
         | ~sentence.str.extract(core_cues.THING).str.contains(core_cues.THING_NAMED).fill_null(value=True)
+        | sentence.str.contains(core_cues.EXEMPTS)
+        | sentence.str.contains(core_cues.ONE)
+        | sentence.str.contains(core_cues.SHORT)
     )
 
 
@@ -226,9 +233,10 @@ def _sections(low: pl.Series, form: Form) -> pl.Series:
         | (_contains(text, core_cues.DOSE, form) & ~talk & ~text.str.contains(form(core_cues.RELATIVE_DAY)))
         | (_contains(text, core_cues.HEALTH, form) & known & ~once & ~talk),
         INSTRUCTION: (
-            (_contains(text, core_cues.INSTRUCTION, form) | _contains(text, core_cues.WISH, form)) & certain & known
+            ((_contains(text, core_cues.INSTRUCTION, form) | _contains(text, core_cues.WISH, form)) & certain & known)
+            | _commands(text, form)
         )
-        | _commands(text, form),
+        & ~text.str.contains(form(core_cues.PASSING)),
         PREFERENCE: (
             (_contains(pl.col("taste"), core_cues.PREFERENCE, form) & ~once) | _contains(text, core_cues.DIET, form)
         )
@@ -251,6 +259,17 @@ def in_earnest(low: pl.Expr) -> pl.Expr:
 def _chronic(text: pl.Expr, form: Form) -> pl.Expr:
     """Return whether a folded sentence states a lasting condition of a body."""
     return _contains(text.str.replace_all(form(core_cues.ABOUT_A_CONDITION), " "), core_cues.CHRONIC, form)
+
+
+def _of_today(texts: pl.Series, sentences: pl.DataFrame) -> pl.Series:
+    """Return whether each sentence is in a text about one day ("The bridge is shut today. Use the ferry.").
+
+    Args:
+        texts: the texts.
+        sentences: row (of the text) and low (the folded sentence).
+    """
+    told = tokens.fold(texts.gather(sentences["row"]))
+    return told.str.contains(core_cues.RELATIVE_DAY) & ~sentences["low"].str.contains(core_cues.FOR_GOOD)
 
 
 def _framed(text: pl.Expr, form: Form) -> pl.Expr:

@@ -444,6 +444,28 @@ LEANING_START: Final = (
 )
 """First words that lean on the sentence before: a pronoun, a verb without its subject, a command without its object, an
 exception."""
+EXEMPTS: Final = (
+    r"(?i)(?-u:\b)(?:(?:is|are|that's|it's|was|be) (?:also |still )?(?:allowed|permitted|fine|okay|ok|enough|exempt"
+    r"|not (?:needed|necessary|required))|regardless|either way|doesn't apply|don't apply|does not apply)(?-u:\b)"
+)
+"""What a sentence says that exempts something from the rule before it."""
+ONE: Final = (
+    r"(?i)(?-u:\b)(?:use|make|create|generate|take|get|need|want|buy|order|send|write|add|open|book) one"
+    r"(?: (?:yourself|myself|himself|herself|instead|too|either))?(?:[.,;:!?]|\s*$)"
+)
+"""A word for a thing that the sentence before names."""
+SHORT: Final = r"(?i)^\W*(?:never|always|only|no|not|without)(?:\s+\S+){1,2}\s*$"
+"""A rule of at most three words, which the sentence before explains."""
+PASSING: Final = (
+    r"(?-u:\b)(?:at the moment|right now|for now|for the time being|temporarily|while (?:he|she|they|[a-z]+)"
+    r"(?:'s|'re| is| are) (?:here|away|down|out|ill|sick|staying|visiting|moved|moving)|is visiting|are visiting"
+    r"|until (?:he|she|they|[a-z]+) (?:leaves?|(?:gets?|is|are|comes?) back|returns?))(?-u:\b)"
+)
+"""What makes a rule one of a few days."""
+FOR_GOOD: Final = (
+    r"(?-u:\b)(?:always|never|ever|every|each|from now on|must|mustn't|may not|in (?:the )?future)(?-u:\b)"
+)
+"""What makes a rule lasting, whatever happens today."""
 THERE: Final = r"(?-u:\b)(?:in|into|inside|from|near|over|up|down|under|behind|out) there(?-u:\b)"
 """A place that is named elsewhere."""
 PERSON_START: Final = r"(?i)^(?:and |but |so )?(?:he|she|they|his|her|their)(?-u:\b)"
