@@ -283,8 +283,8 @@ def test_a_run_says_where_its_token_budget_stands(chain):
     stored = tokens(memories.filter(kind="original"), pl.col("content"))
     share = 100 * shown(memories)["sample-1"] / stored["sample-1"]
     assert line == (
-        f"token budget of sample-1: 20 %, in use {share:.3g} %; the quota of 10 % per run leaves the excess to later "
-        "runs; --max-archived-share 1 lifts it"
+        f"token budget of sample-1: 20 %, in use {share:.3g} %; the quota of 10 % per run (at least 20) leaves the "
+        "excess to later runs; --max-archived-share 1 lifts it"
     )
     assert "token budget of sample-1: " in last
     assert "later runs" not in last

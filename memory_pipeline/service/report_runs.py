@@ -205,7 +205,8 @@ def _excess(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories:
         return "; the excess is protected or was restored by hand"
     share = profiles["max_archived_share"][0]
     return (
-        f"; the quota of {100 * share:.3g} % per run leaves the excess to later runs; --max-archived-share 1 lifts it"
+        f"; the quota of {100 * share:.3g} % per run (at least {planning.QUOTA_FLOOR}) leaves the excess to later "
+        "runs; --max-archived-share 1 lifts it"
     )
 
 
