@@ -31,7 +31,7 @@ _WORK: Final = (
     r"|baker|carpenter|electrician|plumber|mechanic|farmer|gardener|scheduler|planner|clerk|secretary|receptionist"
     r"|architect|musician|singer|photographer|journalist|editor|administrator|director|technician|therapist|counsell?or"
     r"|physiotherapist|dentist|vet|pharmacist|librarian|officer|firefighter|soldier|pilot|sailor|captain|cashier"
-    r"|waiter|waitress|barista|\w+(?:ologist|ographer)|freelancer|coach|trainer|owner|founder|translator|interpreter|tailor|hairdresser"
+    r"|waiter|waitress|barista|[a-z]+(?:ologist|ographer)|freelancer|coach|trainer|owner|founder|translator|interpreter|tailor|hairdresser"
     r"|caretaker|cleaner|social worker|paramedic|volunteer)"
 )
 _CARER: Final = (

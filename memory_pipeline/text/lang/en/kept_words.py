@@ -29,8 +29,7 @@ _PROHIBITIONS: Final = _any_of(r"""
     must(?:n't| not| never); may not; (?:not|isn't|aren't|never) (?:be )?allowed; forbid\w*; forbidden; prohibit\w*;
     banned; off limits; under no circumstances; no longer allowed; not permitted; strictly; safeguarding; unsafe;
     (?:has|have|is|are) to stay (?:off|away|out); please (?:don't|do not|never|nobody);
-    (?:nobody|no one|no-one)(?: else)? (?:may|must); must (?:stop|stay|leave|call|ring|report|wear|keep);
-    (?:give|say|send|share|tell|use|mention|offer|take) (?:no|nothing|nobody)
+    (?:nobody|no one|no-one)(?: else)? (?:may|must); must (?:stop|stay|leave|call|ring|report|wear|keep)
 """)
 _ORDERED: Final = (
     r"(?:use|put|send|share|call|ring|touch|open|mention|store|leave|enter|mix|run|push|commit|delete|deploy|change|accept"
@@ -40,6 +39,7 @@ _ORDERED: Final = (
 _ORDERS: Final = (
     rf"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|don't {_ORDERED}"
     rf"|never (?:let|give|tell|take|promise|the|any|with|without|before|after|{_ORDERED})"
+    r"|(?:give|say|send|share|tell|use|mention|offer|take) (?:no|nothing|nobody)"
     r"|no [a-z]+ (?:in|on|at|after|before|between|until|unless|without|over|inside))(?-u:\b)"
 )
 _LEGAL_AND_PAYMENT: Final = _any_of(r"""
