@@ -97,6 +97,18 @@ def test_what_is_more_likely_than_not_outdated_is_left_out_but_no_lasting_condit
     assert compiled(*told, changes=unsure) == {"health_and_safety": ["I'm allergic to walnuts."]}
 
 
+def test_a_short_memory_is_told_whole_unless_it_states_several_kinds_of_facts_or_is_long():
+    boiler = "The boiler in the crypt is a Baxi. Never press its reset twice. The vicar has the manual."
+    both = "The vicar is coeliac. I live in a barn near Kells. The hens have gone."
+    long = f"{'The boiler was cleaned and it took a while. ' * 5}Never press its reset twice in one day."
+    assert compiled(*said(boiler)) == {"standing_instructions": [boiler]}
+    assert compiled(*said(both)) == {
+        "health_and_safety": ["The vicar is coeliac."],
+        "user_profile": ["I live in a barn near Kells."],
+    }
+    assert compiled(*said(long)) == {"standing_instructions": ["Never press its reset twice in one day."]}
+
+
 def test_an_instruction_is_left_out_only_if_a_link_outdates_it():
     told = said("The keys of the boathouse must not be lent.", "Lent the keys of the boathouse to the vicar.")
     doubt = {"memory_id": "m0", "other_id": "m1", "relation": "doubt", "decided": False, "confidence": 0.6}

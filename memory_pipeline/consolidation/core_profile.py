@@ -16,7 +16,7 @@ from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
-from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN_NAME, RELATIVE_DAY
+from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN_NAME, PLACEHOLDER, RELATIVE_DAY
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
 from memory_pipeline.text.parse import facts as facts_of_texts
@@ -104,9 +104,9 @@ def facts(
         known: table `core_sentences`: texts that need not be read again; default: none.
 
     Returns:
-        profile_id, place (of the block in `NAMES`), memory_id, text (on one line, after the name of its speaker, and
-        with the day on which it was said if it uses words such as "today"). Cost: that of `core_facts.core_facts` for
-        texts that are not known, and the square of at most 200 facts of a profile.
+        profile_id, place (of the block in `NAMES`), memory_id, text (a sentence, or all of a short memory, on one line,
+        after the name of its speaker, and with the day on which it was said if it uses words such as "today"). Cost:
+        that of `core_facts.core_facts` for texts that are not known, and the square of at most 200 facts of a profile.
     """
     everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
     whole, update = _of_whole(edges, changes), pl.col("edge_type") == currency.MAY_UPDATE
@@ -221,14 +221,33 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     ).with_row_index("fact")
     projects = lasting_facts.filter(project)
     overdue = projects["fact"].filter(_overdue(projects, as_of))
+    told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(about=about, place=block)
     return (
-        lasting_facts.filter(~pl.col("fact").is_in(overdue.implode()))
+        _whole(told, stated)
         .with_columns(
-            about=about,
             text=pl.concat_str("speaker", _dated("sentence"), separator=": ", ignore_nulls=True),
-            place=block,
         )
         .select("profile_id", *_COLUMNS)
+    )
+
+
+def _whole(told: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
+    """Return facts with the whole text of short memories in place of their sentences, each once.
+
+    A sentence alone may lack what it is about, or its exception. Memories that state facts of several kinds, or of
+    which a part no longer holds, are told sentence by sentence.
+    """
+    kinds = stated.group_by("row").agg(facts=pl.len(), kinds=pl.col("section").n_unique())
+    line = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
+    short = line.str.count_matches(core_facts.WORD) <= core_facts.MOST_WORDS
+    linked = pl.col("doubted").list.eval(pl.element().struct.field("linked")).list.any().fill_null(value=False)
+    holds = ~linked & (pl.col("closed_statements").list.len().fill_null(0) == 0)
+    whole = short & holds & (pl.col("kinds") == 1) & (pl.len().over("row") == pl.col("facts"))
+    as_written = line.str.contains(pl.col("sentence"), literal=True) & ~line.str.contains(PLACEHOLDER)
+    return (
+        told.join(kinds, on="row", how="left", maintain_order="left")
+        .with_columns(sentence=pl.when(whole & as_written).then(line).otherwise("sentence"))
+        .unique(["row", "sentence"], keep="first", maintain_order=True)
     )
 
 
