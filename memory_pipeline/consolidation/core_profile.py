@@ -57,6 +57,7 @@ _DAY_NAME: Final = r"(?i)^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$"
 _TEXT: Final = ["profile_id", "content_hash"]
 _SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user")
 _COLUMNS: Final = ("place", "memory_id", "text", "about", "lasting", "importance", "access_count", "created_at")
+_LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
 _DOUBTED, _LINKED, _CLOSED = range(3)
 """How certain it is that a statement no longer holds: more likely than not, enough for a link, decided."""
 
@@ -224,9 +225,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(about=about, place=block)
     return (
         _whole(told, stated)
-        .with_columns(
-            text=pl.concat_str("speaker", _dated("sentence"), separator=": ", ignore_nulls=True),
-        )
+        .with_columns(text=pl.concat_str("speaker", _dated("sentence"), separator=": ", ignore_nulls=True))
         .select("profile_id", *_COLUMNS)
     )
 
@@ -238,15 +237,14 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
     which a part no longer holds, are told sentence by sentence.
     """
     kinds = stated.group_by("row").agg(facts=pl.len(), kinds=pl.col("section").n_unique())
-    line = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
-    short = line.str.count_matches(core_facts.WORD) <= core_facts.MOST_WORDS
+    short = _LINE.str.count_matches(core_facts.WORD) <= core_facts.MOST_WORDS
     linked = pl.col("doubted").list.eval(pl.element().struct.field("linked")).list.any().fill_null(value=False)
     holds = ~linked & (pl.col("closed_statements").list.len().fill_null(0) == 0)
     whole = short & holds & (pl.col("kinds") == 1) & (pl.len().over("row") == pl.col("facts"))
-    as_written = line.str.contains(pl.col("sentence"), literal=True) & ~line.str.contains(PLACEHOLDER)
+    as_written = _LINE.str.contains(pl.col("sentence"), literal=True) & ~_LINE.str.contains(PLACEHOLDER)
     return (
         told.join(kinds, on="row", how="left", maintain_order="left")
-        .with_columns(sentence=pl.when(whole & as_written).then(line).otherwise("sentence"))
+        .with_columns(sentence=pl.when(whole & as_written).then(_LINE).otherwise("sentence"))
         .unique(["row", "sentence"], keep="first", maintain_order=True)
     )
 
@@ -259,13 +257,12 @@ def _dated(column: str) -> pl.Expr:
 
 def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     """Return short memories that agents marked as core or a preference and in which no sentence was read as a fact."""
-    line = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
     core = (pl.col("category") == "core") & ~pl.col("category_inferred")
     liked = (pl.col("memory_type") == "Preference") & ~pl.col("memory_type_inferred")
     section = pl.when(core).then(pl.lit(core_facts.IDENTITY)).when(liked).then(pl.lit(core_facts.PREFERENCE))
     no = pl.lit(value=False)
     named = rows.with_columns(
-        sentence=line, section=section, place=pl.lit(0), lasting=core, commands=no, leans=no, of_user=~no
+        sentence=_LINE, section=section, place=pl.lit(0), lasting=core, commands=no, leans=no, of_user=~no
     )
     short = pl.col("sentence").str.len_chars() <= MOST_CHARACTERS
     named = named.filter(pl.col("section").is_not_null() & short).join(read, on="row", how="anti")
