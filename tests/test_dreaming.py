@@ -226,13 +226,18 @@ def test_a_dream_that_was_cut_off_is_taken_back_too(tmp_path, monkeypatch, left)
         DreamRecord.read(tmp_path)
 
 
-@pytest.mark.usefixtures("unpublished")
-def test_a_dream_whose_run_was_undone_already_gives_back_its_files(tmp_path):
-    notes, home = tmp_path / "notes", tmp_path / "data"
+def dreamt(folder):
+    """Write a folder of notes and apply a dream to it; returns the notes, the home, the text before and the run."""
+    notes, home = folder / "notes", folder / "data"
     notes.mkdir()
     text = "# A\n\n- The staging server is called heron.\n- The staging server is called heron!\n"
     (notes / "a.md").write_text(text, "utf-8")
-    run_id = commands.told("dream", notes, "--apply", "-p", "p", home=home)["run_id"]
+    return notes, home, text, commands.told("dream", notes, "--apply", "-p", "p", home=home)["run_id"]
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_a_dream_whose_run_was_undone_already_gives_back_its_files(tmp_path):
+    notes, home, text, run_id = dreamt(tmp_path)
     commands.told("undo", run_id, home=home)
     undone = commands.told("dream", notes, "--undo", home=home)
     assert (undone["undone"], undone["files"]) == (0, ["a.md"])
@@ -241,11 +246,7 @@ def test_a_dream_whose_run_was_undone_already_gives_back_its_files(tmp_path):
 
 @pytest.mark.usefixtures("unpublished")
 def test_what_was_erased_since_a_dream_comes_back_only_if_somebody_insists(tmp_path):
-    notes, home = tmp_path / "notes", tmp_path / "data"
-    notes.mkdir()
-    text = "# A\n\n- The staging server is called heron.\n- The staging server is called heron!\n"
-    (notes / "a.md").write_text(text, "utf-8")
-    commands.told("dream", notes, "--apply", "-p", "p", home=home)
+    notes, home, text, _ = dreamt(tmp_path)
     after = (notes / "a.md").read_text("utf-8")
     commands.text("erase", "--profile", "p", "--yes", home=home)
     said = commands.refused("dream", notes, "--undo", home=home)
