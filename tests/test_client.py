@@ -776,7 +776,7 @@ def test_memories_that_contradict_each_other_say_so(client, lake, clock):
         assert flagged == {one: (other,), other: (one,)}
         clock.pass_(days=1)
         client.consolidate()
-    assert "contradicted by" in client.recall("Where is the meeting room?", 2).text()
+    assert "contradicts" in client.recall("Where is the meeting room?", 2).text()
 
 
 def test_a_version_of_a_core_memory_block_names_one_text_even_after_an_undo(tmp_path, clock):

@@ -117,6 +117,8 @@ def test_a_standing_fact_has_its_kind(section, text):
         "The dog must not come in while Jem is here.",
         "We have an allergy test in Kells at noon.",
         "The EpiPen wasn't needed.",
+        "The oars hung outside, as the rule of the yard says now: dry them first.",
+        "Penny wants to do nothing for the coming week, and likes to sleep.",
         "Tomatoes must not be sown in there until the pane is replaced.",
         "I live at TODO.",
         "My phone number is xxx.",
@@ -147,6 +149,9 @@ def test_a_sentence_stands_with_the_one_it_leans_on():
         "Don't ring the bell on Sundays. Weddings are fine.",
         "I'd rather hear bad news early. Never at night.",
         "The harbour master has a permit. Ask him, but never write one yourself.",
+        "The mast is in the yard. Don't use varnish on it without asking.",
+        "The vicar keeps the logbook. He prefers ink there.",
+        "The red boat leaks. The other must not be launched.",
     ],
 )
 def test_what_lacks_a_subject_or_an_object_and_an_exception_stand_with_the_sentence_before(told):
@@ -216,6 +221,9 @@ def test_a_medicine_is_changed_by_its_end_or_dose_not_by_an_errand():
         ("If somebody reports a cracked oar, they must stop rowing.", INSTRUCTION),
         ("No guests on weekdays without asking the others.", INSTRUCTION),
         ("No letters at the weekend unless the harbour master writes.", INSTRUCTION),
+        ("When the vicar asks for soup: nothing with leeks.", INSTRUCTION),
+        ("Nothing in the diary before eight, please.", INSTRUCTION),
+        ("Rule of the yard: oars go back on the wall.", INSTRUCTION),
     ],
 )
 def test_a_demand_is_an_instruction_and_what_a_body_does_not_stand_is_health(told, section):

@@ -230,6 +230,11 @@ def test_the_most_used_come_first_then_those_about_the_user_then_the_most_import
     assert compiled(*told) == {"preferences": order}
 
 
+def test_a_command_comes_before_a_newer_rule_that_is_about_nobody():
+    rules = ("Never lend the oars to visitors.", "The slip is not to be painted before May.")
+    assert compiled(*said(*rules)) == {"standing_instructions": list(rules)}
+
+
 def test_a_fact_names_who_said_it():
     assert compiled(*said("I live in a barn near Kells.", speaker="Ottoline")) == {
         "user_profile": ["Ottoline: I live in a barn near Kells."]

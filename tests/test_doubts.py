@@ -148,12 +148,26 @@ def test_the_text_names_dates_and_no_ids(tmp_path):
     doubtful = replace(hits[old], outdated_by=(new,), outdated_from=datetime(2026, 2, 3, tzinfo=UTC), conflicts=(new,))
     text = Answer(query="", as_of=AS_OF, ranking="default", recalled=(hits[new], doubtful)).text()
     day = f"{hits[new].created_at:%Y-%m-%d}"
-    assert f"(possibly outdated since 2026-02-03; contradicted by that of {day})" in text
+    assert f"(possibly outdated since 2026-02-03; contradicts that of {day})" in text
     assert old not in text
     assert new not in text
     alone = Answer(query="", as_of=AS_OF, ranking="default", recalled=(doubtful,))
-    assert "contradicted by another memory" in alone.text()
+    assert "contradicts another memory" in alone.text()
     assert "possibly outdated" in Opening(session_id=None, blocks=(), answer=alone).text()
+
+
+def doubted(texts, *updates):
+    """The memory `old` as recalled beside others: name to text and age in days."""
+    memories = frames.memories(
+        [
+            {"memory_id": name, "content": text, "content_hash": name, "created_at": ago(days)}
+            for name, (text, days) in texts.items()
+        ]
+    )
+    index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
+    ranked = rank(index, "timer oven", now=AS_OF, k=len(texts), fact_links=links(*updates))
+    answer = answering.answer(Pool(memories), ranked, "timer oven", as_of=AS_OF, ranking="default")
+    return next(hit for hit in answer if hit.memory_id == "old")
 
 
 @pytest.mark.parametrize(
@@ -164,23 +178,26 @@ def test_the_text_names_dates_and_no_ids(tmp_path):
     ],
 )
 def test_of_several_sentences_the_one_in_doubt_is_marked(newer, sentences):
-    texts = {"old": NOTE, "new": newer}
-    memories = frames.memories(
-        [
-            {"memory_id": name, "content": text, "content_hash": name, "created_at": ago(3)}
-            for name, text in texts.items()
-        ]
-    )
-    index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
-    ranked = rank(index, "timer oven", now=AS_OF, k=2, fact_links=links(MAY_UPDATE))
-    answer = answering.answer(Pool(memories), ranked, "timer oven", as_of=AS_OF, ranking="default")
-    (old,) = (hit for hit in answer if hit.memory_id == "old")
-    assert (old.outdated_by, old.outdated_sentences) == (("new",), sentences)
+    old = doubted({"old": (NOTE, 3), "new": (newer, 3)}, MAY_UPDATE)
+    assert (old.outdated_by, tuple(one.sentence for one in old.outdated_sentences)) == (("new",), sentences)
     mark = f"possibly outdated since {ago(3):%Y-%m-%d}"
     if sentences:
         assert old.line().endswith(f"- [{ago(3):%Y-%m-%d}] {NOTE} [{mark}]".removeprefix("- "))
     else:
         assert old.line().endswith(f"{NOTE} ({mark})")
+
+
+def test_each_sentence_in_doubt_is_marked_from_its_own_update_on():
+    texts = {
+        "old": (NOTE, 9),
+        "new": ("The oven is set to 210 degrees.", 5),
+        "newer": ("The timer rings three times these days.", 2),
+    }
+    old = doubted(texts, MAY_UPDATE, ("newer", "old", "MAY_UPDATE", "update"))
+    assert old.line().endswith(
+        f"The oven is set to 190 degrees. [possibly outdated since {ago(5):%Y-%m-%d}] The tray is greased.\n"
+        f"The timer rings twice. [possibly outdated since {ago(2):%Y-%m-%d}]"
+    )
 
 
 class Pool:

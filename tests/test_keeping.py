@@ -71,6 +71,10 @@ def ranks(memories, *, links=(), uses=(), changes=None):
         ("Nobody else may sign the cheques.", Rank.SAFETY),
         ("The old cat gets the soft food, never the dry kind.", Rank.SAFETY),
         ("The 310 euros are due in May.", Rank.SAFETY),
+        ("For the vicar's lunch: nothing with sesame.", Rank.SAFETY),
+        ("The cheques aren't to be signed yet.", Rank.SAFETY),
+        ("No visiting children on the slipway.", Rank.SAFETY),
+        ("No new paint on the hull until Ruben has seen it.", Rank.SAFETY),
         ("Weigh the boat before every race.", Rank.STANDING),
         ("My name is Odalys.", Rank.STANDING),
         ("For parcels, always add a customs form.", Rank.STANDING),
@@ -164,6 +168,14 @@ def test_of_copies_the_newest_stands_for_all_and_has_their_use():
     assert ranks(memories, links=links) == [Rank.REST, Rank.REST, Rank.REPEATED]
     assert ranks(memories, links=links, uses=[("m0", 1), ("m1", 1)])[2] == Rank.ASKED
     assert leaves_before(memories, *links) == [["m2"], ["m2"], []]
+
+
+def test_a_note_of_several_facts_is_no_copy_of_a_sentence_that_repeats_one_of_them():
+    note = "The kiln cools for a day. Its door was mended by Ada, and the shelves are new. Bread is baked on Fridays."
+    links = [("MAY_REPEAT", "m0", "m1")]
+    memories = store(note, "The kiln takes a day to cool.")
+    assert ranks(memories, links=links) == [Rank.REPEATED, Rank.REST]
+    assert leaves_before(memories, *links) == [[], ["m0"]]
 
 
 @pytest.mark.parametrize(("kind", "kept"), [("MAY_UPDATE", Rank.CURRENT), ("MAY_REPEAT", Rank.REPEATED)])

@@ -288,7 +288,7 @@ def test_a_run_says_where_its_token_budget_stands(chain):
     )
     assert "token budget of sample-1: " in last
     assert "later runs" not in last
-    assert "a token budget may still trim" in first
+    assert "yield to a token budget" in first
 
 
 def test_a_plan_like_any_other_is_held_and_then_the_budget_takes_nothing_more(tmp_path, told):

@@ -92,7 +92,7 @@ def facts(
     others undertake, and deadlines that have passed. A lasting condition of a body is left out only if it is closed or
     contradicted. What others want is a preference, not an instruction. Of facts
     about the same thing the newest is kept. Facts are ranked by use (accesses, helpful feedback), then by whether they
-    are about the person whom the profile is about, then by importance, then by age, newest first.
+    are commands or about the person whom the profile is about, then by importance, then by age, newest first.
 
     Args:
         memories: rows of `memories` that are live, valid and no repetition of others.
@@ -195,7 +195,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     """Return the core facts that memories state, with what ranks them."""
     own = pl.col("sentence").str.contains(_FIRST_PERSON) | pl.col("sentence").str.starts_with(pl.col("name"))
     named = pl.col("sentence").str.contains(pl.col("name"), literal=True)
-    about = pl.when(own).then(2).when(named).then(1).otherwise(0)
+    about = pl.when(own | pl.col("commands")).then(2).when(named).then(1).otherwise(0)
     people = pl.col("speaker").n_unique().over("profile_id")
     current = pl.lit(as_of, dtype=INSTANT) - pl.col("created_at") <= timedelta(days=PROJECT_DAYS)
     rows = memories.with_columns(people=people).join(_main_names(memories), on="profile_id", how="left")

@@ -27,6 +27,8 @@ down."""
 _NEWER, _OLDER, _TWICE = 2.0, 0.6, 2.0
 """By how much the odds change the worth of a memory: that it updates another, that another updates it, that another
 repeats it. Chosen at half the tokens of all stores that the quality page measures."""
+_FULL: Final = 0.5
+"""Minimum length of the copy that stands for all, as a share of the longest."""
 _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 
 
@@ -65,9 +67,10 @@ def ranked(
 ) -> pl.DataFrame:
     """Rank memories by what a token budget keeps first.
 
-    The newest copy of a fact represents all copies and has their use. The newer side of an update, sure or only likely,
-    ranks at least as high as the older one, and the newest of a chain ranks as current. Both keep that rank after the
-    older side or the other copies have left the live set, unless these are deleted or erased.
+    The newest copy of a fact that is not far shorter than another represents all copies and has their use. The newer
+    side of an update, sure or only likely, ranks at least as high as the older one, and the newest of a chain ranks as
+    current. Both keep that rank after the older side or the other copies have left the live set, unless these are
+    deleted or erased.
 
     Only what is closed or no longer valid ranks as outdated; a memory that is outdated in part ranks by what still
     holds, and what outdates it at least as high. The older side of a link ranks by its own words and use: a link
@@ -195,14 +198,19 @@ def _updates(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataF
 
 
 def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
-    """Return memories with the newest live one among their copies: profile_id, older, newer."""
+    """Return memories with the one among their copies that stands for all: profile_id, older, newer.
+
+    It is the newest live one, but none that is far shorter than another: a note of several facts is no copy of a
+    sentence that repeats one of them.
+    """
     pairs = pl.concat(
         [
             edges.filter(pl.col("edge_type") == "MAY_REPEAT").select("profile_id", older="source", newer="target"),
             _changed(fact_changes, "duplicate"),
         ]
     ).unique()
-    node = memories.select(*KEY, live=pl.col("lifecycle").is_in(LIVE)).with_row_index("node")
+    live = pl.col("lifecycle").is_in(LIVE)
+    node = memories.select(*KEY, live=live, length=pl.col("content").str.len_chars()).with_row_index("node")
     ends = pairs
     for end in ("older", "newer"):
         ends = ends.join(
@@ -210,8 +218,10 @@ def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFr
             on=["profile_id", end],
         )
     labels = components.components(len(node), ends["older_node"].to_numpy(), ends["newer_node"].to_numpy())
-    newest = pl.col("memory_id").filter("live").last().over("group")
-    grouped = node.with_columns(group=pl.Series(labels)).with_columns(kept=newest)
+    grouped = node.with_columns(group=pl.Series(labels))
+    longest = pl.col("length").filter("live").max().over("group")
+    full = pl.col("live") & (pl.col("length") >= _FULL * longest)
+    grouped = grouped.with_columns(kept=pl.col("memory_id").filter(full).last().over("group"))
     copies = grouped.filter(pl.col("kept") != pl.col("memory_id"))
     return copies.select("profile_id", older="memory_id", newer="kept")
 

@@ -21,6 +21,15 @@ class ClosedStatement:
     """The newer memory."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class DoubtedSentence:
+    """A sentence of a memory that a newer memory may have outdated, while the rest of the memory still holds."""
+
+    sentence: str
+    since: datetime
+    """When the newer memory began to hold."""
+
+
 def closed_statements(rows: Iterable[Mapping[str, Any]] | None, now: datetime | None = None) -> list[ClosedStatement]:
     """Return the sentences of a row of `memories` (column `closed_statements`) that no longer hold at an instant.
 
@@ -38,9 +47,10 @@ def marked(text: str, statements: Iterable[ClosedStatement]) -> str:
     return _with_marks(text, days)
 
 
-def doubted(text: str, sentences: Iterable[str], since: datetime) -> str:
+def doubted(text: str, sentences: Iterable[DoubtedSentence]) -> str:
     """Return a text with "[possibly outdated since 2026-03-01]" after each of these sentences that it contains."""
-    return _with_marks(text, {_plain(sentence): f"possibly outdated since {since:%Y-%m-%d}" for sentence in sentences})
+    days = {_plain(one.sentence): f"possibly outdated since {one.since:%Y-%m-%d}" for one in sentences}
+    return _with_marks(text, days)
 
 
 def _with_marks(text: str, marks: Mapping[str, str]) -> str:

@@ -16,7 +16,13 @@ from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.validation_errors import nearest, shown
-from memory_pipeline.recall.closed_statements import ClosedStatement, closed_statements, doubted, marked
+from memory_pipeline.recall.closed_statements import (
+    ClosedStatement,
+    DoubtedSentence,
+    closed_statements,
+    doubted,
+    marked,
+)
 from memory_pipeline.text.parse.speakers import USERS
 
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
@@ -132,7 +138,7 @@ class Recalled:
     """Newer memories that may have outdated it; this is uncertain."""
     outdated_from: datetime | None
     """Since when it may be outdated."""
-    outdated_sentences: tuple[str, ...]
+    outdated_sentences: tuple[DoubtedSentence, ...]
     """Sentences that they may have outdated, while the rest still holds; empty if the whole text may be outdated."""
     conflicts: tuple[str, ...]
     """Memories that contradict it; neither is known to be newer."""
@@ -156,11 +162,10 @@ class Recalled:
         marks += [f"no longer current since {self.ended:%Y-%m-%d}"] if self.ended else []
         whole = self.outdated_from and not self.outdated_sentences
         marks += [f"possibly outdated since {self.outdated_from:%Y-%m-%d}"] if whole else []
-        marks += [f"contradicted by {others}"] if self.conflicts else []
+        marks += [f"contradicts {others}"] if self.conflicts else []
         marks += [self.lifecycle] if self.deep else []
         day, text = self._dated()
-        if self.outdated_from:
-            text = doubted(text, self.outdated_sentences, self.outdated_from)
+        text = doubted(text, self.outdated_sentences)
         note = f" ({'; '.join(marks)})" if marks else ""
         return f"- [{day}] {f'{self.speaker}: {text}' if self.speaker else text}{note}"
 

@@ -375,7 +375,7 @@ def _recalled(hit: Recalled) -> dict[str, Any]:
             "holds_from": hit.holds_from and f"{hit.holds_from:%Y-%m-%d}",
             "closed_by": hit.closed_by,
             "outdated_by": list(hit.outdated_by) or None,
-            "outdated_sentences": list(hit.outdated_sentences) or None,
+            "outdated_sentences": [one.sentence for one in hit.outdated_sentences] or None,
             "conflicts": list(hit.conflicts) or None,
         }
     )

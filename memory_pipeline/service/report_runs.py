@@ -164,7 +164,7 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
     protected = tables["scored_memories"].filter("is_protected")["protection_reason"]
     yielding = int(protected.str.ends_with(YIELDS).sum())
     reasons = _counts(protected.str.strip_suffix(YIELDS))
-    trimmed = f"; a token budget may still trim or archive {yielding} of them" if yielding else ""
+    trimmed = f"; {yielding} of them yield to a token budget" if yielding else ""
     prose(console, f"protected from forgetting: {protected.len()}: {reasons}{trimmed}")
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.recall.closed_statements import closed_statements
+from memory_pipeline.recall.closed_statements import DoubtedSentence, closed_statements
 from memory_pipeline.recall.live.search_pool import SearchPool
 from memory_pipeline.recall.models import Answer, Part, Recalled
 from memory_pipeline.recall.rank.confidence import CONFIDENT
@@ -85,26 +85,30 @@ def _newer(pool: SearchPool, memory_ids: Collection[str]) -> dict[str, dict[str,
 
 def _outdated_sentences(
     hits: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]], newer: Mapping[str, Mapping[str, Any]]
-) -> dict[str, tuple[str, ...]]:
-    """Return the sentences of each memory that newer ones may have outdated.
+) -> dict[str, tuple[DoubtedSentence, ...]]:
+    """Return the sentences of each memory that newer ones may have outdated, each since the first of these.
 
     Memories of one sentence are left out, and those where it is unclear which sentence a newer memory is about: their
     whole text is in doubt.
     """
     linked = [
-        (hit["memory_id"], row["content"], newer[name]["content"])
+        (hit["memory_id"], row["content"], newer[name]["content"], newer[name]["at"])
         for hit, row in zip(hits, rows, strict=True)
         for name in hit["outdated_by"] or ()
     ]
     if not linked:
         return {}
-    pairs = pl.DataFrame(linked, ["memory_id", "whole", "newer"], orient="row").with_row_index("pair")
+    pairs = pl.DataFrame(linked, ["memory_id", "whole", "newer", "since"], orient="row").with_row_index("pair")
     nearest = pairs.join(nearest_sentences(pairs), on="pair", how="left", maintain_order="left")
     part = ((pl.col("sentences") > 1) & pl.col("alone")).fill_null(value=False)
-    by_memory = nearest.group_by("memory_id", maintain_order=True).agg(
-        pl.col("sentence").unique(maintain_order=True), part=part.all()
+    doubts = (
+        nearest.filter(part.all().over("memory_id"))
+        .group_by("memory_id", "sentence", maintain_order=True)
+        .agg(pl.col("since").min())
+        .group_by("memory_id", maintain_order=True)
+        .agg(pl.struct("sentence", "since").alias("doubts"))
     )
-    return {name: tuple(found) for name, found in by_memory.filter("part").select("memory_id", "sentence").iter_rows()}
+    return {name: tuple(DoubtedSentence(**one) for one in found) for name, found in doubts.iter_rows()}
 
 
 def _recalled(
@@ -113,7 +117,7 @@ def _recalled(
     *,
     as_of: datetime,
     outdated_from: datetime | None,
-    outdated_sentences: tuple[str, ...],
+    outdated_sentences: tuple[DoubtedSentence, ...],
 ) -> Recalled:
     from_ranking = {name: hit[name] for name in _RANKING_COLUMNS}
     from_memory = {name: row[name] for name in _MEMORY_COLUMNS if name not in {"said_at", "closed_statements"}}

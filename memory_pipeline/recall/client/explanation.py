@@ -194,8 +194,9 @@ def _cluster(row: Row) -> str:
 
 def _fact(row: Row) -> str:
     place = "newer" if row["other"] == row["other_id"] else "older"
-    sure = "" if row["decided"] or row["relation"] in {"conflict", "doubt"} else "possible "
-    return f"{sure}{row['relation']}: {place} {row['other']} by {row['rule']}: {row['reason']}"
+    sure = "" if row["decided"] or row["relation"] == "conflict" else "possible "
+    relation = "update, too unsure for a link" if row["relation"] == "doubt" else row["relation"]
+    return f"{sure}{relation}: {place} {row['other']} by {row['rule']}: {row['reason']}"
 
 
 def _decision(row: Row) -> str:

@@ -230,16 +230,21 @@ def _described(pairs: pl.DataFrame) -> pl.DataFrame:
         pairs.join(nearest_sentences(pairs), on="pair", how="left", maintain_order="left")
         .join(_shared_words(pairs), on="pair", how="left", maintain_order="left")
         .with_columns(statement=pl.when(update & (pl.col("sentences") > 1)).then(pl.coalesce("ended", "sentence")))
-        .with_columns(
-            value=pl.coalesce("statement", "older").str.head(_EXCERPT), other_value=pl.col("newer").str.head(_EXCERPT)
-        )
+        .with_columns(value=_excerpt(pl.coalesce("statement", "older")), other_value=_excerpt(pl.col("newer")))
     )
-    one = pl.when(update).then("other_value").otherwise("value")
-    other = pl.when(update).then("value").otherwise("other_value")
+    value, other_value = (pl.col(name).str.strip_chars_end(". ") for name in ("value", "other_value"))
+    one = pl.when(update).then(other_value).otherwise(value)
+    other = pl.when(update).then(value).otherwise(other_value)
     reasons = [
         pl.when(pl.col("relation") == name).then(pl.format(reason, one, other)) for name, reason in _REASONS.items()
     ]
     return described.select("relation", "statement", "attribute", "value", "other_value", reason=pl.coalesce(reasons))
+
+
+def _excerpt(text: pl.Expr) -> pl.Expr:
+    """Return a text whole if it is short, else its first words and an ellipsis."""
+    cut = text.str.head(_EXCERPT).str.replace(r"\s+\S*$", "") + "\u2026"
+    return pl.when(text.str.len_chars() > _EXCERPT).then(cut).otherwise(text)
 
 
 def _shared_words(pairs: pl.DataFrame) -> pl.DataFrame:

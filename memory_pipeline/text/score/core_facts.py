@@ -191,12 +191,14 @@ def _joined(parts: pl.DataFrame) -> pl.DataFrame:
 def _leans(sentence: pl.Expr) -> pl.Expr:
     """Return whether a sentence leans on the one before.
 
-    By its first words, by a pronoun that nothing explains, as an exemption from a rule, or because it is so short.
+    By its first words, by a pronoun or a "there" that nothing explains, as an exemption from a rule, or by being short.
     """
     return (
         sentence.str.contains(core_cues.LEANING_START)
         | ~sentence.str.extract(core_cues.PERSON).str.contains(core_cues.PERSON_NAMED).fill_null(value=True)
         | ~sentence.str.extract(core_cues.THING).str.contains(core_cues.THING_NAMED).fill_null(value=True)
+        | ~sentence.str.extract(core_cues.OBJECT).str.contains(core_cues.IN_A_CLAUSE_BEFORE).fill_null(value=True)
+        | sentence.str.contains(core_cues.AT_THAT_PLACE)
         | sentence.str.contains(core_cues.EXEMPTS)
         | sentence.str.contains(core_cues.ONE)
         | sentence.str.contains(core_cues.SHORT)
@@ -240,6 +242,7 @@ def _sections(low: pl.Series, form: Form) -> pl.Series:
         PREFERENCE: (
             (_contains(pl.col("taste"), core_cues.PREFERENCE, form) & ~once) | _contains(text, core_cues.DIET, form)
         )
+        & ~text.str.contains(form(core_cues.PASSING))
         & vouched
         & ~talk,
         IDENTITY: _contains(text, core_cues.IDENTITY, form) & home & vouched & ~once & ~talk,

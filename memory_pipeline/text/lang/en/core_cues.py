@@ -170,7 +170,7 @@ OWN_WISH: Final = (
 )
 """That wish is the user's."""
 INSTRUCTION: Final = r"""
-    rules?(?: \w+){0,4}:
+    rules?(?: (?:for|of|from|about|on|in|at|by|to|with|is|are|here|now)(?: \w+){0,3})?:
     (?:addressed|called|known) (?:as|by)
     (?:may|must) (?:not|never|only|always)
     should (?:always|never)
@@ -211,6 +211,8 @@ IMPERATIVE: Final = (
     rf"|(?:^|[,;] )(?:and |but |so )?please,? {_ORDER} \S+ \S+|(?-u:\b)(?:and|but|so) please,? {_ORDER} \S+ \S+"
     rf"|^(?:for|when|whenever|if|with|after|before|in|on) [^,;]{{2,60}}, (?:please,? )?{_ORDER} \S+ \S+"
     rf"|^(?:if|when|whenever) [^,;]{{4,80}}, (?:then )?(?:please,? )?(?:always |first )?{_ACT} \S+"
+    r"|^(?:for|if|when|whenever) [^,;:]{2,80}: (?:please,? )?(?:no|nothing|nobody|only) \S+"
+    r"|^(?:no|nothing|nobody|none) [^.;]{3,80}, please(?-u:\b)"
     rf"|^(?:please,? )?{_ROUTINE} (?:\S+ ){{1,8}}(?:before|after|unless|whenever|every time|each time) \S+"
     rf"|^(?:please,? )?(?:remind me|{_ROUTINE}) (?:\S+ ){{1,8}}(?:every|each) (?:second |other |first |last )?"
     r"(?:day|week|month|morning|evening|\w+day)"
@@ -439,6 +441,7 @@ PAST: Final = r"^(?:\S+ ){1,3}?[a-z]{2,}[^e\s]ed(?-u:\b)"
 LEANING_START: Final = (
     r"(?i)^(?:he|she|it|they|him|her|them|his|its|their|this|that|these|those|there|then|so|and|but|or|because|which|who"
     r"|also|otherwise|instead|same|still|not|lives|works|has|likes|wants|needs|takes|says"
+    r"|the (?:second|third|other|others|former|latter|rest)"
     r"|[a-z]+s (?:it|him|her|them|me|us)|except|exceptions?|unless|apart from|only (?:if|when)|[a-z]+ ones"
     r"|(?:don't|do not|never) [a-z]+ (?:until|till|unless|yet|again))(?-u:\b)"
 )
@@ -454,14 +457,17 @@ ONE: Final = (
     r"(?: (?:yourself|myself|himself|herself|instead|too|either))?(?:[.,;:!?]|\s*$)"
 )
 """A word for a thing that the sentence before names."""
+AT_THAT_PLACE: Final = r"(?i)(?-u:\b)there(?:[.,;:!?]|\s*$)"
+"""A place that the sentence before names."""
 SHORT: Final = r"(?i)^\W*(?:never|always|only|no|not|without)(?:\s+\S+){1,2}\s*$"
 """A rule of at most three words, which the sentence before explains."""
 PASSING: Final = (
     r"(?-u:\b)(?:at the moment|right now|for now|for the time being|temporarily|while (?:he|she|they|[a-z]+)"
     r"(?:'s|'re| is| are) (?:here|away|down|out|ill|sick|staying|visiting|moved|moving)|is visiting|are visiting"
-    r"|until (?:he|she|they|[a-z]+) (?:leaves?|(?:gets?|is|are|comes?) back|returns?))(?-u:\b)"
+    r"|until (?:he|she|they|[a-z]+) (?:leaves?|(?:gets?|is|are|comes?) back|returns?)"
+    r"|(?:this|the coming|the next|the following) (?:\w+ )?(?:days?|weekend|week|month))(?-u:\b)"
 )
-"""What makes a rule one of a few days."""
+"""What makes a rule or a wish one of a few days."""
 FOR_GOOD: Final = (
     r"(?-u:\b)(?:always|never|ever|every|each|from now on|must|mustn't|may not|in (?:the )?future)(?-u:\b)"
 )
@@ -477,6 +483,14 @@ PERSON_NAMED: Final = rf"(?:[\p{{Ll}},;:)] |^)\p{{Lu}}\p{{Ll}}+|(?i:(?-u:\b)(?:{
 """Words for somebody to whom such a pronoun can refer."""
 THING: Final = r"(?i)^(.*?)(?-u:\b)(?:it|they|them|its|their)(?-u:\b)"
 """The words of a sentence before its first pronoun of things or of several people."""
+_NEW_CLAUSE: Final = (
+    r"(?:[,;:(] ?|(?-u:\b)(?:and|but|or|so|when|if|because|until|till|before|after|since|as|while|that|where|which|who"
+    r"|unless|once|although)(?-u:\b))"
+)
+OBJECT: Final = r"(?i)^(.*?)(?-u:\b)(?:it|them)(?-u:\b)"
+"""The words of a sentence before its first pronoun that cannot mean what its own clause names."""
+IN_A_CLAUSE_BEFORE: Final = rf"(?i){_NEW_CLAUSE}"
+"""What ends the clause in which such a pronoun's noun can stand."""
 THING_NAMED: Final = (
     r"(?i)(?-u:\b)(?:the|an?|my|our|your|this|these|those|no|any|all|every|each) \p{L}+|\p{L}+s(?-u:\b)"
 )

@@ -28,8 +28,9 @@ _HEALTH: Final = (
 _PROHIBITIONS: Final = _any_of(r"""
     must(?:n't| not| never); may not; (?:not|isn't|aren't|never) (?:be )?allowed; forbid\w*; forbidden; prohibit\w*;
     banned; off limits; under no circumstances; no longer allowed; not permitted; strictly; safeguarding; unsafe;
-    (?:has|have|is|are) to stay (?:off|away|out); please (?:don't|do not|never|nobody);
-    (?:nobody|no one|no-one)(?: else)? (?:may|must); must (?:stop|stay|leave|call|ring|report|wear|keep)
+    (?:not|isn't|aren't|never) to be [a-z]+; (?:has|have|is|are) to stay (?:off|away|out);
+    please (?:don't|do not|never|nobody); (?:nobody|no one|no-one)(?: else)? (?:may|must);
+    must (?:stop|stay|leave|call|ring|report|wear|keep)
 """)
 _ORDERED: Final = (
     r"(?:use|put|send|share|call|ring|touch|open|mention|store|leave|enter|mix|run|push|commit|delete|deploy|change|accept"
@@ -40,7 +41,9 @@ _ORDERS: Final = (
     rf"(?:^|[.!?:;,]\s+)(?:please )?(?:(?:don't|do not|never) ever|do not|don't {_ORDERED}"
     rf"|never (?:let|give|tell|take|promise|the|any|with|without|before|after|{_ORDERED})"
     r"|(?:give|say|send|share|tell|use|mention|offer|take) (?:no|nothing|nobody)"
-    r"|no [a-z]+ (?:in|on|at|after|before|between|until|unless|without|over|inside))(?-u:\b)"
+    r"|no (?:[a-z-]+ ){1,2}(?:in|on|at|after|before|between|over|inside)"
+    r"|no (?:[a-z-]+ ){1,5}(?:until|unless|without|except)"
+    r"|nothing (?:with|containing|before|after|until|without|for))(?-u:\b)"
 )
 _LEGAL_AND_PAYMENT: Final = _any_of(r"""
     lawsuits?; courts?; lawyers?; solicitors?; attorneys?; legal(?:ly)?; custody; visas?; passports?; gdpr; liab\w*;
