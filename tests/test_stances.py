@@ -30,7 +30,7 @@ OCCASIONS = [
     "Parked on level 5.",
     "My pulse is 64.",
 ]
-READINGS = ["Weight 80.3.", "Ran 8 km.", "Her sugar was 9.1 this evening."]
+READINGS = ["The lake is at 62 % of its volume.", "Weight 80.3.", "Ran 8 km.", "Her sugar was 9.1 this evening."]
 
 
 def test_what_is_so_is_told_from_what_happened_once():
