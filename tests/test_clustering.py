@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import scoring
+from memory_pipeline.consolidation.edges import neighbours
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import near_duplicates
 from memory_pipeline.schemas import TABLES
@@ -31,8 +32,11 @@ def scores(memories, relevance=None):
     return found if relevance is None else found.with_columns(relevance=pl.Series(relevance, dtype=pl.Float64))
 
 
-def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None):
-    """Cluster by real words; by the built-in vectors or, in a few dimensions, by given ones."""
+def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None, near=False):
+    """Cluster by real words; by the built-in vectors or, in a few dimensions, by given ones.
+
+    With `near`, the neighbours are known.
+    """
     texts = enrich.texts(memories)
     if vectors is None:
         known = embedding.embed_texts(
@@ -49,6 +53,7 @@ def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None
         policy or Policy(),
         as_of=AS_OF,
         plan_id="plan",
+        neighbours=neighbours.find(memories, known, policy) if near else None,
     )
 
 
@@ -361,6 +366,23 @@ def test_clusters_depend_on_the_set_of_memories_alone(memories, random, linkage)
     for name in ("clusters", "cluster_members", "merge_refusals"):
         apart = pl.concat(getattr(part, name) for part in alone)
         assert getattr(found, name).drop("cohesion", strict=False).equals(apart.drop("cohesion", strict=False))
+
+
+@examples(4)
+@given(stores(), st.data())
+def test_neighbours_that_are_known_change_nothing(memories, data):
+    merged = data.draw(st.lists(st.booleans(), min_size=len(memories), max_size=len(memories)))
+    gone = pl.Series(merged, dtype=pl.Boolean) & (memories["kind"] == "original")
+    memories = memories.with_columns(
+        lifecycle=pl.when(gone).then(pl.lit("superseded")).otherwise("lifecycle"),
+        superseded_by=pl.when(gone).then(pl.lit("c")).otherwise("superseded_by"),
+    )
+    summaries = [{"profile_id": profile, "memory_id": "c", "kind": "compression"} for profile in "pq"]
+    memories = pl.concat([memories, frames.memories(summaries)])
+    policy = LOOSE.model_copy(update={"similar_to_threshold": LOOSE.duplicate_similarity})
+    found, same = clustered(memories, policy), clustered(memories, policy, near=True)
+    for name in ("clusters", "cluster_members", "merge_refusals", "groupings"):
+        assert getattr(found, name).equals(getattr(same, name)), name
 
 
 @examples(4)

@@ -69,3 +69,39 @@ def test_the_lowest_threshold_in_play_decides(policy, lowest):
     assert neighbours.minimum(policy) == lowest
     memories, vectors = told(30)
     assert neighbours.find(memories, vectors, policy).is_empty() == (lowest is None)
+
+
+@pytest.mark.parametrize("places", [slice(0, 100), slice(20, 120), slice(0, 120, 3)])
+def test_what_an_earlier_run_compared_is_not_compared_again_and_the_tables_are_the_same(places, monkeypatch):
+    memories, vectors = told(120)
+    whole = neighbours.compare(memories, vectors, POLICY)
+    earlier = memories.sort("memory_id")[places]
+    kept = neighbours.compare(earlier, vectors, POLICY).comparisons
+    joined = []
+    join = similarity.threshold_join
+    monkeypatch.setattr(
+        similarity,
+        "threshold_join",
+        lambda points, groups, least, *, fresh: joined.append(fresh) or join(points, groups, least, fresh=fresh),
+    )
+    found = neighbours.compare(memories, vectors, POLICY, kept=kept)
+    for one, other in zip(found, whole, strict=True):
+        assert_frame_equal(one, other)
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE))
+    assert sum(fresh.sum() for fresh in joined) == live.join(earlier, on="memory_id", how="anti").height
+
+
+def test_a_memory_with_another_vector_or_another_threshold_is_compared_again():
+    memories, vectors = told(120)
+    moved = vectors.with_columns(
+        vector=pl.when(pl.col("content_hash") == vectors["content_hash"][40])
+        .then(pl.lit([1.0, 0, 0, 0, 0], pl.List(pl.Float32)))
+        .otherwise("vector")
+    )
+    kept = neighbours.compare(memories, moved, POLICY).comparisons
+    for policy in (POLICY, Policy(similar_to_threshold=0.4)):
+        whole = neighbours.compare(memories, vectors, policy)
+        found = neighbours.compare(memories, vectors, policy, kept=kept)
+        for one, other in zip(found, whole, strict=True):
+            assert_frame_equal(one, other)
+    assert kept.height == 2

@@ -406,7 +406,8 @@ def _prefix(
     for part in _chunks(len(spread), rows.dimension):
         block = rows.units(spread[part])
         moment += block.T @ block
-    basis = np.linalg.eigh(moment)[1][:, ::-1]
+    with _libraries().limit(limits=1, user_api="blas"):  # on busy cores its threads mostly wait for one another
+        basis = np.linalg.eigh(moment)[1][:, ::-1]
     width = _width(rows.units(_spread(places, _SAMPLE)) @ basis, minimum, cells, len(places), budget)
     if width == rows.dimension:
         return None

@@ -451,6 +451,7 @@ def cluster(
     scored_memories: Frame[ScoredMemories],
     enrichment: Frame[Enrichment],
     vectors: Frame[Vectors],
+    neighbours: Frame[Neighbours],
     association_edges: Frame[AssociationEdges],
     groupings: Frame[Groupings],
 ) -> Groups:
@@ -461,6 +462,8 @@ def cluster(
     """
     enabled = mask_disabled(context, enrichment)
     sides = scope.sides(context.scope, _not_deferred(memories, deferred))
+    found_from = near.minimum(context.policy)
+    complete_pairs = found_from is not None and found_from <= context.policy.duplicate_similarity
     groups = [
         clustering.cluster(
             memories=side,
@@ -472,6 +475,7 @@ def cluster(
             as_of=context.as_of,
             plan_id=context.plan_id,
             kept=groupings if len(sides) == 1 else None,
+            neighbours=neighbours if complete_pairs else None,
         )
         for side in sides
     ]

@@ -51,6 +51,16 @@ class Comparisons(dy.Schema):
 
     profile_id = profile()
     read = text("Digest of all that was compared: memories, vectors, the lowest cosine, and the program itself.")
+    made_by = text("Digest of the lowest cosine and the program itself.")
+    members = dy.List(
+        dy.Struct(
+            {
+                "memory_id": text("The memory."),
+                "vector": dy.Int64(description="Fingerprint of its vector."),
+            }
+        ),
+        description="The live memories that were compared, by place; later only others are compared with them.",
+    )
     pairs = dy.List(
         dy.Struct(
             {

@@ -54,7 +54,7 @@ class Compared(NamedTuple):
 def compare(
     memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, kept: pl.DataFrame | None = None
 ) -> Compared:
-    """Return what `find` returns, and table `comparisons`, comparing only profiles in which anything differs.
+    """Return what `find` returns, and table `comparisons`, comparing only what an earlier run has not compared.
 
     Args:
         memories: table `memories`.
@@ -62,7 +62,8 @@ def compare(
         policy: rules and their thresholds.
         kept: table `comparisons` as any earlier run left it; default: none.
 
-    Cost: one exact join within the profiles that are compared; for the others, a digest of their vectors.
+    Cost: one exact join of the memories that are new or have another text with all live ones of their profile; for the
+    others, a digest and a fingerprint of their vectors.
     """
     least, live, table = minimum(policy), _live(memories), TABLES["comparisons"]
     if least is None or live.is_empty():
@@ -70,27 +71,58 @@ def compare(
     live = live.with_columns(row=pl.int_range(pl.len())).with_columns(first=pl.col("row").min().over("profile_id"))
     points = edge_rows.matrix(live, vectors, policy)
     read = readings.digests((least,), live.select(KEY), vectors=points)
-    known = table.empty() if kept is None else kept.join(read, on=read.columns, how="semi")
+    before = table.empty() if kept is None else kept
+    known = before.join(read, on=read.columns, how="semi")
     unknown = live.join(known, on="profile_id", how="anti", maintain_order="left")
-    found = _places(unknown, points[unknown["row"]], least)
-    compared = read.join(known, on="profile_id", how="anti").join(found, on="profile_id", how="left")
-    comparisons = table.conform(pl.concat([known, compared.with_columns(pl.col("pairs").fill_null([]))]))
+    made_by = readings.digest((least,))
+    places = unknown.select(
+        *KEY,
+        place=pl.col("row") - pl.col("first"),
+        vector=pl.Series(readings.fingerprints(points[unknown["row"]]), dtype=pl.Int64),
+    )
+    found = _places(places, points[unknown["row"]], least, before.filter(pl.col("made_by") == made_by))
+    members = places.group_by("profile_id").agg(members=pl.struct("memory_id", "vector"))
+    compared = read.join(members, on="profile_id").join(found, on="profile_id", how="left")
+    new = compared.with_columns(pl.col("pairs").fill_null([]), made_by=pl.lit(made_by)).select(known.columns)
+    comparisons = table.conform(pl.concat([known, new.cast(known.schema)]))
     return Compared(_named(comparisons, live), comparisons)
 
 
-def _places(live: pl.DataFrame, points: NDArray[np.float32], least: float) -> pl.DataFrame:
-    """Return the pairs of each profile that has any by the places of their memories in it, as in `comparisons`."""
-    near = similarity.threshold_join(points, edge_rows.profiles(live), least)
-    place = live["row"] - live["first"]
+def _places(live: pl.DataFrame, points: NDArray[np.float32], least: float, before: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs of each profile that has any by the places of their memories in it, as in `comparisons`.
+
+    Args:
+        live: profile_id, memory_id, place (in its profile) and vector (its fingerprint), by profile and id.
+        points: their vectors.
+        least: smallest cosine.
+        before: rows of `comparisons` with the same smallest cosine; memories with the same vector in them are not
+            compared again.
+    """
+    own = before.join(live, on="profile_id", how="semi")
+    members = own.select("profile_id", "members").explode("members").drop_nulls("members").unnest("members")
+    members = members.with_columns(before=pl.int_range(pl.len(), dtype=pl.Int64).over("profile_id"))
+    same = members.join(live, on=[*KEY, "vector"]).select("profile_id", "before", "place")
+    taken = own.select("profile_id", "pairs").explode("pairs").drop_nulls("pairs").unnest("pairs")
+    for end in ("one", "other"):
+        moved = same.rename({"before": end, "place": f"{end}_place"})
+        taken = taken.join(moved, on=["profile_id", end])
+    fresh = live.join(same, on=["profile_id", "place"], how="left", maintain_order="left")["before"].is_null()
+    near = similarity.threshold_join(points, edge_rows.profiles(live), least, fresh=fresh.to_numpy())
     pairs = pl.DataFrame(
         {
             "profile_id": live["profile_id"].gather(near.left),
-            "one": place.gather(near.left),
-            "other": place.gather(near.right),
+            "one": live["place"].gather(near.left),
+            "other": live["place"].gather(near.right),
             "similarity": pl.Series(near.similarity, dtype=pl.Float32),
         }
     )
-    return pairs.group_by("profile_id").agg(pairs=pl.struct(pl.exclude("profile_id")))
+    kept = taken.select("profile_id", one="one_place", other="other_place", similarity="similarity")
+    return (
+        pl.concat([pairs, kept.cast(pairs.schema)])
+        .sort("profile_id", "one", "other")
+        .group_by("profile_id", maintain_order=True)
+        .agg(pairs=pl.struct("one", "other", "similarity"))
+    )
 
 
 def _named(comparisons: pl.DataFrame, live: pl.DataFrame) -> pl.DataFrame:

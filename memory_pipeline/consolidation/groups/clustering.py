@@ -58,6 +58,7 @@ def cluster(
     as_of: datetime,
     plan_id: str,
     kept: pl.DataFrame | None = None,
+    neighbours: pl.DataFrame | None = None,
 ) -> Clustering:
     """Group memories by each of the policy's methods.
 
@@ -77,6 +78,8 @@ def cluster(
         as_of: instant of the state; memories that become valid later are not superseded yet.
         plan_id: plan that the rows belong to.
         kept: table `groupings` as any earlier run left it; default: none.
+        neighbours: table `neighbours` of the same memories, if it holds all pairs from `duplicate_similarity` on;
+            default: it does not, and near duplicates are compared anew.
 
     Returns:
         The four tables.
@@ -93,7 +96,13 @@ def cluster(
         if method not in policy.methods:
             continue
         inputs = ClusteringInput(
-            points=points, space=space, comparable=comparable, free=free, edges=edges, policy=policy
+            points=points,
+            space=space,
+            comparable=comparable,
+            free=free,
+            edges=edges,
+            policy=policy,
+            neighbours=neighbours,
         )
         groups, found = reuse.grouped(method, strategy, inputs, kept=kept)
         groupings.append(found)

@@ -19,13 +19,11 @@ from memory_pipeline.consolidation.groups.strategies.strategy import (
     ClusteringResult,
     Reading,
     Rows,
-    Space,
     Strategy,
     grouped,
 )
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import merge_guard, standing
 
 KIN: Final = ("profile_id", "user_id", "agent_id", "speaker")
@@ -55,12 +53,13 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     least `duplicate_min_size` memories. Memories joined by a conflict edge stay apart. Per memory the
     `NEAREST_REFUSALS` nearest refusals are kept; of identical texts the oldest represents all.
 
-    Costs the similarity join and about 25 µs for each pair that the guard judges.
+    Costs a similarity join, if there are no neighbours of all live memories, and about 25 µs for each pair that the
+    guard judges.
     """
     rows = inputs.rows(_COMPARED)
     conflicts = inputs.links(rows, IN_CONFLICT)
     ends = conflicts["left"].to_numpy(), conflicts["right"].to_numpy()
-    labels, refusals = _near_duplicates(inputs.points[rows], inputs.space[rows], ends, inputs.policy)
+    labels, refusals = _near_duplicates(inputs, rows, ends)
     return ClusteringResult(grouped(rows, labels, inputs.policy.duplicate_min_size), refusals)
 
 
@@ -77,20 +76,18 @@ def reads(inputs: ClusteringInput) -> Reading:
     )
 
 
-def _near_duplicates(
-    points: pl.DataFrame, space: Space, conflicts: tuple[Rows, Rows], policy: Policy
-) -> tuple[Rows, pl.DataFrame]:
+def _near_duplicates(inputs: ClusteringInput, rows: Rows, conflicts: tuple[Rows, Rows]) -> tuple[Rows, pl.DataFrame]:
     """Return the first row of its group for each row, and the pairs that must not be merged.
 
     Memories of equal owner, text, validity, dates and occasion are one node. The guard judges the near pairs of nodes,
     then the pairs that others would hold together, until no group contains a pair that disagrees. Of texts in a
     language without full rules, and of those longer than `LONGEST_GUARDED`, only exact copies are merged.
     """
-    stated = _stated(points).with_row_index("place")
+    stated = _stated(inputs.points[rows]).with_row_index("place")
     first = pl.col("place").first().over("kin", "content_hash", "valid_from", "valid_until", "dated", "occasion")
     nodes, node = np.unique(stated.select(first).to_series().to_numpy(), return_inverse=True)
-    stated, vectors = stated[nodes], space[nodes]
-    near = similarity.threshold_join(vectors, stated["kin"].to_numpy(), policy.duplicate_similarity)
+    stated, vectors = stated[nodes], inputs.space[rows[nodes]]
+    near = inputs.near(rows[nodes], stated["kin"].to_numpy(), inputs.policy.duplicate_similarity)
     near = _take(near, (stated["judged"].gather(near.left) & stated["judged"].gather(near.right)).to_numpy())
     contrary = _between(node, conflicts)
     denied = _contains(contrary, near)

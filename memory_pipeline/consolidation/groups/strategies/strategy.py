@@ -11,6 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -34,6 +36,7 @@ class ClusteringInput:
         comparable: mask of those with a comparable vector, Boolean [n].
         free: mask of those that no earlier method has superseded, Boolean [n].
         edges: table `association_edges` at present weight.
+        neighbours: table `neighbours`, if it holds all pairs from `duplicate_similarity` on; None: it does not.
         policy: thresholds and sizes.
     """
 
@@ -43,6 +46,7 @@ class ClusteringInput:
     free: NDArray[np.bool_]
     edges: pl.DataFrame
     policy: Policy
+    neighbours: pl.DataFrame | None = None
 
     def rows(self, which: pl.Expr, *, compared: bool = True) -> Rows:
         """Return numbers of free memories that match `which`; with `compared`, only those with a comparable vector."""
@@ -59,6 +63,32 @@ class ClusteringInput:
         return linked.with_columns(left=pl.min_horizontal(ends), right=pl.max_horizontal(ends)).filter(
             pl.col("left") < pl.col("right")
         )
+
+    def near(self, rows: Rows, groups: Rows, minimum: float) -> Pairs:
+        """Return the pairs of some memories whose cosine reaches a minimum, as `similarity.threshold_join` does.
+
+        Live ones that are among the neighbours are not compared again.
+
+        Args:
+            rows: the memories, by number.
+            groups: a number for each; only those with the same one are paired.
+            minimum: smallest cosine; at least `duplicate_similarity`.
+        """
+        space, points = self.space[rows], self.points[rows]
+        if self.neighbours is None:
+            return similarity.threshold_join(space, groups, minimum)
+        places = points.select("profile_id", "memory_id", place=pl.int_range(pl.len(), dtype=pl.Int64))
+        known = self.neighbours.filter(pl.col("similarity") >= pl.lit(minimum, pl.Float32))
+        for end in ("memory_id", "other_id"):
+            known = known.join(places.rename({"memory_id": end, "place": f"{end}_place"}), on=["profile_id", end])
+        ends = ("memory_id_place", "other_id_place")
+        found = known.select("similarity", left=pl.min_horizontal(ends), right=pl.max_horizontal(ends))
+        rest = similarity.threshold_join(space, groups, minimum, fresh=~points["live"].to_numpy())
+        added = pl.DataFrame({"similarity": rest.similarity, "left": rest.left, "right": rest.right})
+        near = pl.concat([found, added.cast(found.schema)]).sort("left", "right")
+        pairs = Pairs(*(near[name].to_numpy() for name in ("left", "right", "similarity")))
+        same = groups[pairs.left] == groups[pairs.right]
+        return Pairs(pairs.left[same], pairs.right[same], pairs.similarity[same])
 
 
 @dataclass(frozen=True, kw_only=True)
