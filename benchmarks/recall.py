@@ -49,6 +49,7 @@ REMEMBERED = {
     "read them cost the same for one text as for a hundred",
 }
 SCANNED = 20_000
+LARGE = 100_000
 ENDINGS = (
     "an", "el", "ir", "on", "us", "ata", "eno", "ipi", "ola", "unu", "ark", "est", "ind", "olf", "ump", "ax", "ey",
     "ox", "uk", "yl", "am", "en", "im", "om", "um", "ar", "er", "or", "ur", "as", "es", "is", "os", "al", "ol", "ul",
@@ -160,7 +161,7 @@ def through_client(memories, queries):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="up to 300,000 memories")
-    sizes = [1_000, 10_000, 100_000, *([300_000] if parser.parse_args().full else [])]
+    sizes = [1_000, 10_000, LARGE, *([300_000] if parser.parse_args().full else [])]
     print(
         "milliseconds of CPU, build and opening in seconds; the query is embedded beforehand, except through the client"
     )
@@ -198,14 +199,15 @@ def main():
             print(f"    growth: memories x{more:.0f}, p50 of rank x{own:.1f}, through the client x{whole:.1f}")
         before = size, half, client
         grows("building the recall index", size, build)
-    at = f"at {size:,} memories"
-    large = size >= 100_000
-    figure(f"recall {at}, in one process", 1e3 * half, "CPU ms at the median", **IN_PROCESS if large else {})
-    figure(f"recall {at}, through the client", 1e3 * client, "CPU ms at the median", **CLIENT if large else {})
-    figure(f"opening the client {at}, index kept, with a recall", again, "CPU s", **OPENING if large else {})
-    figure("the same for the first time", opened, "CPU s")
-    figure(f"recall right after a remember {at}", 1e3 * stored, "CPU ms at the median", **REMEMBERED)
-    figure(f"recall {at}, against a plain scan", plain / half, "x as fast")
+        if size >= LARGE:
+            at, large = f"at {size:,} memories", size == LARGE
+            figure(f"recall {at}, in one process", 1e3 * half, "CPU ms at the median", **IN_PROCESS if large else {})
+            figure(f"recall {at}, through the client", 1e3 * client, "CPU ms at the median", **CLIENT if large else {})
+            figure(f"opening the client {at}, index kept, with a recall", again, "CPU s", **OPENING if large else {})
+            figure("the same for the first time", opened, "CPU s")
+            after = f"recall right after a remember {at}"
+            figure(after, 1e3 * stored, "CPU ms at the median", **REMEMBERED if large else {})
+            figure(f"recall {at}, against a plain scan", plain / half, "x as fast")
 
 
 if __name__ == "__main__":
