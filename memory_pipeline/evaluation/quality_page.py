@@ -113,10 +113,10 @@ _TRIED: Final = """
   older leaves first, spares as many corrections, but loses both copies 30 times and finds fewer answers.
   In a chat of several people they do not count: on LoCoMo they cost .02 of hit@10 at half the tokens and .10 at a
   fifth, since what is alike there is talk.
-- **Doubts.** Updates more likely than not but too unsure for a link, which only core memory heeds: 37 of 102 are right on
-  the labelled stores, 176 of 326 on the made-up ones. Neither a higher confidence nor how many words other than names
-  the two share tells the right ones (of those that share none, 4 of 13 and 18 of 36 are right), so they stay as they
-  are.
+- **Doubts.** Updates more likely than not but too unsure for a link, which only core memory heeds: 37 of 102 are right
+  on the labelled stores, 176 of 326 on the made-up ones. Neither a higher confidence nor how many words other than
+  names the two share tells the right ones (of those that share none, 4 of 13 and 18 of 36 are right), so they stay as
+  they are.
 - **Which half is asked.** On the labelled stores the memories that answer a question hold 51-100 % of the tokens, so a
   budget of half of them cannot keep .88 of what was never asked before by choosing well; only shorter texts could.
 - **Refits.** The worth of clauses (`keep`), fitted again on whole sentences, has the same weights within .01.

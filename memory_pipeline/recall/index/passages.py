@@ -5,6 +5,7 @@ place, a number. Not here: what a query asks for (`queries`) and the words of a 
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
@@ -107,7 +108,7 @@ _FEW: Final = 4
 """Least length, in tokens, that a passage counts as."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Passages:
     """Passages of memories, those of one memory in their order in the text.
 
@@ -146,16 +147,19 @@ class Passages:
             languages,
         ), content
 
+    @cached_property
+    def spoken(self) -> tuple[str, ...]:
+        """The languages of passages, that of most first."""
+        counted = self.languages.drop_nulls().value_counts().sort(["count", "language"], descending=[True, False])
+        return tuple(counted["language"])
+
     def language_of(self, query: str) -> str | None:
         """Return the language to read a query in: its own if passages are in it, else that of most passages.
 
-        So a name asked for in another language is still found. None if that of all passages is unknown. Cost: 1 ms
-        for 100,000 passages.
+        So a name asked for in another language is still found. None if that of all passages is unknown.
         """
-        counted = self.languages.drop_nulls().value_counts().sort(["count", "language"], descending=[True, False])
-        spoken = counted["language"].to_list()
-        asked = identify(pl.Series([query]))[0] if len(spoken) > 1 else None
-        return asked if asked in spoken else next(iter(spoken), None)
+        asked = identify(pl.Series([query]))[0] if len(self.spoken) > 1 else None
+        return asked if asked in self.spoken else next(iter(self.spoken), None)
 
     def bounds(self, rows: Integers) -> tuple[Integers, Integers]:
         """Return the first passage of each memory, and the passage after its last."""

@@ -6,7 +6,7 @@ profile. Not here: the language packs (`registry`).
 
 from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Final
+from typing import Any, Final
 from unicodedata import normalize
 
 import numpy as np
@@ -65,6 +65,8 @@ def _by_script(texts: pl.Series) -> pl.Series:
     """Return the languages identified by script; null for the others."""
     languages = pl.repeat(None, len(texts), dtype=pl.String, eager=True).alias("language")
     others = texts.str.contains(r"[^\p{Latin}\p{Common}\p{Inherited}]").arg_true()
+    if others.is_empty():
+        return languages
     letters = pl.first().str.count_matches(r"\p{L}")
     identified = (
         texts.gather(others)
@@ -79,7 +81,7 @@ def _by_script(texts: pl.Series) -> pl.Series:
         )
         .to_series()
     )
-    return languages.scatter(others, identified) if len(others) else languages
+    return languages.scatter(others, identified)
 
 
 def of_profiles(languages: pl.DataFrame) -> pl.Series:
@@ -127,8 +129,7 @@ def _identify_latin(texts: pl.Series) -> pl.Series:
 
 def _scored(texts: Sequence[str]) -> tuple[NDArray[np.str_], NDArray[np.float64], NDArray[np.float64]]:
     """Return the likeliest language of each text, its probability, and by how much that exceeds the next one's."""
-    model = identifier()
-    nexts, starts, output = (np.asarray(part) for part in (model.tk_nextmove, model.tk_row, model.tk_output))
+    model, (nexts, starts, output) = identifier(), _automaton()
     lowered = (text.lower() if text.isupper() else text for text in texts)
     encoded = [normalize("NFC", text).encode("utf8", errors="surrogatepass") for text in lowered]
     sizes = np.array([len(text) for text in encoded])
@@ -153,6 +154,14 @@ def _scored(texts: Sequence[str]) -> tuple[NDArray[np.str_], NDArray[np.float64]
     chances /= chances.sum(axis=1, keepdims=True)
     ordered = np.sort(chances, axis=1)
     return np.array(model.nb_classes)[chances.argmax(axis=1)], ordered[:, -1], ordered[:, -1] - ordered[:, -2]
+
+
+@cache
+def _automaton() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the identifier's automaton: next states by state and byte, their rows, and the features found."""
+    model = identifier()
+    nexts, starts, output = (np.asarray(part) for part in (model.tk_nextmove, model.tk_row, model.tk_output))
+    return nexts, starts, output
 
 
 @cache
