@@ -57,9 +57,9 @@ LIMITS = {
     },
     "later": {
         "at_most": 10,
-        "tried": "judgements, similar pairs, groups and core sentences are kept from night to night and found again by "
-        "profile. Scores, weights and ranks depend on the clock and are made anew, and the ledger is folded as "
-        "a whole; what a word weighs depends on all memories of its profile, so news of everybody has every "
+        "tried": "the state, judgements, similar pairs, groups and core sentences are kept from night to night and found "
+        "again by profile, and only new vectors are compared. Scores, weights and ranks depend on the clock and are "
+        "made anew; what a word weighs depends on all memories of its profile, so news of everybody has every "
         "profile judged again",
     },
     "commit": {"at_most": 10},
