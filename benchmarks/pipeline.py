@@ -58,8 +58,8 @@ LIMITS = {
     "later": {
         "at_most": 10,
         "tried": "the state, judgements, similar pairs, groups and core sentences are kept from night to night and "
-        "found again by profile, and only new vectors are compared. Scores, weights and ranks depend on the clock and are "
-        "made anew; what a word weighs depends on all memories of its profile, so news of everybody has every "
+        "found again by profile, and only new vectors are compared. Scores, weights and ranks depend on the clock and "
+        "are made anew; what a word weighs depends on all memories of its profile, so news of everybody has every "
         "profile judged again",
     },
     "commit": {"at_most": 10},
