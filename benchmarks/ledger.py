@@ -37,7 +37,7 @@ WRITERS = (
 )
 SERVED = (
     "wall time on two cores that the server and other work share; statements of COPY in batches, one transaction "
-    "each. By the writer's own CPU time it is what is wanted to twice that"
+    "each. By the writer's own CPU time it is about what is wanted, on faster days twice that"
 )
 WRITTEN = [name for name, table in TABLES.items() if table.write_mode in {"replaced", "accumulated"}]
 PROCESSES = multiprocessing.get_context("forkserver")

@@ -53,7 +53,7 @@ LIMITS = {
         "at_most": 1.3,
         "tried": "groups of profiles took it from 2.9 to 2.2 GB when each stage runs by itself; a run in one process "
         "also holds the tables that its commit needs for all profiles. `shards` bounds it further: a million "
-        "memories take 2.8 GB",
+        "memories take 2.9 GB",
     },
     "later": {
         "at_most": 10,

@@ -115,6 +115,16 @@ def test_services_wait_for_those_that_exist_and_use_the_volumes_that_are_declare
     assert (server["grpc_server"]["host"], str(server["grpc_server"]["port"])) == ("code", code[code.index("-p") + 1])
 
 
+def test_every_service_over_a_bucket_knows_where_it_is():
+    base, lake = (read(DOCKER / f"compose{part}.yaml")["services"] for part in ("", ".lake"))
+    assert set(lake) == set(base)
+    for name, service in lake.items():
+        given = service["environment"]
+        assert given.keys() >= {f"{loading.ENVIRONMENT_PREFIX}LAKE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+        assert given.keys() >= base[name].get("environment", {}).keys()
+        assert all(value is None or f"${{{key}:?" in value for key, value in given.items() if key.startswith("AWS_"))
+
+
 def test_the_image_is_made_of_what_the_repository_has():
     lines = instructions(DOCKER / "Dockerfile")
     assert {name for name, _ in lines} <= {

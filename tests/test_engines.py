@@ -103,6 +103,48 @@ def test_a_cluster_that_cannot_be_reached_is_named(store, tmp_path):
     assert lake.ledger.runs().is_empty()
 
 
+class Doubled:
+    """Computes each part twice, and takes the second result."""
+
+    rows_at_once = 40
+
+    def map(self, work, parts):
+        for part, tables in parts:
+            work(part, tables)
+            yield work(part, tables)
+
+
+class Losing:
+    """Loses every part but the first."""
+
+    rows_at_once = 40
+
+    def map(self, work, parts):
+        for place, (part, tables) in enumerate(parts):
+            if place:
+                raise EngineError("a task was lost")
+            yield work(part, tables)
+
+
+def test_a_task_that_is_done_twice_or_lost_changes_nothing(store, in_turn, tmp_path, monkeypatch):
+    with homes.copied(store, tmp_path / "twice") as lake, monkeypatch.context() as patched:
+        patched.setattr(engines, "choose", lambda *_, **__: Doubled())
+        same(night(lake, shards=2), in_turn)
+    with homes.copied(store, tmp_path / "lost") as lake:
+        with monkeypatch.context() as patched:
+            patched.setattr(engines, "choose", lambda *_, **__: Losing())
+            with pytest.raises(EngineError, match="a task was lost"):
+                night(lake)
+        assert lake.ledger.runs().is_empty()
+        assert lake.read("memories").is_empty()
+        same(night(lake), in_turn)
+
+
+def test_a_part_of_a_large_store_is_no_larger_than_fits_in_memory_well():
+    choose = partial(engines.choose, Settings(workers=2))
+    assert [choose(memories=count).rows_at_once for count in (10_000, 100_000, 10_000_000)] == [2_000, 12_500, 25_000]
+
+
 def ended(_part, _tables):
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -5,7 +5,7 @@ Not here: what is computed, and what an engine promises (`consolidation.pipeline
 
 from typing import Final
 
-from memory_pipeline.consolidation.pipeline import IN_TURN, Engine
+from memory_pipeline.consolidation.pipeline import IN_TURN, ROWS_AT_ONCE, Engine
 from memory_pipeline.engine.cores import cores
 from memory_pipeline.engine.process_pool import ProcessPool
 from memory_pipeline.engine.spark import Spark
@@ -44,4 +44,5 @@ def choose(settings: Settings, *, memories: int) -> Engine:
 
 
 def _rows(memories: int, workers: int) -> int:
-    return max(_SMALLEST, memories // (workers * _PARTS_EACH))
+    """Return the maximum rows of a part: several parts for each worker, but no more than bounds its memory."""
+    return min(ROWS_AT_ONCE, max(_SMALLEST, memories // (workers * _PARTS_EACH)))
