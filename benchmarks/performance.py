@@ -38,10 +38,10 @@ earlier was measured then, by a longer run (`make bench BENCH=--full`) or as [sp
 [scale.md](scale.md) say.
 
 Others whom we do not see share the machine, so days differ too. On 2026-11-27 the program of 2026-11-23, run beside
-this one with one thread each, took 16.3 CPU seconds for the first night of 12,000 memories of ten people (this one
-14.7), 10.8 for 8,000 memories of 160 people (11.5), and with the usual threads 15.6 ms for a recall among 20,000
-memories (14.3). On its own day it took 10 CPU minutes for a million memories of 20,000 people, which now take 18, and
-8.5 ms for a recall among 100,000, which now takes 35.
+that of the day with one thread each, took 16.3 CPU seconds for the first night of 12,000 memories of ten people (that
+of the day 14.7), 10.8 for 8,000 memories of 160 people (11.5), and with the usual threads 15.6 ms for a recall among
+20,000 memories (14.3). On its own day it had taken 10 CPU minutes for a million memories of 20,000 people, which then
+took 18, and 8.5 ms for a recall among 100,000, which then took 35.
 
 ![CPU seconds by number of memories](performance.svg)
 

@@ -36,7 +36,7 @@ def test_the_pairs_are_those_of_a_join_at_any_threshold_from_the_lowest_on():
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort("profile_id", "memory_id")[::2]
     points, profiles = edge_rows.matrix(live, vectors, POLICY), edge_rows.profiles(live)
     for least in (0.5, 0.8, 0.97):
-        pairs, joined = neighbours.pairs(near, live, least), similarity.threshold_join(points, profiles, least)
+        pairs, joined = similarity.listed_pairs(near, live, least), similarity.threshold_join(points, profiles, least)
         for part in ("left", "right", "similarity"):
             assert np.array_equal(getattr(pairs, part), getattr(joined, part))
     assert len(joined) > 0

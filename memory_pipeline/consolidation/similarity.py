@@ -80,6 +80,27 @@ def matrix(vectors: pl.Series) -> NDArray[np.float32]:
     return result
 
 
+def listed_pairs(neighbours: pl.DataFrame, rows: pl.DataFrame, minimum: float) -> Pairs:
+    """Return the pairs of table `neighbours` that reach `minimum`, as pairs of rows; other memories are left out.
+
+    Args:
+        neighbours: profile_id, memory_id, other_id and stored similarity of each pair.
+        rows: profile_id and memory_id, in any order.
+        minimum: smallest cosine, inclusive; the table must hold all pairs from it on.
+
+    Returns:
+        Each pair once, left < right, sorted by (left, right): what `threshold_join` returns. Cost: linear.
+    """
+    owner = ["profile_id", "memory_id"]
+    places = rows.select(*owner, place=pl.int_range(pl.len(), dtype=pl.Int64))
+    ends = neighbours.filter(pl.col("similarity") >= pl.lit(minimum, pl.Float32))
+    for end in ("memory_id", "other_id"):
+        ends = ends.join(places.rename({"place": f"{end}_place"}), left_on=["profile_id", end], right_on=owner)
+    both = ("memory_id_place", "other_id_place")
+    near = ends.select("similarity", left=pl.min_horizontal(both), right=pl.max_horizontal(both)).sort("left", "right")
+    return Pairs(near["left"].to_numpy(), near["right"].to_numpy(), near["similarity"].to_numpy())
+
+
 def lengths(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the Euclidean length of each row; 0 marks an unknown row (zero, or with NaN or infinity). Costs O(n·d).
 

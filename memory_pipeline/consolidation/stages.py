@@ -462,8 +462,6 @@ def cluster(
     """
     enabled = mask_disabled(context, enrichment)
     sides = scope.sides(context.scope, _not_deferred(memories, deferred))
-    found_from = near.minimum(context.policy)
-    complete_pairs = found_from is not None and found_from <= context.policy.duplicate_similarity
     groups = [
         clustering.cluster(
             memories=side,
@@ -475,7 +473,7 @@ def cluster(
             as_of=context.as_of,
             plan_id=context.plan_id,
             kept=groupings if len(sides) == 1 else None,
-            neighbours=neighbours if complete_pairs else None,
+            neighbours=neighbours if near.hold_all(context.policy, context.policy.duplicate_similarity) else None,
         )
         for side in sides
     ]

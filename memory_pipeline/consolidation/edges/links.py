@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.consolidation.edges import edge_rows, neighbours
+from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
@@ -53,7 +53,7 @@ def propose(
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort(KEY)
     if not minima or live.is_empty():
         return edge_rows.between(live, np.empty(0, np.int64), np.empty(0, np.int64))
-    pairs = neighbours.pairs(near, live, min(minima.values()))
+    pairs = similarity.listed_pairs(near, live, min(minima.values()))
     age = live.with_row_index("row").sort("profile_id", "created_at", "memory_id")["row"].to_numpy()
     rank = np.empty(len(live), dtype=np.int64)
     rank[age] = np.arange(len(live))

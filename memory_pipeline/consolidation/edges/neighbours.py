@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation import readings, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
-from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
 
@@ -164,25 +163,10 @@ def brought_up_to(
     return TABLES["neighbours"].conform(pl.concat([reused, found]))
 
 
-def pairs(neighbours: pl.DataFrame, live: pl.DataFrame, least: float) -> Pairs:
-    """Return neighbours whose cosine reaches `least` as pairs of rows of `live`; other memories are left out.
-
-    Args:
-        neighbours: table `neighbours`.
-        live: live memories by profile and id.
-        least: smallest cosine, inclusive; at least `minimum` of the policy that the table was made with.
-
-    Returns:
-        Each pair once, left < right, sorted by (left, right): what `similarity.threshold_join` returns.
-    """
-    rows = live.select(*KEY, row=pl.int_range(pl.len(), dtype=pl.Int64))
-    near = (
-        neighbours.filter(pl.col("similarity") >= pl.lit(least, pl.Float32))
-        .join(rows.rename({"row": "left"}), on=KEY)
-        .join(rows.rename({"row": "right"}), left_on=["profile_id", "other_id"], right_on=KEY)
-        .sort("left", "right")
-    )
-    return Pairs(near["left"].to_numpy(), near["right"].to_numpy(), near["similarity"].to_numpy())
+def hold_all(policy: Policy, least: float) -> bool:
+    """Return whether the neighbours under a policy are all pairs from a cosine on."""
+    lowest = minimum(policy)
+    return lowest is not None and lowest <= least
 
 
 def _live(memories: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import KEY, days_between
-from memory_pipeline.consolidation.edges import co_occurrence, edge_rows, neighbours
+from memory_pipeline.consolidation.edges import co_occurrence, edge_rows
 from memory_pipeline.consolidation.scoring import AGE_TIERS
 from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import INSTANT
@@ -43,7 +43,7 @@ def derive(
     minima = [policy.similar_to_threshold] if policy.similar_edges else []
     minima += [policy.auto_link_similarity] if across else []
     if minima:
-        pairs = neighbours.pairs(near, live, min(minima))
+        pairs = similarity.listed_pairs(near, live, min(minima))
     if policy.similar_edges:
         found.append(_similar(live, pairs, policy, as_of=as_of))
     if across:

@@ -77,18 +77,15 @@ class ClusteringInput:
         space, points = self.space[rows], self.points[rows]
         if self.neighbours is None:
             return similarity.threshold_join(space, groups, minimum)
-        places = points.select("profile_id", "memory_id", place=pl.int_range(pl.len(), dtype=pl.Int64))
-        known = self.neighbours.filter(pl.col("similarity") >= pl.lit(minimum, pl.Float32))
-        for end in ("memory_id", "other_id"):
-            known = known.join(places.rename({"memory_id": end, "place": f"{end}_place"}), on=["profile_id", end])
-        ends = ("memory_id_place", "other_id_place")
-        found = known.select("similarity", left=pl.min_horizontal(ends), right=pl.max_horizontal(ends))
-        rest = similarity.threshold_join(space, groups, minimum, fresh=~points["live"].to_numpy())
-        added = pl.DataFrame({"similarity": rest.similarity, "left": rest.left, "right": rest.right})
-        near = pl.concat([found, added.cast(found.schema)]).sort("left", "right")
-        pairs = Pairs(*(near[name].to_numpy() for name in ("left", "right", "similarity")))
-        same = groups[pairs.left] == groups[pairs.right]
-        return Pairs(pairs.left[same], pairs.right[same], pairs.similarity[same])
+        listed = similarity.listed_pairs(self.neighbours, points, minimum)
+        others = similarity.threshold_join(space, groups, minimum, fresh=~points["live"].to_numpy())
+        left, right, cosine = (
+            np.concatenate([getattr(part, name) for part in (listed, others)])
+            for name in ("left", "right", "similarity")
+        )
+        order = np.lexsort((right, left))
+        order = order[groups[left[order]] == groups[right[order]]]
+        return Pairs(left[order], right[order], cosine[order])
 
 
 @dataclass(frozen=True, kw_only=True)

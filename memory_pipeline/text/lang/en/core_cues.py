@@ -465,7 +465,7 @@ PASSING: Final = (
     r"(?-u:\b)(?:at the moment|right now|for now|for the time being|temporarily|while (?:he|she|they|[a-z]+)"
     r"(?:'s|'re| is| are) (?:here|away|down|out|ill|sick|staying|visiting|moved|moving)|is visiting|are visiting"
     r"|until (?:he|she|they|[a-z]+) (?:leaves?|(?:gets?|is|are|comes?) back|returns?)"
-    r"|(?:this|the coming|the next|the following) (?:\w+ )?(?:days?|weekend|week|month))(?-u:\b)"
+    r"|(?:for|over|during|in|at) the (?:coming|next|following) (?:\w+ )?(?:days?|weekends?|weeks?|months?))(?-u:\b)"
 )
 """What makes a rule or a wish one of a few days."""
 FOR_GOOD: Final = (
@@ -483,13 +483,12 @@ PERSON_NAMED: Final = rf"(?:[\p{{Ll}},;:)] |^)\p{{Lu}}\p{{Ll}}+|(?i:(?-u:\b)(?:{
 """Words for somebody to whom such a pronoun can refer."""
 THING: Final = r"(?i)^(.*?)(?-u:\b)(?:it|they|them|its|their)(?-u:\b)"
 """The words of a sentence before its first pronoun of things or of several people."""
-_NEW_CLAUSE: Final = (
-    r"(?:[,;:(] ?|(?-u:\b)(?:and|but|or|so|when|if|because|until|till|before|after|since|as|while|that|where|which|who"
-    r"|unless|once|although)(?-u:\b))"
-)
 OBJECT: Final = r"(?i)^(.*?)(?-u:\b)(?:it|them)(?-u:\b)"
 """The words of a sentence before its first pronoun that cannot mean what its own clause names."""
-IN_A_CLAUSE_BEFORE: Final = rf"(?i){_NEW_CLAUSE}"
+IN_A_CLAUSE_BEFORE: Final = (
+    r"(?i)[,;:(]|(?-u:\b)(?:and|but|or|so|when|if|because|until|till|before|after|since|as|while|that|where|which|who"
+    r"|unless|once|although)(?-u:\b)"
+)
 """What ends the clause in which such a pronoun's noun can stand."""
 THING_NAMED: Final = (
     r"(?i)(?-u:\b)(?:the|an?|my|our|your|this|these|those|no|any|all|every|each) \p{L}+|\p{L}+s(?-u:\b)"
