@@ -117,6 +117,7 @@ def test_a_standing_fact_has_its_kind(section, text):
         "The dog must not come in while Jem is here.",
         "We have an allergy test in Kells at noon.",
         "The EpiPen wasn't needed.",
+        "Always write letters on paper for the coming week.",
         "The oars hung outside, as the rule of the yard says now: dry them first.",
         "Penny wants to do nothing for the coming week, and likes to sleep.",
         "Tomatoes must not be sown in there until the pane is replaced.",
@@ -224,6 +225,7 @@ def test_a_medicine_is_changed_by_its_end_or_dose_not_by_an_errand():
         ("When the vicar asks for soup: nothing with leeks.", INSTRUCTION),
         ("Nothing in the diary before eight, please.", INSTRUCTION),
         ("Rule of the yard: oars go back on the wall.", INSTRUCTION),
+        ("Always write letters on paper from this month on.", INSTRUCTION),
     ],
 )
 def test_a_demand_is_an_instruction_and_what_a_body_does_not_stand_is_health(told, section):
