@@ -177,7 +177,7 @@ def test_nothing_imports_the_integrations():
 
 def test_queries_of_snapshots_stand_in_their_module():
     users = {name for name, path in MODULES.items() if "duckdb" in imports(path)}
-    assert users == {"lake.snapshot"}
+    assert users == {"lake.snapshot", "lake.snapshot_file"}
 
 
 def test_files_of_the_lake_are_reached_through_the_object_store():
@@ -185,6 +185,7 @@ def test_files_of_the_lake_are_reached_through_the_object_store():
         "lake.object_store",
         "lake.s3_object_store",
         "lake.snapshot",
+        "lake.bucket_snapshots",
     }
     assert {name for name in modules if imports(MODULES[name]) & {"os", "shutil", "tempfile"}} == set()
 

@@ -185,7 +185,7 @@ def live(home: Path, days: range) -> Wear:
                 snapshot.publish(lake)
                 compaction.compact(lake.ledger, lake.store, before=at - timedelta(days=settings.ledger_days))
                 lake.sweep(older_than=timedelta(0), oldest=maintenance.oldest_kept(lake, settings.keep_snapshots))
-                snapshot.prune(home, settings.keep_snapshots)
+                snapshot.prune(lake, settings.keep_snapshots)
             wear.disk.append(status.disk_bytes(home))
             wear.resident.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
     return wear

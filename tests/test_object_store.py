@@ -56,6 +56,14 @@ def test_an_object_becomes_a_file(store, tmp_path):
         store.fetch("lake/a/2", tmp_path / "none")
 
 
+def test_a_file_becomes_an_object(store, tmp_path):
+    for data in (b"", b"one", bytes(range(256)) * 60_000):  # 15 MB: more than one part
+        (tmp_path / "file").write_bytes(data)
+        store.send(tmp_path / "file", "lake/a/1")
+        with store.get("lake/a/1") as file:
+            assert file.read() == data
+
+
 def test_a_failed_write_leaves_nothing(tmp_path):
     store = LocalObjectStore(tmp_path)
     with pytest.raises(TypeError):

@@ -82,10 +82,10 @@ def test_an_erasure_reaches_everything_there(place):
         staged = lake.read("memories")
         lake.stage("live", "memories", staged)
         snapshot.publish(lake)
-        assert holding(lake)
+        assert {"snapshots", "lake", "archive", "runs"} == {key.partition("/")[0] for key in holding(lake)}
         receipt = erase_memories(lake, profile_id="sample-1", memory_ids=["secret"], now=homes.RECORDED)
         assert {name.partition("/")[0] for name in receipt.files_rewritten} == {"lake", "archive"}
-        assert "old versions, replicas and backups of the bucket of the lake" in receipt.not_covered
+        assert "old versions, unfinished uploads, replicas and backups of the bucket of the lake" in receipt.not_covered
         assert holding(lake) == []
         assert survivors.survivors(lake) == {}
         assert lake.verify().is_empty()
@@ -100,8 +100,9 @@ def _said():
 
 
 def holding(lake):
-    """Return the objects that hold the erased word, read back as tables."""
-    found = []
+    """Return the objects that hold the erased word, read back as tables, and snapshots with it."""
+    found = [stored.key for stored in lake.store.list("snapshots/") if stored.key.endswith(".duckdb")]
+    found = [key for key in found if WORD.encode() in lake.store.get(key).read()]
     for stored in lake.store.list(""):
         if stored.key.endswith(".parquet"):
             with lake.store.get(stored.key) as file:
@@ -109,6 +110,48 @@ def holding(lake):
             if WORD in str(frame.to_dicts()):
                 found.append(stored.key)
     return found
+
+
+def test_the_bucket_has_the_snapshots_of_the_data_folder(place, s3):
+    with homes.filled(place, homes.events(memories=5)) as lake:
+        homes.night(lake, policy=load(place, environment={}))
+        assert published(lake) == []
+        lake.project()
+        lake.store = S3ObjectStore(lake_address(place), retries=0, seconds=5)
+        s3.faults[:] = [("POST", "503"), ("PUT", "503")]
+        with pytest.raises(LakeError, match=r"the run is committed, only its snapshot is missing .*doctor --repair$"):
+            snapshot.publish_after(lake, "the run is committed")
+        s3.faults.clear()
+        lake.store = object_stores.opened(place)
+        first = snapshot.newest(place)
+        assert unwell(place) == [
+            f"{first.name} is not in {snapshot.address(lake)}; rebuild it with: memory-pipeline doctor --repair"
+        ]
+        doctor.examine(load(place, environment={}), repair=True)
+        assert published(lake) == [first.name, "memories.duckdb"]
+        assert unwell(place) == []
+        homes.night(lake, as_of=homes.NIGHT + DAY, run_id="two", policy=load(place, environment={}))
+        second = snapshot.publish(lake)
+        assert published(lake) == [first.name, second.name, "memories.duckdb"]
+        before = lake.store.list("snapshots/")
+        s3.requests.clear()
+        assert snapshot.publish(lake) == second
+        assert {request.split()[0] for request in s3.requests} <= {"GET", "HEAD"}, "nothing is sent again"
+        assert lake.store.list("snapshots/") == before
+        assert snapshot.drop_newer(lake, int(first.stem.partition("-")[0])) == [second]
+        assert published(lake) == [first.name], "what is newest is not known until it is published"
+        again = snapshot.publish(lake)
+        assert snapshot.prune(lake, 1) == [first]
+        assert published(lake) == [again.name, "memories.duckdb"]
+        folder = again.parent / "files" / again.stem
+        read = {f"snapshots/files/{path.relative_to(folder)}" for path in folder.glob("*/*")}
+        assert {one.key for one in lake.store.list("snapshots/files/")} == read, "files that no snapshot reads are gone"
+
+
+def published(lake):
+    """Return the names of the snapshots in the bucket."""
+    keys = [one.key.removeprefix("snapshots/") for one in lake.store.list("snapshots/")]
+    return [key for key in keys if "/" not in key]
 
 
 @pytest.mark.drill
@@ -191,6 +234,19 @@ def test_every_request_survives_every_fault(place, s3):
             store.delete("lake/a/1")
             assert not store.exists("lake/a/1")
             assert s3.faults == [], (method, fault)
+
+
+@pytest.mark.parametrize("method", ["PUT", "POST"])
+def test_a_large_file_arrives_whole_through_every_fault(place, s3, tmp_path, method):
+    store, data = object_stores.opened(place), bytes(range(256)) * 60_000  # two parts
+    (tmp_path / "file").write_bytes(data)
+    for fault in FAULTS["PUT"]:
+        s3.faults[:] = [(method, fault)]
+        store.send(tmp_path / "file", "snapshots/1")
+        with store.get("snapshots/1") as file:
+            assert file.read() == data, fault
+        assert s3.faults == [], fault
+        store.delete("snapshots/1")
 
 
 def test_a_commit_under_faults_loses_and_tears_nothing(place, s3):

@@ -392,16 +392,17 @@ def test_listing_and_pruning_know_published_and_past_snapshots(tmp_path):
     assert listed["name"].to_list()[:2] == ["000000000003-c-20250101", "000000000003-c"]
     assert listed.filter("newest")["name"].to_list() == ["000000000003-c"]
     assert listed["ledger_position"].to_list() == [3, 3, 2, 2, 1]
-    assert [path.stem for path in snapshot.prune(tmp_path, 1)] == [
-        "000000000001-a",
-        "000000000002-b",
-        "000000000003-c-20250101",
-    ]
+    with Lake(tmp_path) as store:
+        assert [path.stem for path in snapshot.prune(store, 1)] == [
+            "000000000001-a",
+            "000000000002-b",
+            "000000000003-c-20250101",
+        ]
+        with pytest.raises(ValueError, match="keep = 0 would remove the newest"):
+            snapshot.prune(store, 0)
     assert snapshot.listing(tmp_path)["name"].to_list() == ["000000000003-c", "000000000002-b-20250101"]
     kept = {path.name for path in (tmp_path / "snapshots" / "files").iterdir()}
     assert kept == {"000000000003-c", "000000000002-b-20250101"}
-    with pytest.raises(ValueError, match="keep = 0 would remove the newest"):
-        snapshot.prune(tmp_path, 0)
 
 
 def test_looking_at_a_store_without_snapshots_makes_nothing(tmp_path):
@@ -516,7 +517,7 @@ def test_a_snapshot_outlives_a_sweep_and_pruning_keeps_the_linked_one(lake):
     shutil.rmtree(lake.home / "lake")
     for file in (first, second):
         assert elsewhere(file, "SELECT memory_id FROM similar_to('g', 1)") == [[["e"]]]
-    assert snapshot.prune(lake.home, 1) == [first]
+    assert snapshot.prune(lake, 1) == [first]
     assert (lake.home / "snapshots" / snapshot.LINK).resolve() == second
     assert elsewhere(second, "SELECT count(*) FROM vectors") == [[[5]]]
 
@@ -526,11 +527,11 @@ def test_pruning_removes_what_unfinished_builds_left_only_once_it_is_old(lake):
     left = [lake.home / "snapshots" / ".x.duckdb.1.aside", lake.home / "snapshots" / "files" / "000000000009-x"]
     left[0].touch()
     left[1].mkdir()
-    snapshot.prune(lake.home, 1)
+    snapshot.prune(lake, 1)
     assert all(path.exists() for path in left)
     for path in left:
         os.utime(path, (0, 0))
-    snapshot.prune(lake.home, 1)
+    snapshot.prune(lake, 1)
     assert not any(path.exists() for path in left)
     assert elsewhere(snapshot.newest(lake.home), "SELECT count(*) FROM vectors") == [[[5]]]
 

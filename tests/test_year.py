@@ -37,7 +37,7 @@ def year(home, *, nights, a_day):
             snapshot.publish(lake)
             lake.sweep(older_than=-timedelta(days=1), oldest=oldest_kept(lake, KEPT))
             compaction.compact(lake.ledger, lake.store, before=at - timedelta(days=7))
-            snapshot.prune(home, KEPT)
+            snapshot.prune(lake, KEPT)
         grown.append(sizes(home))
     return grown
 

@@ -23,6 +23,12 @@ def snapshot_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinitio
         with refusing():
             path = duckdb_file.publish(store.lake)
         context.log.info("[consolidation] snapshot %s, %.1f MB", path.name, path.stat().st_size / 1e6)
-        return dg.MaterializeResult(metadata={"path": dg.MetadataValue.path(path), "bytes": path.stat().st_size})
+        metadata: dict[str, dg.MetadataValue] = {
+            "path": dg.MetadataValue.path(path),
+            "bytes": dg.MetadataValue.int(path.stat().st_size),
+        }
+        if address := duckdb_file.address(store.lake):
+            metadata["address"] = dg.MetadataValue.url(f"{address}{path.name}")
+        return dg.MaterializeResult(metadata=metadata)
 
     return snapshot

@@ -467,7 +467,7 @@ def _cleaned(lake: Lake, pending: _Pending) -> Receipt:
     with snapshot.building(home), ledger.exclusive():
         removed = redact_files.drop_versions(ledger, lake.store, oldest=ledger.position())
         caches = redact_files.drop_caches(home, lake.store, profile_id)
-        snapshots = redact_files.drop_snapshots(home)
+        snapshots = redact_files.drop_snapshots(home, lake.store)
     rebuild.enrich_missing(lake, _policy(lake, profile_id), profiles=[profile_id])
     if not ledger.purge():
         raise LakeError(

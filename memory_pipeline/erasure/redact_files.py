@@ -16,7 +16,7 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.erasure.quotes import Quotes, strings
-from memory_pipeline.lake import compaction, files, publishing
+from memory_pipeline.lake import bucket_snapshots, compaction, files, publishing
 from memory_pipeline.lake.object_store import ObjectStore
 from memory_pipeline.lake.tables import STAGING_PREFIX
 from memory_pipeline.ledger import catalog, dagster_postgres, event, profile_events, sqlite_file
@@ -139,12 +139,16 @@ def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[st
     return [*unlisted, *(path.name for path in ledger.remove_unfinished())]
 
 
-def drop_snapshots(home: Path) -> list[Path]:
+def drop_snapshots(home: Path, store: ObjectStore) -> list[Path]:
     """Remove every snapshot with its linked files, the link to the newest, and the remains of unfinished builds.
+
+    Those in the bucket of the lake are removed too.
 
     The caller holds `snapshot.building`.
     """
     folder = home / "snapshots"
+    if store.elsewhere:
+        bucket_snapshots.keep(store, ())
     return [removed(path) for path in sorted(folder.iterdir()) if path.name != ".lock"]
 
 

@@ -116,7 +116,7 @@ def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> di
         scores_dropped=lambda: lake.drop_scores(older_than=timedelta(days=settings.keep_scores_days), now=now),
         payloads_moved=lambda: _compacted(lake, settings, now),
         archived=lambda: _archived(lake, settings, now) or "nothing",
-        snapshots_dropped=lambda: len(snapshot.prune(lake.home, settings.keep_snapshots)),
+        snapshots_dropped=lambda: len(snapshot.prune(lake, settings.keep_snapshots)),
         runs_dropped=lambda: _dropped(instance, names, before=now - timedelta(days=settings.keep_runs_days)),
         disk_bytes=lambda: status.disk_bytes(lake.home),
     )

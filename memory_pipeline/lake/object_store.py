@@ -1,8 +1,9 @@
 """Object storage for the files of the lake, with an implementation on the local disk.
 
 Keys are paths relative to the store, with slashes: `lake/<table>/<file>.parquet`, `runs/<run>/<table>.parquet`,
-`archive/<file>.parquet`. Not here: storage on a server (`lake/s3_object_store.py`), the content of objects
-(`lake/files.py`), and which of them are visible (`ledger/catalog.py`).
+`archive/<file>.parquet`, and on a server also `snapshots/<name>.duckdb`. Not here: storage on a server
+(`lake/s3_object_store.py`), the content of objects (`lake/files.py`), and which of them are visible
+(`ledger/catalog.py`).
 """
 
 import os
@@ -74,6 +75,9 @@ class ObjectStore(Protocol):
             FileNotFoundError: there is no such object.
         """
 
+    def send(self, path: Path, key: str) -> None:
+        """Write an object from a local file, which may be larger than one request, with the guarantees of `put`."""
+
     def uri(self, key: str) -> str:
         """Return where Polars finds an object to scan: a path or a URI."""
 
@@ -130,6 +134,10 @@ class LocalObjectStore:
             path.hardlink_to(self._root / key)
         except OSError:
             shutil.copyfile(self._root / key, path)
+
+    def send(self, path: Path, key: str) -> None:
+        """Read the file and put that."""
+        self.put(key, path.read_bytes())
 
     def uri(self, key: str) -> str:
         """Return the file's absolute path."""

@@ -55,7 +55,9 @@ class S3ObjectStore:
     """Objects below a prefix of a bucket. Not fork-safe: start processes with spawn."""
 
     elsewhere = True
-    beyond_erasure: tuple[str, ...] = ("old versions, replicas and backups of the bucket of the lake",)
+    beyond_erasure: tuple[str, ...] = (
+        "old versions, unfinished uploads, replicas and backups of the bucket of the lake",
+    )
 
     def __init__(self, address: str, *, retries: int = RETRIES, seconds: float = REQUEST_SECONDS) -> None:
         """Open the store; the first request shows whether the server can be reached.
@@ -148,6 +150,14 @@ class S3ObjectStore:
         with self._explained(key), path.open("wb") as file:
             for block in obstore.get(self._store, key).stream(min_chunk_size=_BLOCK):
                 file.write(block)
+
+    def send(self, path: Path, key: str) -> None:
+        """Send the file in parts, each tried again by itself, which the server joins at the end."""
+        with self._explained(key):
+            try:
+                obstore.put(self._store, key, path, chunk_size=_BLOCK)
+            except FileNotFoundError as error:
+                raise LakeError(f"{self.uri(key)}: no such bucket: {_REMEDIES[0][1]}") from error
 
     def uri(self, key: str) -> str:
         """Return the object's address."""

@@ -23,15 +23,13 @@ from typing import Final
 
 import duckdb
 import polars as pl
-import polars.selectors as cs
 from filelock import FileLock
 
-from memory_pipeline.lake import policies, snapshot_tables
+from memory_pipeline.lake import bucket_snapshots, policies, snapshot_file, snapshot_tables
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
-from memory_pipeline.lake.snapshot_macros import MACROS, quoted
-from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation, without_zone
+from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation
 from memory_pipeline.lake.snapshot_tables import SOURCES, USE_COLUMNS, USES
-from memory_pipeline.lake.snapshot_views import LINKED, VIEWS, column, linked_view, literal
+from memory_pipeline.lake.snapshot_views import LINKED
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import catalog, disk
 from memory_pipeline.ledger.catalog import Mark
@@ -42,11 +40,6 @@ from memory_pipeline.settings import Policy
 
 LINK: Final = "memories.duckdb"
 """Name of the link, in the folder of snapshots, to the newest one."""
-
-STORAGE_VERSION: Final = "v1.0.0"
-"""Storage format of the files: DuckDB 1.0 and every later version reads it."""
-_ROW_GROUP: Final = 122_880
-"""Rows of a row group, DuckDB's unit of storage."""
 
 _NAME: Final = re.compile(r"\d{12}-\w+")
 """Ledger position and prefix of a plan's id: the snapshot of what was published at that position."""
@@ -63,9 +56,10 @@ _ABANDONED_SECONDS: Final = 86_400
 def publish(lake: Lake, *, seq: int | None = None) -> Path:
     """Write the snapshot of what was published at a ledger position, unless it exists, and link to the newest one.
 
-    A snapshot carries the position of the last commit, undo or erasure up to then. Publishers in several processes wait
-    for each other; the second one finds the first one's file. The link never moves back: the snapshot of an old
-    position leaves it alone. Dead letters are those present at the time of the build.
+    If the lake is in a bucket, the snapshot is put there too (see `bucket_snapshots`). A snapshot carries the position
+    of the last commit, undo or erasure up to then. Publishers in several processes wait for each other; the second one
+    finds the first one's file. The link never moves back: the snapshot of an old position leaves it alone. Dead letters
+    are those present at the time of the build.
 
     Args:
         lake: the store.
@@ -78,8 +72,18 @@ def publish(lake: Lake, *, seq: int | None = None) -> Path:
     with explained(lake.home), building(lake.home):
         path = _built(lake, seq)
         if writable(lake.home):
-            _update_link(path.with_name(LINK), _finished(lake.home)[-1])
+            last = _finished(lake.home)[-1]
+            _update_link(path.with_name(LINK), last)
+            if lake.store.elsewhere:
+                bucket_snapshots.publish(lake.store, path, newest=path == last)
+        _mirror_removals(lake)
     return path
+
+
+def _mirror_removals(lake: Lake) -> None:
+    """Remove from the bucket of the lake, if it is in one, the snapshots that the data folder does not have."""
+    if lake.store.elsewhere and writable(lake.home):
+        bucket_snapshots.keep(lake.store, _finished(lake.home))
 
 
 def publish_after(lake: Lake, done: str) -> Path:
@@ -211,8 +215,13 @@ def build(
     )
     linked = {table: _linked(store, files.get(table, ()), folder / "files" / name / table) for table in LINKED}
     final = folder / f"{name}.duckdb"
-    with explained(home), _full_disk_explained(), _replacing(final) as aside, _database(aside) as connection:
-        _write(connection, frames, linked)
+    with (
+        explained(home),
+        _full_disk_explained(),
+        _replacing(final) as aside,
+        snapshot_file.database(aside) as connection,
+    ):
+        snapshot_file.write(connection, frames, linked)
         connection.close()
         if aside.stat().st_size < _SPARSE_BYTES:
             disk.without_zeros(aside)
@@ -228,24 +237,6 @@ def _full_disk_explained() -> Iterator[None]:
         if os.strerror(errno.ENOSPC) not in str(error):
             raise
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from error
-
-
-def _write(
-    connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame], linked: Mapping[str, Sequence[Path]]
-) -> None:
-    """Write tables, views, macros and their comments."""
-    _create_tables(connection, [(RELATIONS[table], frame) for table, frame in frames.items()])
-    connection.execute("BEGIN")
-    for table, paths in linked.items():
-        connection.execute(linked_view(RELATIONS[table], paths, _columns(connection, paths)))
-    for view in VIEWS:
-        connection.execute(view)
-    for macro in MACROS:
-        connection.execute(f"CREATE MACRO {macro.signature} AS TABLE {macro.query}")
-        connection.execute(f"COMMENT ON MACRO TABLE {macro.name} IS {quoted(macro.description)}")
-    for relation in RELATIONS.values():
-        _comment(connection, relation)
-    connection.execute("COMMIT")
 
 
 def export(source: Lake | Path, file: Path) -> Path:
@@ -272,7 +263,7 @@ def _export(source: Lake | Path, file: Path) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with _replacing(file) as aside:
         shutil.copyfile(snapshot, aside)
-        with _database(aside) as connection:
+        with snapshot_file.database(aside) as connection:
             views = connection.execute("SELECT view_name FROM duckdb_views()").fetchall()
             tables = [
                 (replace(RELATIONS[table], is_view=False), connection.sql(f"FROM {table}").pl())
@@ -282,9 +273,9 @@ def _export(source: Lake | Path, file: Path) -> None:
             for relation, _ in tables:
                 connection.execute(f"DROP VIEW {relation.name}")
             tables += [(RECALLS, _recalls(source))] if isinstance(source, Lake) else []
-            _create_tables(connection, tables)
+            snapshot_file.create_tables(connection, tables)
             for relation, _ in tables:
-                _comment(connection, relation)
+                snapshot_file.comment(connection, relation)
         if isinstance(source, Lake):
             source.ledger.note_export(file, at=datetime.now(UTC))
 
@@ -299,6 +290,11 @@ def newest(home: Path) -> Path | None:
     """Return the snapshot of the highest ledger position, by its own name and not the link's; None without any."""
     paths = _finished(home)
     return paths[-1] if paths else None
+
+
+def address(lake: Lake) -> str | None:
+    """Return where the snapshots of the data folder are published too; None if the lake is not in a bucket."""
+    return lake.store.uri(bucket_snapshots.PREFIX) if lake.store.elsewhere else None
 
 
 def listing(home: Path) -> pl.DataFrame:
@@ -331,7 +327,7 @@ def listing(home: Path) -> pl.DataFrame:
     )
 
 
-def prune(home: Path, keep: int) -> list[Path]:
+def prune(lake: Lake, keep: int) -> list[Path]:
     """Remove all but the newest `keep` snapshots, with their linked files, and the files of abandoned builds.
 
     The `keep` snapshots of past instants that were built last stay. The newest snapshot, to which the link
@@ -342,14 +338,15 @@ def prune(home: Path, keep: int) -> list[Path]:
 
     Raises:
         ValueError: `keep` is less than 1.
+        LakeError: the bucket of the lake cannot be reached.
     """
     if keep < 1:
         raise ValueError(f"keep = {keep} would remove the newest snapshot; give 1 or more")
-    folder = home.resolve() / "snapshots"
+    folder = lake.home.resolve() / "snapshots"
     if not folder.is_dir():
         return []
-    with building(home):
-        published, paths = _finished(home), _finished(home, _ANY_NAME)
+    with building(lake.home):
+        published, paths = _finished(lake.home), _finished(lake.home, _ANY_NAME)
         past = sorted(set(paths) - set(published), key=lambda path: path.stat().st_mtime_ns)
         removed = [*published[:-keep], *past[:-keep]]
         for path in removed:
@@ -360,11 +357,13 @@ def prune(home: Path, keep: int) -> list[Path]:
         for path in (*unowned, *folder.glob(".*.aside*")):
             if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
                 _remove(path)
+        _mirror_removals(lake)
     return removed
 
 
-def drop_newer(home: Path, position: int) -> list[Path]:
+def drop_newer(lake: Lake, position: int) -> list[Path]:
     """Remove and return the snapshots after a position, which belong to a ledger that was replaced."""
+    home = lake.home
     with building(home):
         newer = [path for path in _finished(home, _ANY_NAME) if _position(path) > position]
         for path in newer:
@@ -375,6 +374,7 @@ def drop_newer(home: Path, position: int) -> list[Path]:
             _update_link(link, left[-1])
         elif newer:
             link.unlink(missing_ok=True)
+        _mirror_removals(lake)
     return newer
 
 
@@ -442,11 +442,6 @@ def _replacing(final: Path) -> Iterator[Path]:
                 _remove(leftover)
 
 
-def _database(file: Path) -> duckdb.DuckDBPyConnection:
-    """Open a database file for writing in the storage format of `STORAGE_VERSION`."""
-    return duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
-
-
 def _update_link(link: Path, target: Path) -> None:
     """Point `link` to `target`, in the same folder, atomically: by a relative symlink, else by a copy."""
     if link.is_symlink() and link.readlink() == Path(target.name):
@@ -456,14 +451,6 @@ def _update_link(link: Path, target: Path) -> None:
             aside.symlink_to(target.name)
         except OSError:
             shutil.copyfile(target, aside)
-
-
-def _columns(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> set[str]:
-    """Return the columns that at least one of some Parquet files has."""
-    if not files:
-        return set()
-    names = connection.execute(f"SELECT DISTINCT name FROM parquet_schema({literal(files)})")  # noqa: S608
-    return {name for (name,) in names.fetchall()}
 
 
 def _linked(store: ObjectStore, keys: Sequence[str], folder: Path) -> list[Path]:
@@ -488,50 +475,3 @@ def _remove(path: Path) -> None:
         shutil.rmtree(path)
     else:
         path.unlink()
-
-
-def _create_tables(connection: duckdb.DuckDBPyConnection, tables: Sequence[tuple[Relation, pl.DataFrame]]) -> None:
-    """Create tables from frames in one transaction, with the columns and types of their schemas.
-
-    DuckDB 1.0 cannot read a row group in which a column of lists has no element at all. Such a table is written with a
-    row of one-element lists at the head of each row group, which is deleted once it is on disk.
-    """
-    lacking = [relation.name for relation, frame in tables if _lacks_elements(frame)]
-    connection.execute("BEGIN")
-    for relation, frame in tables:
-        _create_table(connection, relation, _with_elements(frame) if relation.name in lacking else frame)
-    connection.execute("COMMIT")
-    if lacking:
-        connection.execute("CHECKPOINT")
-    for name in lacking:
-        connection.execute(f"DELETE FROM {name} WHERE rowid % {_ROW_GROUP} = 0")  # noqa: S608
-
-
-def _create_table(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
-    columns = ", ".join(f"{column(name)}::{kind} AS {column(name)}" for name, kind in relation.types.items())
-    connection.register("frame", frame.cast({name: without_zone(kind) for name, kind in frame.schema.items()}))
-    connection.execute(f"CREATE TABLE {relation.name} AS SELECT {columns} FROM frame")  # noqa: S608
-    connection.unregister("frame")
-
-
-def _lacks_elements(frame: pl.DataFrame) -> bool:
-    """Return whether a column of lists has no element in some row group."""
-    lists = frame.select(cs.list().list.len())
-    return any(not group[name].max() for group in lists.iter_slices(_ROW_GROUP) for name in lists.columns)
-
-
-def _with_elements(frame: pl.DataFrame) -> pl.DataFrame:
-    """Put a row of nulls and one-element lists before each run of rows that makes a row group with it."""
-    lists = {name: [[None]] for name, kind in frame.schema.items() if isinstance(kind, pl.List)}
-    head = pl.DataFrame({name: lists.get(name, [None]) for name in frame.columns}, schema=frame.schema)
-    groups = frame.iter_slices(_ROW_GROUP - 1)
-    return pl.concat([part for group in groups for part in (head, group)])
-
-
-def _comment(connection: duckdb.DuckDBPyConnection, relation: Relation) -> None:
-    """Comment a table or view and each of its columns."""
-    kind = "VIEW" if relation.is_view else "TABLE"
-    connection.execute(f"COMMENT ON {kind} {relation.name} IS {quoted(relation.description)}")
-    for name, definition in relation.columns.items():
-        comment = quoted(definition.description or "")
-        connection.execute(f"COMMENT ON COLUMN {relation.name}.{column(name)} IS {comment}")

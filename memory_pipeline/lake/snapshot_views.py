@@ -8,7 +8,6 @@ files are linked (`lake/snapshot.py`).
 
 import re
 from collections.abc import Collection, Sequence
-from pathlib import Path
 from typing import Final
 
 from memory_pipeline.lake.snapshot_macros import quoted
@@ -49,30 +48,30 @@ VIEWS: Final = (
 """Views over the snapshot's tables and linked files."""
 
 
-def linked_view(relation: Relation, files: Sequence[Path], present: Collection[str]) -> str:
+def linked_view(relation: Relation, files: Sequence[str], present: Collection[str]) -> str:
     """Return the SQL of a view over Parquet files.
 
     Args:
         relation: the view.
-        files: absolute paths, taken literally and not as patterns.
+        files: absolute paths or addresses, taken literally and not as patterns.
         present: columns that at least one file has; the others, and those that one file lacks, are null.
     """
     if not files:
         columns = ", ".join(f"NULL::{kind} AS {column(name)}" for name, kind in relation.types.items())
-        return f"CREATE VIEW {relation.name} AS SELECT {columns} LIMIT 0"
+        return f"CREATE OR REPLACE VIEW {relation.name} AS SELECT {columns} LIMIT 0"
     columns = ", ".join(
         f"{_cast(name, kind) if name in present else f'NULL::{kind}'} AS {column(name)}"
         for name, kind in relation.types.items()
     )
     return (
-        f"CREATE VIEW {relation.name} AS SELECT * FROM (SELECT {columns} "  # noqa: S608
+        f"CREATE OR REPLACE VIEW {relation.name} AS SELECT * FROM (SELECT {columns} "  # noqa: S608
         f"FROM read_parquet({literal(files)}, hive_partitioning = false, union_by_name = true)) {LINKED[relation.name]}"
     )
 
 
-def literal(files: Sequence[Path]) -> str:
+def literal(files: Sequence[str]) -> str:
     """Return the SQL list of files, taken literally and not as patterns."""
-    paths = (quoted(re.sub(r"([*?\[])", r"[\1]", str(path))) for path in files)
+    paths = (quoted(re.sub(r"([*?\[])", r"[\1]", path)) for path in files)
     return f"[{', '.join(paths)}]"
 
 

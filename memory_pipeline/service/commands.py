@@ -411,11 +411,11 @@ def snapshot_list(as_json: JsonOption = False) -> None:
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
-        listing = snapshot.listing(lake.home)
+        listing, address = snapshot.listing(lake.home), snapshot.address(lake)
     if as_json:
         show_json(listing.to_dicts())
     else:
-        report.snapshots(out(), listing, lake.home)
+        report.snapshots(out(), listing, lake.home, address=address)
 
 
 @snapshots.command("open")

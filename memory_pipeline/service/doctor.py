@@ -20,7 +20,7 @@ import polars as pl
 
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.erasure.survivors import remove_survivors, survivors
-from memory_pipeline.lake import identity, in_place, object_stores, publishing, snapshot
+from memory_pipeline.lake import bucket_snapshots, identity, in_place, object_stores, publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits, databases
 from memory_pipeline.ledger.event import CLOCK_SKEW
@@ -129,7 +129,7 @@ def _store(lake: Lake, *, repair: bool) -> Finding | None:
         if not (repair and error.repairable):
             return Finding("store", well=False, detail=str(error))
         position = identity.accept_older(lake.ledger, lake.store)
-        dropped = snapshot.drop_newer(lake.home, position)
+        dropped = snapshot.drop_newer(lake, position)
         detail = f"the ledger at position {position} is accepted; {many(len(dropped), 'newer snapshot')} dropped"
         return Finding("store", well=True, detail=detail)
     return None
@@ -240,7 +240,7 @@ def _clock(lake: Lake) -> Iterator[Finding]:
 def _snapshot(lake: Lake, *, repair: bool) -> Finding:
     position = snapshot.shown_position(lake.ledger.runs(), lake.ledger.reverted())
     path = snapshot.newest(lake.home)
-    problem = _unfit(path, position)
+    problem = _unfit(path, position) or _unpublished(lake, path)
     if problem and repair:
         if path is not None:
             path.unlink()
@@ -261,6 +261,13 @@ def _unfit(path: Path | None, position: int) -> str | None:
     link = path.with_name(snapshot.LINK)
     current = link.samefile(path) if link.is_symlink() and link.exists() else link.exists()  # a copy where links fail
     return None if current else f"{link} does not link to {path.name}"
+
+
+def _unpublished(lake: Lake, newest: Path | None) -> str | None:
+    """Return that the newest snapshot is not in the bucket of the lake, if it should be."""
+    if newest is None or not lake.store.elsewhere or bucket_snapshots.has(lake.store, newest, newest=True):
+        return None
+    return f"{newest.name} is not in {snapshot.address(lake)}"
 
 
 def _dagster(home: Path) -> Finding:

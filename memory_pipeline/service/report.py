@@ -124,14 +124,16 @@ def profiles(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
     table(console, headers, shown, empty="no profiles yet; the first memory creates one")
 
 
-def snapshots(console: Console, listing: pl.DataFrame, home: Path) -> None:
-    """Print the snapshots of a store, newest first."""
+def snapshots(console: Console, listing: pl.DataFrame, home: Path, *, address: str | None) -> None:
+    """Print the snapshots of a store, newest first, and the address of those in the bucket of the lake."""
     rows = [
         (row["name"], f"{row['bytes'] / 1e6:.1f}", when(row["created_at"]), "newest" if row["newest"] else "")
         for row in listing.iter_rows(named=True)
     ]
     table(console, ("name", "MB", "created (UTC)", ""), rows, empty="no snapshots yet; the first run writes one")
     line(console, f"in {home / 'snapshots'}, as NAME.duckdb; memories.duckdb links to the newest")
+    if address:
+        line(console, f"published under the same names in {address}")
 
 
 def settings(console: Console, rows: Sequence[Origin]) -> None:

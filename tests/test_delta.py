@@ -1,14 +1,12 @@
 """Tables exported as Delta Lake are read by another reader as they were written, every version of them."""
 
 import commands
+import deltalake
 import homes
 import polars as pl
-import pytest
 
 from memory_pipeline.interop.exports import tables
 from memory_pipeline.lake.tables import Lake
-
-deltalake = pytest.importorskip("deltalake", reason="the extra delta is not installed")
 
 
 def test_every_table_is_read_back_and_a_later_state_is_a_new_version(tmp_path):

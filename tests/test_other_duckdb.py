@@ -1,7 +1,7 @@
-"""DuckDB reads a store where it is, through its extension, while this process has it open: now, and past states.
+"""DuckDB reads a live store where it is, now and past states, and snapshots in a bucket, through its extensions.
 
-`.ci/integrations` gives the extension's DuckDB an environment of its own, since it is older than ours, and names its
-Python in `DUCKLAKE_PYTHON`. What Polars reads is tried in `test_in_place.py`.
+They come for a DuckDB older than ours, so it has an environment of its own, whose Python `make` names in
+`DUCKDB_PYTHON`. What Polars reads is tried in `test_in_place.py`.
 """
 
 import json
@@ -13,21 +13,21 @@ import homes
 import in_place
 import pytest
 
+from memory_pipeline.lake import bucket_snapshots, snapshot
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import undo
 from memory_pipeline.settings import ledger_address, load
 
-PYTHON = os.environ.get("DUCKLAKE_PYTHON")
-PAGE = homes.HERE.parent / "docs" / "data-scientists.md"
-pytestmark = pytest.mark.skipif(PYTHON is None, reason="DUCKLAKE_PYTHON names no Python with duckdb-extension-ducklake")
+PYTHON = os.environ.get("DUCKDB_PYTHON")
+pytestmark = pytest.mark.skipif(PYTHON is None, reason="DUCKDB_PYTHON names no Python with the extensions")
 LOADED = """
 import json, sys, duckdb
 from duckdb_extensions import import_extension
-for extension in ("sqlite_scanner", "postgres_scanner", "ducklake"):
+for extension in ("sqlite_scanner", "postgres_scanner", "ducklake", "httpfs"):
     import_extension(extension)
-attach, *queries = json.load(sys.stdin)
+before, *queries = json.load(sys.stdin)
 duckdb.execute("SET enable_progress_bar = false")  # a query over two seconds would draw into the answer
-duckdb.execute(attach)
+duckdb.execute(before)
 print(json.dumps([duckdb.execute(query).fetchall() for query in queries], default=str))
 """
 
@@ -84,3 +84,31 @@ def test_a_ledger_on_a_server(postgres, tmp_path):
         folder, schema = re.search(r"host=([^&]*).*search_path%3D(\w+)", address).groups()
         place = f"host={folder.replace('%2F', '/')} user=postgres dbname=postgres"
         agrees(lake, f"ATTACH 'ducklake:postgres:{place}' AS live (READ_ONLY, METADATA_SCHEMA '{schema}')", first)
+
+
+def test_snapshots_in_a_bucket(s3, tmp_path):
+    given = s3.environment
+    secret = (
+        f"CREATE SECRET (TYPE s3, KEY_ID '{given['AWS_ACCESS_KEY_ID']}', SECRET '{given['AWS_SECRET_ACCESS_KEY']}', "
+        f"ENDPOINT '{given['AWS_ENDPOINT_URL'].removeprefix('http://')}', REGION '{given['AWS_REGION']}', "
+        "URL_STYLE 'path', USE_SSL false)"
+    )
+    with homes.filled(s3.home(tmp_path / "home"), homes.events(memories=15)) as lake:
+        homes.night(lake, run_id="one", policy=load(lake.home, environment={}))
+        first = snapshot.publish(lake)
+        homes.night(lake, run_id="two", as_of=homes.NIGHT + homes.days(2), policy=load(lake.home, environment={}))
+        last = snapshot.publish(lake)
+        keys = {"early": f"{bucket_snapshots.PREFIX}{first.name}", "now": bucket_snapshots.NEWEST}
+        attach = [f"ATTACH '{lake.store.uri(key)}' AS {name} (READ_ONLY)" for name, key in keys.items()]
+        positions = sorted(set(lake.ledger.runs()["commit_seq"]))
+        nights = [lake.read("score_history", seq=seq).height for seq in positions]
+    queries = [f"FROM {name}.{table}" for name in keys for table in ("score_history", "vectors", "enrichment")]
+    *found, early, now, nearest = asked(
+        "; ".join([secret, *attach]),
+        *(f"{query} SELECT count(*)" for query in queries),
+        "SELECT name FROM early.snapshot_info LIMIT 1",
+        "SELECT name FROM now.snapshot_info LIMIT 1",
+        "USE now; SELECT count(*) FROM similar_to((SELECT min(memory_id) FROM memories), 3)",
+    )
+    assert [rows[0][0] for rows in found] == [nights[0], 30, 30, nights[-1], 30, 30]
+    assert (early, now, nearest) == ([(first.stem,)], [(last.stem,)], [(3,)])

@@ -1,0 +1,120 @@
+"""Writes the DuckDB file of a snapshot: tables, views over Parquet files, macros and comments.
+
+Not here: when snapshots are made and where they are (`lake/snapshot.py`), and the SQL (`lake/snapshot_views.py`,
+`lake/snapshot_macros.py`).
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import duckdb
+import polars as pl
+import polars.selectors as cs
+
+from memory_pipeline.lake.snapshot_macros import MACROS, quoted
+from memory_pipeline.lake.snapshot_schemas import RELATIONS, Relation, without_zone
+from memory_pipeline.lake.snapshot_views import VIEWS, column, linked_view, literal
+
+STORAGE_VERSION: Final = "v1.0.0"
+"""Storage format of the files: DuckDB 1.0 and every later version reads it."""
+_ROW_GROUP: Final = 122_880
+"""Rows of a row group, DuckDB's unit of storage."""
+
+
+def database(file: Path) -> duckdb.DuckDBPyConnection:
+    """Open a database file for writing in the storage format of `STORAGE_VERSION`."""
+    return duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
+
+
+def write(
+    connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame], linked: Mapping[str, Sequence[Path]]
+) -> None:
+    """Write tables, views, macros and their comments.
+
+    Args:
+        connection: an empty database.
+        frames: rows of the tables.
+        linked: Parquet files of the tables named in `snapshot_views.LINKED`.
+    """
+    create_tables(connection, [(RELATIONS[table], frame) for table, frame in frames.items()])
+    connection.execute("BEGIN")
+    for table, paths in linked.items():
+        link(connection, table, paths, places=[str(path) for path in paths])
+    for view in VIEWS:
+        connection.execute(view)
+    for macro in MACROS:
+        connection.execute(f"CREATE MACRO {macro.signature} AS TABLE {macro.query}")
+        connection.execute(f"COMMENT ON MACRO TABLE {macro.name} IS {quoted(macro.description)}")
+    for relation in RELATIONS.values():
+        if relation.name not in linked:
+            comment(connection, relation)
+    connection.execute("COMMIT")
+
+
+def link(connection: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path], *, places: Sequence[str]) -> None:
+    """Let a view, with its comments, read Parquet files.
+
+    Args:
+        connection: an open snapshot.
+        table: one of `snapshot_views.LINKED`.
+        paths: the files.
+        places: where the view finds them: absolute paths, or addresses.
+    """
+    connection.execute(linked_view(RELATIONS[table], places, _columns(connection, paths)))
+    comment(connection, RELATIONS[table])
+
+
+def _columns(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> set[str]:
+    """Return the columns that at least one of some Parquet files has."""
+    if not files:
+        return set()
+    names = connection.execute(f"SELECT DISTINCT name FROM parquet_schema({literal([str(path) for path in files])})")  # noqa: S608
+    return {name for (name,) in names.fetchall()}
+
+
+def create_tables(connection: duckdb.DuckDBPyConnection, tables: Sequence[tuple[Relation, pl.DataFrame]]) -> None:
+    """Create tables from frames in one transaction, with the columns and types of their schemas.
+
+    DuckDB 1.0 cannot read a row group in which a column of lists has no element at all. Such a table is written with a
+    row of one-element lists at the head of each row group, which is deleted once it is on disk.
+    """
+    lacking = [relation.name for relation, frame in tables if _lacks_elements(frame)]
+    connection.execute("BEGIN")
+    for relation, frame in tables:
+        _create_table(connection, relation, _with_elements(frame) if relation.name in lacking else frame)
+    connection.execute("COMMIT")
+    if lacking:
+        connection.execute("CHECKPOINT")
+    for name in lacking:
+        connection.execute(f"DELETE FROM {name} WHERE rowid % {_ROW_GROUP} = 0")  # noqa: S608
+
+
+def _create_table(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
+    columns = ", ".join(f"{column(name)}::{kind} AS {column(name)}" for name, kind in relation.types.items())
+    connection.register("frame", frame.cast({name: without_zone(kind) for name, kind in frame.schema.items()}))
+    connection.execute(f"CREATE TABLE {relation.name} AS SELECT {columns} FROM frame")  # noqa: S608
+    connection.unregister("frame")
+
+
+def _lacks_elements(frame: pl.DataFrame) -> bool:
+    """Return whether a column of lists has no element in some row group."""
+    lists = frame.select(cs.list().list.len())
+    return any(not group[name].max() for group in lists.iter_slices(_ROW_GROUP) for name in lists.columns)
+
+
+def _with_elements(frame: pl.DataFrame) -> pl.DataFrame:
+    """Put a row of nulls and one-element lists before each run of rows that makes a row group with it."""
+    lists = {name: [[None]] for name, kind in frame.schema.items() if isinstance(kind, pl.List)}
+    head = pl.DataFrame({name: lists.get(name, [None]) for name in frame.columns}, schema=frame.schema)
+    groups = frame.iter_slices(_ROW_GROUP - 1)
+    return pl.concat([part for group in groups for part in (head, group)])
+
+
+def comment(connection: duckdb.DuckDBPyConnection, relation: Relation) -> None:
+    """Comment a table or view and each of its columns."""
+    kind = "VIEW" if relation.is_view else "TABLE"
+    connection.execute(f"COMMENT ON {kind} {relation.name} IS {quoted(relation.description)}")
+    for name, definition in relation.columns.items():
+        text = quoted(definition.description or "")
+        connection.execute(f"COMMENT ON COLUMN {relation.name}.{column(name)} IS {text}")
