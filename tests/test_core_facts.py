@@ -127,6 +127,7 @@ def test_a_standing_fact_has_its_kind(section, text):
         "I like {drink} with {food}.",
         "My favourite painter is [painter].",
         "",
+        "Penny likes to say that a wet oar is a sad oar.",
         None,
     ],
 )
@@ -153,6 +154,7 @@ def test_a_sentence_stands_with_the_one_it_leans_on():
         "The mast is in the yard. Don't use varnish on it without asking.",
         "The vicar keeps the logbook. He prefers ink there.",
         "The red boat leaks. The other must not be launched.",
+        "Jem takes one tablet in the morning now. Evenings unchanged.",
     ],
 )
 def test_what_lacks_a_subject_or_an_object_and_an_exception_stand_with_the_sentence_before(told):
@@ -226,6 +228,10 @@ def test_a_medicine_is_changed_by_its_end_or_dose_not_by_an_errand():
         ("Nothing in the diary before eight, please.", INSTRUCTION),
         ("Rule of the yard: oars go back on the wall.", INSTRUCTION),
         ("Always write letters on paper from this month on.", INSTRUCTION),
+        ("No pictures of the old slipway may be printed.", INSTRUCTION),
+        ("No visitors to the sail loft before noon.", INSTRUCTION),
+        ("Postcards are fine again if they are short.", INSTRUCTION),
+        ("It is allowed to ring the yard in the evenings after all.", INSTRUCTION),
     ],
 )
 def test_a_demand_is_an_instruction_and_what_a_body_does_not_stand_is_health(told, section):

@@ -111,8 +111,8 @@ def retirements(outdated: pl.DataFrame) -> pl.DataFrame:
         action=pl.lit(Action.PRUNE.value),
         rule=pl.lit(RETIRED),
         reason=pl.format(
-            "{} and {} are no longer linked as {}: one of them has changed, is closed or has left, or the comparison "
-            "now gives another result.",
+            "{} and {} are no longer linked as {}: one of them has changed, is closed or has left, or beside what "
+            "was remembered since the link is too unlikely.",
             *("source", "target", "label"),
         ),
         factors=write({"discovered_at": EDGE["discovered_at"]}),

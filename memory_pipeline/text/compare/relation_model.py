@@ -50,8 +50,8 @@ _CONFLICT: Final = RELATIONS.index("conflict")
 _UNRELATED: Final = RELATIONS.index("unrelated")
 _REASONS: Final = {
     "update": "A newer memory says '{}' where this one says '{}'.",
-    "conflict": "'{}' and '{}' contradict each other.",
-    "duplicate": "'{}' and '{}' say the same.",
+    "conflict": "'{}' and '{}' may contradict each other.",
+    "duplicate": "'{}' and '{}' may say the same.",
 }
 _STATED: Final = 0.95
 """Confidence of a change that the newer memory states outright."""

@@ -75,7 +75,7 @@ _TASK: Final = (
 _DIET: Final = r"(?:vegan|vegetarian|pescatarian|teetotal|kosher|halal)"
 
 MEDICINE: Final = (
-    r"(?:aspirin|ibuprofen|paracetamol|acetaminophen|warfarin|heparin|morphine|lithium|cortisone|levothyroxine|statins?"
+    r"(?:aspirin|ibuprofen|paracetamol|acetaminophen|warfarin|heparin|morphine|lithium|cortisone|thyroxine|statins?"
     r"|beta blockers?|codeine|tramadol|gabapentin|naproxen|diclofenac|methotrexate|(?:pred|hydrocort|cort)[a-z]*one"
     r"|[a-z]{3,}(?:pril|sartan|statin|cillin|mycin|floxacin|olol|azepam|azolam|prazole|oxetine|xaban|gliptin|gliflozin"
     r"|formin|triptan|dronate|profen|tadine|tirizine|caine|barbital|setron|mab|traline|pram|dipine|thiazide|semide"
@@ -181,6 +181,8 @@ INSTRUCTION: Final = r"""
     from now on
     (?:only|no \w+(?: \w+){0,4}) (?:with|without) (?:a |the |my |our )?(?:permit|permission|approval|consent|asking)
     no \w+(?: \w+){0,4} (?:unless|except)
+    (?:is|are|it's|that's) (?:all right|okay|ok|fine|allowed|permitted|welcome) (?:again|after all)
+    (?:fine|okay|ok|all right|allowed) to (?:\w+ ){1,8}?(?:again|after all)
     no \w+ (?:at|on) (?:the )?(?:weekends?|weekdays|school days|night|table|[a-z]+days)
     (?:in|with) (?:short|brief|plain|full) (?:sentences|bullet points|paragraphs|words|messages)
     answers? best to
@@ -213,6 +215,9 @@ IMPERATIVE: Final = (
     rf"|^(?:if|when|whenever) [^,;]{{4,80}}, (?:then )?(?:please,? )?(?:always |first )?{_ACT} \S+"
     r"|^(?:for|if|when|whenever) [^,;:]{2,80}: (?:please,? )?(?:no|nothing|nobody|only) \S+"
     r"|^(?:no|nothing|nobody|none) [^.;]{3,80}, please(?-u:\b)"
+    r"|^no (?:[^\s.,;:]+ ){1,9}(?:may|must|should|(?:is|are) to) (?:ever )?(?:be )?[a-z]+"
+    r"|^no (?:[^\s.,;:]+ ){1,7}(?:before|after|between|until) (?:noon|midnight|dark|dawn|(?:one|two|three|four|five|six"
+    r"|seven|eight|nine|ten|eleven)(?-u:\b)|\d)"
     rf"|^(?:please,? )?{_ROUTINE} (?:\S+ ){{1,8}}(?:before|after|unless|whenever|every time|each time) \S+"
     rf"|^(?:please,? )?(?:remind me|{_ROUTINE}) (?:\S+ ){{1,8}}(?:every|each) (?:second |other |first |last )?"
     r"(?:day|week|month|morning|evening|\w+day)"
@@ -293,9 +298,9 @@ SMALL_TALK: Final = (
 """First words of chat."""
 REACTION: Final = (
     r"(?-u:\b)(?:love|loves|like|likes|enjoy|enjoys|adore|adores) (?:this|that|these|those|it|them|how|what|when|the"
-    r"|your|you|her|him)(?-u:\b)"
+    r"|your|you|her|him|to (?:say|joke|claim|boast|think|believe))(?-u:\b)"
 )
-"""Praise of the moment, which is no lasting taste."""
+"""Praise of the moment and sayings, which are no lasting tastes."""
 
 PREFERENCE: Final = rf"""
     prefers?
@@ -449,9 +454,10 @@ LEANING_START: Final = (
 exception."""
 EXEMPTS: Final = (
     r"(?i)(?-u:\b)(?:(?:is|are|that's|it's|was|be) (?:also |still )?(?:allowed|permitted|fine|okay|ok|enough|exempt"
-    r"|not (?:needed|necessary|required))|regardless|either way|doesn't apply|don't apply|does not apply)(?-u:\b)"
+    r"|not (?:needed|necessary|required))|regardless|either way|unchanged|as (?:before|usual|ever)"
+    r"|doesn't apply|don't apply|does not apply)(?-u:\b)"
 )
-"""What a sentence says that exempts something from the rule before it."""
+"""What a sentence says that exempts something from the one before it, or leaves it as it was."""
 ONE: Final = (
     r"(?i)(?-u:\b)(?:use|make|create|generate|take|get|need|want|buy|order|send|write|add|open|book) one"
     r"(?: (?:yourself|myself|himself|herself|instead|too|either))?(?:[.,;:!?]|\s*$)"

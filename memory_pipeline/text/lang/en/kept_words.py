@@ -43,6 +43,7 @@ _ORDERS: Final = (
     r"|(?:give|say|send|share|tell|use|mention|offer|take) (?:no|nothing|nobody)"
     r"|no (?:[a-z-]+ ){1,2}(?:in|on|at|after|before|between|over|inside)"
     r"|no (?:[a-z-]+ ){1,5}(?:until|unless|without|except)"
+    r"|no (?:[a-z-]+ ){1,9}(?:may|must|should|(?:is|are) to) (?:ever )?(?:be )?[a-z]+"
     r"|nothing (?:with|containing|before|after|until|without|for))(?-u:\b)"
 )
 _LEGAL_AND_PAYMENT: Final = _any_of(r"""
@@ -68,6 +69,8 @@ STANDING: Final = _any_of(r"""
     please (?:use|keep|write|answer|reply|call|always|give);
     (?:doesn't|don't|does not|do not|no longer) (?:eats?|drinks?|smokes?); does(?:n't| not) want [a-z]+s? (?:in|on|at);
     wants? (?:[a-z]+ ){1,3}(?:in|on|for|with|at) (?:every|each|all|any); rules? for; (?:must|has to|have to) be;
+    (?:is|are|it's|that's) (?:all right|okay|ok|fine|allowed|permitted|welcome) (?:again|after all);
+    (?:fine|okay|ok|all right|allowed) to (?:[a-z]+ ){1,8}?(?:again|after all);
     (?:are|is) [a-z]+, never; (?:phone number|address|e-?mail) is; new address; (?:i|we) live (?:in|at|on);
     (?:bad|weak|artificial) (?:left |right )?(?:knee|back|hip|shoulder|heart|ankle|eyes?|hearing)
 """)
