@@ -15,7 +15,7 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
-from memory_pipeline.text.lang.identification import SURE, identifier, identify, judged, of_profiles
+from memory_pipeline.text.lang.identification import SURE, identifier, identify, identify_one, judged, of_profiles
 from memory_pipeline.text.lang.registry import PACKS, pack
 from memory_pipeline.text.parse import facts, tokens
 
@@ -111,6 +111,7 @@ def test_texts_are_identified_together_as_one_by_one():
     texts += [part for text in texts for part in (text[:7], text[:19], text.upper(), "42", "")] * 2
     together = identify(pl.Series(texts)).to_list()
     assert together == [identify(pl.Series([text]))[0] for text in texts]
+    assert together == [identify_one(text) for text in texts]
     asked = identifier()
     for text, code in zip(texts, together, strict=True):
         if text.isascii() and any(map(str.isalpha, text)):

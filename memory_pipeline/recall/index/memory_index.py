@@ -6,12 +6,14 @@ Immutable: `extended` shares unchanged parts with its predecessor, so readers ne
 
 from bisect import bisect_left
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.recall.index.passages import CUES, Passages
 from memory_pipeline.recall.index.postings import Postings
 from memory_pipeline.recall.index.row_ids import RowIds
@@ -20,6 +22,7 @@ from memory_pipeline.recall.index.vector_rows import VectorRows
 from memory_pipeline.schemas import LIVE, Lifecycle
 from memory_pipeline.text.parse.speakers import ASSISTANTS
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 
@@ -35,7 +38,7 @@ _CHUNKS: Final = 32
 """Chunks above which the table is made contiguous again."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Index:
     """Memories of one profile with their words, passages, sessions and vectors.
 
@@ -77,6 +80,30 @@ class Index:
         selected = np.zeros(len(self.speakers) + 1, dtype=np.bool_)
         selected[list(speakers)] = True
         return np.asarray(selected[self.speaker], dtype=np.bool_)
+
+    @cached_property
+    def said_by_people(self) -> Marks:
+        """Which memories no assistant said."""
+        return ~self.by_assistant(np.arange(self.memories.height))
+
+    @cached_property
+    def stands_alone(self) -> Marks:
+        """Which memories are originals or replaced their members, as opposed to summaries beside their members."""
+        return self.memories.select(stands_alone()).to_series().to_numpy()
+
+    @cached_property
+    def root_lengths(self) -> Floats:
+        """Square roots of the lengths of all memories, in content words."""
+        return np.sqrt(np.bincount(self.passages.row, self.postings.lengths, self.memories.height))
+
+    @cached_property
+    def validity(self) -> tuple[Integers, Integers]:
+        """When each memory begins and ceases to hold, microseconds since 1970; the ends of time where unlimited."""
+        limits = self.memories.select(
+            pl.col("valid_from").dt.epoch("us").fill_null(np.iinfo(np.int64).min),
+            pl.col("valid_until").dt.epoch("us").fill_null(np.iinfo(np.int64).max),
+        )
+        return limits["valid_from"].to_numpy(), limits["valid_until"].to_numpy()
 
     def by_assistant(self, rows: Integers) -> Marks:
         """Return which memories an assistant said; False for row -1."""
@@ -221,6 +248,11 @@ class Index:
             ],
             dtype=np.int64,
         )
+
+
+def stands_alone() -> pl.Expr:
+    """Return originals, and summaries that replaced their members."""
+    return (pl.col("kind") == ORIGINAL) | pl.col("said_at").is_not_null()
 
 
 def _with_values(index: Index, rows: pl.DataFrame, vectors: pl.DataFrame) -> Index:

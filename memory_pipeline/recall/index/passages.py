@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memory_pipeline.text.lang.ascii_patterns import form_for, suited
 from memory_pipeline.text.lang.en.cues import any_of
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
-from memory_pipeline.text.lang.identification import identify
+from memory_pipeline.text.lang.identification import identify, identify_one
 from memory_pipeline.text.parse import dates, facts, tokens
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.score import clause_value
@@ -158,7 +158,7 @@ class Passages:
 
         So a name asked for in another language is still found. None if that of all passages is unknown.
         """
-        asked = identify(pl.Series([query]))[0] if len(self.spoken) > 1 else None
+        asked = identify_one(query) if len(self.spoken) > 1 else None
         return asked if asked in self.spoken else next(iter(self.spoken), None)
 
     def bounds(self, rows: Integers) -> tuple[Integers, Integers]:

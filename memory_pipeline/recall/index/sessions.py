@@ -4,6 +4,7 @@ Not here: how neighbours count in a ranking (`rank/features`).
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
@@ -16,7 +17,7 @@ SAID_AT: Final = pl.coalesce("said_at", "created_at")
 _ORDER: Final = (SAID_AT, "seq", "memory_id")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Sessions:
     """Memories by session and time.
 
@@ -78,6 +79,16 @@ class Sessions:
         place = np.full(len(number), -1, dtype=np.int64)
         place[order] = np.arange(len(order))
         return cls(names, number, order, place, members)
+
+    @cached_property
+    def before(self) -> Integers:
+        """The memory right before each in its session, -1 for none."""
+        return self.neighbours(np.arange(len(self.number)), -1)
+
+    @cached_property
+    def after(self) -> Integers:
+        """The memory right after each in its session, -1 for none."""
+        return self.neighbours(np.arange(len(self.number)), 1)
 
     def neighbours(self, rows: Integers, step: int) -> Integers:
         """Return the memory `step` positions after each in its session (before it, if negative), -1 for none."""

@@ -42,6 +42,8 @@ class FactLinks:
     def outdated(self, index: Index, memory_ids: Sequence[str], now: datetime) -> list[list[str]]:
         """Return for each memory the live newer ones, valid by now, that may have outdated it."""
         newer = sorted({name for memory in memory_ids for name in self.newer.get(memory, ())})
+        if not newer:
+            return [[] for _ in memory_ids]
         rows = index.row_ids.rows(newer)
         known = rows >= 0
         valid = index.memories[rows[known], ["valid_from"]].to_series()

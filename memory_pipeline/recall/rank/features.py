@@ -211,8 +211,8 @@ def _first_scores(
 ) -> Floats:
     """Return a cheap first score of all memories."""
     first = over_top(match.lexical) + 0.3 * over_top(_neighbour_words(index, match.lexical))
-    first += over_top(expanded / np.maximum(_root_lengths(index), 1.0))
-    first += _ANSWERABLE * ~index.by_assistant(np.arange(index.memories.height))
+    first += over_top(expanded / np.maximum(index.root_lengths, 1.0))
+    first += _ANSWERABLE * index.said_by_people
     if index.model != HashingEmbedder.name:
         first += 0.5 * np.nan_to_num(index.vectors.cosines(vector), nan=0.0)
     if len(question.spans):
@@ -336,17 +336,11 @@ def _brief(lengths: Integers) -> Floats:
 
 def _gist(index: Index, rows: Integers, near: Integers, expanded: Floats) -> Floats:
     """Sum the expanded scores of memories and their neighbours over the square roots of their lengths."""
-    lengths = _root_lengths(index)
+    lengths = index.root_lengths
     weights = (near >= 0) * _GIST
     whole = expanded[rows] + (expanded[near] * weights).sum(axis=1)
     size = lengths[rows] + (lengths[near] * weights).sum(axis=1)
     return np.asarray(whole / np.maximum(size, 1.0), dtype=np.float64)
-
-
-def _root_lengths(index: Index) -> Floats:
-    """Return the square roots of the lengths of all memories, in content words."""
-    lengths = np.bincount(index.passages.row, index.postings.lengths, index.memories.height)
-    return np.asarray(np.sqrt(lengths), dtype=np.float64)
 
 
 def _window(rows: Integers, near: Integers, match: Match) -> tuple[Floats, Floats]:
@@ -363,8 +357,8 @@ def _neighbour_words(index: Index, lexical: Floats) -> Floats:
     """Sum the BM25 of the direct neighbours of every memory."""
     near = np.zeros(len(lexical))
     hits = np.flatnonzero(lexical)
-    for step in (-1, 1):
-        neighbours = index.sessions.neighbours(hits, step)
+    for adjacent in (index.sessions.before, index.sessions.after):
+        neighbours = adjacent[hits]
         present = neighbours >= 0
         near[neighbours[present]] += lexical[hits[present]]
     return near

@@ -42,19 +42,22 @@ class Match:
         shares = np.zeros((index.memories.height, len(question.keys)), dtype=np.float32, order="F")
         weights = np.zeros(len(question.keys))
         topic = np.zeros(max(1, len(index.sessions.names)))
+        lexical = np.zeros(index.memories.height)
         number, mean = len(postings.number), postings.mean
         for place, key in enumerate(question.keys):
             units, counts = postings.postings(key)
             weights[place] = question.emphasis[place] * np.log1p((number - len(units) + 0.5) / (len(units) + 0.5))
             factors = saturated(counts, postings.lengths[units], mean).astype(np.float32)
-            np.maximum.at(shares[:, place], row[units], factors)
-            sessions = index.sessions.number[row[units]]
+            owners = row[units]
+            first = np.flatnonzero(np.diff(owners, prepend=-1))
+            holders = owners[first]
+            best = np.maximum.reduceat(factors, first) if len(first) else factors
+            shares[holders, place] = best
+            lexical[holders] += weights[place] * best
+            sessions = index.sessions.number[holders]
             present = np.zeros(len(topic), dtype=np.bool_)
             present[sessions[sessions >= 0]] = True
             topic += weights[place] * present
-        lexical = np.zeros(index.memories.height)
-        for place, weight in enumerate(weights):
-            lexical += weight * shares[:, place]
         return cls(question.keys, weights, shares, lexical, topic * (1.0 / max(float(weights.sum()), 1e-9)))
 
     def of_passages(self, index: Index, passages: Integers, words: tuple[Integers, Keys, Floats]) -> Floats:

@@ -210,7 +210,7 @@ def _by_model(
     invalid = selection.not_valid(index, rows, now)
     changes = np.zeros((len(rows), len(CHANGES)))
     if question.holds:
-        able = redundancy.originals(index, rows[order]) & index.live[rows[order]]
+        able = index.stands_alone[rows[order]] & index.live[rows[order]]
         places = np.flatnonzero(able)[:COMPARED]
         head, behind = order[places], order[places.max(initial=-1) + 1 :]
         ids = index.memories["memory_id"].gather(rows[head]).to_list()

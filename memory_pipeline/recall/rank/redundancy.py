@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.memory_index import Index, stands_alone
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.text.parse import tokens
 
@@ -74,12 +74,6 @@ def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integer
     return lowered
 
 
-def originals(index: Index, rows: Integers) -> Marks:
-    """Return which memories are originals or replaced their members, as opposed to summaries beside their members."""
-    pairs = index.memories[rows, ["kind", "said_at"]].iter_rows()
-    return np.array([kind == ORIGINAL or said_at is not None for kind, said_at in pairs], dtype=np.bool_)
-
-
 def summaries_behind(index: Index, rows: Integers, order: Integers, k: int) -> Integers:
     """Move summaries behind what they repeat of the first `k`, and to the end if they then add nothing.
 
@@ -96,7 +90,7 @@ def summaries_behind(index: Index, rows: Integers, order: Integers, k: int) -> I
     """
     remaining, redundant = order.tolist(), list[int]()
     coverage: dict[int, _Coverage] = {}
-    while not originals(index, rows[remaining[:k]]).all():
+    while not index.stands_alone[rows[remaining[:k]]].all():
         coverage |= _coverage(index, rows, [at for at in remaining[:k] if at not in coverage])
         head = _after_sources([coverage[at] for at in remaining[:k]])
         remaining[:k] = [remaining[place] for place in head]
@@ -133,7 +127,7 @@ def _adding_nothing(answer: Sequence[_Coverage]) -> list[int]:
 def _coverage(index: Index, rows: Integers, places: Sequence[int]) -> dict[int, _Coverage]:
     """Read the coverage of the candidates at the given positions."""
     memories = index.memories[rows[places], ["memory_id", "kind", "said_at", "members", "content", "speaker"]]
-    memories = memories.with_columns(_stands_alone().alias("alone")).drop("said_at")
+    memories = memories.with_columns(stands_alone().alias("alone")).drop("said_at")
     coverage = {}
     for place, (memory_id, kind, members, content, speaker, alone) in zip(places, memories.iter_rows(), strict=True):
         text = content if kind == ORIGINAL else _DAY.sub("", content)
@@ -166,8 +160,3 @@ def _repeated(index: Index, sources: frozenset[str]) -> frozenset[str]:
     memories = index.memories[rows, ["memory_id", "closed_by", "superseded_by"]]
     successors = pl.concat([memories["closed_by"].alias("superseded_by"), memories["superseded_by"]]).drop_nulls()
     return frozenset(memories["memory_id"].filter(pl.Series(index.live[rows]))) | frozenset(successors)
-
-
-def _stands_alone() -> pl.Expr:
-    """Return originals, and summaries that replaced their members."""
-    return (pl.col("kind") == ORIGINAL) | pl.col("said_at").is_not_null()

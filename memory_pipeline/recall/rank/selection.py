@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_pipeline.ledger.event import micros
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.features import Candidates
@@ -136,10 +137,9 @@ def with_rules(order: Integers, candidates: Candidates, invalid: Marks, question
 
 def not_valid(index: Index, rows: Integers, now: datetime) -> Marks:
     """Return which memories do not hold at `now`: their validity has ended or has not begun."""
-    over = (index.memories[rows, "valid_until"] <= now).fill_null(value=False).to_numpy()
-    return np.asarray(over | not_yet_valid(index, rows, now), dtype=np.bool_)
+    return (index.validity[1][rows] <= micros(now)) | not_yet_valid(index, rows, now)
 
 
 def not_yet_valid(index: Index, rows: Integers, now: datetime) -> Marks:
     """Return which memories' validity has not begun at `now`."""
-    return (index.memories[rows, "valid_from"] > now).fill_null(value=False).to_numpy()
+    return np.asarray(index.validity[0][rows] > micros(now), dtype=np.bool_)

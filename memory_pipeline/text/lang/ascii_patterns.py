@@ -38,7 +38,12 @@ def suited(pattern: str, texts: pl.Series) -> str:
 
 def form_for(texts: pl.Series) -> Form:
     """Return the function that gives patterns the form in which these texts are searched (see `suited`)."""
-    return str if texts.str.contains(_OTHER).any() else in_ascii
+    return in_ascii if is_ascii(texts) else str
+
+
+def is_ascii(texts: pl.Series) -> bool:
+    """Return whether all characters of these texts are of ASCII."""
+    return not texts.str.contains(_OTHER).any()
 
 
 @cache
