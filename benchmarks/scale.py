@@ -3,8 +3,9 @@
     python benchmarks/scale.py [--full] [--people N --each M]
 
 First 100,000 memories of 50 people: in one process with one thread, in one with its usual threads, and with a worker
-process for each core. `--full` adds 1,000,000 memories of 20,000 people, by shards. CPU seconds include those of the
-workers; memory is the peak of the process that commits, and of the largest worker.
+process for each core. Then the growth with the number of people of 50 memories each; `--full` adds 1,000,000 memories
+of 20,000 people, by shards. CPU seconds include those of the workers; memory is the peak of the process that commits,
+and of the largest worker.
 """
 
 import argparse
@@ -42,6 +43,11 @@ MILLION = (
     "9.98 CPU minutes on 2026-11-23, 18.3 on 2026-11-27, when the machine was slower: over 8,000 memories of 160 "
     "people the program of the first day then took 10.8 CPU seconds, that of the second 11.5"
 )
+SMALL = 50
+"""Memories of each of many people."""
+GROWTH = (20, 200, 2_000)
+"""Numbers of people for the curve of growth."""
+SERIES = f"first night, people of {SMALL} memories"
 AT_ONCE = 500
 """People whose events are generated at once."""
 
@@ -97,22 +103,23 @@ def night(lake: Lake, workers: int) -> dict[str, float]:
     return spent
 
 
-def apart(given: argparse.Namespace, workers: int, threads: str) -> float:
-    """Return the wall seconds of a night in a process of its own.
+def apart(people: int, each: int, workers: int, threads: str) -> dict[str, float]:
+    """Return the CPU and wall seconds of a night in a process of its own.
 
     Args:
-        given: people and memories of each.
+        people: number of people.
+        each: memories of each.
         workers: worker processes.
         threads: threads of Polars; empty: as many as there are cores.
     """
-    sizes = (f"--people={given.people}", f"--each={given.each}", f"--workers={workers}")
+    sizes = (f"--people={people}", f"--each={each}", f"--workers={workers}")
     limit = {"POLARS_MAX_THREADS": threads, "OPENBLAS_NUM_THREADS": threads} if threads else {}
     output = subprocess.check_output(  # noqa: S603 - this script
         [sys.executable, __file__, *sizes], env={**os.environ, **limit}, text=True
     )
     *lines, spent = output.splitlines()
     print("\n".join(lines), flush=True)
-    return float(json.loads(spent)["wall"])
+    return json.loads(spent)
 
 
 def main() -> None:
@@ -127,15 +134,18 @@ def main() -> None:
             print(json.dumps(night(lake, given.workers)))
         return
     work = f"night of {given.people * given.each:,} memories with {cores()} workers"
-    one, usual, several = (apart(given, *how) for how in ((1, "1"), (1, ""), (cores(), "")))
+    ways = ((1, "1"), (1, ""), (cores(), ""))
+    one, usual, several = (apart(given.people, given.each, *way)["wall"] for way in ways)
     figure(f"{work}, against one process with one thread", one / several, "x faster", at_least=1.8, tried=WORKERS)
     figure(f"{work}, against one process with its usual threads", usual / several, "x faster")
+    for people in GROWTH:
+        growth(SERIES, people * SMALL, apart(people, SMALL, 1, "")["cpu"])
     if given.full:
-        with tempfile.TemporaryDirectory() as home, filled(Path(home), 20_000, 50) as lake:
+        with tempfile.TemporaryDirectory() as home, filled(Path(home), 20_000, SMALL) as lake:
             spent = night(lake, 1)
         figure("night of 1,000,000 memories of 20,000 people", spent["cpu"] / 60, "CPU min", at_most=15, tried=MILLION)
         figure("the same, memory at most", peak(), "GB", at_most=4)
-        growth("first night, 20,000 people", 1_000_000, spent["cpu"])
+        growth(SERIES, 20_000 * SMALL, spent["cpu"])
 
 
 if __name__ == "__main__":

@@ -230,6 +230,7 @@ def test_a_medicine_is_changed_by_its_end_or_dose_not_by_an_errand():
         ("Always write letters on paper from this month on.", INSTRUCTION),
         ("No pictures of the old slipway may be printed.", INSTRUCTION),
         ("No visitors to the sail loft before noon.", INSTRUCTION),
+        ("Each oar is checked by two people, no exceptions.", INSTRUCTION),
         ("Postcards are fine again if they are short.", INSTRUCTION),
         ("It is allowed to ring the yard in the evenings after all.", INSTRUCTION),
     ],

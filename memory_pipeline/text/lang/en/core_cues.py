@@ -181,6 +181,7 @@ INSTRUCTION: Final = r"""
     from now on
     (?:only|no \w+(?: \w+){0,4}) (?:with|without) (?:a |the |my |our )?(?:permit|permission|approval|consent|asking)
     no \w+(?: \w+){0,4} (?:unless|except)
+    no exceptions|without exception|under no circumstances
     (?:is|are|it's|that's) (?:all right|okay|ok|fine|allowed|permitted|welcome) (?:again|after all)
     (?:fine|okay|ok|all right|allowed) to (?:\w+ ){1,8}?(?:again|after all)
     no \w+ (?:at|on) (?:the )?(?:weekends?|weekdays|school days|night|table|[a-z]+days)

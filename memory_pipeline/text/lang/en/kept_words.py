@@ -28,7 +28,7 @@ _HEALTH: Final = (
 _PROHIBITIONS: Final = _any_of(r"""
     must(?:n't| not| never); may not; (?:not|isn't|aren't|never) (?:be )?allowed; forbid\w*; forbidden; prohibit\w*;
     banned; off limits; under no circumstances; no longer allowed; not permitted; strictly; safeguarding; unsafe;
-    (?:not|isn't|aren't|never) to be [a-z]+; (?:has|have|is|are) to stay (?:off|away|out);
+    no exceptions; without exception; (?:not|isn't|aren't|never) to be [a-z]+; (?:has|have|is|are) to stay (?:off|away|out);
     please (?:don't|do not|never|nobody); (?:nobody|no one|no-one)(?: else)? (?:may|must);
     must (?:stop|stay|leave|call|ring|report|wear|keep)
 """)
@@ -57,7 +57,8 @@ SAFETY: Final = f"{_HEALTH}|{_PROHIBITIONS}|{_ORDERS}|{_LEGAL_AND_PAYMENT}"
 
 STANDING: Final = _any_of(r"""
     name is; (?:call|address(?:ed)?) (?:me|him|her|them|us) (?:as|by)?; pronouns; nickname\w*; birthday; was born;
-    born (?:in|on); native (?:speaker|language); mother tongue; citizen\w*; nationality; i live in; lives in;
+    born (?:in|on); native (?:speaker|language); mother tongue; citizen\w*; nationality; i live in;
+    lives (?:in|at|on|near|with); (?:the )?user(?:'s name)? is;
     i work (?:as|at|for|in); works (?:as|at|for); i'm married; is married; my (?:wife|husband|partner|fiancee?) is;
     from now on; in future; going forward; at all times; by default; as a rule; house rules?; guidelines?;
     should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote);
