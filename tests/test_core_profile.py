@@ -1,5 +1,7 @@
 """The profile of a user in core memory: stable facts that still hold, the most used first."""
 
+import re
+
 import frames
 import polars as pl
 import pytest
@@ -10,9 +12,18 @@ from memory_pipeline.consolidation import core_memory, core_profile
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
+DAY = re.compile(r" \(\d{4}-\d\d-\d\d\)$")
 
-def compiled(*rows, edges=(), changes=(), **policy):
-    """The blocks by name, as lists of facts, of memories m0, m1, ..."""
+
+def compiled(*rows, **given):
+    """The blocks by name, as lists of facts without their days, of memories m0, m1, ..."""
+    blocks = dated(*rows, **given)
+    assert all(DAY.search(fact) for facts in blocks.values() for fact in facts)
+    return {block: [DAY.sub("", fact) for fact in facts] for block, facts in blocks.items()}
+
+
+def dated(*rows, edges=(), changes=(), **policy):
+    """The same with their days."""
     memories = frames.memories({"importance_given": 0.6, **row} for row in rows)
     scored = memories.select("profile_id", "memory_id", importance="importance_given")
     found = core_memory.candidates(
@@ -184,11 +195,11 @@ def test_what_holds_for_a_number_of_weeks_ends_with_them():
     assert compiled(*said(been)) == {"health_and_safety": [been]}
 
 
-def test_a_day_that_is_only_called_today_is_given_its_date():
+def test_each_fact_has_the_day_on_which_it_was_said():
     told = {"content": "I was diagnosed with asthma today.", "created_at": ago(40)}
-    assert compiled(told) == {"health_and_safety": [f"I was diagnosed with asthma today. ({ago(40).date()})"]}
-    order = "House rules for this assistant: no jokes in letters."
-    assert compiled(*said(order)) == {"standing_instructions": [order]}
+    assert dated(told) == {"health_and_safety": [f"I was diagnosed with asthma today. ({ago(40).date()})"]}
+    twice = said("I never drink gin at all.", "I never drink gin at all.")
+    assert dated(*twice) == {"preferences": [f"I never drink gin at all. ({ago(39).date()})"]}
 
 
 def test_the_newest_of_facts_about_the_same_thing_stands_where_the_first_was():

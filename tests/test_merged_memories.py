@@ -185,7 +185,7 @@ def test_two_people_keep_their_own_and_core_memory_says_who_said_it(tmp_path, cl
             assert [one.user_id for one in client.list(own)] == [user]
             assert len(client.recall("Where is the car parked?", filters=own)) == 1
         (block,) = client.session_start().blocks
-        assert block.content == "Ana: I am allergic to shellfish."
+        assert block.content == f"Ana: I am allergic to shellfish. ({clock.at:%Y-%m-%d})"
 
 
 @pytest.mark.usefixtures("unpublished")

@@ -16,7 +16,7 @@ from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
-from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN_NAME, PLACEHOLDER, RELATIVE_DAY
+from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN_NAME, PLACEHOLDER
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
 from memory_pipeline.text.parse import facts as facts_of_texts
@@ -106,8 +106,9 @@ def facts(
 
     Returns:
         profile_id, place (of the block in `NAMES`), memory_id, text (a sentence, or all of a short memory, on one line,
-        after the name of its speaker, and with the day on which it was said if it uses words such as "today"). Cost:
-        that of `core_facts.core_facts` for texts that are not known, and the square of at most 200 facts of a profile.
+        after the name of its speaker and before the day on which it was said, since a change that no link shows stays
+        unseen). Cost: that of `core_facts.core_facts` for texts that are not known, and the square of at most 200 facts
+        of a profile.
     """
     everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
     whole, update = _of_whole(edges, changes), pl.col("edge_type") == currency.MAY_UPDATE
@@ -123,7 +124,8 @@ def facts(
     compared = ranked.group_by("profile_id", "place", maintain_order=True).head(MOST_COMPARED)
     repeats = edges.filter(pl.col("edge_type") == "MAY_REPEAT").select("profile_id", "source", "target")
     newest = pl.Series(_newest(compared, repeats), dtype=pl.Int64)
-    return compared[newest].select("profile_id", "place", "memory_id", "text")
+    dated = pl.format("{} ({})", "text", pl.col("created_at").dt.date())
+    return compared[newest].select("profile_id", "place", "memory_id", dated.alias("text"))
 
 
 def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -225,7 +227,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(about=about, place=block)
     return (
         _whole(told, stated)
-        .with_columns(text=pl.concat_str("speaker", _dated("sentence"), separator=": ", ignore_nulls=True))
+        .with_columns(text=pl.concat_str("speaker", "sentence", separator=": ", ignore_nulls=True))
         .select("profile_id", *_COLUMNS)
     )
 
@@ -247,12 +249,6 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
         .with_columns(sentence=pl.when(whole & as_written).then(_LINE).otherwise("sentence"))
         .unique(["row", "sentence"], keep="first", maintain_order=True)
     )
-
-
-def _dated(column: str) -> pl.Expr:
-    """Return a sentence with the day on which it was said, if only that day explains its words."""
-    relative = pl.col(column).str.to_lowercase().str.contains(RELATIVE_DAY)
-    return pl.when(relative).then(pl.format("{} ({})", column, pl.col("created_at").dt.date())).otherwise(column)
 
 
 def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:

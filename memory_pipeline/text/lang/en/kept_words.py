@@ -28,7 +28,8 @@ _HEALTH: Final = (
 _PROHIBITIONS: Final = _any_of(r"""
     must(?:n't| not| never); may not; (?:not|isn't|aren't|never) (?:be )?allowed; forbid\w*; forbidden; prohibit\w*;
     banned; off limits; under no circumstances; no longer allowed; not permitted; strictly; safeguarding; unsafe;
-    no exceptions; without exception; (?:not|isn't|aren't|never) to be [a-z]+; (?:has|have|is|are) to stay (?:off|away|out);
+    no exceptions; without exception;
+    (?:not|isn't|aren't|never) to be [a-z]+; (?:has|have|is|are) to stay (?:off|away|out);
     please (?:don't|do not|never|nobody); (?:nobody|no one|no-one)(?: else)? (?:may|must);
     must (?:stop|stay|leave|call|ring|report|wear|keep)
 """)
