@@ -1,6 +1,6 @@
 """Other programs read a store where it is, through the DuckLake catalogue that every change keeps true.
 
-DuckDB reads it in `integrations/test_ducklake.py`.
+DuckDB reads it in `test_other_duckdb.py`.
 """
 
 from datetime import timedelta

@@ -3,8 +3,12 @@
 What holds of a lake wherever it is is tried on both in `test_lake.py`, `test_lake_care.py` and `test_object_store.py`.
 """
 
+import re
+import shutil
 import time
+from datetime import timedelta
 
+import duckdb
 import homes
 import in_place
 import polars as pl
@@ -14,6 +18,7 @@ from lake_rows import batch, commit_of, plans_seen, rows
 from memory_pipeline.erasure import survivors
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake import backup, compaction, identity, object_stores, snapshot
+from memory_pipeline.lake.fetched_files import FetchedFiles
 from memory_pipeline.lake.s3_object_store import S3ObjectStore
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import LakeError
@@ -115,7 +120,7 @@ def holding(lake):
 def test_the_bucket_has_the_snapshots_of_the_data_folder(place, s3):
     with homes.filled(place, homes.events(memories=5)) as lake:
         homes.night(lake, policy=load(place, environment={}))
-        assert published(lake) == []
+        assert published(lake) == {}
         lake.project()
         lake.store = S3ObjectStore(lake_address(place), retries=0, seconds=5)
         s3.faults[:] = [("POST", "503"), ("PUT", "503")]
@@ -124,34 +129,65 @@ def test_the_bucket_has_the_snapshots_of_the_data_folder(place, s3):
         s3.faults.clear()
         lake.store = object_stores.opened(place)
         first = snapshot.newest(place)
-        assert unwell(place) == [
-            f"{first.name} is not in {snapshot.address(lake)}; rebuild it with: memory-pipeline doctor --repair"
-        ]
-        doctor.examine(load(place, environment={}), repair=True)
-        assert published(lake) == [first.name, "memories.duckdb"]
-        assert unwell(place) == []
+        (problem,) = unwell(place)
+        assert re.fullmatch(rf"s3://.*/{first.name} is missing .*; publish again with: .*doctor --repair", problem)
         homes.night(lake, as_of=homes.NIGHT + DAY, run_id="two", policy=load(place, environment={}))
         second = snapshot.publish(lake)
-        assert published(lake) == [first.name, second.name, "memories.duckdb"]
-        before = lake.store.list("snapshots/")
+        assert published(lake) == {first.name: 10, second.name: 20, "memories.duckdb": 20}, "what failed came along"
+        assert unwell(place) == []
         s3.requests.clear()
         assert snapshot.publish(lake) == second
         assert {request.split()[0] for request in s3.requests} <= {"GET", "HEAD"}, "nothing is sent again"
-        assert lake.store.list("snapshots/") == before
         assert snapshot.drop_newer(lake, int(first.stem.partition("-")[0])) == [second]
-        assert published(lake) == [first.name], "what is newest is not known until it is published"
+        assert published(lake) == {first.name: 10, "memories.duckdb": 10}
         again = snapshot.publish(lake)
         assert snapshot.prune(lake, 1) == [first]
-        assert published(lake) == [again.name, "memories.duckdb"]
+        assert published(lake) == {again.name: 20, "memories.duckdb": 20}
         folder = again.parent / "files" / again.stem
         read = {f"snapshots/files/{path.relative_to(folder)}" for path in folder.glob("*/*")}
         assert {one.key for one in lake.store.list("snapshots/files/")} == read, "files that no snapshot reads are gone"
 
 
+def test_what_is_lost_or_made_anew_is_published_again(place):
+    with homes.filled(place, homes.events(memories=5)) as lake:
+        for night in range(2):
+            at = homes.NIGHT + homes.days(night)
+            homes.night(lake, as_of=at, run_id=f"night {night}", policy=load(place, environment={}))
+        snapshot.publish(lake)
+        whole = {**published(lake)}
+        assert set(whole.values()) == {20}
+        for lost in ("snapshots/files/", "snapshots/memories", "snapshots/index", "snapshots/0"):
+            lake.store.delete(lake.store.list(lost)[0].key)
+            assert len(unwell(place)) == 1, lost
+            assert doctor.examine(load(place, environment={}), repair=True)
+            assert (published(lake), unwell(place)) == (whole, []), lost
+        lake.store.put("snapshots/memories.duckdb", b"half")
+        assert len(unwell(place)) == 1
+        assert snapshot.publish(lake)
+        assert published(lake) == whole
+        assert lake.drop_scores(older_than=timedelta(0), now=homes.NIGHT + homes.days(9)) == 10
+        shutil.rmtree(place / "snapshots")
+        snapshot.publish(lake)
+        assert set(published(lake).values()) == {10}, "made anew from the scores that are left"
+
+
 def published(lake):
-    """Return the names of the snapshots in the bucket."""
-    keys = [one.key.removeprefix("snapshots/") for one in lake.store.list("snapshots/")]
-    return [key for key in keys if "/" not in key]
+    """Return the snapshots in the bucket, with the scores that each finds there."""
+    files, found = {}, {}
+    for stored in lake.store.list("snapshots/files/"):
+        files[lake.store.uri(stored.key)] = lake.home / "fetched" / stored.key
+        files[lake.store.uri(stored.key)].parent.mkdir(parents=True, exist_ok=True)
+        files[lake.store.uri(stored.key)].unlink(missing_ok=True)
+        lake.store.fetch(stored.key, files[lake.store.uri(stored.key)])
+    for stored in lake.store.list("snapshots/"):
+        if stored.key.endswith(".duckdb"):
+            lake.store.fetch(stored.key, lake.home / "fetched.duckdb")
+            with duckdb.connect(lake.home / "fetched.duckdb", read_only=True) as connection:
+                connection.register_filesystem(FetchedFiles(files))
+                ((count,),) = connection.sql("SELECT count(*) FROM score_history").fetchall()
+            found[stored.key.removeprefix("snapshots/")] = count
+    shutil.rmtree(lake.home / "fetched", ignore_errors=True)
+    return found
 
 
 @pytest.mark.drill

@@ -148,7 +148,7 @@ def drop_snapshots(home: Path, store: ObjectStore) -> list[Path]:
     """
     folder = home / "snapshots"
     if store.elsewhere:
-        bucket_snapshots.keep(store, ())
+        bucket_snapshots.follow(store, ())
     return [removed(path) for path in sorted(folder.iterdir()) if path.name != ".lock"]
 
 

@@ -145,7 +145,7 @@ def _check_free(home: Path, address: str, store: ObjectStore) -> None:
     if store.elsewhere and store.exists(identity.KEY):
         raise ValueError(
             f"{store.uri('')} holds the lake of a store: name another one in {home / SETTINGS_FILE}, or, if that store "
-            f"is gone, delete its {identity.KEY}, lake/, runs/ and archive/ first"
+            f"is gone, delete its {identity.KEY}, lake/, runs/, archive/ and snapshots/ first"
         )
 
 

@@ -45,8 +45,6 @@ _NAME: Final = re.compile(r"\d{12}-\w+")
 """Ledger position and prefix of a plan's id: the snapshot of what was published at that position."""
 _ANY_NAME: Final = re.compile(r"\d{12}-\w+(-\w+)?")
 """The same, or with a suffix: the snapshot of a past instant, to which the link never points."""
-_FILE_IN_VIEW: Final = re.compile(r"'(/(?:[^']|'')*\.parquet)'")
-"""A file in the text of a view."""
 _SPARSE_BYTES: Final = 100_000_000
 """Size below which pages of zeros are removed from a snapshot."""
 _ABANDONED_SECONDS: Final = 86_400
@@ -72,18 +70,20 @@ def publish(lake: Lake, *, seq: int | None = None) -> Path:
     with explained(lake.home), building(lake.home):
         path = _built(lake, seq)
         if writable(lake.home):
-            last = _finished(lake.home)[-1]
-            _update_link(path.with_name(LINK), last)
-            if lake.store.elsewhere:
-                bucket_snapshots.publish(lake.store, path, newest=path == last)
-        _mirror_removals(lake)
+            _update_link(path.with_name(LINK), _finished(lake.home)[-1])
+        _publish_in_bucket(lake)
     return path
 
 
-def _mirror_removals(lake: Lake) -> None:
-    """Remove from the bucket of the lake, if it is in one, the snapshots that the data folder does not have."""
+def _publish_in_bucket(lake: Lake) -> None:
+    """Make the snapshots in the bucket of the lake, if it is in one, those of the data folder."""
     if lake.store.elsewhere and writable(lake.home):
-        bucket_snapshots.keep(lake.store, _finished(lake.home))
+        bucket_snapshots.follow(lake.store, _finished(lake.home))
+
+
+def unpublished(lake: Lake) -> str | None:
+    """Return how the snapshots in the bucket of the lake differ from those of the data folder, or None."""
+    return bucket_snapshots.differs(lake.store, _finished(lake.home)) if lake.store.elsewhere else None
 
 
 def publish_after(lake: Lake, done: str) -> Path:
@@ -297,11 +297,16 @@ def address(lake: Lake) -> str | None:
     return lake.store.uri(bucket_snapshots.PREFIX) if lake.store.elsewhere else None
 
 
-def listing(home: Path) -> pl.DataFrame:
+def listing(home: Path, *, address: str | None = None) -> pl.DataFrame:
     """Return the snapshots of a store, highest position first, those of past instants included.
 
+    Args:
+        home: data folder.
+        address: where they are published too (see `address`).
+
     Returns:
-        name, ledger_position, plan (prefix of its id), bytes (without linked files), created_at, newest, path.
+        name, ledger_position, plan (prefix of its id), bytes (without linked files), created_at, newest, path, address
+        (of what is published; null for others).
     """
     paths, last = _finished(home, _ANY_NAME)[::-1], newest(home)
     states = [path.stat() for path in paths]
@@ -314,6 +319,7 @@ def listing(home: Path) -> pl.DataFrame:
             "created_at": [datetime.fromtimestamp(state.st_mtime, UTC) for state in states],
             "newest": [path == last for path in paths],
             "path": [str(path) for path in paths],
+            "address": [f"{address}{path.name}" if address and _NAME.fullmatch(path.stem) else None for path in paths],
         },
         schema={
             "name": pl.String,
@@ -323,6 +329,7 @@ def listing(home: Path) -> pl.DataFrame:
             "created_at": pl.Datetime("us", "UTC"),
             "newest": pl.Boolean,
             "path": pl.String,
+            "address": pl.String,
         },
     )
 
@@ -357,7 +364,7 @@ def prune(lake: Lake, keep: int) -> list[Path]:
         for path in (*unowned, *folder.glob(".*.aside*")):
             if path.stat().st_mtime < time.time() - _ABANDONED_SECONDS:
                 _remove(path)
-        _mirror_removals(lake)
+        _publish_in_bucket(lake)
     return removed
 
 
@@ -374,7 +381,7 @@ def drop_newer(lake: Lake, position: int) -> list[Path]:
             _update_link(link, left[-1])
         elif newer:
             link.unlink(missing_ok=True)
-        _mirror_removals(lake)
+        _publish_in_bucket(lake)
     return newer
 
 
@@ -388,8 +395,8 @@ def problem(path: Path) -> str | None:
     except duckdb.Error as error:
         return str(error).splitlines()[0]
     own = f"{path.resolve().parent}/"
-    read = (file for (sql,) in views for file in _FILE_IN_VIEW.findall(sql))
-    foreign = next((file for file in read if not file.replace("''", "'").startswith(own)), None)
+    read = (file for (sql,) in views for file in snapshot_file.files_in(sql))
+    foreign = next((file for file in read if not file.startswith(own)), None)
     return None if foreign is None else f"it reads {foreign}, of another data folder"
 
 
@@ -458,6 +465,8 @@ def _linked(store: ObjectStore, keys: Sequence[str], folder: Path) -> list[Path]
     folder.mkdir(parents=True, exist_ok=True)
     snapshots = folder.parent.parent
     links = [folder / PurePosixPath(key).name for key in sorted(keys)]
+    for left in set(folder.iterdir()) - set(links):  # by an earlier build of this snapshot
+        _remove(left)
     for key, link in zip(sorted(keys), links, strict=True):
         if not link.exists():
             earlier = next(snapshots.glob(f"*/{folder.name}/{link.name}"), None)

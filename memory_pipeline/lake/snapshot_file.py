@@ -4,6 +4,7 @@ Not here: when snapshots are made and where they are (`lake/snapshot.py`), and t
 `lake/snapshot_macros.py`).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -14,12 +15,17 @@ import polars.selectors as cs
 
 from memory_pipeline.lake.snapshot_macros import MACROS, quoted
 from memory_pipeline.lake.snapshot_schemas import RELATIONS, Relation, without_zone
-from memory_pipeline.lake.snapshot_views import VIEWS, column, linked_view, literal
+from memory_pipeline.lake.snapshot_views import LINKED, VIEWS, column, linked_view, literal
+from memory_pipeline.ledger.database import LakeError
 
 STORAGE_VERSION: Final = "v1.0.0"
 """Storage format of the files: DuckDB 1.0 and every later version reads it."""
 _ROW_GROUP: Final = 122_880
 """Rows of a row group, DuckDB's unit of storage."""
+_FILE_IN_VIEW: Final = re.compile(r"'(/(?:[^']|'')*\.parquet)'")
+"""A file in the text of a view."""
+_LITERAL: Final = re.compile(r"\[([*?\[])\]")
+"""A character that a path in a view takes literally."""
 
 
 def database(file: Path) -> duckdb.DuckDBPyConnection:
@@ -63,6 +69,28 @@ def link(connection: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path
     """
     connection.execute(linked_view(RELATIONS[table], places, _columns(connection, paths)))
     comment(connection, RELATIONS[table])
+
+
+def linked(snapshot: Path) -> dict[str, list[Path]]:
+    """Return the Parquet files that the views of a snapshot read, for each table that has any.
+
+    Raises:
+        LakeError: the snapshot cannot be read.
+    """
+    try:
+        with duckdb.connect(str(snapshot), read_only=True) as connection:
+            views = connection.execute("SELECT view_name, sql FROM duckdb_views() WHERE NOT internal").fetchall()
+    except duckdb.Error as error:
+        raise LakeError(
+            f"{snapshot} cannot be read: {str(error).splitlines()[0]}; remove it, then: memory-pipeline doctor --repair"
+        ) from error
+    found = {table: [Path(path) for path in files_in(sql)] for table, sql in views if table in LINKED}
+    return {table: paths for table, paths in found.items() if paths}
+
+
+def files_in(view: str) -> list[str]:
+    """Return the files that the text of a view names."""
+    return [_LITERAL.sub(r"\1", path.replace("''", "'")) for path in _FILE_IN_VIEW.findall(view)]
 
 
 def _columns(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> set[str]:

@@ -411,7 +411,8 @@ def snapshot_list(as_json: JsonOption = False) -> None:
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
 
     with existing_lake(settings_in_force()) as lake:
-        listing, address = snapshot.listing(lake.home), snapshot.address(lake)
+        address = snapshot.address(lake)
+        listing = snapshot.listing(lake.home, address=address)
     if as_json:
         show_json(listing.to_dicts())
     else:

@@ -20,7 +20,7 @@ import polars as pl
 
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.erasure.survivors import remove_survivors, survivors
-from memory_pipeline.lake import bucket_snapshots, identity, in_place, object_stores, publishing, snapshot
+from memory_pipeline.lake import identity, in_place, object_stores, publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits, databases
 from memory_pipeline.ledger.event import CLOCK_SKEW
@@ -240,13 +240,15 @@ def _clock(lake: Lake) -> Iterator[Finding]:
 def _snapshot(lake: Lake, *, repair: bool) -> Finding:
     position = snapshot.shown_position(lake.ledger.runs(), lake.ledger.reverted())
     path = snapshot.newest(lake.home)
-    problem = _unfit(path, position) or _unpublished(lake, path)
+    unfit = _unfit(path, position)
+    problem, done = (unfit, "rebuilt") if unfit else (snapshot.unpublished(lake), "published")
     if problem and repair:
-        if path is not None:
+        if unfit and path is not None:
             path.unlink()
-        return Finding("snapshot", well=True, detail=f"rebuilt: {snapshot.publish(lake)}")
+        return Finding("snapshot", well=True, detail=f"{done}: {snapshot.publish(lake)}")
     if problem:
-        return Finding("snapshot", well=False, detail=f"{problem}; rebuild it with: memory-pipeline doctor --repair")
+        remedy = f"{'rebuild it' if unfit else 'publish again'} with: memory-pipeline doctor --repair"
+        return Finding("snapshot", well=False, detail=f"{problem}; {remedy}")
     return Finding("snapshot", well=True, detail=str(path) if path else "none yet; the first run writes it")
 
 
@@ -261,13 +263,6 @@ def _unfit(path: Path | None, position: int) -> str | None:
     link = path.with_name(snapshot.LINK)
     current = link.samefile(path) if link.is_symlink() and link.exists() else link.exists()  # a copy where links fail
     return None if current else f"{link} does not link to {path.name}"
-
-
-def _unpublished(lake: Lake, newest: Path | None) -> str | None:
-    """Return that the newest snapshot is not in the bucket of the lake, if it should be."""
-    if newest is None or not lake.store.elsewhere or bucket_snapshots.has(lake.store, newest, newest=True):
-        return None
-    return f"{newest.name} is not in {snapshot.address(lake)}"
 
 
 def _dagster(home: Path) -> Finding:

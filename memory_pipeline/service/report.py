@@ -133,7 +133,7 @@ def snapshots(console: Console, listing: pl.DataFrame, home: Path, *, address: s
     table(console, ("name", "MB", "created (UTC)", ""), rows, empty="no snapshots yet; the first run writes one")
     line(console, f"in {home / 'snapshots'}, as NAME.duckdb; memories.duckdb links to the newest")
     if address:
-        line(console, f"published under the same names in {address}")
+        line(console, f"also in {address}, but for those of past instants")
 
 
 def settings(console: Console, rows: Sequence[Origin]) -> None:
