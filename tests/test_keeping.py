@@ -78,8 +78,6 @@ def ranks(memories, *, links=(), uses=(), changes=None):
         ("No pictures of the old slipway may be printed.", Rank.SAFETY),
         ("The goat no longer needs thyroxine.", Rank.SAFETY),
         ("Each oar is checked by two people, no exceptions.", Rank.SAFETY),
-        ("User is Odalys Pym, a boat builder.", Rank.STANDING),
-        ("She lives at the old ferry landing.", Rank.STANDING),
         ("Postcards are fine again if they are short.", Rank.STANDING),
         ("Weigh the boat before every race.", Rank.STANDING),
         ("My name is Odalys.", Rank.STANDING),

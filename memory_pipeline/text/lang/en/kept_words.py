@@ -58,8 +58,7 @@ SAFETY: Final = f"{_HEALTH}|{_PROHIBITIONS}|{_ORDERS}|{_LEGAL_AND_PAYMENT}"
 
 STANDING: Final = _any_of(r"""
     name is; (?:call|address(?:ed)?) (?:me|him|her|them|us) (?:as|by)?; pronouns; nickname\w*; birthday; was born;
-    born (?:in|on); native (?:speaker|language); mother tongue; citizen\w*; nationality; i live in;
-    lives (?:in|at|on|near|with); (?:the )?user(?:'s name)? is;
+    born (?:in|on); native (?:speaker|language); mother tongue; citizen\w*; nationality; i live in; lives in;
     i work (?:as|at|for|in); works (?:as|at|for); i'm married; is married; my (?:wife|husband|partner|fiancee?) is;
     from now on; in future; going forward; at all times; by default; as a rule; house rules?; guidelines?;
     should always; always (?:use|answer|reply|write|call|give|ask|check|run|keep|put|send|start|end|show|quote);
