@@ -37,7 +37,7 @@ RECORDED = datetime(2026, 6, 1, tzinfo=UTC)
 WORKERS = (
     "groups of profiles go to one worker process for each core; reading, "
     "the commit and the plan's checks stay in one process. On a machine whose two cores others use too, two workers "
-    "cannot gain more; 1.2 to 1.6 were measured"
+    "cannot gain more; 1.2 to 1.8 were measured"
 )
 MILLION = (
     "9.98 CPU minutes on 2026-11-23, 18.3 on 2026-11-27, when the machine was slower: over 8,000 memories of 160 "
