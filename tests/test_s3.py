@@ -169,6 +169,11 @@ def test_what_is_lost_or_made_anew_is_published_again(place):
         shutil.rmtree(place / "snapshots")
         snapshot.publish(lake)
         assert set(published(lake).values()) == {10}, "made anew from the scores that are left"
+        broken = place / "snapshots" / "000000000001-moved.duckdb"
+        broken.write_bytes(b"of a folder that was moved")
+        newest = snapshot.publish(lake)
+        assert set(published(lake)) == {newest.name, "memories.duckdb"}, "one that nobody can read is left out"
+        assert unwell(place) == []
 
 
 def published(lake):

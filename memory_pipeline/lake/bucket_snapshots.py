@@ -18,6 +18,7 @@ from typing import Final
 from memory_pipeline.lake import snapshot_file
 from memory_pipeline.lake.object_store import ObjectStore
 from memory_pipeline.ledger import disk
+from memory_pipeline.ledger.database import LakeError
 
 PREFIX: Final = "snapshots/"
 NEWEST: Final = f"{PREFIX}memories.duckdb"
@@ -52,7 +53,7 @@ def follow(store: ObjectStore, snapshots: Sequence[Path]) -> None:
         and so are its Parquet files that are not there yet.
     """
     index, there = _read(store), _sizes(store)
-    wanted = _wanted(snapshots)
+    wanted = _wanted(snapshots, index)
     for key in _lacking(index, there, wanted):
         files = _files(wanted[key])
         for name, path in files.items():
@@ -80,19 +81,30 @@ def differs(store: ObjectStore, snapshots: Sequence[Path]) -> str | None:
         LakeError: the server cannot be reached, or refuses.
     """
     index, there = _read(store), _sizes(store)
-    wanted = _wanted(snapshots)
+    wanted = _wanted(snapshots, index)
     lacking, surplus = _lacking(index, there, wanted), _surplus(index, there, wanted)
     if lacking:
         return f"{store.uri(lacking[0])} is missing or no copy of {wanted[lacking[0]].name}"
     return f"{store.uri(surplus[0])} is not in use any more" if surplus else None
 
 
-def _wanted(snapshots: Sequence[Path]) -> dict[str, Path]:
-    """Return the snapshot that each object is a copy of, the newest last."""
-    wanted = {f"{PREFIX}{path.name}": path for path in snapshots}
-    if snapshots:
-        wanted[NEWEST] = snapshots[-1]
+def _wanted(snapshots: Sequence[Path], index: Mapping[str, _Copy]) -> dict[str, Path]:
+    """Return the snapshot that each object is a copy of, the newest last.
+
+    A snapshot that was never copied and that nobody can read, since its data folder was moved, is left out.
+    """
+    copied = {copy.of for copy in index.values()}
+    wanted = {f"{PREFIX}{path.name}": path for path in snapshots if _identity(path) in copied or _is_whole(path)}
+    if wanted:
+        wanted[NEWEST] = list(wanted.values())[-1]
     return wanted
+
+
+def _is_whole(snapshot: Path) -> bool:
+    """Return whether a snapshot can be read, with all its files."""
+    with suppress(LakeError):
+        return all(path.is_file() for paths in snapshot_file.linked(snapshot).values() for path in paths)
+    return False
 
 
 def _lacking(index: Mapping[str, _Copy], there: Mapping[str, int], wanted: Mapping[str, Path]) -> list[str]:
