@@ -5,11 +5,11 @@ DuckDB reads the files of a view when it creates it. Not here: the views (`lake/
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fsspec.implementations.local import LocalFileSystem
 
-_SCHEME = "s3"
+_SCHEME: Final = "s3"
 
 
 class FetchedFiles(LocalFileSystem):  # type: ignore[misc]  # fsspec has no types

@@ -5,7 +5,8 @@ loses nothing, and any position can be built again. Most tables are copied in; t
 enrichment, the history of scores) stay immutable Parquet, hard-linked under `snapshots/files/`, so that they outlive a
 sweep of the lake; a lake on a server is fetched from there, each file once.
 Not here: the rows (`lake/snapshot_tables.py`), what the columns mean (`lake/snapshot_schemas.py`), views and macros
-(`lake/snapshot_views.py`, `lake/snapshot_macros.py`).
+(`lake/snapshot_views.py`, `lake/snapshot_macros.py`), how the DuckDB file is written (`lake/snapshot_file.py`), and the
+copies in a bucket (`lake/bucket_snapshots.py`).
 """
 
 import contextlib
