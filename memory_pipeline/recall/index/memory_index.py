@@ -89,7 +89,8 @@ class Index:
     @cached_property
     def stands_alone(self) -> Marks:
         """Which memories are originals or replaced their members, as opposed to summaries beside their members."""
-        return self.memories.select(stands_alone()).to_series().to_numpy()
+        original_or_merged = (pl.col("kind") == ORIGINAL) | pl.col("said_at").is_not_null()
+        return self.memories.select(original_or_merged).to_series().to_numpy()
 
     @cached_property
     def root_lengths(self) -> Floats:
@@ -248,11 +249,6 @@ class Index:
             ],
             dtype=np.int64,
         )
-
-
-def stands_alone() -> pl.Expr:
-    """Return originals, and summaries that replaced their members."""
-    return (pl.col("kind") == ORIGINAL) | pl.col("said_at").is_not_null()
 
 
 def _with_values(index: Index, rows: pl.DataFrame, vectors: pl.DataFrame) -> Index:

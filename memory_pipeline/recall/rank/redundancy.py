@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.recall.index.memory_index import Index, stands_alone
+from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.text.parse import tokens
 
@@ -126,10 +126,10 @@ def _adding_nothing(answer: Sequence[_Coverage]) -> list[int]:
 
 def _coverage(index: Index, rows: Integers, places: Sequence[int]) -> dict[int, _Coverage]:
     """Read the coverage of the candidates at the given positions."""
-    memories = index.memories[rows[places], ["memory_id", "kind", "said_at", "members", "content", "speaker"]]
-    memories = memories.with_columns(stands_alone().alias("alone")).drop("said_at")
+    memories = index.memories[rows[places], ["memory_id", "kind", "members", "content", "speaker"]].rows()
     coverage = {}
-    for place, (memory_id, kind, members, content, speaker, alone) in zip(places, memories.iter_rows(), strict=True):
+    for place, alone, memory in zip(places, index.stands_alone[rows[places]].tolist(), memories, strict=True):
+        memory_id, kind, members, content, speaker = memory
         text = content if kind == ORIGINAL else _DAY.sub("", content)
         words = frozenset(_WORD.findall(f"{speaker or ''} {text}".casefold()))
         sources, before = frozenset([memory_id]), frozenset[str]()
