@@ -13,6 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import judging, languages, similarity
+from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.state import answers
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.speakers import by_assistant
@@ -85,6 +87,70 @@ def compare(
         TABLES["judgements"].conform(judgements),
         TABLES["change_odds"].conform(_odds(odds, points).with_columns(plan_id=pl.lit(plan_id))),
     )
+
+
+def unanswered(pairs: pl.DataFrame, answered: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs of memories without those that somebody has answered.
+
+    Args:
+        pairs: any table with profile_id, memory_id and other_id.
+        answered: as `answers.standing` returns it.
+    """
+    low, high = pl.min_horizontal("memory_id", "other_id"), pl.max_horizontal("memory_id", "other_id")
+    numbered = pairs.with_columns(low=low, high=high)
+    left = numbered.join(answered, on=["profile_id", *answers.PAIR], how="anti", maintain_order="left")
+    return left.select(pairs.columns)
+
+
+def with_answers(
+    changes: pl.DataFrame, answered: pl.DataFrame, memories: pl.DataFrame, *, plan_id: str
+) -> pl.DataFrame:
+    """Put the answers about pairs of memories in the place of what was judged.
+
+    An answered update closes by itself (`answers.closings`), so it has no row; a repeat, a conflict and a pair that is
+    neither become links.
+
+    Args:
+        changes: table `fact_changes` as judged.
+        answered: as `answers.standing` returns it.
+        memories: table `memories`: those that were compared.
+        plan_id: plan that the rows belong to.
+
+    Returns:
+        Table `fact_changes`.
+    """
+    linking = answered.filter(pl.col("relation").is_in(list(answers.LINKING)))
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*KEY, holds=_since())
+    rows = linking.join(live, on=KEY).join(
+        live.rename({"memory_id": "other_id"}), on=["profile_id", "other_id"], suffix="_other"
+    )
+    said = {
+        "repeat": "that both say the same",
+        "conflict": "that they cannot both be true",
+        "none": "that neither replaces nor repeats the other",
+    }
+    stated = rows.select(
+        *("profile_id", "memory_id", "other_id"),
+        relation=pl.col("relation").replace_strict(answers.LINKING, return_dtype=pl.String),
+        decided=pl.lit(value=False),
+        confidence=pl.lit(1.0),
+        at="holds_other",
+        rule=pl.lit(answers.RULE),
+        reason=pl.format(
+            "The {} says {}.",
+            pl.col("answered_by").replace("model", "language model"),
+            pl.col("relation").replace_strict(said, return_dtype=pl.String),
+        ),
+        plan_id=pl.lit(plan_id),
+    )
+    table = TABLES["fact_changes"]
+    kept = unanswered(changes, answered)
+    return table.conform(pl.concat([kept, stated], how="diagonal_relaxed").select(changes.columns))
+
+
+def _since() -> pl.Expr:
+    """Return the instant from which a memory holds."""
+    return pl.coalesce("valid_from", "said_at", "created_at")
 
 
 def _odds(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:

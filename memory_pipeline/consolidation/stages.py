@@ -35,7 +35,7 @@ from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
 from memory_pipeline.consolidation.plans import invariants, planning
 from memory_pipeline.consolidation.stage import DECLARED, Stage, stage
-from memory_pipeline.consolidation.state import decision_json, projection
+from memory_pipeline.consolidation.state import answers, decision_json, projection
 from memory_pipeline.consolidation.state import foldings as folded
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.consolidation.summaries import summarising
@@ -342,10 +342,12 @@ def detect_changes(
     derived_edges: Frame[DerivedEdges],
     judgements: Frame[Judgements],
     verdicts: Frame[Verdicts],
+    events: Frame[Events],
 ) -> Changes:
     """Detect facts that a newer memory updates, contradicts or repeats; a model judges the likeliest pairs, if set.
 
-    Profiles whose memories have not changed since the last run are not judged again.
+    Profiles whose memories have not changed since the last run are not judged again. What somebody has answered about
+    a pair stands instead of any judgement.
     """
     compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
     similar = pl.col("edge_type") == "SIMILAR_TO"
@@ -367,11 +369,13 @@ def detect_changes(
         policy=context.policy,
         as_of=context.as_of,
     )
+    answered = answers.standing(events, memories)
+    pairs = change_detection.unanswered(pairs, answered)
     combined, asked = model_requests.judged(
         changes=changes, pairs=pairs, verdicts=verdicts, context=context, within=scope.inside(context.scope, memories)
     )
     return Changes(
-        conform(FactChanges, combined),
+        conform(FactChanges, change_detection.with_answers(combined, answered, compared, plan_id=context.plan_id)),
         conform(Judgements, judged),
         conform(Verdicts, asked),
         conform(ChangeOdds, odds),
@@ -454,6 +458,7 @@ def cluster(
     neighbours: Frame[Neighbours],
     association_edges: Frame[AssociationEdges],
     groupings: Frame[Groupings],
+    events: Frame[Events],
 ) -> Groups:
     """Group memories by each method of the policy.
 
@@ -461,6 +466,7 @@ def cluster(
     of a profile is kept.
     """
     enabled = mask_disabled(context, enrichment)
+    answered = answers.standing(events, memories)
     sides = scope.sides(context.scope, _not_deferred(memories, deferred))
     groups = [
         clustering.cluster(
@@ -474,6 +480,7 @@ def cluster(
             plan_id=context.plan_id,
             kept=groupings if len(sides) == 1 else None,
             neighbours=neighbours if near.hold_all(context.policy, context.policy.duplicate_similarity) else None,
+            answered=answered,
         )
         for side in sides
     ]

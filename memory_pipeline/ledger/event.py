@@ -27,6 +27,7 @@ from memory_pipeline.ledger.payloads import (
     Instant,
     Linked,
     Payload,
+    Resolved,
     Session,
     Stored,
     Updated,
@@ -102,6 +103,7 @@ _ABOUT_A_MEMORY: Final = {
     EventType.UPDATED,
     EventType.ERASED,
     EventType.LINKED,
+    EventType.RESOLVED,
     EventType.FEEDBACK,
 }
 _SESSIONS: Final = {EventType.SESSION_STARTED, EventType.SESSION_ENDED}
@@ -141,7 +143,7 @@ class Event(BaseModel):
     instance_id: Identifier | None = Field(None, description="Process that writes it.")
     parent_event_id: Identifier | None = Field(None, description="Event that caused this one.")
     memory_id: Identifier | None = Field(None, description="Memory concerned, unique within its profile.")
-    payload: Stored | Accessed | Updated | Linked | Session | Feedback | Erased | dict[str, Any] = Field(
+    payload: Stored | Accessed | Updated | Linked | Resolved | Session | Feedback | Erased | dict[str, Any] = Field(
         description="Payload of the type of event, as below."
     )
 
@@ -159,8 +161,8 @@ class Event(BaseModel):
                 "name the memories in payload.memory_ids" if self.event_type == EventType.ACCESSED else "leave it out"
             )
             raise ValueError(f"memory_id has no meaning in {self.event_type.value}; {remedy}")
-        if isinstance(self.payload, Linked) and self.payload.target_id == self.memory_id:
-            raise ValueError("payload.target_id is the memory itself; link two different memories")
+        if isinstance(self.payload, Linked | Resolved) and self.payload.target_id == self.memory_id:
+            raise ValueError("payload.target_id is the memory itself; name two different memories")
         return self
 
     def payload_json(self) -> str:

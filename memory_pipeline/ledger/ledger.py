@@ -28,7 +28,10 @@ from memory_pipeline.ledger.statements import add_events, insert_new
 from memory_pipeline.ledger.tables import ATTEMPTS, DEAD_LETTERS, DECISIONS, DIGESTS, EVENTS, MOVED, REVERTED, RUNS
 from memory_pipeline.schemas import INSTANT, TABLES, EventType
 
-HEAD_EVENTS: Final = (*PIPELINE, EventType.UPDATED.value)
+_CHANGING: Final = (EventType.UPDATED, EventType.RESOLVED)
+"""Events of agents that change what earlier memories state."""
+
+HEAD_EVENTS: Final = (*PIPELINE, *(kind.value for kind in _CHANGING))
 """Events that move the head of a profile: a plan made before one of them is refused."""
 
 _DIGEST_EVERY: Final = 8_192
@@ -226,7 +229,7 @@ class Ledger:
             kind = reserved.event_type.value
             raise ValueError(f"event_type is {kind!r}, which only the pipeline writes; leave it out of the batch")
         rows = [dict(zip(COLUMNS, event.row(), strict=True)) for event in events]
-        updated = {event.profile_id for event in events if event.event_type == EventType.UPDATED}
+        updated = {event.profile_id for event in events if event.event_type in _CHANGING}
         try:
             return self._append(rows, updated)
         except LostConnection:

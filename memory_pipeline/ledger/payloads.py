@@ -8,7 +8,7 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
-from typing import Annotated, Any, ClassVar, Final, Self
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -216,6 +216,33 @@ class Linked(Noted):
     weight: Share | None = Field(None, description="How strong the link is.")
 
 
+class Resolved(Noted):
+    """Somebody says how a memory relates to an older one; the last answer of the highest authority counts."""
+
+    example: ClassVar[dict[str, Any]] = {"target_id": "m0", "relation": "update", "answered_by": "owner"}
+    target_id: Identifier = Field(description="The older memory, or the other one if neither replaces the other.")
+    relation: Literal["update", "partial", "repeat", "conflict", "none", "open"] = Field(
+        description="update: the memory replaces the older one; partial: it replaces `statement` only; repeat: both "
+        "say the same; conflict: they cannot both be true; none: neither replaces nor repeats the other; open: "
+        "withdraws the answer."
+    )
+    statement: Text | None = Field(
+        None, description="With partial: the sentences of the older memory that no longer hold, one per line."
+    )
+    answered_by: Literal["owner", "agent", "model"] = Field(
+        "agent", description="Who says so. The owner outranks an agent, an agent outranks a language model."
+    )
+
+    @model_validator(mode="after")
+    def _names_what_ends(self) -> Self:
+        if (self.relation == "partial") != (self.statement is not None):
+            raise ValueError(
+                "payload.statement goes with relation = partial, and partial with a statement; give the sentences that "
+                "no longer hold, or relation = update for all of it"
+            )
+        return self
+
+
 class Session(Noted):
     """A session starts or ends."""
 
@@ -267,6 +294,7 @@ PAYLOADS: Final[dict[EventType, type[Payload]]] = {
     EventType.ACCESSED: Accessed,
     EventType.UPDATED: Updated,
     EventType.LINKED: Linked,
+    EventType.RESOLVED: Resolved,
     EventType.SESSION_STARTED: Session,
     EventType.SESSION_ENDED: Session,
     EventType.FEEDBACK: Feedback,

@@ -143,6 +143,13 @@ def about(
     return [row for row in rows if row[column] in names]
 
 
+def answers(transaction: Transaction, profile_id: str, *, until: int) -> list[Row]:
+    """Return the answers about pairs of memories up to a position. Cost: an index look-up for each."""
+    answer = EVENTS.c.event_type == EventType.RESOLVED.value
+    query = _ROWS.where(EVENTS.c.profile_id == profile_id, answer, EVENTS.c.seq <= until)
+    return [tuple(row) for row in transaction.connection.execute(query)]
+
+
 def at(transaction: Transaction, seqs: Collection[int]) -> list[Row]:
     """Return the events at some positions, by position."""
     positions, rows = sorted(seqs), list[Row]()

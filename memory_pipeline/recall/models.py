@@ -294,6 +294,103 @@ class Memory:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two memories of which it is uncertain how the newer one relates to the older."""
+
+    pair_id: str
+    """Names the pair in `resolve`."""
+    relation: str
+    """The likeliest answer: update, partial, repeat or conflict."""
+    confidence: float
+    """How likely that is, 0..1."""
+    statement: str | None
+    """The sentences of the older memory that the newer one may replace; None: all of it."""
+    older: Memory
+    newer: Memory
+
+    def text(self, letter: str = "") -> str:
+        """Return the pair as three lines for a prompt, each memory as one quoted line.
+
+        Args:
+            letter: name of the pair in its review.
+        """
+        asked = {
+            "update": "does the newer replace the older",
+            "partial": f"does the newer replace {_quoted(self.statement or '')} in the older",
+            "repeat": "do both say the same",
+            "conflict": "can both be true",
+        }
+        lead = f"{letter} " if letter else ""
+        question = f"{lead}[{self.pair_id}] {asked[self.relation]}? likely {self.confidence:.0%}"
+        return "\n".join([question, *(f"  {name}: {_told(getattr(self, name))}" for name in ("older", "newer"))])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON values, instants as ISO 8601 text."""
+        return _plain(asdict(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review(Sequence[Pair]):
+    """The pairs that are most worth an answer, first."""
+
+    pairs: tuple[Pair, ...]
+    waiting: int
+    """All pairs without an answer, these included."""
+
+    @overload
+    def __getitem__(self, position: int) -> Pair: ...
+    @overload
+    def __getitem__(self, position: slice) -> tuple[Pair, ...]: ...
+    def __getitem__(self, position: int | slice) -> Pair | tuple[Pair, ...]:
+        return self.pairs[position]
+
+    def __len__(self) -> int:
+        return len(self.pairs)
+
+    def __iter__(self) -> Iterator[Pair]:
+        return iter(self.pairs)
+
+    def text(self) -> str:
+        """Return the pairs as text for a prompt, with letters and ids; empty if nothing waits for an answer."""
+        return "\n".join(pair.text(_letter(place)) for place, pair in enumerate(self.pairs))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON values, instants as ISO 8601 text."""
+        return {"waiting": self.waiting, "pairs": [pair.to_dict() for pair in self.pairs]}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remembered:
+    """A memory that was stored, and earlier ones that it may replace, repeat or contradict."""
+
+    memory_id: str
+    likely: tuple[Pair, ...]
+    """At most three, the likeliest first."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all fields as JSON values, instants as ISO 8601 text."""
+        return {"memory_id": self.memory_id, "likely": [pair.to_dict() for pair in self.likely]}
+
+
+def _told(memory: Memory) -> str:
+    who = f"{memory.speaker}: " if memory.speaker else ""
+    return f"[{memory.created_at:%Y-%m-%d}] {_quoted(who + memory.text)}"
+
+
+def _quoted(text: str) -> str:
+    """Return a text as one quoted line that it cannot leave."""
+    return json.dumps(" ".join(text.split()), ensure_ascii=False)
+
+
+def _letter(place: int) -> str:
+    """Return A to Z, then AA, AB and so on."""
+    name = ""
+    while place >= 0:
+        name, place = chr(ord("A") + place % 26) + name, place // 26 - 1
+    return name
+
+
+@dataclass(frozen=True, kw_only=True)
 class Block:
     """A block of core memory."""
 

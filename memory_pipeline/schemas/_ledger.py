@@ -45,10 +45,16 @@ class Events(dy.Schema):
     tags = dy.List(dy.String(), nullable=True, description="Tags that the agent gave.")
     metadata = text("Anything else that the agent attached, as JSON.", nullable=True)
     source = text("Where the memory came from.", nullable=True)
-    target_id = text("Target of an asserted link.", nullable=True)
+    target_id = text("Target of an asserted link, or the older memory of an answer.", nullable=True)
     edge_type = text("Type of an asserted link.", nullable=True)
     edge_kind = text("Subtype of an asserted link.", nullable=True)
     weight = share("Weight of an asserted link, 0..1.", nullable=True)
+    relation = text(
+        "Answer on how the memory relates to the target: update, partial, repeat, conflict, none or open.",
+        nullable=True,
+    )
+    statement = text("Sentences of the target that an answer ends, one per line.", nullable=True)
+    answered_by = text("Who gave an answer: owner, agent or model.", nullable=True)
     query = text("Query of the recall that accessed the memory.", nullable=True)
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in that recall's answer, from 1.")
     expanded = dy.Bool(nullable=True, description="Whether the recall reached the memory only over an association.")

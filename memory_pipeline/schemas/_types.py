@@ -17,6 +17,7 @@ class EventType(StrEnum):
     UPDATED = "memory.updated"
     ERASED = "memory.erased"
     LINKED = "link.asserted"
+    RESOLVED = "relation.resolved"
     SESSION_STARTED = "session.started"
     SESSION_ENDED = "session.ended"
     FEEDBACK = "feedback.given"

@@ -16,18 +16,23 @@ from memory_pipeline.settings import Policy
 FACT_COMPARISON: Final = "fact_comparison"
 """Algorithm of the links between memories about the same fact."""
 
-PROPOSED: Final[dict[str, str]] = {"update": "MAY_UPDATE", "duplicate": "MAY_REPEAT", "conflict": "CONTRADICTS"}
+PROPOSED: Final[dict[str, str]] = {
+    "update": "MAY_UPDATE",
+    "duplicate": "MAY_REPEAT",
+    "conflict": "CONTRADICTS",
+    "unrelated": "DISTINCT",
+}
 """Edge type of the link that each relation of `fact_changes` makes where nothing is decided."""
 
 
 def is_fact_link() -> pl.Expr:
     """Return whether an edge only says how two statements of fact may relate.
 
-    Such a link changes what recall shows and nothing else: no score, group, path or place in the graph. That holds for
-    every MAY_UPDATE and MAY_REPEAT, and for the CONTRADICTS that comparing facts has found; what an agent asserts or
-    `creative` finds under that name counts like any edge.
+    Such a link changes what recall shows, and which memories may be merged, but no score, path or place in the graph.
+    That holds for every MAY_UPDATE, MAY_REPEAT and DISTINCT, and for the CONTRADICTS that comparing facts has found;
+    what an agent asserts or `creative` finds under that name counts like any edge.
     """
-    doubtful = pl.col("edge_type").is_in([PROPOSED["update"], PROPOSED["duplicate"]])
+    doubtful = pl.col("edge_type").is_in([PROPOSED[name] for name in ("update", "duplicate", "unrelated")])
     return doubtful | ((pl.col("edge_type") == PROPOSED["conflict"]) & (pl.col("algorithm") == FACT_COMPARISON))
 
 

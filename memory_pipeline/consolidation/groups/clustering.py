@@ -18,6 +18,7 @@ from memory_pipeline.consolidation.groups import labels, linkage, reuse
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
 from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, Space
 from memory_pipeline.consolidation.scoring import bars_supersession
+from memory_pipeline.consolidation.state import answers
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.score import importance
@@ -59,6 +60,7 @@ def cluster(
     plan_id: str,
     kept: pl.DataFrame | None = None,
     neighbours: pl.DataFrame | None = None,
+    answered: pl.DataFrame | None = None,
 ) -> Clustering:
     """Group memories by each of the policy's methods.
 
@@ -80,6 +82,7 @@ def cluster(
         kept: table `groupings` as any earlier run left it; default: none.
         neighbours: table `neighbours` of the same memories, if it holds all pairs from `duplicate_similarity` on;
             default: it does not, and near duplicates are compared anew.
+        answered: answers about pairs of memories, as `answers.standing` returns them; default: none.
 
     Returns:
         The four tables.
@@ -90,6 +93,8 @@ def cluster(
     points = _points(memories, scored, enrichment, vectors, policy, as_of)
     space = similarity.matrix(points["vector"])
     comparable, free = ~similarity.unknown(space), np.ones(len(points), dtype=np.bool_)
+    no_answers = pl.DataFrame(schema=dict.fromkeys(("profile_id", *answers.PAIR, "relation"), pl.String))
+    repeats = (no_answers if answered is None else answered).filter(pl.col("relation") == "repeat")
     described_parts, refusals = list[pl.DataFrame](), list[pl.DataFrame]()
     groupings = [TABLES["groupings"].empty()]
     for method, strategy in STRATEGIES.items():
@@ -102,6 +107,7 @@ def cluster(
             free=free,
             edges=edges,
             policy=policy,
+            repeats=repeats.select("profile_id", *answers.PAIR),
             neighbours=neighbours,
         )
         groups, found = reuse.grouped(method, strategy, inputs, kept=kept)

@@ -53,11 +53,15 @@ def grouped(
 def _read(method: str, inputs: ClusteringInput, reading: Reading, rows: pl.DataFrame) -> pl.DataFrame:
     """Return for each profile the digest of all that the method reads of it: profile_id, read."""
     seen = inputs.points.select("profile_id", *reading.columns)[reading.rows]
-    apart = reading.apart.select(
-        rows["profile_id"].gather(reading.apart["left"]),
-        *(rows["place"].gather(reading.apart[side]).alias(side) for side in ("left", "right")),
-    )
-    return readings.digests((method, *reading.settings), seen, apart, vectors=inputs.space[reading.rows])
+    pairs = [
+        places.select(
+            rows["profile_id"].gather(places["left"]),
+            *(rows["place"].gather(places[side]).alias(side) for side in ("left", "right")),
+            together=pl.lit(together),
+        )
+        for places, together in ((reading.apart, False), (reading.together, True))
+    ]
+    return readings.digests((method, *reading.settings), seen, pl.concat(pairs), vectors=inputs.space[reading.rows])
 
 
 def _groups(found: ClusteringResult, rows: pl.DataFrame) -> pl.DataFrame:

@@ -34,6 +34,7 @@ UNDIRECTED: Final = (
     "ASSOCIATED",
     "SHORTCUT",
     "MAY_REPEAT",
+    "DISTINCT",
 )
 """Edge types without a direction."""
 
@@ -49,7 +50,13 @@ EXPANDED_GAIN: Final = 0.03
 USES: Final = (EventType.ACCESSED.value, EventType.FEEDBACK.value)
 """Types of events by which memories are used."""
 
-READ: Final = (EventType.STORED.value, EventType.UPDATED.value, EventType.LINKED.value, *USES)
+READ: Final = (
+    EventType.STORED.value,
+    EventType.UPDATED.value,
+    EventType.LINKED.value,
+    EventType.RESOLVED.value,
+    *USES,
+)
 """Types of events that the fold reads; no other has an effect on the state."""
 
 _UPDATABLE: Final = {

@@ -13,7 +13,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.consolidation.state import decision_json, energy, folding, lifecycle
+from memory_pipeline.consolidation.state import answers, decision_json, energy, folding, lifecycle
 from memory_pipeline.schemas import TABLES, Action
 
 MEMBER_WEIGHT: Final = 0.8
@@ -49,18 +49,20 @@ def fold(events: pl.DataFrame, decisions: pl.DataFrame) -> State:
     """Return the state after these events and decisions.
 
     Args:
-        events: table `events` up to an instant and a ledger position; only events of agents have an effect.
+        events: table `events` up to an instant and a ledger position; only events of agents have an effect, among them
+            what they answered about pairs of memories.
         decisions: table `decisions`, those in force at that state (see `unmasked`).
 
     Cost: sorts of the accesses, hash joins, and one SHA-256 per memory; a few seconds per million events.
     """
-    ordered = _ordered(decisions)
-    return _applied(_written(events, lifecycle.made(ordered)), ordered)
+    written = _written(events, lifecycle.made(_ordered(decisions)))
+    answered = answers.closings(answers.standing(events, written.memories), written.memories)
+    return _applied(written, _ordered(pl.concat([decisions, answered], how="diagonal")))
 
 
 def project(events: pl.DataFrame) -> State:
     """Return the state after these events alone, as if no run had decided anything."""
-    return _applied(_written(events, TABLES["memories"].empty()), _ordered(TABLES["decisions"].empty()))
+    return fold(events, TABLES["decisions"].empty())
 
 
 def _written(events: pl.DataFrame, summaries: pl.DataFrame) -> State:

@@ -30,7 +30,10 @@ _NO_SCORES: Final = {
 _CANDIDATES: Final = 2000
 """Most ids to search for similar ones."""
 _USES: Final = (EventType.ACCESSED.value,)
-_ORIGIN: Final = ("event_id", "event_type", "occurred_at", "seq", "session_id", "agent_id", "content")
+_ORIGIN: Final = (
+    *("event_id", "event_type", "occurred_at", "seq", "session_id", "agent_id", "content"),
+    *("memory_id", "target_id", "relation", "statement", "answered_by"),
+)
 
 
 def explain(
@@ -163,7 +166,9 @@ class _Tables:
         return _rows(events.select(*_ORIGIN, consolidated=pl.col("seq") <= base))
 
     def _events_about(self, kinds: pl.Expr) -> pl.DataFrame:
-        return self.events.filter(pl.col("memory_id") == self.memory_id, kinds).sort("seq")
+        answer = (pl.col("event_type") == EventType.RESOLVED.value) & (pl.col("target_id") == self.memory_id)
+        about = (pl.col("memory_id") == self.memory_id) | answer.fill_null(value=False)
+        return self.events.filter(about, kinds).sort("seq")
 
 
 def _owner(lake: Lake, memory_id: str) -> str:

@@ -26,8 +26,8 @@ from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import Event
-from memory_pipeline.ledger.validation_errors import shown
-from memory_pipeline.recall.client import answering, restoring, validation
+from memory_pipeline.ledger.validation_errors import nearest, shown
+from memory_pipeline.recall.client import answering, restoring, reviewing, validation
 from memory_pipeline.recall.client.access_writer import AccessWriter
 from memory_pipeline.recall.client.explain import Explanation, explain
 from memory_pipeline.recall.client.validation import (
@@ -44,11 +44,21 @@ from memory_pipeline.recall.client.validation import (
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.live.together import Alone, Together, TogetherCache
-from memory_pipeline.recall.models import Answer, Block, Consolidated, Filters, Memory, Opening, instant
+from memory_pipeline.recall.models import (
+    Answer,
+    Block,
+    Consolidated,
+    Filters,
+    Memory,
+    Opening,
+    Remembered,
+    Review,
+    instant,
+)
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.runs import consolidate, inputs, log, status, undo
-from memory_pipeline.schemas import LIVE, EventType
+from memory_pipeline.schemas import LIVE, TABLES, Action, EventType
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text.embed import embedding
 
@@ -136,21 +146,157 @@ class MemoryClient:
         self._check_open()
         self._access_writer.flush()
 
-    def remember(self, text: str, **fields: Unpack[MemoryFields]) -> str:
+    def remember(self, text: str, *, supersedes: str | None = None, **fields: Unpack[MemoryFields]) -> str:
         """Store a memory and return its id. On return it is on disk and can be recalled.
 
         Args:
             text: the text to remember.
+            supersedes: id of a memory that this one replaces: that one no longer holds from now on (see `resolve`).
             fields: optional fields (see `MemoryFields`); session, agent and user default to the client's.
 
         Raises:
+            UnknownMemory: there is no memory to supersede.
             ValueError: a field is unknown or out of range, or its `memory_id` is or was that of another text; names it.
             LakeError: the store cannot be written.
         """
         self._check_open()
         event = self._event(stored_event({**fields, "text": text}))
-        self._lake.ledger.append([event])
+        events = [event]
+        if supersedes is not None:
+            check_id("supersedes", supersedes)
+            self._memory(self._state_cache.current(), supersedes)
+            events.append(self._answer(supersedes, str(event.memory_id), "update"))
+        self._lake.ledger.append(events)
         return str(event.memory_id)
+
+    def remember_checked(
+        self, text: str, *, supersedes: str | None = None, **fields: Unpack[MemoryFields]
+    ) -> Remembered:
+        """Store a memory, and return with its id at most three earlier ones that it may replace, repeat or contradict.
+
+        Answer with `resolve`; what is left unanswered is judged by the next run.
+
+        Args:
+            text: the text to remember.
+            supersedes: id of a memory that this one replaces (see `remember`).
+            fields: as for `remember`.
+
+        Raises:
+            UnknownMemory, ValueError, LakeError: see `remember`.
+        """
+        memory_id = self.remember(text, supersedes=supersedes, **fields)
+        found = reviewing.likely(self._state_cache, memory_id, self._policy, now=self._now())
+        return Remembered(
+            memory_id=memory_id, likely=tuple(pair for pair in found if pair.older.memory_id != supersedes)
+        )
+
+    def correct(self, older: str, text: str, **fields: Unpack[MemoryFields]) -> str:
+        """Store what is true instead of a memory, which no longer holds from then on, and return the id of the new one.
+
+        The old memory stays, marked as closed, and comes back with `undo` of the answer (see `resolve`). To mend a text
+        that was never meant so, use `update`.
+
+        Args:
+            older: the memory that no longer holds.
+            text: what holds instead.
+            fields: as for `remember`.
+
+        Raises:
+            UnknownMemory, ValueError, LakeError: see `remember`.
+        """
+        return self.remember(text, supersedes=older, **fields)
+
+    def review(self, limit: int = 10) -> Review:
+        """Return the pairs of memories of which the last run was unsure, those most worth an answer first.
+
+        Args:
+            limit: most pairs.
+
+        Raises:
+            ValueError: the limit is out of range.
+            LakeError: the store cannot be read.
+        """
+        self._check_open()
+        check_count("limit", limit)
+        return reviewing.review(self._lake, self._state_cache, self._profile, limit)
+
+    def resolve(
+        self,
+        pair: str | tuple[str, str],
+        relation: str,
+        *,
+        newer: str | None = None,
+        statement: str | None = None,
+        answered_by: str | None = None,
+    ) -> str | None:
+        """Say how two memories relate; it takes effect at once, and every later run keeps to it.
+
+        Args:
+            pair: the id of a pair of a review, or the ids of two memories, the older one first.
+            relation: update: the newer one replaces the older; partial: it replaces `statement` only; repeat: both say
+                the same, and the next run merges them unless they differ in a number, date, name or negation; conflict:
+                they cannot both be true; none: neither; open: withdraws the answer; skip: nothing is recorded.
+            newer: the memory that replaces the other, if it is not the one said later.
+            statement: with partial, the sentences of the older memory that no longer hold, one per line; default: those
+                that the pair names.
+            answered_by: owner, agent or model; default: agent if the client has an agent, else owner.
+
+        Returns:
+            The id of the answer, with which `undo` withdraws it; None for skip.
+
+        Raises:
+            UnknownMemory: a memory is not there.
+            ValueError: an argument is out of range, or the statement is not in the older memory; names it.
+            LakeError: the store cannot be written.
+        """
+        self._check_open()
+        if relation not in reviewing.ANSWERS:
+            raise ValueError(f"relation is {shown(relation)}; {nearest(relation, reviewing.ANSWERS)}")
+        older, later = self._pair(pair)
+        if newer is not None:
+            if newer not in (older, later):
+                raise ValueError(
+                    f"newer is {shown(newer)}, which is not one of the two memories; give {older} or {later}"
+                )
+            older, later = (later if newer == older else older), newer
+        state = self._state_cache.current()
+        replaced, _ = self._memory(state, older), self._memory(state, later)
+        if relation == "skip":
+            return None
+        if relation == "partial":
+            statement = reviewing.statement_of(replaced, statement)
+        answer = self._answer(older, later, relation, statement=statement, answered_by=answered_by)
+        self._lake.ledger.append([answer])
+        if relation != "update":
+            self._reopen(older, later)
+        return answer.event_id
+
+    def _pair(self, pair: str | tuple[str, str]) -> tuple[str, str]:
+        """Return the ids of two memories."""
+        if isinstance(pair, str):
+            return reviewing.find(self._lake, self._state_cache, self._profile, pair)
+        if isinstance(pair, tuple | list) and len(pair) == 2:  # noqa: PLR2004 - two memories
+            for memory_id in pair:
+                check_id("pair", memory_id)
+            return pair[0], pair[1]
+        raise ValueError(f"pair is {shown(pair)}; give the id of a pair, or the ids of two memories")
+
+    def _answer(
+        self, older: str, newer: str, relation: str, *, statement: str | None = None, answered_by: str | None = None
+    ) -> Event:
+        """Return the event of an answer."""
+        by = answered_by or ("agent" if "agent_id" in self._ids else "owner")
+        payload = {"target_id": older, "relation": relation, "statement": statement, "answered_by": by}
+        return self._event({"event_type": EventType.RESOLVED.value, "memory_id": newer, "payload": payload})
+
+    def _reopen(self, older: str, newer: str) -> None:
+        """Undo the closings of a memory by another that runs decided, as an answer says otherwise."""
+        heads = self._lake.ledger.heads([self._profile])
+        closing = undo.in_force(self._lake, [self._profile]).filter(
+            pl.col("action") == Action.CLOSE.value, pl.col("memory_id") == older, pl.col("target_id") == newer
+        )
+        if closing.height:
+            undo.mask_decisions(self._lake, closing, heads=heads, reason=f"answer about {older}", now=self._now())
 
     def remember_many(self, rows: Iterable[Mapping[str, Any] | str]) -> list[str]:
         """Store memories in one transaction, all or none, and return their ids in order.
@@ -495,7 +641,8 @@ class MemoryClient:
         """Undo a run, a merge or the decisions about one memory, and return the undone decisions.
 
         Args:
-            target: run id, plan id or memory id; the id of a summary undoes the whole merge.
+            target: run id, plan id or memory id; the id of a summary undoes the whole merge. The id of an answer (see
+                `resolve`) withdraws it; then no decision is undone.
             cascade: also undo decisions that build on these.
 
         Raises:
@@ -506,6 +653,10 @@ class MemoryClient:
         check_id("target", target)
         check_bool("cascade", cascade)
         self.flush()
+        answered = self._state_cache.answered().filter(pl.col("event_id") == target)
+        for older, newer, by in answered.select("memory_id", "other_id", "answered_by").iter_rows():
+            self._lake.ledger.append([self._answer(older, newer, "open", answered_by=by)])
+            return TABLES["decisions"].empty()
         undone = undo.undo(self._lake, target, profile_id=self._profile, cascade=cascade, now=self._now())
         snapshot.publish_after(self._lake, "the undo is committed")
         return undone

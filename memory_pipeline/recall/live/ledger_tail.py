@@ -16,7 +16,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.edges import associations, edge_rows
-from memory_pipeline.consolidation.state import decision_json, projection
+from memory_pipeline.consolidation.state import answers, decision_json, projection
 from memory_pipeline.consolidation.state.folding import WRONG_TO_NOTHING
 from memory_pipeline.consolidation.state.lifecycle import MOVES
 from memory_pipeline.lake.tables import Lake
@@ -42,6 +42,7 @@ _TYPE, _OCCURRED, _RECORDED_AT, _SESSION, _MEMORY, _PAYLOAD = (
     1 + event.COLUMNS.index(name)
     for name in ("event_type", "occurred_at", "recorded_at", "session_id", "memory_id", "payload")
 )
+_ANSWER: Final = pl.col("event_type") == EventType.RESOLVED.value
 _LINKING: Final = (*MOVES, Action.CLOSE.value)
 """Decisions by which the state of one memory depends on another."""
 _ATTEMPTS: Final = 4
@@ -75,6 +76,7 @@ class LedgerTail:
         self._summary_members: pl.DataFrame | None = None
         self._summaries: frozenset[str] | None = None
         self._edges: pl.DataFrame | None = None
+        self._earlier_answers: pl.DataFrame | None = None
         self._mentions: Counter[str] = Counter()
         self._storing: dict[str, Row] = {}
         self._register(rows)
@@ -102,6 +104,7 @@ class LedgerTail:
         Returns:
             Rows of the table `memories`, and the ids that were folded; an id without a row is not a memory.
         """
+        names = self._with_answered(names)
         if not self._has_history(names):
             if all(self._mentions[name] == 1 for name in names) and len(names) <= _FEW:
                 stored = [self._storing[name] for name in names if name in self._storing]
@@ -117,14 +120,54 @@ class LedgerTail:
         related = decisions.filter(pl.col("memory_id").is_in(ends) | pl.col("target_id").is_in(ends))
         context = closure | set(related["memory_id"]) | set(related["target_id"].drop_nulls())
         context |= set(members.filter(pl.col("memory_id").is_in(ends))["member"])
+        context = self._with_answered(context)
         folded = projection.fold(self._history(context), related).memories
         return folded.filter(pl.col("memory_id").is_in(ends)), closure
 
     def fact_links(self) -> pl.DataFrame:
-        """Return the links about facts (see `fact_links.pairs`), as published or asserted by agents since."""
+        """Return the links about facts (see `fact_links.pairs`), as published, or asserted or answered since."""
         columns = ["source", "target", "edge_type", "kind"]
         edges = self._lake.read("decided_edges", profiles=[self._profile], columns=columns)
-        return fact_links.pairs(pl.concat([edges, self._asserted().select(columns)]))
+        links = pl.concat([edges, self._asserted().select(columns)])
+        if not any(row[_TYPE] == EventType.RESOLVED.value for row in self.rows):
+            return fact_links.pairs(links)
+        answered = answers.standing(self.answers_and_changes())
+        low, high = pl.min_horizontal("source", "target"), pl.max_horizontal("source", "target")
+        judged = links.with_columns(low=low, high=high).join(answered, on=list(answers.PAIR), how="anti")
+        said = answered.filter(pl.col("relation").is_in(list(answers.LINKING))).select(
+            source="low",
+            target="high",
+            edge_type=pl.col("relation").replace_strict(answers.LINKING).replace_strict(edge_rows.PROPOSED),
+            kind=pl.when(pl.col("relation") == "conflict").then(pl.lit("conflict")),
+        )
+        return fact_links.pairs(pl.concat([judged.select(columns), said]))
+
+    def answers_and_changes(self) -> pl.DataFrame:
+        """Return all answers of the profile about pairs of memories, and the updates of those memories (`events`)."""
+        given = pl.concat([self._answers(), self._events().filter(_ANSWER)])
+        if given.is_empty():
+            return given
+        with self._lake.ledger.reading() as transaction:
+            about = profile_events.of_memories(transaction, self._profile, _ends(given))
+        updates = [row for row in about if row[_TYPE] == EventType.UPDATED.value]
+        return pl.concat([given, event.frame(self._lake.ledger.with_payloads(updates))])
+
+    def _answers(self) -> pl.DataFrame:
+        """Return the answers before the tail (table `events`), read on demand."""
+        if self._earlier_answers is None:
+            with self._lake.ledger.reading() as transaction:
+                rows = profile_events.answers(transaction, self._profile, until=self._seq)
+            self._earlier_answers = event.frame(self._lake.ledger.with_payloads(rows))
+        return self._earlier_answers
+
+    def _with_answered(self, names: Collection[str]) -> set[str]:
+        """Return memories together with all that answers connect to them, directly or indirectly."""
+        tail = (row for row in self.rows if row[_TYPE] == EventType.RESOLVED.value)
+        pairs = [*self._answers().select("memory_id", "target_id").iter_rows(), *map(_pair, tail)]
+        connected = set(names)
+        while new := {end for pair in pairs if connected.intersection(pair) for end in pair if end} - connected:
+            connected |= new
+        return connected
 
     def edges(self) -> pl.DataFrame:
         """Return the edges of the profile as published (table `association_edges`), and those asserted since."""
@@ -266,8 +309,8 @@ def erased_memories(rows: Sequence[Row]) -> set[str]:
 
 
 def assert_links(rows: Sequence[Row]) -> bool:
-    """Return whether these rows assert a link."""
-    return any(row[_TYPE] == EventType.LINKED.value for row in rows)
+    """Return whether these rows assert a link, or answer how two memories relate."""
+    return any(row[_TYPE] in {EventType.LINKED.value, EventType.RESOLVED.value} for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,12 +339,24 @@ def affected(rows: Sequence[Row], revivable: Collection[str]) -> tuple[set[str],
     for row in rows:
         if row[_TYPE] in WRITING:
             changed.add(row[_MEMORY])
+        elif row[_TYPE] == EventType.RESOLVED.value:
+            changed.update(name for name in _pair(row) if name)
         elif row[_TYPE] in USING:
             doubted = _doubted(row)
             for name, times in _times(row).items():
                 use = Usage(doubted=True) if doubted else Usage(times, _at(row))
                 used[name] = used.get(name, Usage()) + use
     return changed | {name for name in used if name in revivable}, used
+
+
+def _pair(row: Row) -> tuple[str, str | None]:
+    """Return the two memories that an answer is about; the older one is unknown once one of them is erased."""
+    return row[_MEMORY], json.loads(row[_PAYLOAD]).get("target_id")
+
+
+def _ends(answered: pl.DataFrame) -> set[str]:
+    """Return the memories that answers are about."""
+    return {name for pair in answered.select("memory_id", "target_id").iter_rows() for name in pair if name}
 
 
 def _at(row: Row) -> int:

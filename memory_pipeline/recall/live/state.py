@@ -18,7 +18,7 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.consolidation.edges import associations, edge_rows
-from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state import answers, projection
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.erasure.erase import pending_erasure
 from memory_pipeline.lake import kept_indexes
@@ -179,6 +179,12 @@ class StateCache:
         present = associations.decay(self._edges(state), self._policy, as_of=now)
         followed = ~pl.col("edge_type").is_in(NOT_FOLLOWED) & (pl.col("weight") >= self._policy.link_usable_weight)
         return present.filter(followed, ~edge_rows.is_fact_link()).select("source", "target", "weight")
+
+    def answered(self) -> pl.DataFrame:
+        """Return the answers that count on pairs of memories (see `answers.standing`), those of the tail included."""
+        self.current()
+        with self._lock:
+            return answers.standing(self._current_tail().answers_and_changes())
 
     def _edges(self, state: State) -> pl.DataFrame:
         if state.edges is not None:

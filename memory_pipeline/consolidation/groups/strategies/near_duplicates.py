@@ -34,7 +34,9 @@ _GUARDED_AT_ONCE: Final = 100_000
 """Pairs judged by the guard at once; bounds the scratch memory."""
 _REFUSED_AT_ONCE: Final = 2_000_000
 """Plainly different pairs among which the nearest are searched at once; bounds the scratch memory."""
-_IN_WORDS: Final = ("words", "conflict")
+_WORDS: Final = "words"
+"""Reason of a refusal because of words alone."""
+_IN_WORDS: Final = (_WORDS, "conflict")
 """Reasons of refusals that are explained by the words that differ, since no fact differs."""
 LONGEST_GUARDED: Final = 6_000
 """Maximum characters of a text that the guard reads word by word; of longer texts, such as logs, only copies are
@@ -51,15 +53,18 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     and speaker are compared, since a merge must not lose the owner or the speaker. Groups are components of the
     agreeing pairs with a cosine of at least `duplicate_similarity`, split where two members would disagree, with at
     least `duplicate_min_size` memories. Memories joined by a conflict edge stay apart. Per memory the
-    `NEAREST_REFUSALS` nearest refusals are kept; of identical texts the oldest represents all.
+    `NEAREST_REFUSALS` nearest refusals are kept; of identical texts the oldest represents all. Two memories that were
+    answered to say the same count as near, and other words or another day do not keep them apart; other facts do.
 
     Costs a similarity join, if there are no neighbours of all live memories, and about 25 µs for each pair that the
     guard judges.
     """
     rows = inputs.rows(_COMPARED)
-    conflicts = inputs.links(rows, IN_CONFLICT)
-    ends = conflicts["left"].to_numpy(), conflicts["right"].to_numpy()
-    labels, refusals = _near_duplicates(inputs, rows, ends)
+    conflicts, repeats = (
+        (pairs["left"].to_numpy(), pairs["right"].to_numpy())
+        for pairs in (inputs.links(rows, IN_CONFLICT), inputs.answered_repeats(rows))
+    )
+    labels, refusals = _near_duplicates(inputs, rows, conflicts, repeats)
     return ClusteringResult(grouped(rows, labels, inputs.policy.duplicate_min_size), refusals)
 
 
@@ -73,10 +78,13 @@ def reads(inputs: ClusteringInput) -> Reading:
         columns=("memory_id", *own, *_STATED, "content_hash", "created_at", "judged"),
         settings=(policy.duplicate_similarity, policy.duplicate_min_size),
         apart=inputs.links(rows, IN_CONFLICT).select("left", "right").unique().sort("left", "right"),
+        together=inputs.answered_repeats(rows).select("left", "right").unique().sort("left", "right"),
     )
 
 
-def _near_duplicates(inputs: ClusteringInput, rows: Rows, conflicts: tuple[Rows, Rows]) -> tuple[Rows, pl.DataFrame]:
+def _near_duplicates(
+    inputs: ClusteringInput, rows: Rows, conflicts: tuple[Rows, Rows], repeats: tuple[Rows, Rows]
+) -> tuple[Rows, pl.DataFrame]:
     """Return the first row of its group for each row, and the pairs that must not be merged.
 
     Memories of equal owner, text, validity, dates and occasion are one node. The guard judges the near pairs of nodes,
@@ -89,11 +97,13 @@ def _near_duplicates(inputs: ClusteringInput, rows: Rows, conflicts: tuple[Rows,
     stated, vectors = stated[nodes], inputs.space[rows[nodes]]
     near = inputs.near(rows[nodes], stated["kin"].to_numpy(), inputs.policy.duplicate_similarity)
     near = _take(near, (stated["judged"].gather(near.left) & stated["judged"].gather(near.right)).to_numpy())
+    same = _of_one_owner(stated, _between(node, repeats))
+    near = _joined(near, _take(same, ~_contains(near, same)))
     contrary = _between(node, conflicts)
     denied = _contains(contrary, near)
-    plain = ~denied & _plainly_apart(stated, near)
+    plain = ~denied & _plainly_apart(stated, near) & ~_contains(same, near)
     judged = _take(near, ~plain & ~denied)
-    refused = pl.concat([_disagreeing(stated, judged), _denied(_take(near, denied))])
+    refused = pl.concat([_disagreeing(stated, judged, same), _denied(_take(near, denied))])
     agreeing = _take(judged, ~_contains(_ends(refused), judged))
     apart = _joined(_joined(_take(near, plain), _ends(refused)), contrary)
     while True:
@@ -103,7 +113,7 @@ def _near_duplicates(inputs: ClusteringInput, rows: Rows, conflicts: tuple[Rows,
         inner = _inside(labels)
         inner = _take(inner, ~_contains(judged, inner))
         inner = Pairs(inner.left, inner.right, similarity.pair_similarity(vectors, inner.left, inner.right))
-        disagreements = _disagreeing(stated, inner)
+        disagreements = _disagreeing(stated, inner, same)
         if disagreements.is_empty():
             return nodes[labels][node], _refusals(stated, refused, _take(near, plain))
         judged, refused, apart = (
@@ -167,8 +177,19 @@ def _plainly_apart(stated: pl.DataFrame, pairs: Pairs) -> NDArray[np.bool_]:
     return plain
 
 
-def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
-    """Return the pairs that state different facts: left, right, similarity, reason, detail (smaller id first)."""
+def _of_one_owner(stated: pl.DataFrame, pairs: Pairs) -> Pairs:
+    """Return the pairs of nodes with the same owner and speaker, each once, with similarity 0."""
+    kin = stated["kin"].to_numpy()
+    ends = np.unique(np.stack([pairs.left, pairs.right], axis=1), axis=0).reshape(-1, 2)
+    ends = ends[kin[ends[:, 0]] == kin[ends[:, 1]]]
+    return Pairs(ends[:, 0], ends[:, 1], np.zeros(len(ends), dtype=np.float32))
+
+
+def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: Pairs) -> pl.DataFrame:
+    """Return the pairs that state different facts: left, right, similarity, reason, detail (smaller id first).
+
+    Of the pairs `same`, answered to say the same, neither other words nor another day makes them different.
+    """
     no_text = pl.lit(None, pl.String)
     judged = [_frame(_take(pairs, slice(0))).with_columns(reason=no_text, detail=no_text)]
     ids = stated["memory_id"].rank("dense").to_numpy()
@@ -178,13 +199,20 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs) -> pl.DataFrame:
         sides = [stated[end].select(pl.col(_STATED).name.prefix(f"{side}_")) for side, end in ends.items()]
         verdicts = merge_guard.disagreements(pl.concat(sides, how="horizontal")).select("reason", "detail")
         days = [stated["occasion"].gather(end).alias(side) for side, end in ends.items()]
-        judged.append(_frame(part).hstack(_on_one_day(verdicts.with_columns(days))).drop_nulls("reason"))
+        answered = pl.Series("answered", _contains(same, part))
+        found = _on_one_day(verdicts.with_columns(*days, answered))
+        judged.append(_frame(part).hstack(found).drop_nulls("reason"))
     return pl.concat(judged)
 
 
 def _on_one_day(verdicts: pl.DataFrame) -> pl.DataFrame:
-    """Return `reason` and `detail`, refusing events of two days that are described in the same words."""
-    apart = pl.col("reason").is_null() & (pl.col("left") != pl.col("right"))
+    """Return `reason` and `detail`, refusing events of two days that are described in the same words.
+
+    What differs in words alone, or is of two days, counts as the same where that was answered.
+    """
+    told_apart = pl.when(~pl.col("answered") | (pl.col("reason") != _WORDS))
+    verdicts = verdicts.with_columns(reason=told_apart.then("reason"), detail=told_apart.then("detail"))
+    apart = pl.col("reason").is_null() & (pl.col("left") != pl.col("right")) & ~pl.col("answered")
     days = pl.format("[{}] / [{}]", pl.col("left").cast(pl.String), pl.col("right").cast(pl.String))
     return verdicts.select(
         reason=pl.when(apart).then(pl.lit("dates")).otherwise("reason"),
@@ -197,7 +225,7 @@ def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.D
     nearest = _frame(_take(plain, slice(0)))
     for start in range(0, len(plain), _REFUSED_AT_ONCE):
         nearest = _nearest(pl.concat([nearest, _frame(_take(plain, slice(start, start + _REFUSED_AT_ONCE)))]))
-    nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest))]))
+    nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest), _take(plain, slice(0)))]))
     one, two = (stated["memory_id"].gather(nearest[side]) for side in ("left", "right"))
     texts = [stated["content"].gather(nearest[side]) for side in ("left", "right")]
     ordered = pl.when(pl.col("one") <= pl.col("two"))

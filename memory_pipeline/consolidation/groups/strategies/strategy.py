@@ -19,8 +19,12 @@ from memory_pipeline.settings import Policy
 Rows = NDArray[np.int64]
 Space = NDArray[np.float32]
 
-IN_CONFLICT: Final = (pl.col("edge_type") == "CONTRADICTS") & (pl.col("kind") == "conflict")
-"""Edges between two memories that cannot both be true: neither may supersede the other."""
+IN_CONFLICT: Final = ((pl.col("edge_type") == "CONTRADICTS") & (pl.col("kind") == "conflict")) | (
+    pl.col("edge_type") == "DISTINCT"
+)
+"""Edges between two memories that cannot both be true or were said to be different: neither may supersede the other."""
+
+_PLACES: Final = pl.Schema({"left": pl.Int64, "right": pl.Int64})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +40,7 @@ class ClusteringInput:
         comparable: mask of those with a comparable vector, Boolean [n].
         free: mask of those that no earlier method has superseded, Boolean [n].
         edges: table `association_edges` at present weight.
+        repeats: `profile_id`, `low` and `high` of the memories that were answered to say the same.
         neighbours: table `neighbours`, if it holds all pairs from `duplicate_similarity` on; None: it does not.
         policy: thresholds and sizes.
     """
@@ -46,6 +51,7 @@ class ClusteringInput:
     free: NDArray[np.bool_]
     edges: pl.DataFrame
     policy: Policy
+    repeats: pl.DataFrame
     neighbours: pl.DataFrame | None = None
 
     def rows(self, which: pl.Expr, *, compared: bool = True) -> Rows:
@@ -55,12 +61,19 @@ class ClusteringInput:
 
     def links(self, rows: Rows, which: pl.Expr) -> pl.DataFrame:
         """Return edges that match `which` between two of the memories; `left` < `right` are positions in `rows`."""
+        return self._placed(rows, self.edges.filter(which), "source", "target")
+
+    def answered_repeats(self, rows: Rows) -> pl.DataFrame:
+        """Return the pairs of the memories that were answered to say the same, as `links` does."""
+        return self._placed(rows, self.repeats, "low", "high")
+
+    def _placed(self, rows: Rows, pairs: pl.DataFrame, *ends: str) -> pl.DataFrame:
+        """Return pairs of two of the memories; `left` < `right` are positions in `rows`."""
         positions = self.points[rows].select("profile_id", "memory_id", place=pl.int_range(pl.len(), dtype=pl.Int64))
-        linked = self.edges.filter(which)
-        for end in ("source", "target"):
-            linked = linked.join(positions.rename({"memory_id": end, "place": f"{end}_place"}), on=["profile_id", end])
-        ends = ("source_place", "target_place")
-        return linked.with_columns(left=pl.min_horizontal(ends), right=pl.max_horizontal(ends)).filter(
+        for end in ends:
+            pairs = pairs.join(positions.rename({"memory_id": end, "place": f"{end}_place"}), on=["profile_id", end])
+        places = [f"{end}_place" for end in ends]
+        return pairs.with_columns(left=pl.min_horizontal(places), right=pl.max_horizontal(places)).filter(
             pl.col("left") < pl.col("right")
         )
 
@@ -97,12 +110,14 @@ class Reading:
         columns: columns of the points that it reads.
         settings: values of the policy that it reads.
         apart: pairs of positions in `rows` that must stay apart, `left` and `right`.
+        together: pairs that were answered to say the same, likewise.
     """
 
     rows: Rows
     columns: Sequence[str]
     settings: Sequence[object]
-    apart: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema={"left": pl.Int64, "right": pl.Int64}))
+    apart: pl.DataFrame = field(default_factory=_PLACES.to_frame)
+    together: pl.DataFrame = field(default_factory=_PLACES.to_frame)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,186 @@
+"""Asks how memories relate: which pairs are worth an answer, and what a new memory may replace.
+
+Pairs come from the last run's comparison (table `fact_changes`); those that are decided or answered are left out. Not
+here: what an answer does (`consolidation/state/answers`), and the judge (`text/compare`).
+"""
+
+import hashlib
+from collections.abc import Collection
+from datetime import datetime
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from memory_pipeline.consolidation import languages
+from memory_pipeline.consolidation.change_detection import unanswered
+from memory_pipeline.consolidation.judging import LEAST_ODDS
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.validation_errors import nearest, shown
+from memory_pipeline.recall.index.sessions import SAID_AT
+from memory_pipeline.recall.live.state import State, StateCache
+from memory_pipeline.recall.models import Memory, Pair, Review
+from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.schemas import LIVE
+from memory_pipeline.settings import Policy
+from memory_pipeline.text import enrich
+from memory_pipeline.text.compare import relation_reading
+from memory_pipeline.text.compare.judges import JUDGES
+from memory_pipeline.text.parse.speakers import by_assistant
+from memory_pipeline.text.score.core_facts import HEALTH
+
+ANSWERS: Final = ("update", "partial", "repeat", "conflict", "none", "open", "skip")
+"""What can be answered about a pair; `skip` leaves it for later and records nothing."""
+MOST_LIKELY: Final = 3
+"""Most earlier memories that a new one is shown to relate to."""
+
+_COMPARED: Final = 8
+"""Earlier memories that a new one is compared with: the best that recall finds for its text."""
+_ID_DIGITS: Final = 8
+_MEANS: Final = {"update": "update", "doubt": "update", "duplicate": "repeat", "conflict": "conflict"}
+"""The answer that each relation of `fact_changes` suggests."""
+
+
+def pair_id(one: str, other: str) -> str:
+    """Return the id of a pair of memories: 8 hex digits of the SHA-256 of their ids, in order."""
+    return hashlib.sha256("\x1f".join(sorted((one, other))).encode()).hexdigest()[:_ID_DIGITS]
+
+
+def review(lake: Lake, cache: StateCache, profile_id: str, limit: int) -> Review:
+    """Return the pairs of a profile that are most worth an answer.
+
+    Pairs about somebody's health come first, then those whose memories are asked for most, then the likeliest.
+
+    Args:
+        lake: the store.
+        cache: the profile's state.
+        profile_id: the profile.
+        limit: most pairs.
+
+    Cost: reads the profile's pairs of the last run.
+    """
+    state = cache.current()
+    waiting = _waiting(lake, cache, state, profile_id)
+    health = _about_health(lake, profile_id)
+    used = pl.col("older_used") + pl.col("newer_used")
+    careful = pl.any_horizontal(*(pl.col(f"{side}_hash").is_in(health) for side in ("older", "newer")))
+    ordered = waiting.sort(
+        careful, used, "confidence", "memory_id", "other_id", descending=[True, True, True, False, False]
+    )
+    return Review(pairs=_described(cache, state, ordered.head(limit)), waiting=waiting.height)
+
+
+def find(lake: Lake, cache: StateCache, profile_id: str, pair: str) -> tuple[str, str]:
+    """Return the older and the newer memory of a pair that the last run compared.
+
+    Raises:
+        ValueError: there is none of this id.
+    """
+    changes = lake.read("fact_changes", profiles=[profile_id], columns=["memory_id", "other_id"])
+    by_id = {pair_id(*ends): ends for ends in changes.iter_rows()}
+    by_id |= {pair_id(*ends): ends for ends in cache.answered().select("memory_id", "other_id").iter_rows()}
+    if pair not in by_id:
+        raise ValueError(f"pair is {shown(pair)}, which is no pair of the last run; {nearest(pair, by_id)}")
+    return by_id[pair]
+
+
+def statement_of(memory: Memory, statement: str | None) -> str:
+    """Return the sentences of a memory that no longer hold, as written.
+
+    Raises:
+        ValueError: none is given, or one is not in the memory.
+    """
+    if not statement or not statement.strip():
+        raise ValueError("statement is missing; give the sentences of the older memory that no longer hold")
+    lines = [line.strip() for line in statement.split("\n") if line.strip()]
+    for line in lines:
+        if line not in memory.content:
+            raise ValueError(f"statement is {shown(line)}, which is not in the older memory; copy its words exactly")
+    return "\n".join(lines)
+
+
+def likely(cache: StateCache, memory_id: str, policy: Policy, *, now: datetime) -> tuple[Pair, ...]:
+    """Return the live memories that a new one may replace, repeat or contradict, the likeliest first.
+
+    Args:
+        cache: the profile's state, which holds the new memory.
+        memory_id: the new memory.
+        policy: the judge.
+        now: instant of the question.
+
+    Cost: one recall, and the judgement of eight pairs.
+    """
+    state = cache.current()
+    index = state.pool.index
+    row = state.pool.row_ids[memory_id]
+    text = index.memories["content"][row]
+    within = index.live.copy()
+    within[row] = False
+    found = rank(index, text, now=now, k=_COMPARED, allowed=within)["memory_id"].to_list()
+    judged = _judged(state, [*found, memory_id], policy) if policy.fact_changes else None
+    if judged is None:
+        return ()
+    return _described(cache, state, judged.sort("confidence", "memory_id", descending=[True, False]).head(MOST_LIKELY))
+
+
+def _judged(state: State, memory_ids: Collection[str], policy: Policy) -> pl.DataFrame | None:
+    """Return how the last of some memories may relate to the others; None if it is not compared with any."""
+    memories = state.pool.index.memories[state.pool.row_ids.rows([*memory_ids])]
+    read = enrich.enrich(enrich.texts(memories))
+    points = (
+        memories.with_columns(place=pl.int_range(pl.len()), since=pl.coalesce("valid_from", SAID_AT))
+        .filter(~by_assistant(pl.col("speaker")) & languages.judged(memories, read))
+        .sort("since", "place")
+    )
+    new = np.flatnonzero((points["place"] == len(memory_ids) - 1).to_numpy())
+    if not new.size:
+        return None
+    others = np.delete(np.arange(points.height), new)
+    older, newer = np.minimum(others, new), np.maximum(others, new)
+    reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
+    judged = JUDGES[policy.judge].judge(reading, older, newer)
+    ends = {"memory_id": points["memory_id"].gather(older), "other_id": points["memory_id"].gather(newer)}
+    likely_relations = pl.col("relation").is_in(list(_MEANS)) & (pl.col("confidence") >= LEAST_ODDS)
+    return judged.with_columns(**ends).filter(likely_relations)
+
+
+def _waiting(lake: Lake, cache: StateCache, state: State, profile_id: str) -> pl.DataFrame:
+    """Return the pairs of live memories that are neither decided nor answered, with use and text hash of both sides."""
+    changes = lake.read("fact_changes", profiles=[profile_id])
+    possible = changes.filter(pl.col("relation").is_in(list(_MEANS)), ~pl.col("decided"))
+    rows = unanswered(possible, cache.answered())
+    memories = state.pool.index.memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("superseded_by").is_null())
+    for side, end in (("older", "memory_id"), ("newer", "other_id")):
+        known = memories.select(
+            pl.col("memory_id").alias(end),
+            pl.col("access_count").alias(f"{side}_used"),
+            pl.col("content_hash").alias(f"{side}_hash"),
+        )
+        rows = rows.join(known, on=end)
+    return rows
+
+
+def _about_health(lake: Lake, profile_id: str) -> list[str]:
+    """Return the hashes of the texts that state something about somebody's health."""
+    texts = lake.read("core_sentences", profiles=[profile_id]).explode("texts").drop_nulls("texts").unnest("texts")
+    sentences = texts.explode("sentences").drop_nulls("sentences").unnest("sentences")
+    return sentences.filter(pl.col("section") == HEALTH)["content_hash"].unique().to_list()
+
+
+def _described(cache: StateCache, state: State, rows: pl.DataFrame) -> tuple[Pair, ...]:
+    """Return rows of memory_id, other_id, relation, confidence and statement as pairs."""
+    ends = [*rows["memory_id"], *rows["other_id"]]
+    memories = {memory.memory_id: memory for memory in cache.memories(state, ends)}
+
+    def pair(row: dict[str, Any]) -> Pair:
+        answer = _MEANS[row["relation"]]
+        return Pair(
+            pair_id=pair_id(row["memory_id"], row["other_id"]),
+            relation="partial" if answer == "update" and row["statement"] else answer,
+            confidence=row["confidence"],
+            statement=row["statement"] if answer == "update" else None,
+            older=memories[row["memory_id"]],
+            newer=memories[row["other_id"]],
+        )
+
+    return tuple(map(pair, rows.to_dicts()))
