@@ -103,6 +103,7 @@ Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Switch = Annotated[bool, Field(strict=True)]
 Instant = Annotated[datetime, Field(strict=True), BeforeValidator(_instant, json_schema_input_type=datetime)]
 Rank = Annotated[int, Field(strict=True, ge=1, le=10**9)]
+Answer = Literal["update", "partial", "repeat", "conflict", "none", "open"]
 Metadata = Annotated[str, BeforeValidator(_metadata, json_schema_input_type=dict[str, Any])]
 
 
@@ -221,7 +222,7 @@ class Resolved(Noted):
 
     example: ClassVar[dict[str, Any]] = {"target_id": "m0", "relation": "update", "answered_by": "owner"}
     target_id: Identifier = Field(description="The older memory, or the other one if neither replaces the other.")
-    relation: Literal["update", "partial", "repeat", "conflict", "none", "open"] = Field(
+    relation: Answer = Field(
         description="update: the memory replaces the older one; partial: it replaces `statement` only; repeat: both "
         "say the same; conflict: they cannot both be true; none: neither replaces nor repeats the other; open: "
         "withdraws the answer."

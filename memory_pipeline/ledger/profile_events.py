@@ -150,6 +150,14 @@ def answers(transaction: Transaction, profile_id: str, *, until: int) -> list[Ro
     return [tuple(row) for row in transaction.connection.execute(query)]
 
 
+def answers_by_id(transaction: Transaction, event_id: str, profile_id: str | None) -> list[Row]:
+    """Return the answers with an event id, of one profile or of any; without a profile, by one pass over an index."""
+    condition = [EVENTS.c.event_id == event_id, EVENTS.c.event_type == EventType.RESOLVED.value]
+    if profile_id is not None:
+        condition.append(EVENTS.c.profile_id == profile_id)
+    return [tuple(row) for row in transaction.connection.execute(_ROWS.where(*condition))]
+
+
 def at(transaction: Transaction, seqs: Collection[int]) -> list[Row]:
     """Return the events at some positions, by position."""
     positions, rows = sorted(seqs), list[Row]()

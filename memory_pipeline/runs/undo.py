@@ -3,6 +3,7 @@
 The ledger keeps the decisions and the undo; nothing is computed backwards. Not here: recomputing tables (`rebuild`).
 """
 
+import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
 
@@ -12,11 +13,12 @@ from memory_pipeline.consolidation.edges.edge_rows import FACT_COMPARISON
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake.tables import Lake, Revert
+from memory_pipeline.ledger import event, profile_events
 from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.runs import rebuild
 from memory_pipeline.runs.commit import PUBLISHED
-from memory_pipeline.schemas import TABLES, Action
+from memory_pipeline.schemas import TABLES, Action, EventType
 
 
 def undo(
@@ -30,19 +32,22 @@ def undo(
 
     Args:
         lake: the store.
-        target: run id, plan id, or memory id; the id of a summary undoes the whole merge.
+        target: run id, plan id, or memory id; the id of a summary undoes the whole merge. Or the id of an answer about
+            a pair of memories, which is withdrawn.
         profile_id: undo only what was decided about this profile, even of a run of several; needed for a memory
             id that two profiles use.
         cascade: also undo what builds on it.
         now: time of the request.
 
     Returns:
-        The undone decisions.
+        The undone decisions; none if an answer was withdrawn.
 
     Raises:
         ValueError: nothing in force has that id, it is ambiguous, or decisions build on it and `cascade` is off.
         Conflict: the profile was changed concurrently; nothing was written.
     """
+    if _withdrawn(lake, target, profile_id, now):
+        return TABLES["decisions"].empty()
     heads = lake.ledger.heads()  # read first, so that a concurrent commit makes this a conflict
     profiles = None if profile_id is None else [profile_id]
     decisions, runs = in_force(lake, profiles), lake.ledger.runs(profiles).sort("profile_id", "commit_seq")
@@ -62,6 +67,27 @@ def undo(
     chosen = pl.concat([chosen, dependants])
     mask_decisions(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)
     return chosen
+
+
+def _withdrawn(lake: Lake, event_id: str, profile_id: str | None, now: datetime) -> bool:
+    """Withdraw the answer of this id, if there is one, with the same authority; return whether there was.
+
+    Raises:
+        ValueError: several profiles have it, or a memory of it was erased.
+    """
+    with lake.ledger.reading() as transaction:
+        rows = profile_events.answers_by_id(transaction, event_id, profile_id)
+    if len(rows) > 1:
+        raise ValueError(f"answer {event_id!r} exists in several profiles; name one of them with profile_id")
+    for row in map(event.named, lake.ledger.with_payloads(rows)):
+        given = json.loads(row["payload"])
+        if "target_id" not in given:
+            raise ValueError(f"answer {event_id!r} is about an erased memory; there is nothing to withdraw")
+        fields = {name: row[name] for name in ("profile_id", "memory_id", "agent_id", "user_id", "session_id")}
+        payload = {name: given.get(name) for name in ("target_id", "answered_by")} | {"relation": "open"}
+        withdrawal = {**fields, "event_type": EventType.RESOLVED.value, "payload": payload}
+        lake.ledger.append([event.parse(withdrawal, recorded_at=now, origin="undo")])
+    return bool(rows)
 
 
 def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:

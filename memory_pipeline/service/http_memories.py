@@ -24,7 +24,15 @@ from memory_pipeline.service.http_guard import (
     authorized_profile,
     require_memories,
 )
-from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, RequestBody, present_fields
+from memory_pipeline.service.request_bodies import (
+    Answer,
+    AnsweredBy,
+    Conditions,
+    Id,
+    NewMemory,
+    RequestBody,
+    present_fields,
+)
 
 if TYPE_CHECKING:
     from memory_pipeline.recall.client.client_pool import Clients
@@ -113,10 +121,22 @@ class Feedback(RequestBody):
     helpful: bool = Field(description="Whether it helped to answer.")
 
 
+class Resolution(RequestBody):
+    """How the two memories of a pair relate."""
+
+    pair: Id | Annotated[list[Id], Field(min_length=2, max_length=2)] = Field(
+        description="Id of a pair of a review, or the ids of two memories, the older one first."
+    )
+    relation: Answer = Field(description="What holds; open withdraws an answer, skip records nothing.")
+    newer: Id | None = Field(None, description="Memory that replaces the other, if it is not the later one.")
+    statement: Id | None = Field(None, description="With partial: the sentences that no longer hold, one per line.")
+    answered_by: AnsweredBy | None = Field(None, description="Who says so; default: agent if one is known, else owner.")
+
+
 class UndoTarget(RequestBody):
     """What to undo."""
 
-    target: Id = Field(description="Run id, plan id or memory id (of a summary: its merge).")
+    target: Id = Field(description="Run id, plan id, answer id or memory id (of a summary: its merge).")
     cascade: bool = Field(False, description="Also undo decisions that build on it.")
 
 
@@ -263,6 +283,24 @@ def restore(client: Client, memory_id: Memory) -> JSONResponse:
 def feedback(client: Client, memory_id: Memory, body: Feedback) -> JSONResponse:
     """Record whether a recalled memory helped."""
     return JSONResponse(client.feedback(memory_id, helpful=body.helpful).to_dict())
+
+
+@router.get("/review")
+def review(
+    client: Client, limit: Annotated[int, Query(ge=1, le=1000, description="Maximum number of pairs.")] = 10
+) -> JSONResponse:
+    """List the pairs of memories of which the last run was unsure, those most worth an answer first."""
+    return JSONResponse(client.review(limit).to_dict())
+
+
+@router.post("/review")
+def resolve(client: Client, body: Resolution) -> JSONResponse:
+    """Say how two memories relate. It takes effect at once; `undo` withdraws it by the id that is returned."""
+    pair = body.pair if isinstance(body.pair, str) else (body.pair[0], body.pair[1])
+    answer = client.resolve(
+        pair, body.relation, newer=body.newer, statement=body.statement, answered_by=body.answered_by
+    )
+    return JSONResponse({"answer_id": answer})
 
 
 @router.post("/undo", dependencies=[Heavy])

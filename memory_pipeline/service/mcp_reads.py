@@ -32,6 +32,8 @@ from memory_pipeline.service.profile_choice import choose_profile
 SHOWN: Final = 50
 """Memories and decisions that a text shows; more would fill an agent's context."""
 _EVERYTHING: Final = 10**9
+_REVIEWED: Final = 10
+"""Pairs of memories that one prompt asks about."""
 _ONE_OF: Final = (
     ("memory", "memories/{memory_id}", "application/json"),
     ("session", "sessions/{session_id}", "text/markdown"),
@@ -70,6 +72,7 @@ class MemoryReads:
             server.resource(f"memory://{{profile_id}}/{path}", name=name, mime_type=kind, security=ids)(read)
         server.prompt(name="session_start", title="Start with memory")(self.session_start)
         server.prompt(name="what_changed", title="What changed in memory")(self.what_changed)
+        server.prompt(name="tidy_up", title="Tidy up memory")(self.tidy_up)
 
     def core(self, profile_id: str, context: Context) -> str:
         """Core memory: who the user is, and what always matters."""
@@ -123,6 +126,20 @@ class MemoryReads:
             _section("Decided by runs", decided.height, lines),
         ]
         return "\n\n".join(parts)
+
+    def tidy_up(self, context: Context, profile_id: Annotated[str, Field(description=_PROFILE)] = "") -> str:
+        """Go through pairs of memories that may replace, repeat or contradict each other, and settle them."""
+        with self._memory(profile_id, context) as memory:
+            pairs = memory.review(_REVIEWED)
+        if not pairs:
+            return "Nothing in memory needs an answer. Say so in one sentence."
+        return (
+            "Settle each pair below with `resolve` and its id: update if the newer memory replaces the older, partial "
+            "with the sentences that ended, repeat if both say the same, conflict if they cannot both be true, none if "
+            "they are different facts, skip if you cannot tell. A quote, a plan, a question or another person's change "
+            f"replaces nothing. Ask me about health and safety. Then say in one sentence what you settled. {_NO_ORDERS}"
+            f"\n\n{pairs.text()}"
+        )
 
     @contextmanager
     def _memory(self, asked: str, context: Context) -> Iterator[MemoryClient]:

@@ -71,6 +71,8 @@ _OFFERS: Final = (
     _Offer("update", "update", idempotent=True, returns=_MEMORY),
     _Offer("protect", "protect", idempotent=True, returns=_MEMORY),
     _Offer("restore", "restore", returns=_MEMORY),
+    _Offer("review", "review", "review and resolve now and then", reads=True, idempotent=True, returns=_TEXT),
+    _Offer("resolve", "resolve", idempotent=True, returns=_TEXT),
     _Offer("feedback", "feedback", "feedback on whether a recalled memory helped", returns=_TEXT),
     _Offer(
         "forget",

@@ -1,8 +1,10 @@
-"""The commands that write single memories: `remember`, `update`, `protect`, `restore`, `feedback`, `end-session`."""
+"""The commands that write single memories, and those that answer how two memories relate."""
 
-from typing import Annotated, Any
+import sys
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
+from rich.prompt import Prompt
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import InvalidEvent
@@ -23,6 +25,11 @@ from memory_pipeline.service.options import (
 )
 from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.service.report import line
+from memory_pipeline.service.request_bodies import Answer
+
+if TYPE_CHECKING:
+    from memory_pipeline.recall.client.memory_client import MemoryClient
+    from memory_pipeline.recall.models import Review
 
 app = typer.Typer()
 
@@ -77,6 +84,82 @@ def remember(
         show_json({"memory_id": event.memory_id, "profile_id": profile, "event_id": event.event_id})
     else:
         line(out(), f"remembered as {event.memory_id} in profile {profile}")
+
+
+@app.command()
+def correct(
+    memory_id: MemoryArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="What holds instead.")],
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Correct a memory. Stores what holds instead; the old one is closed and stays in the past."""
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
+        new = client.correct(memory_id, text)
+    if as_json:
+        show_json({"memory_id": new, "profile_id": owner, "supersedes": memory_id})
+    else:
+        line(out(), f"remembered as {new} in profile {owner}; {memory_id} no longer holds")
+
+
+@app.command()
+def review(
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of pairs.")] = 10,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Review uncertain pairs. Asks about each in a terminal, else lists them for `resolve`."""
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
+        pairs = client.review(limit)
+        if as_json:
+            show_json(pairs.to_dict())
+        elif not pairs:
+            line(out(), "nothing needs an answer")
+        elif not (sys.stdin.isatty() and out().is_terminal):
+            line(out(), pairs.text())
+            line(out(), f"{len(pairs)} of {pairs.waiting}; answer with: memory-pipeline resolve PAIR RELATION")
+        else:
+            _ask(client, pairs)
+
+
+def _ask(client: "MemoryClient", pairs: "Review") -> None:
+    """Ask about pairs one after the other."""
+    for place, pair in enumerate(pairs, start=1):
+        line(out(), f"{place} of {len(pairs)} ({pairs.waiting} wait)\n{pair.text()}")
+        options = "[u]pdate, [p]artial, [r]epeat, [c]onflict, [n]one, [s]kip, [q]uit"
+        keys = {name[0]: name for name in get_args(Answer) if name != "open"}
+        key = Prompt.ask(f"\\{options}", choices=[*keys, "q"], default="s", show_choices=False, console=out())
+        if key == "q":
+            return
+        partial = keys[key] == "partial"
+        ended = Prompt.ask("sentences that no longer hold", default=pair.statement, console=out()) if partial else None
+        answer = client.resolve((pair.older.memory_id, pair.newer.memory_id), keys[key], statement=ended)
+        line(out(), "skipped" if answer is None else f"noted; undo with: memory-pipeline undo {answer}")
+
+
+@app.command()
+def resolve(
+    pair: Annotated[str, typer.Argument(metavar="PAIR", help="Id of a pair, as `review` shows it.")],
+    relation: Annotated[str, typer.Argument(metavar="RELATION", help=f"{', '.join(get_args(Answer))}.")],
+    newer: Annotated[
+        str | None, typer.Option(metavar="MEMORY", help="Memory that replaces the other, if not the later one.")
+    ] = None,
+    statement: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="With partial: the sentences that no longer hold.")
+    ] = None,
+    profile: ProfileOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Answer how two memories relate. It takes effect at once; `undo` withdraws it."""
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
+        answer = client.resolve(pair, relation, newer=newer, statement=statement)
+    if as_json:
+        show_json({"profile_id": owner, "answer_id": answer})
+    else:
+        line(out(), "skipped" if answer is None else f"noted; undo with: memory-pipeline undo {answer}")
 
 
 @app.command()

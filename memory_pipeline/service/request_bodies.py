@@ -4,7 +4,7 @@ Not here: bodies that only HTTP takes (`http_memories`), and what is done with t
 """
 
 from collections.abc import Collection
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -40,6 +40,12 @@ class NewMemory(RequestBody):
     tags: list[str] | None = Field(None, description="Tags to filter by.")
     metadata: dict[str, Any] | None = Field(None, description="Any other fields, stored unchanged.")
     source: str | None = Field(None, description="Where it comes from.")
+    supersedes: Id | None = Field(None, description="Memory that it replaces: that one no longer holds.")
+
+
+Answer = Literal["update", "partial", "repeat", "conflict", "none", "open", "skip"]
+"""What can be answered about a pair of memories; skip records nothing."""
+AnsweredBy = Literal["owner", "agent", "model"]
 
 
 class Conditions(RequestBody):

@@ -214,6 +214,11 @@ def _access(row: Row) -> str:
 
 def _event(row: Row) -> str:
     new = "" if row["consolidated"] else ", not consolidated yet"
+    if row["relation"] is not None:
+        part = f" of {_one_line(row['statement'])!r}" if row["statement"] else ""
+        new = (
+            f": the {row['answered_by']} says {row['relation']}{part}, {row['memory_id']} after {row['target_id']}{new}"
+        )
     return (
         f"{row['event_type']} {row['event_id']} at {row['occurred_at'].isoformat()}, ledger position {row['seq']}{new}"
     )

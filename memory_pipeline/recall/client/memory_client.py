@@ -58,7 +58,7 @@ from memory_pipeline.recall.models import (
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.runs import consolidate, inputs, log, status, undo
-from memory_pipeline.schemas import LIVE, TABLES, Action, EventType
+from memory_pipeline.schemas import LIVE, Action, EventType
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text.embed import embedding
 
@@ -161,12 +161,8 @@ class MemoryClient:
         """
         self._check_open()
         event = self._event(stored_event({**fields, "text": text}))
-        events = [event]
-        if supersedes is not None:
-            check_id("supersedes", supersedes)
-            self._memory(self._state_cache.current(), supersedes)
-            events.append(self._answer(supersedes, str(event.memory_id), "update"))
-        self._lake.ledger.append(events)
+        answered = [] if supersedes is None else [self._superseding(event, supersedes)]
+        self._lake.ledger.append([event, *answered])
         return str(event.memory_id)
 
     def remember_checked(
@@ -302,7 +298,7 @@ class MemoryClient:
         """Store memories in one transaction, all or none, and return their ids in order.
 
         Args:
-            rows: texts, or mappings with `text` and the names of `MemoryFields`.
+            rows: texts, or mappings with `text`, the names of `MemoryFields`, and `supersedes` (see `remember`).
 
         Raises:
             ValueError: a row is invalid, as in `remember`; names row and field.
@@ -310,13 +306,26 @@ class MemoryClient:
         """
         self._check_open()
         rows = as_rows(rows, self._settings.max_batch)
-        events = [
-            validation.numbered(lambda row: self._event(stored_event(row)), row, position)
-            for position, row in enumerate(rows)
-        ]
+        stored, answered = list[Event](), list[Event]()
+        for position, row in enumerate(rows):
+            event = validation.numbered(lambda row: self._event(stored_event(row)), row, position)
+            stored.append(event)
+            if (older := row.get("supersedes") if isinstance(row, Mapping) else None) is not None:
+                answered.append(validation.numbered(partial(self._superseding, event), older, position))
         with validation.naming_rows():
-            self._lake.ledger.append(events)
-        return [str(event.memory_id) for event in events]
+            self._lake.ledger.append([*stored, *answered])
+        return [str(event.memory_id) for event in stored]
+
+    def _superseding(self, event: Event, older: Any) -> Event:
+        """Return the answer that a new memory replaces an older one.
+
+        Raises:
+            UnknownMemory: no memory has this id.
+            ValueError: the id is invalid.
+        """
+        check_id("supersedes", older)
+        self._memory(self._state_cache.current(), older)
+        return self._answer(older, str(event.memory_id), "update")
 
     def append(self, events: Iterable[Mapping[str, Any]] | Callable[[], Iterable[Mapping[str, Any]]]) -> None:
         """Append events of several kinds in one transaction, all or none: changes that belong together.
@@ -653,10 +662,6 @@ class MemoryClient:
         check_id("target", target)
         check_bool("cascade", cascade)
         self.flush()
-        answered = self._state_cache.answered().filter(pl.col("event_id") == target)
-        for older, newer, by in answered.select("memory_id", "other_id", "answered_by").iter_rows():
-            self._lake.ledger.append([self._answer(older, newer, "open", answered_by=by)])
-            return TABLES["decisions"].empty()
         undone = undo.undo(self._lake, target, profile_id=self._profile, cascade=cascade, now=self._now())
         snapshot.publish_after(self._lake, "the undo is committed")
         return undone

@@ -7,7 +7,7 @@ here: what an answer does (`consolidation/state/answers`), and the judge (`text/
 import hashlib
 from collections.abc import Collection
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from memory_pipeline.consolidation import languages
 from memory_pipeline.consolidation.change_detection import unanswered
 from memory_pipeline.consolidation.judging import LEAST_ODDS
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import payloads
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, StateCache
@@ -29,7 +30,7 @@ from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.score.core_facts import HEALTH
 
-ANSWERS: Final = ("update", "partial", "repeat", "conflict", "none", "open", "skip")
+ANSWERS: Final = (*get_args(payloads.Answer), "skip")
 """What can be answered about a pair; `skip` leaves it for later and records nothing."""
 MOST_LIKELY: Final = 3
 """Most earlier memories that a new one is shown to relate to."""

@@ -45,7 +45,7 @@ class MemoryFields(TypedDict, total=False):
     source: str
 
 
-_FIELDS: Final = ("text", *MemoryFields.__annotations__)
+_FIELDS: Final = ("text", "supersedes", *MemoryFields.__annotations__)
 _EVENT_FIELDS: Final = frozenset(_FIELDS) & frozenset(Event.model_fields)
 """Fields of the event itself rather than of its payload."""
 
@@ -70,7 +70,7 @@ def stored_event(row: Mapping[str, Any] | str) -> dict[str, Any]:
     payload = {
         name: as_list(value) if name == "tags" else value
         for name, value in present.items()
-        if name not in {*_EVENT_FIELDS, "text"}
+        if name not in {*_EVENT_FIELDS, "text", "supersedes"}
     }
     event_fields = {name: value for name, value in present.items() if name in _EVENT_FIELDS}
     return {"event_type": EventType.STORED.value, **event_fields, "payload": {**payload, "content": text}}
