@@ -9,6 +9,7 @@ Not here: the same methods for asynchronous code (`async_client`).
 import builtins
 import os
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
@@ -64,6 +65,8 @@ from memory_pipeline.text.embed import embedding
 
 _TOGETHER: Final = 4
 """Most joint indexes of several profiles that a client keeps in memory."""
+_CHECKED: Final = 1_000
+"""Most pairs of new memories whose ids a client keeps."""
 _ATTEMPTS: Final = 4
 """Attempts to plan and commit a run that collides with concurrent commits."""
 
@@ -117,6 +120,7 @@ class MemoryClient:
         self._lake = Lake(Path(home or self._settings.home))
         self._state_cache = StateCache(self._lake, profile_id, self._policy)
         self._together = dict[tuple[str, ...], TogetherCache]()
+        self._checked = OrderedDict[str, tuple[str, str]]()
         self._access_writer = AccessWriter(self._lake.ledger)
         self._process = os.getpid()
         self._closing = weakref.finalize(self, _close, self._access_writer, self._lake)
@@ -182,9 +186,11 @@ class MemoryClient:
         """
         memory_id = self.remember(text, supersedes=supersedes, **fields)
         found = reviewing.likely(self._state_cache, memory_id, self._policy, now=self._now())
-        return Remembered(
-            memory_id=memory_id, likely=tuple(pair for pair in found if pair.older.memory_id != supersedes)
-        )
+        pairs = tuple(pair for pair in found if pair.older.memory_id != supersedes)
+        self._checked |= {pair.pair_id: (pair.older.memory_id, pair.newer.memory_id) for pair in pairs}
+        while len(self._checked) > _CHECKED:
+            self._checked.popitem(last=False)
+        return Remembered(memory_id=memory_id, likely=pairs)
 
     def correct(self, older: str, text: str, **fields: Unpack[MemoryFields]) -> str:
         """Store what is true instead of a memory, which no longer holds from then on, and return the id of the new one.
@@ -228,7 +234,7 @@ class MemoryClient:
         """Say how two memories relate; it takes effect at once, and every later run keeps to it.
 
         Args:
-            pair: the id of a pair of a review, or the ids of two memories, the older one first.
+            pair: the id of a pair of a review or of `remember_checked`, or the ids of two memories, the older first.
             relation: update: the newer one replaces the older; partial: it replaces `statement` only; repeat: both say
                 the same, and the next run merges them unless they differ in a number, date, name or negation; conflict:
                 they cannot both be true; none: neither; open: withdraws the answer; skip: nothing is recorded.
@@ -270,7 +276,8 @@ class MemoryClient:
     def _pair(self, pair: str | tuple[str, str]) -> tuple[str, str]:
         """Return the ids of two memories."""
         if isinstance(pair, str):
-            return reviewing.find(self._lake, self._state_cache, self._profile, pair)
+            checked = self._checked.get(pair)
+            return checked or reviewing.find(self._lake, self._state_cache, self._profile, pair)
         if isinstance(pair, tuple | list) and len(pair) == 2:  # noqa: PLR2004 - two memories
             for memory_id in pair:
                 check_id("pair", memory_id)

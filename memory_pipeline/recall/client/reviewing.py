@@ -17,7 +17,7 @@ from memory_pipeline.consolidation.change_detection import unanswered
 from memory_pipeline.consolidation.judging import LEAST_ODDS
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import payloads
-from memory_pipeline.ledger.validation_errors import nearest, shown
+from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Memory, Pair, Review
@@ -81,7 +81,10 @@ def find(lake: Lake, cache: StateCache, profile_id: str, pair: str) -> tuple[str
     by_id = {pair_id(*ends): ends for ends in changes.iter_rows()}
     by_id |= {pair_id(*ends): ends for ends in cache.answered().select("memory_id", "other_id").iter_rows()}
     if pair not in by_id:
-        raise ValueError(f"pair is {shown(pair)}, which is no pair of the last run; {nearest(pair, by_id)}")
+        raise ValueError(
+            f"pair is {shown(pair)}, which is no pair of the last run; give an id that `review` shows, or the ids of both "
+            "memories"
+        )
     return by_id[pair]
 
 

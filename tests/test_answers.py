@@ -1,0 +1,330 @@
+"""Answers about how two memories relate: they count at once, outrank every judgement, and can be withdrawn."""
+
+import random
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from commands import refused, text, told
+from polars.testing import assert_frame_equal
+from serving import bearer, within
+
+from memory_pipeline import MemoryClient
+from memory_pipeline.consolidation.state import answers, projection
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.database import UnknownMemory
+from memory_pipeline.recall.client import reviewing
+from memory_pipeline.runs import rebuild
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.auth_tokens import Role
+
+START = datetime(2026, 3, 1, 9, tzinfo=UTC)
+OLD, NEW = "The spare key hangs in the porch.", "The spare key is with the neighbour on the left."
+
+
+class Clock:
+    """A clock that ticks a minute at each look."""
+
+    def __init__(self):
+        self.at = START
+
+    def __call__(self):
+        self.at += timedelta(minutes=1)
+        return self.at
+
+
+@pytest.fixture
+def client(tmp_path, unpublished):  # noqa: ARG001 - snapshots are not looked at
+    with MemoryClient(tmp_path, clock=Clock()) as opened:
+        yield opened
+
+
+def state(client, memory_id):
+    memory = client.get(memory_id)
+    return memory.closed_by, memory.superseded_kind
+
+
+def test_a_memory_that_supersedes_another_closes_it_at_once_and_for_good(client):
+    old = client.remember(OLD)
+    new = client.remember(NEW, supersedes=old)
+    assert state(client, old) == (new, "update")
+    first, second = client.recall("where is the spare key?", 2)
+    assert (first.memory_id, second.memory_id, second.current) == (new, old, False)
+    for _ in range(2):
+        client.consolidate()
+        assert state(client, old) == (new, "update")
+
+
+def test_what_replaces_nothing_known_is_refused(client):
+    with pytest.raises(UnknownMemory, match="'nobody'"):
+        client.remember(NEW, supersedes="nobody")
+    with pytest.raises(ValueError, match=r"rows\[1\].*'nobody'"):
+        client.remember_many([OLD, {"text": NEW, "supersedes": "nobody"}])
+    assert client.list() == []
+
+
+def test_many_memories_may_each_replace_one(client):
+    old = client.remember_many([OLD, "The bins go out on Monday."])
+    new = client.remember_many(
+        [{"text": NEW, "supersedes": old[0]}, {"text": "The bins go out on Tuesday.", "supersedes": old[1]}]
+    )
+    assert [state(client, memory)[0] for memory in old] == new
+
+
+def test_a_correction_can_be_withdrawn_by_its_id(client):
+    old = client.remember(OLD)
+    new = client.remember(NEW)
+    answer = client.resolve((old, new), "update")
+    client.consolidate()
+    assert state(client, old) == (new, "update")
+    assert client.undo(answer).is_empty()
+    assert state(client, old) == (None, None)
+    client.consolidate()
+    assert state(client, old) == (None, None)
+
+
+def test_an_answer_lapses_when_a_text_changes(client):
+    old, new = client.remember(OLD), client.remember(NEW)
+    client.resolve((old, new), "update")
+    client.update(old, tags=["keys"])
+    assert state(client, old) == (new, "update")
+    client.update(old, content="The spare key of the shed hangs in the porch.")
+    assert state(client, old) == (None, None)
+    client.consolidate()
+    assert state(client, old) == (None, None)
+
+
+def test_a_part_of_a_memory_may_end_while_the_rest_holds(client):
+    old = client.remember("The spare key hangs in the porch. The bins go out on Monday.")
+    new = client.remember(NEW)
+    with pytest.raises(ValueError, match="copy its words exactly"):
+        client.resolve((old, new), "partial", statement="The spare key is in the porch.")
+    with pytest.raises(ValueError, match="statement is missing"):
+        client.resolve((old, new), "partial")
+    client.resolve((old, new), "partial", statement="The spare key hangs in the porch.")
+    memory = client.get(old)
+    assert memory.superseded_by is None
+    assert [(one.sentence, one.closed_by) for one in memory.closed_statements] == [
+        ("The spare key hangs in the porch.", new)
+    ]
+
+
+def test_the_owner_outranks_an_agent_whoever_speaks_last(client):
+    old, new = client.remember(OLD), client.remember(NEW)
+    client.resolve((old, new), "update", answered_by="owner")
+    client.resolve((old, new), "none", answered_by="agent")
+    client.resolve((old, new), "open", answered_by="model")
+    assert state(client, old) == (new, "update")
+    client.resolve((old, new), "none", answered_by="owner")
+    assert state(client, old) == (None, None)
+
+
+def test_the_newer_of_two_is_the_one_that_is_named(client):
+    one, other = client.remember(NEW), client.remember(OLD)
+    client.resolve((one, other), "update", newer=one)
+    assert state(client, other) == (one, "update")
+    with pytest.raises(ValueError, match="newer is 'x'"):
+        client.resolve((one, other), "update", newer="x")
+
+
+def pairs_of(client):
+    return {(pair.older.content, pair.newer.content): pair for pair in client.review(50)}
+
+
+UPDATED = ("User works at Siemens in Munich.", "User quit Siemens and now works at Bosch.")
+
+
+@pytest.fixture
+def reviewed(client):
+    for text in (*UPDATED, "User likes green tea."):
+        client.remember(text)
+    client.consolidate()
+    return client
+
+
+def test_what_a_run_is_unsure_of_waits_for_an_answer(reviewed):
+    pair = pairs_of(reviewed)[UPDATED]
+    assert pair.relation == "update"
+    lines = reviewed.review().text().splitlines()
+    assert lines[0].startswith(f"A [{pair.pair_id}] does the newer replace the older?")
+    assert '"User works at Siemens in Munich."' in lines[1]
+    assert reviewed.resolve(pair.pair_id, "skip") is None
+    assert UPDATED in pairs_of(reviewed)
+    reviewed.resolve(pair.pair_id, "update")
+    assert UPDATED not in pairs_of(reviewed)
+    assert state(reviewed, pair.older.memory_id) == (pair.newer.memory_id, "update")
+    reviewed.consolidate()
+    assert UPDATED not in pairs_of(reviewed)
+
+
+@pytest.mark.parametrize(("answer", "marked"), [("none", False), ("conflict", True)])
+def test_an_answer_changes_what_recall_marks_now_and_after_runs(reviewed, answer, marked):
+    pair = pairs_of(reviewed)[UPDATED]
+    reviewed.resolve(pair.pair_id, answer)
+    for _ in range(2):
+        found = {one.memory_id: one for one in reviewed.recall("where does the user work?", 5)}
+        older = found[pair.older.memory_id]
+        assert (older.outdated_by, bool(older.conflicts)) == ((), marked)
+        reviewed.consolidate()
+
+
+def test_an_answered_repeat_is_merged_though_its_words_differ(client):
+    one = client.remember("The dentist moved to the corner house by the station.")
+    other = client.remember("You now find the dentist in the house on the corner, next to the trains.")
+    client.consolidate()
+    assert client.get(one).lifecycle == client.get(other).lifecycle == "active"
+    client.resolve((one, other), "repeat")
+    client.consolidate()
+    memories = [client.get(name) for name in (one, other)]
+    assert {memory.superseded_kind for memory in memories} == {"summary"}
+    assert len({memory.superseded_by for memory in memories}) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("The rent of the workshop is 640 euros.", "For the workshop 460 euros of rent are due."),
+        ("Never feed the grey cat fish.", "Feed the grey cat fish."),
+        ("The course begins on 3 May.", "The course begins on 13 May."),
+    ],
+)
+def test_an_answered_repeat_that_differs_in_a_fact_is_only_linked(client, one, other):
+    ids = client.remember(one), client.remember(other)
+    client.resolve(ids, "repeat")
+    client.consolidate()
+    assert [client.get(name).lifecycle for name in ids] == ["active", "active"]
+    assert {edge["edge_type"] for edge in client.explain(ids[0]).edges} >= {"MAY_REPEAT"}
+
+
+def test_near_copies_answered_to_be_different_stay_apart(client):
+    one = client.remember("The blue ladder stands in the shed.")
+    other = client.remember("The blue ladder stands in the shed!")
+    client.resolve((one, other), "none")
+    client.consolidate()
+    assert [client.get(name).lifecycle for name in (one, other)] == ["active", "active"]
+
+
+def test_a_closing_that_a_run_decided_is_undone_by_an_answer_that_denies_it(client):
+    old = client.remember("The meeting room is on the second floor.")
+    new = client.remember(
+        "Correction: the meeting room is no longer on the second floor, it is on the fourth floor now."
+    )
+    client.consolidate()
+    client.resolve((old, new), "none")
+    assert client.get(old).superseded_by is None
+    client.consolidate()
+    assert client.get(old).superseded_by is None
+
+
+def test_a_new_memory_is_shown_what_it_may_replace(client):
+    old = client.remember(UPDATED[0])
+    client.remember("The dog is called Bruno.")
+    stored = client.remember_checked(UPDATED[1])
+    assert [(pair.older.memory_id, pair.relation) for pair in stored.likely] == [(old, "update")]
+    client.resolve(stored.likely[0].pair_id, "update")
+    assert state(client, old) == (stored.memory_id, "update")
+
+
+def test_tables_equal_a_rebuild_and_the_tail_equals_the_fold(tmp_path, client):
+    chance = random.Random(7)
+    ids = client.remember_many([f"Fact number {place} is about the {word}." for place, word in enumerate("abcdefgh")])
+    for step in range(40):
+        pair = tuple(chance.sample(ids, 2))
+        answer = chance.choice(["update", "repeat", "conflict", "none", "open"])
+        client.resolve(pair, answer, answered_by=chance.choice(["owner", "agent", "model"]))
+        if step % 9 == 4:
+            client.update(chance.choice(ids), content=f"Another text {step}.")
+        if step % 13 == 6:
+            client.consolidate()
+        with Lake(tmp_path) as lake:
+            events = lake.events(profiles=["default"])
+            in_force = projection.unmasked(lake.ledger.decisions(), lake.ledger.reverted())
+        folded = projection.fold(events, in_force).memories.select("memory_id", "superseded_by", "valid_until")
+        live = [(memory.memory_id, memory.superseded_by, memory.valid_until) for memory in client.list(deep=True)]
+        assert sorted(live) == sorted(folded.filter(folded["memory_id"].is_in(ids)).rows())
+    client.consolidate()
+    with Lake(tmp_path) as lake:
+        for name, rows in rebuild.rebuild(lake, "default").items():
+            assert_frame_equal(lake.read(name, profiles=["default"]), rows.sort(TABLES[name].key))
+
+
+def test_no_answer_outlives_the_erasure_of_one_of_its_memories(tmp_path, client):
+    old = client.remember("The spare key hangs in the porch. The bins go out on Monday.")
+    new = client.remember(NEW)
+    client.resolve((old, new), "partial", statement="The spare key hangs in the porch.")
+    client.consolidate()
+    client.erase(old)
+    with Lake(tmp_path) as lake:
+        events = lake.events(profiles=["default"])
+    answered = events.filter(events["event_type"] == "relation.resolved")
+    assert answered["statement"].to_list() == [None]
+    assert answers.standing(events).is_empty()
+    assert client.get(new).content == NEW
+
+
+def test_the_past_is_as_it_was_before_an_answer(client):
+    old, new = client.remember(OLD), client.remember(NEW)
+    before = client._now()  # noqa: SLF001 - the clock of the test
+    client.resolve((old, new), "update")
+    assert client.get(old, as_of=before).superseded_by is None
+    assert client.get(old).superseded_by == new
+
+
+def test_explain_names_who_answered(client):
+    old, new = client.remember(OLD), client.remember(NEW)
+    client.resolve((old, new), "update", answered_by="agent")
+    assert f"the agent says update, {new} after {old}" in client.explain(old).text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("12345678", "update"), "pair is '12345678', which is no pair"),
+        ((("a",), "update"), "give the id of a pair, or the ids of two memories"),
+        ((("a", "b"), "replaces"), "relation is 'replaces'"),
+        ((("a", "b"), "update"), "is not a memory of profile"),
+    ],
+)
+def test_a_wrong_answer_is_refused_with_a_remedy(client, arguments, message):
+    client.remember(OLD, memory_id="a")
+    with pytest.raises(ValueError, match=message):
+        client.resolve(*arguments)
+
+
+def test_answers_on_the_command_line(tmp_path):
+    home = tmp_path / "data"
+    with MemoryClient(home, clock=Clock()) as client:
+        old, new = (client.remember(text) for text in UPDATED)
+        client.consolidate()
+    listed = told("review", home=home)
+    assert [(pair["older"]["memory_id"], pair["newer"]["memory_id"]) for pair in listed["pairs"]] == [(old, new)]
+    assert "noted; undo with" in text("resolve", listed["pairs"][0]["pair_id"], "update", home=home)
+    assert "nothing needs an answer" in text("review", home=home)
+    assert "no longer holds" in text("correct", new, "User works for himself now.", home=home)
+    assert "is no pair" in refused("resolve", "abc", "update", home=home)
+
+
+def test_answers_over_http(tmp_path):
+    with MemoryClient(tmp_path, clock=Clock()) as client:
+        old, new = (client.remember(text) for text in UPDATED)
+        client.consolidate()
+    token, _ = auth_tokens.create(tmp_path, Role.AGENT, profile_id="default")
+    with within(tmp_path) as http:
+        http.headers |= bearer(token)
+        (pair,) = http.get("/review").json()["pairs"]
+        answer = http.post("/review", json={"pair": pair["pair_id"], "relation": "update"}).json()["answer_id"]
+        assert http.get(f"/memories/{old}").json()["superseded_by"] == new
+        assert http.post("/undo", json={"target": answer}).status_code == 200
+        assert http.get(f"/memories/{old}").json()["superseded_by"] is None
+        later = {"text": "User works for himself now.", "supersedes": new}
+        (newest,) = http.post("/memories", json=later).json()["memory_ids"]
+        assert http.get(f"/memories/{new}").json()["superseded_by"] == newest
+        assert http.post("/review", json={"pair": [old], "relation": "update"}).status_code == 422
+
+
+def test_the_id_of_a_pair_does_not_depend_on_its_order():
+    assert reviewing.pair_id("a", "b") == reviewing.pair_id("b", "a") != reviewing.pair_id("a", "c")
+
+
+def test_no_answers_without_events():
+    assert answers.standing(TABLES["events"].empty()).is_empty()
