@@ -55,6 +55,31 @@ def test_a_memory_that_supersedes_another_closes_it_at_once_and_for_good(client)
         assert state(client, old) == (new, "update")
 
 
+def test_a_transcript_imported_again_brings_nothing_back(client):
+    said = START - timedelta(days=9)
+    old = client.remember(OLD, occurred_at=said)
+    new = client.remember(NEW, supersedes=old, occurred_at=said + timedelta(days=2))
+    client.consolidate()
+    copy = client.remember(OLD, occurred_at=said)
+    client.consolidate()
+    assert state(client, copy) == (new, "update")
+    again = client.remember(OLD, occurred_at=said + timedelta(days=3))
+    client.consolidate()
+    assert state(client, again) == (None, None)
+
+
+def test_a_copy_of_what_ended_in_part_ends_in_the_same_part(client):
+    both = "The spare key hangs in the porch. The bins go out on Monday."
+    old, new = client.remember(both, occurred_at=START), client.remember(NEW)
+    client.resolve((old, new), "partial", statement="The spare key hangs in the porch.")
+    copy = client.remember(both, occurred_at=START, session_id="import")
+    client.consolidate()
+    client.consolidate()
+    memory = client.get(copy)
+    if memory.superseded_kind != "summary":  # else the two copies are one
+        assert [one.sentence for one in memory.closed_statements] == ["The spare key hangs in the porch."]
+
+
 def test_what_replaces_nothing_known_is_refused(client):
     with pytest.raises(UnknownMemory, match="'nobody'"):
         client.remember(NEW, supersedes="nobody")
@@ -136,8 +161,8 @@ UPDATED = ("User works at Siemens in Munich.", "User quit Siemens and now works 
 
 @pytest.fixture
 def reviewed(client):
-    for text in (*UPDATED, "User likes green tea."):
-        client.remember(text)
+    for said in (*UPDATED, "User likes green tea."):
+        client.remember(said)
     client.consolidate()
     return client
 

@@ -7,12 +7,20 @@ import json_page
 import polars as pl
 from commands import told
 
+from memory_pipeline import MemoryClient
+
 
 def test_the_page_says_what_the_commands_of_the_memory_print(consolidated, tmp_path):
     home, own = tmp_path / "data", ("-p", "sample-1")
     with homes.copied(consolidated, home) as lake:
         memories = lake.read("memories", profiles=["sample-1"])
         merged = memories.filter(superseded_kind="summary").sort("memory_id").row(0, named=True)
+    changed = ("-p", "changed")
+    with MemoryClient(home, profile_id="changed") as client:
+        updated = client.remember("User works at Siemens in Munich.")
+        client.remember("User quit Siemens and now works at Bosch.")
+        client.consolidate()
+    review = told("review", *changed, home=home)
     start = told("session-start", merged["content"], *own, "--session", "s1", home=home)
     assert start["answer"]["recalled"]
     real = {
@@ -23,6 +31,9 @@ def test_the_page_says_what_the_commands_of_the_memory_print(consolidated, tmp_p
             told("protect", merged["memory_id"], *own, home=home),
             told("restore", merged["memory_id"], *own, home=home),
         ],
+        "correct": [told("correct", updated, "User works for himself now.", *changed, home=home)],
+        "review": [review],
+        "resolve": [told("resolve", review["pairs"][0]["pair_id"], "none", *changed, home=home)],
         "end-session": [told("end-session", "s1", *own, home=home)],
         "tick": [told("tick", *own, home=home)],
         "erase --dry-run": [told("erase", merged["memory_id"], *own, "--dry-run", home=home)],

@@ -177,6 +177,7 @@ def test_the_schema_names_paths_codes_and_the_token(client):
         "/memories/{memory_id}/protect": {"post"},
         "/memories/{memory_id}/restore": {"post"},
         "/memories/{memory_id}/feedback": {"post"},
+        "/review": {"get", "post"},
         "/undo": {"post"},
         "/tick": {"post"},
         "/users/{user_id}": {"delete"},

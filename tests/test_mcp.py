@@ -31,13 +31,14 @@ from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.mcp_server import Exposure, server
 from memory_pipeline.service.request_bodies import Conditions
 
-READING = {"recall", "get", "list", "explain", "status"}
+READING = {"recall", "get", "list", "review", "explain", "status"}
 ERASING = {"forget", "erase_user", "erase_questions"}
 TOOLS = READING | {
-    "session_start", "remember", "remember_many", "update", "protect", "restore", "feedback", "end_session",
+    "session_start", "remember", "remember_many", "update", "protect", "restore", "resolve", "feedback",
+    "end_session",
     "consolidate", "tick", "undo",
 }  # fmt: skip
-MOST_TOKENS = 3_000
+MOST_TOKENS = 3_400
 """What the list of tools may cost an agent, at four characters of JSON a token."""
 
 
@@ -140,6 +141,7 @@ def test_answers_have_the_fields_that_their_schemas_tell(tmp_path):
         "erase_user": {"user_id": "ana"},
         "erase_questions": {"since": "2026-01-01T00:00:00Z"},
         "tick": {},
+        "review": {},
     }
 
     async def conversation(client):
@@ -148,7 +150,9 @@ def test_answers_have_the_fields_that_their_schemas_tell(tmp_path):
 
     schemas, answers = talk(tmp_path, conversation, profile_id="ana", allow_erase=True)
     assert schemas.keys() == TOOLS | ERASING
-    assert schemas.keys() - answers.keys() == {"restore", "undo", "consolidate"}, "asked of a store with a run below"
+    assert schemas.keys() - answers.keys() == {"restore", "resolve", "undo", "consolidate"}, (
+        "asked of a store with a run"
+    )
     for name, answer in answers.items():
         assert not answer.is_error, said(answer)
         fits(schemas[name], answer.structured_content)
@@ -714,3 +718,41 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
     assert "in which nothing was stored; correct the id" in refusals[1]
     assert "single profile, 'a/na'" in refusals[2]
     assert "since is 'yesterday'" in refusals[3]
+
+
+UPDATED = ("User works at Siemens in Munich.", "User quit Siemens and now works at Bosch.")
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_an_agent_is_asked_what_a_new_memory_replaces_and_settles_it(tmp_path):
+    async def conversation(client):
+        first = await client.call_tool("remember", {"text": UPDATED[0]})
+        second = await client.call_tool("remember", {"text": UPDATED[1]})
+        likely = second.structured_content["likely"]
+        pair = re.search(r"\[([0-9a-f]{8})\]", likely)[1]
+        settled = await client.call_tool("resolve", {"pair": pair, "relation": "update"})
+        old = await client.call_tool("get", {"memory_id": first.structured_content["memory_id"]})
+        return likely, settled, old.structured_content, second.structured_content
+
+    likely, settled, old, new = talk(tmp_path, conversation, profile_id="ana")
+    assert f'"{UPDATED[0]}"' in likely
+    assert "undo withdraws it" in said(settled)
+    assert old["superseded_by"] == new["memory_id"]
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_a_prompt_leads_an_agent_through_what_is_uncertain(tmp_path):
+    with MemoryClient(tmp_path, profile_id="ana") as client:
+        for text in UPDATED:
+            client.remember(text)
+        client.consolidate()
+
+    async def conversation(client):
+        asked = (await client.get_prompt("tidy_up")).messages[0].content.text
+        pair = re.search(r"\[([0-9a-f]{8})\] does the newer replace the older", asked)[1]
+        await client.call_tool("resolve", {"pair": pair, "relation": "update"})
+        return asked, (await client.get_prompt("tidy_up")).messages[0].content.text
+
+    asked, later = talk(tmp_path, conversation, profile_id="ana")
+    assert all(f'"{text}"' in asked for text in UPDATED)
+    assert "Nothing in memory needs an answer" in later

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation import judging, languages, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import answers
+from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.speakers import by_assistant
@@ -108,7 +109,7 @@ def with_answers(
     """Put the answers about pairs of memories in the place of what was judged.
 
     An answered update closes by itself (`answers.closings`), so it has no row; a repeat, a conflict and a pair that is
-    neither become links.
+    neither become links. Copies of what is closed are closed too.
 
     Args:
         changes: table `fact_changes` as judged.
@@ -144,8 +145,58 @@ def with_answers(
         plan_id=pl.lit(plan_id),
     )
     table = TABLES["fact_changes"]
-    kept = unanswered(changes, answered)
-    return table.conform(pl.concat([kept, stated], how="diagonal_relaxed").select(changes.columns))
+    copies = unanswered(copies_of_closed(memories, plan_id=plan_id), answered)
+    kept = unanswered(changes, answered).join(copies, on=[*KEY, "other_id"], how="anti", maintain_order="left")
+    return table.conform(pl.concat([kept, copies, stated], how="diagonal_relaxed").select(changes.columns))
+
+
+def copies_of_closed(memories: pl.DataFrame, *, plan_id: str) -> pl.DataFrame:
+    """Return the closings of memories that repeat, word for word and no later than it ended, what a newer one closed.
+
+    So a transcript that is imported again brings nothing back. What is said again after the end counts anew.
+
+    Args:
+        memories: table `memories`.
+        plan_id: plan that the rows belong to.
+
+    Returns:
+        Rows of `fact_changes`, all decided. Cost: a join on the hashes of texts.
+    """
+    table, text = TABLES["fact_changes"], ["profile_id", "content_hash"]
+    whole = memories.filter(pl.col("closed_by").is_not_null()).select(
+        *text, other_id="closed_by", at="closed_until", statement=pl.lit(None, pl.String)
+    )
+    ended = memories.select(*text, "closed_statements").explode("closed_statements").drop_nulls("closed_statements")
+    parts = ended.unnest("closed_statements").select(
+        *text, other_id="closed_by", at="valid_until", statement="sentence"
+    )
+    if (closed := pl.concat([whole, parts])).is_empty():
+        return table.empty()
+    sentences = pl.col("closed_statements").list.eval(pl.element().struct.field("sentence"))
+    live = pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") == ORIGINAL) & pl.col("closed_by").is_null()
+    copies = memories.filter(live).select(*KEY, "content_hash", since=_since(), ended=sentences.fill_null([]))
+    rows = (
+        copies.join(closed, on=text)
+        .filter(
+            pl.col("since") <= pl.col("at"),
+            pl.col("memory_id") != pl.col("other_id"),
+            ~pl.col("ended").list.contains(pl.col("statement")).fill_null(value=False),
+        )
+        .sort(*KEY, "at", "other_id")
+        .unique([*KEY, "other_id"], keep="first", maintain_order=True)
+    )
+    return table.conform(
+        rows.with_columns(
+            relation=pl.lit("update"),
+            decided=pl.lit(value=True),
+            confidence=pl.lit(1.0),
+            rule=pl.lit("copy_of_closed"),
+            reason=pl.lit("It repeats word for word what was closed, and was not said later."),
+            plan_id=pl.lit(plan_id),
+            **{name: pl.lit(None, pl.String) for name in ("subject", "attribute", "value", "other_value")},
+            similarity=pl.lit(None, pl.Float32),
+        )
+    )
 
 
 def _since() -> pl.Expr:

@@ -375,7 +375,12 @@ def detect_changes(
         changes=changes, pairs=pairs, verdicts=verdicts, context=context, within=scope.inside(context.scope, memories)
     )
     return Changes(
-        conform(FactChanges, change_detection.with_answers(combined, answered, compared, plan_id=context.plan_id)),
+        conform(
+            FactChanges,
+            change_detection.with_answers(
+                changes=combined, answered=answered, memories=compared, plan_id=context.plan_id
+            ),
+        ),
         conform(Judgements, judged),
         conform(Verdicts, asked),
         conform(ChangeOdds, odds),

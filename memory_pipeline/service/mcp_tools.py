@@ -155,11 +155,10 @@ class MemoryTools:
         valid_until: ValidUntil = None,
         protect: Annotated[bool, Field(description="Never forget it; only if the user asks.")] = False,
         supersedes: Annotated[str | None, Field(min_length=1, description="Memory id that it replaces.")] = None,
-        check: Annotated[bool, Field(description="Return what it may replace or repeat.")] = True,
     ) -> dict[str, Any]:
         """Store one memory for later conversations. Duplicates are merged later.
 
-        If the answer lists `likely`, settle each with `resolve`.
+        Settle what `likely` lists with `resolve`.
         """
         fields = {
             "memory_type": memory_type,
@@ -176,9 +175,6 @@ class MemoryTools:
         }
         owner = self._chosen(profile_id)
         with self._memory(owner) as memory:
-            if not check:
-                memory_id = memory.remember(text, supersedes=supersedes, **fields)  # type: ignore[arg-type]
-                return {"memory_id": memory_id, "profile_id": owner}
             stored = memory.remember_checked(text, supersedes=supersedes, **fields)  # type: ignore[arg-type]
         likely = [pair.text() for pair in stored.likely]
         return {"memory_id": stored.memory_id, "profile_id": owner} | ({"likely": "\n".join(likely)} if likely else {})
@@ -267,20 +263,15 @@ class MemoryTools:
         pair: Annotated[str, Field(min_length=1, description="Id of the pair, in brackets.")],
         relation: Annotated[
             Answer,
-            Field(
-                description="update: newer replaces older; partial: only `statement`; repeat: same; none: unrelated."
-            ),
+            Field(description="update: newer replaces older; partial: `statement` of it; none: both hold."),
         ],
-        newer: Annotated[str | None, Field(min_length=1, description="Memory id, if not the later one.")] = None,
         statement: Annotated[str | None, Field(min_length=1, description="Sentences that ended, verbatim.")] = None,
         by_user: Annotated[bool, Field(description="The user said so.")] = False,
         profile_id: Profile = None,
     ) -> str:
         """Settle a pair of `review` or `remember`. Ask the user if unsure; `skip` leaves it."""
         with self._memory(profile_id) as memory:
-            answer = memory.resolve(
-                pair, relation, newer=newer, statement=statement, answered_by="owner" if by_user else "agent"
-            )
+            answer = memory.resolve(pair, relation, statement=statement, answered_by="owner" if by_user else "agent")
         return "skipped" if answer is None else f"noted; undo withdraws it: {answer}"
 
     def forget(self, memory_id: MemoryId, profile_id: Profile = None) -> dict[str, Any]:

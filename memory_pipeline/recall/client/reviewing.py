@@ -82,8 +82,8 @@ def find(lake: Lake, cache: StateCache, profile_id: str, pair: str) -> tuple[str
     by_id |= {pair_id(*ends): ends for ends in cache.answered().select("memory_id", "other_id").iter_rows()}
     if pair not in by_id:
         raise ValueError(
-            f"pair is {shown(pair)}, which is no pair of the last run; give an id that `review` shows, or the ids of both "
-            "memories"
+            f"pair is {shown(pair)}, which is no pair of the last run; give an id that `review` shows, or the ids of "
+            "both memories"
         )
     return by_id[pair]
 
