@@ -13,14 +13,14 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_profile
+from memory_pipeline.consolidation import core_profile, ownership
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.promotion import holds
 from memory_pipeline.consolidation.state import folding
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.score import commands
+from memory_pipeline.text.score import commands, core_facts
 
 SEPARATOR: Final = "\n---\n"
 """Separates the facts of a block."""
@@ -252,10 +252,12 @@ def _facts(
     known: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the facts of each block as lists, best first: profile_id, place (of the block), memory_id, text, gist."""
-    eligible = _with_member_dates(memories).filter(
+    voiced = memories.with_columns(voice=ownership.voices(memories, policy))
+    eligible = _with_member_dates(voiced).filter(
         pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of) & (_line("content") != "")
     )
-    eligible = eligible.filter(~commands.commands_a_model(eligible["content"]))
+    texts = eligible["content"]
+    eligible = eligible.filter(~commands.commands_a_model(texts) & ~commands.of_a_platform(texts))
     if policy.core_facts == PROFILE:
         others = memories.join(eligible.select(KEY), on=KEY, how="anti")
         own = eligible.filter(_is("kind", *_OWN))
@@ -329,12 +331,15 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
         profile_id, block, members, content, and `worded` (a model wrote the content); a block without text has no row.
     """
     rows, current_profile, remaining = [], None, 0
-    for profile_id, place, *lists in facts.iter_rows():
+    safety = core_profile.NAMES.index(core_facts.HEALTH) if policy.core_facts == PROFILE else None
+    first = facts.sort("profile_id", pl.col("place") != safety, "place") if safety is not None else facts
+    for profile_id, place, *lists in first.iter_rows():
         if profile_id != current_profile:
             current_profile, remaining = profile_id, policy.core_memory_char_limit
         block = names(policy)[place]
-        room = min(policy.block_char_limit, remaining)
-        members, content = _fill_block(zip(*lists, strict=True), policy.block_char_limit, room)
+        limit = policy.core_memory_char_limit if place == safety else policy.block_char_limit
+        room = min(limit, remaining)
+        members, content = _fill_block(zip(*lists, strict=True), limit, room)
         wording = wordings.get((profile_id, block), "")
         worded = 0 < len(wording) <= room
         if text := wording if worded else content:
@@ -342,7 +347,9 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
         remaining -= len(text)
     types = TABLES["core_memory_blocks"].empty().schema
     schema = {name: types[name] for name in (*_BLOCK, "members", "content")} | {"worded": pl.Boolean()}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    order = {name: place for place, name in enumerate(names(policy))}
+    filled = pl.DataFrame(rows, schema=schema, orient="row")
+    return filled.sort("profile_id", pl.col("block").replace_strict(order, return_dtype=pl.Int64))
 
 
 def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], str]:

@@ -4,16 +4,14 @@ It takes sentences that state something lasting (`text.score.core_facts`) and ar
 filled and worded (`core_memory`).
 """
 
-from collections.abc import Container, Sequence
 from datetime import datetime, timedelta
-from itertools import groupby
-from operator import attrgetter
-from typing import Final, NamedTuple
+from typing import Final
 
 import polars as pl
 
 from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.ownership import OWNER
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
 from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN_NAME, PLACEHOLDER
@@ -35,11 +33,7 @@ PROJECT_DAYS: Final = 90
 """Age in days after which a project no longer counts as current."""
 LEAST_IMPORTANCE: Final = 0.2
 """Minimum importance of a memory that is worth reading before every session."""
-SAME: Final = 0.5
-"""Minimum share of the shorter fact's content words that two facts about the same thing have in common."""
 LEAST_SHARED: Final = 2
-MOST_COMPARED: Final = 40
-"""Maximum number of facts of a block that are compared with one another; many more than fit into it."""
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
 ALIKE: Final = 5
@@ -49,29 +43,17 @@ MAIN_SHARE: Final = 0.15
 
 _FIRST_PERSON: Final = r"(?i)(?-u:\b)(?:i|i'm|i've|i'd|me|my|mine|we|we're|our|user|user's)(?-u:\b)"
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
-_NAMED: Final = r"(?:^[^:.]+: |[\p{Ll},;] )\p{Lu}[\p{L}-]+"
-"""A capitalised word inside a sentence, with the end of the word before it, or after the name of the speaker."""
-_DAY_NAME: Final = r"(?i)^(?:mon|tues|wednes|thurs|fri|satur|sun)days?$"
 
 
 _TEXT: Final = ["profile_id", "content_hash"]
 _SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user")
-_COLUMNS: Final = ("place", "memory_id", "text", "about", "lasting", "importance", "access_count", "created_at")
+_COLUMNS: Final = (
+    *("place", "memory_id", "text", "about", "lasting", "importance", "access_count", "created_at"),
+    *("doubted_since", "disputed"),
+)
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
-_DOUBTED, _LINKED, _CLOSED = range(3)
-"""How certain it is that a statement no longer holds: more likely than not, enough for a link, decided."""
-
-
-class _Fact(NamedTuple):
-    """A fact beside those that it is compared with; `place` is its row, `dose` the medicine if it gives a dose."""
-
-    place: int
-    profile_id: str
-    block: int
-    memory_id: str
-    at: datetime
-    words: frozenset[str]
-    dose: str | None
+_NOUN_PHRASE: Final = r"(?i)^(?:the|an?|his|her|their|its|this|that) (?:\p{L}|\p{N})"
+"""The beginning of a sentence about something or somebody else."""
 
 
 def facts(
@@ -86,18 +68,18 @@ def facts(
 ) -> pl.DataFrame:
     """Return the facts of each block, best first.
 
-    These are left out: facts of memories that a newer one may outdate or contradicts, statements that are closed or may
-    be outdated while the rest of their memory holds, what an assistant said, commands that people give each other in a
-    chat, statements whose subject is named elsewhere, a job, relationship or home that its speaker ended later, what
-    others undertake, and deadlines that have passed. A lasting condition of a body is left out only if it is closed or
-    contradicted. What others want is a preference, not an instruction. Of facts
-    about the same thing the newest is kept. Facts are ranked by use (accesses, helpful feedback), then by whether they
-    are commands or about the person whom the profile is about, then by importance, then by age, newest first.
+    Nothing leaves by a doubt: a fact that a newer memory may outdate, or whose thing, dose, job or home somebody has
+    given up since, is shown with the day of that; a contradicted one with the other side. These are left out:
+    statements that are closed, what an assistant said, facts of one kind about somebody else than the owner (health
+    apart, which is everybody's), what others instruct or prefer, commands in a conversation of several people,
+    statements whose subject is named elsewhere, and deadlines and spans that have passed. Of facts in the same words
+    the newest is kept. Facts are ranked by whether they are in doubt, then by use (accesses, helpful feedback), then by
+    whether they are commands or about the owner, then by importance, then by age, newest first.
 
     Args:
-        memories: rows of `memories` that are live, valid and no repetition of others.
+        memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`).
         scored: table `scored_memories`.
-        edges: decided and proposed edges: MAY_UPDATE, MAY_REPEAT and CONTRADICTS are read.
+        edges: decided and proposed edges: MAY_UPDATE and CONTRADICTS are read.
         changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about; without a row it is about the
             whole memory.
         as_of: instant at which projects are current.
@@ -107,25 +89,29 @@ def facts(
     Returns:
         profile_id, place (of the block in `NAMES`), memory_id, text (a sentence, or all of a short memory, on one line,
         after the name of its speaker and before the day on which it was said, since a change that no link shows stays
-        unseen). Cost: that of `core_facts.core_facts` for texts that are not known, and the square of at most 200 facts
-        of a profile.
+        unseen, and any doubt). Cost: that of `core_facts.core_facts` for texts that are not known.
     """
-    everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at") for frame in (memories, others)])
-    whole, update = _of_whole(edges, changes), pl.col("edge_type") == currency.MAY_UPDATE
-    contradicted, likely = (currency.outdated(everything, whole.filter(chosen)) for chosen in (~update, update))
-    present = memories.filter(~by_assistant(pl.col("speaker"))).join(contradicted, on=KEY, how="anti")
-    present = present.join(_doubted(changes, likely), on=KEY, how="left")
-    present = present.sort("profile_id", "created_at", "memory_id")
-    found = _stated(present, scored, as_of, known)
-    ranked = found.sort(
-        *("profile_id", "place", "access_count", "about", "lasting", "importance", "created_at", "memory_id", "text"),
-        descending=[False, False, True, True, True, True, True, False, False],
+    everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at", "content") for frame in (memories, others)])
+    present = memories.filter(~by_assistant(pl.col("speaker")))
+    present = present.join(_doubted(changes, _of_whole(edges, changes), everything), on=KEY, how="left")
+    present = present.join(_disputed(edges, everything), on=KEY, how="left").sort(
+        "profile_id", "created_at", "memory_id"
     )
-    compared = ranked.group_by("profile_id", "place", maintain_order=True).head(MOST_COMPARED)
-    repeats = edges.filter(pl.col("edge_type") == "MAY_REPEAT").select("profile_id", "source", "target")
-    newest = pl.Series(_newest(compared, repeats), dtype=pl.Int64)
-    dated = pl.format("{} ({})", "text", pl.col("created_at").dt.date())
-    return compared[newest].select("profile_id", "place", "memory_id", dated.alias("text"))
+    found = _stated(present, scored, as_of, known)
+    doubtful = pl.any_horizontal(pl.col("doubted_since", "disputed").is_not_null())
+    ranked = found.sort(
+        *("profile_id", "place", doubtful, "access_count", "about", "lasting", "importance", "created_at"),
+        *("memory_id", "text"),
+        descending=[False, False, False, True, True, True, True, True, False, False],
+    )
+    marks = pl.concat_str(
+        pl.col("created_at").dt.date(),
+        pl.format("maybe outdated since {}", pl.col("doubted_since").dt.date()),
+        pl.format("disputed: {}", "disputed"),
+        separator="; ",
+        ignore_nulls=True,
+    )
+    return _once(ranked).select("profile_id", "place", "memory_id", text=pl.format("{} ({})", "text", marks))
 
 
 def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -172,17 +158,48 @@ def _partly(changes: pl.DataFrame) -> pl.DataFrame:
     return updates.select(*KEY, "other_id", "statement")
 
 
-def _doubted(changes: pl.DataFrame, likely: pl.DataFrame) -> pl.DataFrame:
-    """Return what is more likely than not outdated: KEY, doubted (statements, null for all of the memory, and linked).
+def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
+    """Return what may be outdated: KEY, doubted (statements, null for all of the memory, since when, and linked).
 
     Args:
         changes: table `fact_changes`; updates too unsure for a link count too.
-        likely: memories that a link says are outdated as a whole.
+        edges: edges about whole memories.
+        everything: all memories: an archived successor still outdates a memory.
     """
-    doubts = changes.filter(pl.col("relation") == "doubt").select(*KEY, "statement", linked=pl.lit(value=False))
-    links = pl.concat([_partly(changes).drop("other_id"), likely.select(*KEY, statement=pl.lit(None, pl.String))])
-    everything = pl.concat([doubts, links.with_columns(linked=pl.lit(value=True))])
-    return everything.group_by(KEY).agg(doubted=pl.struct("statement", "linked"))
+    present = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
+        "profile_id", source="memory_id", at="created_at"
+    )
+    unsure = changes.filter(pl.col("relation") == "doubt").select(*KEY, "statement", "at", linked=pl.lit(value=False))
+    partly = changes.filter(pl.col("relation") == currency.UPDATE, pl.col("statement").is_not_null())
+    whole = edges.filter(pl.col("edge_type") == currency.MAY_UPDATE).join(present, on=["profile_id", "source"])
+    linked = [
+        partly.select(*KEY, "statement", "at"),
+        whole.select("profile_id", "at", memory_id="target", statement=pl.lit(None, pl.String)).select(
+            *KEY, "statement", "at"
+        ),
+    ]
+    everything = pl.concat([unsure, pl.concat(linked).with_columns(linked=pl.lit(value=True))])
+    return everything.group_by(KEY).agg(doubted=pl.struct("statement", "at", "linked"))
+
+
+def _disputed(edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
+    """Return for each contradicted memory what the latest other one says, and when: KEY, disputed."""
+    conflicts = edges.filter(
+        pl.col("edge_type") == "CONTRADICTS", pl.col("kind").ne_missing(pl.lit("contrast"))
+    ).select("profile_id", "source", "target")
+    both = pl.concat([conflicts, conflicts.select("profile_id", source="target", target="source")]).unique()
+    other = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
+        "profile_id", target="memory_id", said=_LINE, day=pl.col("created_at").dt.date()
+    )
+    short = pl.when(pl.col("said").str.len_chars() > MOST_CHARACTERS).then(
+        pl.col("said").str.slice(0, MOST_CHARACTERS) + "…"
+    )
+    return (
+        both.join(other, on=["profile_id", "target"])
+        .sort("profile_id", "source", "day", "target")
+        .group_by("profile_id", memory_id="source")
+        .agg(disputed=pl.format('"{}", {}', short.otherwise("said"), "day").last())
+    )
 
 
 def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
@@ -198,29 +215,33 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     own = pl.col("sentence").str.contains(_FIRST_PERSON) | pl.col("sentence").str.starts_with(pl.col("name"))
     named = pl.col("sentence").str.contains(pl.col("name"), literal=True)
     about = pl.when(own | pl.col("commands")).then(2).when(named).then(1).otherwise(0)
-    people = pl.col("speaker").n_unique().over("profile_id")
+    several = pl.col("session_id").is_not_null() & (pl.col("speaker").n_unique().over("profile_id", "session_id") > 1)
+    people = pl.when(several).then(2).otherwise(1)
     current = pl.lit(as_of, dtype=INSTANT) - pl.col("created_at") <= timedelta(days=PROJECT_DAYS)
     rows = memories.with_columns(people=people).join(_main_names(memories), on="profile_id", how="left")
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
     read = _read(rows, known)
     stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
-    of_user = pl.col("of_user") | pl.col("sentence").str.starts_with(pl.col("name")).fill_null(value=False)
-    others_wish = (pl.col("section") == core_facts.INSTRUCTION) & ~of_user
-    stated = stated.with_columns(section=pl.when(others_wish).then(pl.lit(core_facts.PREFERENCE)).otherwise("section"))
+    named_first = pl.col("sentence").str.starts_with(pl.col("name")).fill_null(value=False)
+    of_user = pl.col("of_user") | named_first
+    own_subject = pl.col("sentence").str.contains(_FIRST_PERSON) | named_first | ~_about_another(pl.col("sentence"))
+    health, instruction = (pl.col("section") == name for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
     project = pl.col("section") == core_facts.PROJECT
+    stated = stated.filter(
+        health | ((pl.col("voice") == OWNER) & of_user & (pl.col("commands") | instruction | own_subject))
+    )
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
-    needed = pl.col("lasting") | (pl.col("section") == core_facts.INSTRUCTION)
-    certain = pl.col("importance_given").is_null() & needed
+    certain = health | (pl.col("importance_given").is_null() & (pl.col("lasting") | instruction))
     least = pl.when(certain).then(0.0).otherwise(LEAST_IMPORTANCE)
     current_facts = _within_time(_still_true(stated), as_of)
-    for drop_ended in (_not_ended, _not_given_up, _same_dose):
-        current_facts = drop_ended(current_facts, rows)
+    for doubts in (_ended, _given_up, _other_dose):
+        current_facts = doubts(current_facts, rows)
     lasting_facts = current_facts.filter(
-        pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= least,
+        health | (pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= least),
         ~(heard & pl.col("leans")),
-        ~(heard & (pl.col("people") > 1) & pl.col("commands")),
-        ~project | (current & of_user),
+        ~((pl.col("people") > 1) & pl.col("commands")),
+        ~project | current,
     ).with_row_index("fact")
     projects = lasting_facts.filter(project)
     overdue = projects["fact"].filter(_overdue(projects, as_of))
@@ -230,6 +251,14 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
         .with_columns(text=pl.concat_str("speaker", "sentence", separator=": ", ignore_nulls=True))
         .select("profile_id", *_COLUMNS)
     )
+
+
+def _about_another(sentence: pl.Expr) -> pl.Expr:
+    """Return whether a sentence begins with somebody or something else than the owner: a name, or a noun phrase."""
+    name = sentence.str.extract(_FIRST_NAME)
+    words = STOP_WORDS | frozenset(COMMON_WORDS[0])
+    named = name.is_not_null() & ~name.str.to_lowercase().is_in(words)
+    return named | sentence.str.contains(_NOUN_PHRASE)
 
 
 def _whole(told: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
@@ -266,40 +295,33 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 
 
 def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
-    """Drop the statements with a sentence that a newer memory closed, or more likely than not outdates.
+    """Drop the statements that are closed, and date the doubts about others: `doubted_since`.
 
-    A lasting condition of a body stays unless it is closed, and an instruction unless a link outdates it: leaving
-    either out does more harm than repeating it.
+    A lasting condition of a body and an instruction are doubted only by a link, not by what is too unsure for one.
     """
-    closed = stated.select("row", sentence="closed_statements").explode("sentence").drop_nulls("sentence")
-    closed = closed.select("row", over=pl.col("sentence").struct.field("sentence"), certainty=pl.lit(_CLOSED))
-    doubted = (
-        stated.filter(pl.col("doubted").is_not_null()).select("row", "doubted").explode("doubted").unnest("doubted")
-    )
-    doubted = doubted.select(
-        "row",
-        over=pl.col("statement").fill_null(""),
-        certainty=pl.when("linked").then(pl.lit(_LINKED)).otherwise(pl.lit(_DOUBTED)),
-    )
-    condition = pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)
-    needed = (
-        pl.when(condition)
-        .then(_CLOSED)
-        .when(pl.col("section") == core_facts.INSTRUCTION)
-        .then(_LINKED)
-        .otherwise(_DOUBTED)
-    )
     numbered = stated.with_row_index("fact")
-    outdated = (
-        numbered.join(pl.concat([closed, doubted]).unique(), on="row")
-        .filter(pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True))
-        .filter(pl.col("certainty") >= needed)
-    )
-    return _without(numbered, outdated).drop("place")
+    closed = numbered.select("fact", "sentence", over="closed_statements").explode("over").drop_nulls("over")
+    closed = closed.with_columns(over=pl.col("over").struct.field("sentence"))
+    kept = _without(numbered, closed.filter(_says_so())).with_row_index("fact")
+    doubts = kept.select("fact", "sentence", "section", "lasting", "doubted").explode("doubted").drop_nulls("doubted")
+    doubts = doubts.unnest("doubted").with_columns(over=pl.col("statement").fill_null(""))
+    firm = pl.col("lasting") | (pl.col("section") == core_facts.INSTRUCTION)
+    since = doubts.filter(_says_so(), pl.col("linked") | ~firm).group_by("fact").agg(doubted_since=pl.col("at").min())
+    return kept.join(since, on="fact", how="left", maintain_order="left").drop("fact", "place")
 
 
-def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Drop the statements about a job, a relationship, a home or an animal that ended later."""
+def _says_so() -> pl.Expr:
+    """Return whether a sentence holds the words that are over."""
+    return pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True)
+
+
+def _since(stated: pl.DataFrame, at: pl.Expr) -> pl.DataFrame:
+    """Return statements with an earlier doubt, if there is one."""
+    return stated.with_columns(doubted_since=pl.min_horizontal("doubted_since", at))
+
+
+def _ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Date the doubts about a job, a relationship, a home or an animal that its speaker says has ended later."""
     earnest = memories.select("profile_id", "speaker", ended_at="created_at", low=tokens.fold(memories["content"]))
     earnest = earnest.filter(core_facts.in_earnest(pl.col("low")))
     by = ["profile_id", "speaker", "what"]
@@ -307,11 +329,9 @@ def _not_ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         ends = earnest.with_columns(what=pl.col("low").str.extract(ending)).drop_nulls("what")
         last = ends.group_by(by).agg(pl.col("ended_at").max())
         matched = stated.with_columns(what=tokens.fold(stated["sentence"]).str.extract(ended))
-        stated = (
-            matched.join(last, on=by, how="left", nulls_equal=True, maintain_order="left")
-            .filter(pl.col("ended_at").is_null() | (pl.col("ended_at") <= pl.col("created_at")))
-            .drop("what", "ended_at")
-        )
+        joined = matched.join(last, on=by, how="left", nulls_equal=True, maintain_order="left")
+        later = pl.when(pl.col("ended_at") > pl.col("created_at")).then("ended_at")
+        stated = _since(joined, later).drop("what", "ended_at")
     return stated
 
 
@@ -322,8 +342,8 @@ def _within_time(stated: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
     return dated.filter(~over.fill_null(value=False) | pl.col("lasting")).drop("days")
 
 
-def _not_given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Drop the statements about a thing that was given up or came to an end later, unless it is a lasting condition.
+def _given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Date the doubts about a thing that was given up or came to an end later, unless it is a lasting condition.
 
     What is only done or gone, such as a run or the coffee, ends no more than a project.
     """
@@ -343,8 +363,12 @@ def _not_given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
             2 * shared >= pl.col("stems").list.len(),
             ~pl.col("task") | (pl.col("section") == core_facts.PROJECT),
         )
+        .group_by("fact")
+        .agg(pl.col("ended_at").min())
     )
-    return _without(named, over).drop("said")
+    return _since(named.join(over, on="fact", how="left", maintain_order="left"), pl.col("ended_at")).drop(
+        "fact", "said", "ended_at"
+    )
 
 
 def _without(numbered: pl.DataFrame, over: pl.DataFrame) -> pl.DataFrame:
@@ -355,8 +379,8 @@ def _without(numbered: pl.DataFrame, over: pl.DataFrame) -> pl.DataFrame:
     return kept.drop_nulls("sentence").drop("fact")
 
 
-def _same_dose(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Drop the statements about a medicine that was ended later or has another dose, unless it is an allergy."""
+def _other_dose(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Date the doubts about a medicine that was ended later or has another dose, unless it is an allergy."""
     named = stated.with_row_index("fact").with_columns(medicines=core_facts.medicines(stated["sentence"]))
     changes = memories.select(
         "profile_id", changed_at="created_at", medicines=core_facts.changed_medicines(memories["content"])
@@ -369,8 +393,12 @@ def _same_dose(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         .explode("medicines")
         .join(last, on=["profile_id", "medicines"])
         .filter(pl.col("changed_at") > pl.col("created_at"))
+        .group_by("fact")
+        .agg(pl.col("changed_at").min())
     )
-    return _without(named, over).drop("medicines")
+    return _since(named.join(over, on="fact", how="left", maintain_order="left"), pl.col("changed_at")).drop(
+        "fact", "medicines", "changed_at"
+    )
 
 
 def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
@@ -400,66 +428,14 @@ def _main_names(memories: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _newest(rows: pl.DataFrame, repeats: pl.DataFrame) -> list[int]:
-    """Return the places of the facts to keep, by profile.
-
-    Args:
-        rows: facts by profile and block, best first.
-        repeats: profile_id, source and target of memories of which one may repeat the other.
-    """
-    words = [frozenset(stems) for stems in tokens.content_stems(rows["text"]).to_list()]
-    columns = (rows[name].to_list() for name in ("profile_id", "place", "memory_id", "created_at"))
-    facts = map(_Fact, range(rows.height), *columns, words, core_facts.doses(rows["text"]).to_list())
-    names = {profile_id: frozenset(stems) for profile_id, stems in _names(rows).iter_rows()}
-    same = {(profile_id, frozenset(pair)) for profile_id, *pair in repeats.iter_rows()}
-    return [
-        place
-        for profile_id, own in groupby(facts, key=attrgetter("profile_id"))
-        for place in _newest_of(list(own), names.get(profile_id, frozenset()), same)
-    ]
-
-
-def _names(rows: pl.DataFrame) -> pl.DataFrame:
-    """Return the stems of the names in the facts of each profile: profile_id, stems."""
-    named = rows.select("profile_id", name=pl.col("text").str.extract_all(_NAMED)).explode("name").drop_nulls("name")
-    named = named.with_columns(pl.col("name").str.extract(r"(\p{Lu}[\p{L}-]+)$"))
-    named = named.filter(~pl.col("name").str.contains(_DAY_NAME))
-    stems = tokens.content_stems(named["name"])
-    return named.select("profile_id", stems=stems).group_by("profile_id").agg(pl.col("stems").explode().drop_nulls())
-
-
-def _newest_of(facts: Sequence[_Fact], names: frozenset[str], same: Container[tuple[str, frozenset[str]]]) -> list[int]:
-    """Return the places of the facts of a profile to keep: the newest about each thing, where the first of them was.
-
-    Of facts of one instant the first is kept.
-    """
-    rank = {fact.place: fact.place for fact in facts}
-    newest = list[_Fact]()
-    for one in sorted(facts, key=lambda fact: (fact.at, -fact.place), reverse=True):
-        newer = [
-            other
-            for other in newest
-            if _alike(one.words, other.words, names, (one.dose, other.dose))
-            or (one.profile_id, frozenset((one.memory_id, other.memory_id))) in same
-        ]
-        for other in newer:
-            if other.block == one.block:
-                rank[other.place] = min(rank[other.place], rank[one.place])
-        if not newer:
-            newest.append(one)
-    return [fact.place for fact in sorted(newest, key=lambda fact: (fact.block, rank[fact.place], fact.place))]
-
-
-def _alike(
-    one: frozenset[str], other: frozenset[str], names: frozenset[str], medicines: tuple[str | None, str | None]
-) -> bool:
-    """Return whether two facts name the same people and share most of the other words of the shorter one.
-
-    For two facts that give doses, the medicines alone decide.
-    """
-    if one & names != other & names:
-        return False
-    if None not in medicines:
-        return medicines[0] == medicines[1]
-    shared, least = len((one & other) - names), min(len(one - names), len(other - names))
-    return one == other or (shared >= LEAST_SHARED and shared >= SAME * least)
+def _once(rows: pl.DataFrame) -> pl.DataFrame:
+    """Return facts, best first, those in the same words once: the newest of them, where the first one stood."""
+    said = tokens.fold(rows["text"])
+    words = said.str.extract_all(core_facts.WORD).list.join(" ")
+    counted = rows.with_columns(words=words, rank=pl.int_range(pl.len()))
+    same = ["profile_id", "place", "words"]
+    newest = counted.sort("created_at", "rank", descending=[True, False]).unique(
+        same, keep="first", maintain_order=True
+    )
+    first = counted.group_by(same).agg(pl.col("rank").min())
+    return newest.drop("rank").join(first, on=same, maintain_order="left").sort("rank").drop("words", "rank")

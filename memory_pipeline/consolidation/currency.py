@@ -14,7 +14,7 @@ MAY_UPDATE: Final = "MAY_UPDATE"
 """Type of the edge from a memory to an older one that it probably outdates."""
 UPDATE: Final = "update"
 """Relation of a change that closes the older memory."""
-_GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
+GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 
 
 def closed(memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
@@ -48,7 +48,7 @@ def outdated(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     Returns:
         profile_id and memory_id, each memory once.
     """
-    present = memories.filter(~pl.col("lifecycle").is_in(_GONE)).select(*KEY, "created_at")
+    present = memories.filter(~pl.col("lifecycle").is_in(GONE)).select(*KEY, "created_at")
     doubts = edges.filter(
         (pl.col("edge_type") == MAY_UPDATE)
         | ((pl.col("edge_type") == "CONTRADICTS") & pl.col("kind").ne_missing(pl.lit("contrast")))

@@ -214,6 +214,12 @@ class Policy(Values):
     core_min_stability: Share = Field(0.85, description="Minimum stability for becoming core.")
     core_min_sessions: int = Field(3, ge=0, description="Minimum number of sessions with an access for becoming core.")
     core_blocks: bool = Field(True, description="Compile core memory blocks.")
+    owner: str | None = Field(
+        None,
+        min_length=1,
+        description="Name of the speaker whose memory the profile is. Unset: the speaker named like the user's id, "
+        "else the first speaker that is no program. Only the owner's instructions and preferences reach core memory.",
+    )
     core_facts: Literal["profile", "superlocal"] = Field(
         "profile",
         description="Facts of the core memory blocks: `profile`, who the user is, health, standing instructions, "

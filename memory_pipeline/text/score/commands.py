@@ -31,3 +31,15 @@ def instructs_reader(sentences: pl.Series) -> pl.Series:
     """Return whether each sentence tells its reader, or an assistant, what to do; the report of a wish does not."""
     low = tokens.fold(sentences)
     return low.str.strip_chars().str.contains(suited(command_cues.READER, low))
+
+
+def of_a_platform(texts: pl.Series) -> pl.Series:
+    """Return whether each text is a prompt, markup or output of a program rather than what a person said.
+
+    By its form: it tells its reader who they are ("You are ..."), holds tags of a prompt, is all in brackets, or is
+    code, JSON or a log.
+
+    Args:
+        texts: strings; null counts as empty.
+    """
+    return texts.fill_null("").str.contains(command_cues.OF_A_PLATFORM)

@@ -215,7 +215,8 @@ def _sections(low: pl.Series, form: Form) -> pl.Series:
         }
     )
     text = pl.col("low")
-    once = _contains(text, core_cues.ONE_TIME, form) | pl.col("past_free").str.contains(form(core_cues.PAST))
+    since_free = text.str.replace_all(form(core_cues.SINCE), " ")
+    once = _contains(since_free, core_cues.ONE_TIME, form) | pl.col("past_free").str.contains(form(core_cues.PAST))
     once &= ~text.str.contains(form(core_cues.STANDING))
     talk = (
         text.str.contains(form(core_cues.SMALL_TALK))
@@ -229,16 +230,18 @@ def _sections(low: pl.Series, form: Form) -> pl.Series:
     vouched = ~text.str.contains(form(core_cues.REPORTED))
     dated = _contains(text, core_cues.OWN_PROJECT, form) & ~text.str.contains(form(core_cues.RELATIVE_DAY))
     under_way = ~text.str.contains(form(core_cues.SOMEDAY)) & ~text.str.contains(form(core_cues.FINISHED))
+    ruled = text.str.replace_all(form(core_cues.NO_LONGER), " ")
     home = ~text.str.contains(form(core_cues.A_PLACE_OF_THINGS))
     cases = {
         HEALTH: (_chronic(text, form) & certain & known & stays & ~text.str.contains(form(core_cues.FORMER)))
         | (_contains(text, core_cues.DOSE, form) & ~talk & ~text.str.contains(form(core_cues.RELATIVE_DAY)))
         | (_contains(text, core_cues.HEALTH, form) & known & ~once & ~talk),
         INSTRUCTION: (
-            ((_contains(text, core_cues.INSTRUCTION, form) | _contains(text, core_cues.WISH, form)) & certain & known)
+            ((_contains(ruled, core_cues.INSTRUCTION, form) | _contains(text, core_cues.WISH, form)) & certain & known)
             | _commands(text, form)
         )
-        & ~text.str.contains(form(core_cues.PASSING)),
+        & ~text.str.contains(form(core_cues.PASSING))
+        & ~_of_the_moment(text, form),
         PREFERENCE: (
             (_contains(pl.col("taste"), core_cues.PREFERENCE, form) & ~once) | _contains(text, core_cues.DIET, form)
         )
@@ -298,6 +301,13 @@ def _commands(text: pl.Expr, form: Form) -> pl.Expr:
     """Return whether a folded sentence commands something."""
     idle = text.str.contains(form(core_cues.NO_COMMAND)) | text.str.contains(form(core_cues.QUOTED))
     return text.str.contains(form(core_cues.IMPERATIVE)) & ~idle
+
+
+def _of_the_moment(text: pl.Expr, form: Form) -> pl.Expr:
+    """Return whether a folded sentence is about the task at hand: today, "this run", a deed to do once."""
+    at_hand = text.str.contains(form(core_cues.AT_HAND))
+    today = text.str.contains(form(core_cues.RELATIVE_DAY)) & ~text.str.contains(form(core_cues.FROM_NOW_ON))
+    return at_hand | today
 
 
 def _contains(text: pl.Expr, cues: str, form: Form) -> pl.Expr:

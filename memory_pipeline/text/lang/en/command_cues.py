@@ -75,3 +75,11 @@ READER: Final = "|".join(
     )
 )
 """A sentence that tells its reader what to do; statements about third persons do not."""
+
+OF_A_PLATFORM: Final = (
+    r"(?i)^\W*you(?: are|'re|\x{2019}re) (?:now )?(?:an? |the |called |named )?\p{L}"
+    r"|</[a-z][\w.-]*>|^\s*<[a-z][\w.-]*[\s>]"
+    r"|^\s*[\[(][^\])]*[\])]\s*\.?\s*$|[:=]\s*\([^()]*\)\s*\.?\s*$"
+    r"|^\s*(?:[{$>`]|\[[{\x22\[]|Traceback |#!)"
+)
+"""A prompt that tells a model who it is, tags of prompts, a text or value all in brackets, JSON, code or a trace."""

@@ -475,6 +475,18 @@ PASSING: Final = (
     r"|(?:for|over|during|in|at) the (?:coming|next|following) (?:\w+ )?(?:days?|weekends?|weeks?|months?))(?-u:\b)"
 )
 """What makes a rule or a wish one of a few days."""
+AT_HAND: Final = (
+    r"(?-u:\b)(?:this|that|these|those|the (?:current|present|next|following)) [a-z]+|(?-u:\b)(?:when|once|after)"
+    r" (?:you're |you are |it's |it is )?(?:done|finished|ready|through)(?-u:\b)|(?-u:\b)first$|(?-u:\b)while [a-z]+ing"
+    r"(?-u:\b)"
+)
+"""What a sentence points at: the task, the run or the thing at hand."""
+FROM_NOW_ON: Final = r"(?-u:\b)from [a-z ]{3,20}? on(?-u:\b)"
+"""From a day on, which is for good."""
+SINCE: Final = r"(?-u:\b)since (?:(?:last|this|the|early|late|mid) )?[a-z]+(?-u:\b)"
+"""Since when something has been so; it still is."""
+NO_LONGER: Final = r"(?-u:\b)no (?:longer|more)(?-u:\b)"
+"""The end of something, which forbids nothing."""
 FOR_GOOD: Final = (
     r"(?-u:\b)(?:always|never|ever|every|each|from now on|must|mustn't|may not|in (?:the )?future)(?-u:\b)"
 )
