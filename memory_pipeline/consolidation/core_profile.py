@@ -227,9 +227,9 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     own_subject = pl.col("sentence").str.contains(_FIRST_PERSON) | named_first | ~_about_another(pl.col("sentence"))
     health, instruction = (pl.col("section") == name for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
     project = pl.col("section") == core_facts.PROJECT
-    stated = stated.filter(
-        health | ((pl.col("voice") == OWNER) & of_user & (pl.col("commands") | instruction | own_subject))
-    )
+    by_agent = pl.any_horizontal(_marked_by_agents())
+    owners = instruction | project | own_subject | by_agent
+    stated = stated.filter(health | ((pl.col("voice") == OWNER) & of_user & owners))
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
     certain = health | (pl.col("importance_given").is_null() & (pl.col("lasting") | instruction))
@@ -280,10 +280,16 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
-    """Return short memories that agents marked as core or a preference and in which no sentence was read as a fact."""
+def _marked_by_agents() -> tuple[pl.Expr, pl.Expr]:
+    """Return whether an agent said of a memory that it is core, or a preference."""
     core = (pl.col("category") == "core") & ~pl.col("category_inferred")
     liked = (pl.col("memory_type") == "Preference") & ~pl.col("memory_type_inferred")
+    return core, liked
+
+
+def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
+    """Return short memories that agents marked as core or a preference and in which no sentence was read as a fact."""
+    core, liked = _marked_by_agents()
     section = pl.when(core).then(pl.lit(core_facts.IDENTITY)).when(liked).then(pl.lit(core_facts.PREFERENCE))
     no = pl.lit(value=False)
     named = rows.with_columns(

@@ -305,9 +305,8 @@ def _commands(text: pl.Expr, form: Form) -> pl.Expr:
 
 def _of_the_moment(text: pl.Expr, form: Form) -> pl.Expr:
     """Return whether a folded sentence is about the task at hand: today, "this run", a deed to do once."""
-    at_hand = text.str.contains(form(core_cues.AT_HAND))
-    today = text.str.contains(form(core_cues.RELATIVE_DAY)) & ~text.str.contains(form(core_cues.FROM_NOW_ON))
-    return at_hand | today
+    at_hand = text.str.contains(form(core_cues.AT_HAND)) | text.str.contains(form(core_cues.RELATIVE_DAY))
+    return at_hand & ~text.str.contains(form(core_cues.FROM_NOW_ON))
 
 
 def _contains(text: pl.Expr, cues: str, form: Form) -> pl.Expr:

@@ -476,7 +476,7 @@ PASSING: Final = (
 )
 """What makes a rule or a wish one of a few days."""
 AT_HAND: Final = (
-    r"(?-u:\b)(?:this|that|these|those|the (?:current|present|next|following)) [a-z]+|(?-u:\b)(?:when|once|after)"
+    r"(?-u:\b)(?:this|these|those|the (?:current|present|next|following)) [a-z]+|(?-u:\b)(?:when|once|after)"
     r" (?:you're |you are |it's |it is )?(?:done|finished|ready|through)(?-u:\b)|(?-u:\b)first$|(?-u:\b)while [a-z]+ing"
     r"(?-u:\b)"
 )
