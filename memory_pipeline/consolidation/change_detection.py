@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import judging, languages, similarity
+from memory_pipeline.consolidation import judging, languages, ownership, relation_guards, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import answers
 from memory_pipeline.consolidation.state.folding import ORIGINAL
@@ -73,12 +73,12 @@ def compare(
     Cost: linear in the memories, because the candidates per memory are bounded: about 0.2 ms per short memory that is
     judged, and a hundredth of that for others.
     """
-    points = _points(memories, enrichment, as_of)
+    points = _points(memories, enrichment, policy, as_of)
     if not policy.fact_changes or points.is_empty():
         return Compared(*(TABLES[name].empty() for name in Compared._fields))
     similar = _similar(points, edges)
     judgements = judging.judge(points, similar, policy, kept=kept)
-    pairs = judging.pairs(judgements, points)
+    pairs = relation_guards.permitted(judging.pairs(judgements, points), points)
     doubt = pl.when(judging.doubtful(policy)).then(pl.lit("doubt")).otherwise("relation")
     unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy).with_columns(relation=doubt)
     found = _described(unsettled, points, vectors, policy)
@@ -221,14 +221,15 @@ def _odds(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
     return points.select("profile_id", "memory_id", "row").join(found, on="row", maintain_order="left").drop("row")
 
 
-def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
     """Return comparable memories by profile and start of validity (`since`).
 
     `row` numbers them, `place` those of each profile.
     """
     spoken = pl.col("kind").is_in(["original", "compression"])
     return (
-        memories.filter(
+        memories.with_columns(voice=ownership.voices(memories, policy))
+        .filter(
             pl.col("lifecycle").is_in(LIVE)
             & spoken
             & ~by_assistant(pl.col("speaker"))

@@ -13,7 +13,7 @@ _SPELLED: Final = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
     r"|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?)"
 )
-_KIN: Final = (
+KIN: Final = (
     r"(?:wife|husband|spouse|partner|fianc[ée]e?|girlfriend|boyfriend|mother|mum|mam|mom|father|dad|parents?|son|sons"
     r"|daughters?|child|children|kids?|baby|brothers?|sisters?|siblings?|twins?|grand(?:mother|father|parents?|son"
     r"|daughter|children|kids?|ma|pa)|nan|nana|aunts?|uncles?|cousins?|nieces?|nephews?|in-laws?"
@@ -327,7 +327,7 @@ IDENTITY: Final = rf"""
     {_BE} {_SPELLED}(?: years old)?(?:,|;|\.| and|$)
     years old
     (?:lives|living) (?:in|at|on|with|near|alone|here)
-    (?:i|we|they|who|both|{_KIN}|and \w+)(?: now| still| both| also)? live (?:in|at|on|with|near|alone|here)
+    (?:i|we|they|who|both|{KIN}|and \w+)(?: now| still| both| also)? live (?:in|at|on|with|near|alone|here)
     (?:my|our|her|his|their|new) (?:\w+ )?(?:address|(?:phone|mobile) number|phone|email|e-mail)(?: address)? is
     new (?:address|e-?mail(?: address)?|(?:(?:phone|mobile|cell) )?number)
     (?:grew up|was born|were born|was raised in|native of)
@@ -344,10 +344,10 @@ IDENTITY: Final = rf"""
     (?:native|mother) (?:tongue|speaker|language)
     (?:speaks?|fluent in) (?:fluent |some |a little )?{_LANGUAGE}
     bilingual
-    {_OWN} (?:\S+ ){{0,2}}{_KIN},? (?:\S+ ){{0,4}}{_STATE}
-    {_OWN} (?:\S+ ){{0,2}}(?:{_KIN}|{_PET}) (?:is|are|was) (?:called|named)
-    (?:have|has|\w+'ve got|\w+'s got) {_COUNT} (?:\S+ ){{0,3}}(?:{_KIN}|{_PET})
-    there {_BE} {_COUNT} (?:{_KIN}|{_PET})
+    {_OWN} (?:\S+ ){{0,2}}{KIN},? (?:\S+ ){{0,4}}{_STATE}
+    {_OWN} (?:\S+ ){{0,2}}(?:{KIN}|{_PET}) (?:is|are|was) (?:called|named)
+    (?:have|has|\w+'ve got|\w+'s got) {_COUNT} (?:\S+ ){{0,3}}(?:{KIN}|{_PET})
+    there {_BE} {_COUNT} (?:{KIN}|{_PET})
     (?:married to|engaged to)
     {_BE} (?:happily |newly |recently )?{_STATUS}
     (?:citizen|citizenship|nationality)
@@ -366,7 +366,7 @@ INTRODUCTION: Final = (
 CALLED: Final = (
     rf"(?i:(?-u:\b)(?:people|friends|everyone|everybody|family|colleagues|they|just|please|you can)) call me {_NAME}"
     rf"|^[Cc]all (?:me|her|him|them) {_NAME}(?:[.,;!]|$| (?:in|when|if|only|at))"
-    rf"|(?-u:\b)(?i:my|our) (?:\w+ ){{0,2}}(?i:{_KIN}|name|landlord|landlady|{_PET})(?: is|'s|\x{{2019}}s) {_NAME}"
+    rf"|(?-u:\b)(?i:my|our) (?:\w+ ){{0,2}}(?i:{KIN}|name|landlord|landlady|{_PET})(?: is|'s|\x{{2019}}s) {_NAME}"
     rf"|(?-u:\b)(?i:my|our) (?:new |line )?(?i:boss|manager|employer)(?: is|'s|\x{{2019}}s) {_NAME}"
 )
 """What somebody is called; likewise."""
@@ -498,7 +498,7 @@ PERSON_START: Final = r"(?i)^(?:and |but |so )?(?:he|she|they|his|her|their)(?-u
 _PERSONS: Final = r"(?:he|she|him|her|his)"
 PERSON: Final = rf"(?i)^(.*?)(?-u:\b){_PERSONS}(?-u:\b)"
 """The words of a sentence before its first pronoun of a person."""
-PERSON_NAMED: Final = rf"(?:[\p{{Ll}},;:)] |^)\p{{Lu}}\p{{Ll}}+|(?i:(?-u:\b)(?:{_KIN}|{_WORK}|{_CARER}|{_PET})(?-u:\b))"
+PERSON_NAMED: Final = rf"(?:[\p{{Ll}},;:)] |^)\p{{Lu}}\p{{Ll}}+|(?i:(?-u:\b)(?:{KIN}|{_WORK}|{_CARER}|{_PET})(?-u:\b))"
 """Words for somebody to whom such a pronoun can refer."""
 THING: Final = r"(?i)^(.*?)(?-u:\b)(?:it|they|them|its|their)(?-u:\b)"
 """The words of a sentence before its first pronoun of things or of several people."""

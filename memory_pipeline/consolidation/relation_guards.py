@@ -1,0 +1,98 @@
+"""Keeps judged relations from joining what cannot be one fact: other people's, and several members of one set.
+
+A person's allergies, medicines, prohibitions, instructions and preferences collect: a second one is no newer value, no
+repetition and no contradiction of the first. Not here: the judge (`judging`), and the guard in front of merges
+(`text/compare/merge_guard`).
+"""
+
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.text.compare import subjects
+from memory_pipeline.text.parse import facts, tokens
+from memory_pipeline.text.score import core_facts
+
+_SETS: Final = (core_facts.HEALTH, core_facts.INSTRUCTION, core_facts.PREFERENCE)
+_NAME: Final = r"[\p{Ll},;0-9] \p{Lu}\p{L}+"
+"""A capitalised word inside a sentence."""
+_KEPT_APART: Final = (core_facts.HEALTH, core_facts.INSTRUCTION)
+"""Kinds of facts of which even an update needs the same object; a preference may give way to another."""
+
+
+def permitted(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs whose relation may hold.
+
+    Args:
+        pairs: older and newer (rows of `points`), relation.
+        points: content, user_id and voice (see `ownership.voices`) of the memories that are compared.
+
+    Cost: the texts of the pairs are read once.
+    """
+    if pairs.is_empty():
+        return pairs
+    rows = pl.concat([pairs["older"], pairs["newer"]]).unique().sort()
+    read = _read(points[rows]).with_columns(row=rows)
+    sides = pairs.with_row_index("pair")
+    for side in ("older", "newer"):
+        named = read.rename({name: f"{side}_{name}" for name in read.columns if name != "row"})
+        sides = sides.join(named, left_on=side, right_on="row", maintain_order="left")
+    return sides.filter(~_other_people() & ~_other_members() & ~_other_names()).select(pairs.columns)
+
+
+def _read(points: pl.DataFrame) -> pl.DataFrame:
+    """Return voice, user, subject, and the kinds, words, medicines and negation of each text."""
+    texts = points["content"]
+    kinds = core_facts.core_facts(texts).group_by("row").agg(kinds=pl.col("section").unique())
+    numbered = points.select("voice", "user_id", row=pl.int_range(pl.len(), dtype=pl.UInt32))
+    negated = facts.extract(texts, tokens.fold(texts))["negated"]
+    return (
+        numbered.join(kinds.cast({"row": pl.UInt32}), on="row", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("kinds").fill_null([]),
+            subject=subjects.subjects(texts),
+            stems=tokens.content_stems(texts),
+            medicines=core_facts.medicines(texts),
+            names=texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}+)")),
+            negated=negated,
+        )
+        .drop("row")
+    )
+
+
+def _other_people() -> pl.Expr:
+    """Return whether the two are said by, stored for, or about different people."""
+    voice = pl.col("older_voice") != pl.col("newer_voice")
+    user = pl.col("older_user_id").ne_missing(pl.col("newer_user_id"))
+    known = (pl.col("older_subject").list.len() > 0) & (pl.col("newer_subject").list.len() > 0)
+    return voice | user | (known & (_shared("subject") == 0))
+
+
+def _other_members() -> pl.Expr:
+    """Return whether the two are members of one set: each names something that the other does not."""
+
+    def both(*kinds: str) -> pl.Expr:
+        held = pl.col("older_kinds").list.set_intersection("newer_kinds")
+        return held.list.set_intersection(list(kinds)).list.len() > 0
+
+    alone = [
+        pl.col(f"{one}_stems").list.set_difference(f"{other}_stems").list.len() > 0
+        for one, other in (("older", "newer"), ("newer", "older"))
+    ]
+    told_apart = pl.all_horizontal(alone)
+    ends = (pl.col("older_negated") != pl.col("newer_negated")) | (_shared("medicines") > 0)
+    update = pl.col("relation") == "update"
+    return told_apart & ((both(*_SETS) & ~update) | (both(*_KEPT_APART) & update & ~ends))
+
+
+def _other_names() -> pl.Expr:
+    """Return whether two texts that are said to repeat each other each name something that the other does not."""
+    alone = [
+        pl.col(f"{one}_names").list.set_difference(f"{other}_names").list.len() > 0
+        for one, other in (("older", "newer"), ("newer", "older"))
+    ]
+    return (pl.col("relation") == "duplicate") & pl.all_horizontal(alone)
+
+
+def _shared(name: str) -> pl.Expr:
+    return pl.col(f"older_{name}").list.set_intersection(f"newer_{name}").list.len()
