@@ -127,8 +127,9 @@ def test_another_persons_word_closes_nothing(older, newer):
     assert not any(row["decided"] for row in found(older, newer, speakers=("ida", "pavel")))
 
 
-def test_what_a_named_person_does_may_be_said_by_anybody():
-    assert found(*ENDED[3], speakers=("ida", "noor"))[0]["decided"]
+def test_what_somebody_else_says_of_a_named_person_is_a_link():
+    (row,) = found(*ENDED[3], speakers=("ida", "noor"))
+    assert (row["relation"], row["decided"]) == ("update", False)
 
 
 def test_of_a_memory_with_several_sentences_only_the_one_that_ended_closes():

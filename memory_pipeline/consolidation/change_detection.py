@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import judging, languages, ownership, relation_guards, similarity
+from memory_pipeline.consolidation import judging, languages, ownership, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import answers
 from memory_pipeline.consolidation.state.folding import ORIGINAL
@@ -78,7 +78,7 @@ def compare(
         return Compared(*(TABLES[name].empty() for name in Compared._fields))
     similar = _similar(points, edges)
     judgements = judging.judge(points, similar, policy, kept=kept)
-    pairs = relation_guards.permitted(judging.pairs(judgements, points), points)
+    pairs = judging.pairs(judgements, points)
     doubt = pl.when(judging.doubtful(policy)).then(pl.lit("doubt")).otherwise("relation")
     unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy).with_columns(relation=doubt)
     found = _described(unsettled, points, vectors, policy)
@@ -262,20 +262,27 @@ def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
 def _unsettled(judged: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Drop pairs that are settled: newer than the older memory's successor, or begun after the older one ended.
 
-    Adds `decided`, true for the earliest of the sure updates of a memory.
+    Adds `decided`, true for the earliest of the sure updates of a memory that its own speaker states.
     """
-    ends = points.select("row", "profile_id", "memory_id", "since", "valid_until", "superseded_by", "superseded_kind")
+    ends = points.select(
+        *("row", "profile_id", "memory_id", "since", "valid_until", "superseded_by", "superseded_kind", "voice")
+    )
     successors = ends.select("profile_id", superseded_by="memory_id", successor="row")
     ends = ends.join(successors, on=["profile_id", "superseded_by"], how="left", maintain_order="left")
     closed = pl.col("superseded_kind").eq_missing("update")
     passed = closed & (pl.col("newer") > pl.col("successor"))
     over = ~closed & (pl.col("valid_until") <= pl.col("at"))
     update = pl.col("relation") == "update"
-    sure = judging.sure(policy) & (pl.col("since") < pl.col("at"))
+    sure = judging.sure(policy) & (pl.col("since") < pl.col("at")) & (pl.col("voice") == pl.col("newer_voice"))
     rank = pl.when(update).then(-pl.col("confidence")).rank("ordinal").over("older")
     return (
         judged.join(ends.rename({"row": "older"}), on="older", how="left", maintain_order="left")
-        .join(ends.select(newer="row", at="since", other_id="memory_id"), on="newer", how="left", maintain_order="left")
+        .join(
+            ends.select(newer="row", at="since", other_id="memory_id", newer_voice="voice"),
+            on="newer",
+            how="left",
+            maintain_order="left",
+        )
         .filter(~(passed | over).fill_null(value=False))
         .sort("older", "newer")
         .with_columns(sure=sure, rank=rank)

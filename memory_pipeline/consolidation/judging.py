@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import readings
+from memory_pipeline.consolidation import readings, relation_guards
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import relation_candidates, relation_reading
@@ -31,6 +31,7 @@ LEAST_ODDS: Final = 0.15
 """Minimum confidence of an update or repetition that counts for what a token budget keeps first."""
 
 _SEEN: Final = list(relation_reading.MEMORY_COLUMNS)
+_GUARDED: Final = [*_SEEN, "user_id", "voice"]
 _JUDGED: Final = ("older", "newer", *JUDGEMENT_COLUMNS)
 
 
@@ -38,8 +39,8 @@ def judge(points: pl.DataFrame, similar: Rows, policy: Policy, *, kept: pl.DataF
     """Return table `judgements`: the pairs likely enough for a link or a doubt or, under a token budget, to count.
 
     Args:
-        points: `relation_reading.MEMORY_COLUMNS` of the memories to compare, by profile and start of validity; `row`
-            numbers them from 0, `place` those of each profile.
+        points: `relation_reading.MEMORY_COLUMNS`, user_id and voice of the memories to compare, by profile and start of
+            validity; `row` numbers them from 0, `place` those of each profile.
         similar: pairs of rows that are compared whether or not they share words, [n, 2], older first.
         policy: the judge, and the least confidence that is of use.
         kept: table `judgements` as any earlier run left it; default: none.
@@ -84,7 +85,7 @@ def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:
     settings = (policy.judge, sorted(_least(policy).items()), policy.fact_confidence, policy.close_confidence)
     older, newer = (points["place"].gather(similar[:, side]) for side in (0, 1))
     linked = pl.DataFrame({"profile_id": points["profile_id"].gather(similar[:, 0]), "older": older, "newer": newer})
-    return readings.digests(settings, points.select(_SEEN), linked)
+    return readings.digests(settings, points.select(_GUARDED), linked)
 
 
 def _judged(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:
@@ -102,11 +103,14 @@ def _judged(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame
     near = np.searchsorted(rows, similar[np.isin(similar[:, 0], rows)])
     older, newer = _candidates(reading, near)
     judged = JUDGES[policy.judge].judge(reading, older, newer, least=_least(policy))
-    pairs = judged.with_columns(
-        points["profile_id"].gather(older), older=points["place"].gather(older), newer=points["place"].gather(newer)
-    )
+    useful = judged.with_columns(older=older, newer=newer).filter(likely(policy) | _counts(policy))
+    kept = relation_guards.permitted(useful, points)
     found = (
-        pairs.filter(likely(policy) | _counts(policy))
+        kept.with_columns(
+            points["profile_id"].gather(kept["older"]),
+            older=points["place"].gather(kept["older"]),
+            newer=points["place"].gather(kept["newer"]),
+        )
         .group_by("profile_id", maintain_order=True)
         .agg(pairs=pl.struct(_JUDGED))
     )

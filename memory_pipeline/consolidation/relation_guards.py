@@ -61,10 +61,14 @@ def _read(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def _other_people() -> pl.Expr:
-    """Return whether the two are said by, stored for, or about different people."""
-    voice = pl.col("older_voice") != pl.col("newer_voice")
-    user = pl.col("older_user_id").ne_missing(pl.col("newer_user_id"))
+    """Return whether the two are said by, stored for, or about different people.
+
+    What is said of a person who is named may be said by anybody.
+    """
     known = (pl.col("older_subject").list.len() > 0) & (pl.col("newer_subject").list.len() > 0)
+    somebody = (_shared("subject") > 0) & ~pl.col("older_subject").list.contains(subjects.OWNER)
+    voice = (pl.col("older_voice") != pl.col("newer_voice")) & ~somebody
+    user = pl.col("older_user_id").ne_missing(pl.col("newer_user_id"))
     return voice | user | (known & (_shared("subject") == 0))
 
 
