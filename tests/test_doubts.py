@@ -20,6 +20,8 @@ from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.schemas import TABLES
 
 NOTE = "The oven is set to 190 degrees. The tray is greased.\nThe timer rings twice."
+LINE = NOTE.replace("\n", " ")
+"""The note as it is shown."""
 
 
 def closed(sentence, days=3):
@@ -182,9 +184,9 @@ def test_of_several_sentences_the_one_in_doubt_is_marked(newer, sentences):
     assert (old.outdated_by, tuple(one.sentence for one in old.outdated_sentences)) == (("new",), sentences)
     mark = f"possibly outdated since {ago(3):%Y-%m-%d}"
     if sentences:
-        assert old.line().endswith(f"- [{ago(3):%Y-%m-%d}] {NOTE} [{mark}]".removeprefix("- "))
+        assert old.line().endswith(f"- [{ago(3):%Y-%m-%d}] {LINE} [{mark}]".removeprefix("- "))
     else:
-        assert old.line().endswith(f"{NOTE} ({mark})")
+        assert old.line().endswith(f"{LINE} ({mark})")
 
 
 def test_each_sentence_in_doubt_is_marked_from_its_own_update_on():
@@ -195,7 +197,7 @@ def test_each_sentence_in_doubt_is_marked_from_its_own_update_on():
     }
     old = doubted(texts, MAY_UPDATE, ("newer", "old", "MAY_UPDATE", "update"))
     assert old.line().endswith(
-        f"The oven is set to 190 degrees. [possibly outdated since {ago(5):%Y-%m-%d}] The tray is greased.\n"
+        f"The oven is set to 190 degrees. [possibly outdated since {ago(5):%Y-%m-%d}] The tray is greased. "
         f"The timer rings twice. [possibly outdated since {ago(2):%Y-%m-%d}]"
     )
 

@@ -23,6 +23,7 @@ from memory_pipeline.recall.closed_statements import (
     doubted,
     marked,
 )
+from memory_pipeline.text.display import one_line, unmarked
 from memory_pipeline.text.parse.speakers import USERS
 
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
@@ -148,7 +149,7 @@ class Recalled:
     """Reached only over an association with a better one, so that its score has no parts."""
 
     def line(self, shown: Iterable["Recalled"] = ()) -> str:
-        """Return the memory as one paragraph of a prompt, with its date and any reason to doubt it or a sentence of it.
+        """Return the memory as one line of a prompt, with its date and any reason to doubt it or a sentence of it.
 
         The date at the start of a summary's text replaces the date it was made, and no date is written twice. Other
         memories are named by their dates.
@@ -167,7 +168,7 @@ class Recalled:
         day, text = self._dated()
         text = doubted(text, self.outdated_sentences)
         note = f" ({'; '.join(marks)})" if marks else ""
-        return f"- [{day}] {f'{self.speaker}: {text}' if self.speaker else text}{note}"
+        return f"- [{day}] {one_line(f'{self.speaker}: {text}' if self.speaker else text)}{note}"
 
     @property
     def day(self) -> str:
@@ -214,7 +215,7 @@ class Answer(Sequence[Recalled]):
         return iter(self.recalled)
 
     def text(self) -> str:
-        """Return the memories as text for a prompt, one paragraph each, best first; empty without memories.
+        """Return the memories as text for a prompt, one line each, best first; empty without memories.
 
         Memories that do not hold now, may no longer hold, or are contradicted are marked, with dates and without ids.
         """
@@ -379,7 +380,7 @@ def _told(memory: Memory) -> str:
 
 def _quoted(text: str) -> str:
     """Return a text as one quoted line that it cannot leave."""
-    return json.dumps(" ".join(text.split()), ensure_ascii=False)
+    return json.dumps(one_line(text), ensure_ascii=False)
 
 
 def _letter(place: int) -> str:
@@ -429,7 +430,7 @@ class Opening:
             facts = [(fact, _sentences(fact)) for fact in block.content.split(SEPARATOR)]
             new = [fact for fact, sentences in facts if not sentences <= written]
             written.update(*(sentences for _, sentences in facts))
-            parts += [f"## {block.name.replace('_', ' ')}\n{SEPARATOR.join(new)}"] if new else []
+            parts += [f"## {block.name.replace('_', ' ')}\n{SEPARATOR.join(map(unmarked, new))}"] if new else []
         relevant = [
             memory
             for memory in self.answer or ()
@@ -437,7 +438,7 @@ class Opening:
         ]
         lines = [memory.line(relevant) for memory in relevant]
         parts += ["\n".join(["## relevant memories", *lines])] if lines else []
-        parts += ["\n".join(["## notices", *self.notices])] if self.notices else []
+        parts += ["\n".join(["## notices", *map(unmarked, self.notices)])] if self.notices else []
         return "\n\n".join(parts)
 
     def to_dict(self) -> dict[str, Any]:

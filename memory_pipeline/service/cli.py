@@ -65,4 +65,6 @@ def _status() -> int:
 
 def _print_error(message: str) -> None:
     """Print an error as one line."""
-    sys.stderr.write(f"error: {' '.join(message.split())}\n")
+    from memory_pipeline.text.display import one_line  # noqa: PLC0415
+
+    sys.stderr.write(f"error: {one_line(message)}\n")

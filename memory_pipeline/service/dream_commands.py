@@ -32,6 +32,7 @@ from memory_pipeline.service.options import (
     show_json,
 )
 from memory_pipeline.settings import Settings
+from memory_pipeline.text.display import escaped
 
 app = typer.Typer()
 
@@ -208,7 +209,7 @@ def _show(directory: Path, document: Mapping[str, Any]) -> None:
     if document["refused"]:
         report.line(console, f"refused: {document['refused']}; see {report.command(home, 'dead-letters', 'list')}")
     for line in document["diff"]:
-        console.print(line, soft_wrap=True, markup=False, style=_STYLES.get(line[:1], ""))
+        console.print(escaped(line), soft_wrap=True, markup=False, style=_STYLES.get(line[:1], ""))
     for reason in document["reasons"][:_REASONS]:
         report.line(console, f"because: {reason}")
     if document["held"]:

@@ -28,6 +28,7 @@ from memory_pipeline.runs import undo
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service.mcp_access import allowed_profile, grant_of
 from memory_pipeline.service.profile_choice import choose_profile
+from memory_pipeline.text.display import one_line
 
 SHOWN: Final = 50
 """Memories and decisions that a text shows; more would fill an agent's context."""
@@ -118,7 +119,8 @@ class MemoryReads:
                 decided = undo.in_force(lake, [self._profile(profile_id, context)]).filter(pl.col("as_of") >= start)
         stored = [row for row in rows if row.created_at >= start]
         updated = [row for row in rows if row.created_at < start and (row.updated_at or row.created_at) >= start]
-        lines = [f"- {row['action']} {row['memory_id']}: {row['reason']}" for row in decided.head(SHOWN).to_dicts()]
+        shown = decided.head(SHOWN).to_dicts()
+        lines = [one_line(f"- {row['action']} {row['memory_id']}: {row['reason']}") for row in shown]
         parts = [
             f"Tell me in a few sentences what changed in your memory since {start:%Y-%m-%d %H:%M} UTC. {_NO_ORDERS}",
             _section("Stored", len(stored), [_line(row) for row in stored[:SHOWN]]),
@@ -172,7 +174,7 @@ def core_of(profile_id: str) -> Resource:
 def _line(memory: Memory) -> str:
     text = f"{memory.speaker}: {memory.text}" if memory.speaker else memory.text
     gone = "" if memory.lifecycle in LIVE else f" ({memory.lifecycle})"
-    return f"- [{memory.created_at:%Y-%m-%d}] {text}{gone}"
+    return f"- [{memory.created_at:%Y-%m-%d}] {one_line(text)}{gone}"
 
 
 def _section(title: str, count: int, lines: list[str]) -> str:

@@ -28,6 +28,7 @@ from memory_pipeline.runs.log import held_notice
 from memory_pipeline.schemas import Action
 from memory_pipeline.service.config_file import Change
 from memory_pipeline.settings import Origin, Settings
+from memory_pipeline.text.display import escaped
 
 SHOWN: Final = 5
 """Rows of each kind that a shortened list shows."""
@@ -212,17 +213,17 @@ def findings(console: Console, results: Sequence[Finding]) -> None:
     for finding in results:
         style = "green" if finding.well else "red"
         mark = Text("ok     " if finding.well else "problem", style=style)
-        console.print(Text.assemble(mark, f" {finding.subject}: {finding.detail}"), soft_wrap=True)
+        console.print(Text.assemble(mark, escaped(f" {finding.subject}: {finding.detail}")), soft_wrap=True)
 
 
 def line(console: Console, text: str = "", *, style: str = "") -> None:
     """Print one line, never wrapped, so that it can be copied."""
-    console.print(Text(text, style=style), soft_wrap=True)
+    console.print(Text(escaped(text), style=style), soft_wrap=True)
 
 
 def prose(console: Console, text: str, *, style: str = "") -> None:
     """Print text wrapped between words."""
-    console.print(Text(text, style=style))
+    console.print(Text(escaped(text), style=style))
 
 
 def table(
@@ -245,7 +246,7 @@ def table(
         empty: printed instead of a table without rows.
     """
     values = [tuple(row) for row in rows]
-    listed = [tuple("-" if cell is None else _short(str(cell)) for cell in row) for row in values]
+    listed = [tuple("-" if cell is None else _short(escaped(str(cell))) for cell in row) for row in values]
     if not listed:
         if empty:
             line(console, empty)

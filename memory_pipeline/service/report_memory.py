@@ -51,7 +51,9 @@ def opening(console: Console, start: Opening) -> None:
 
 def memory(console: Console, row: Memory) -> None:
     """Print one memory with those of its fields that are set."""
-    line(console, f"{row.speaker}: {row.text}" if row.speaker else row.text)
+    parts = (f"{row.speaker}: {row.text}" if row.speaker else row.text).splitlines()
+    for part in parts:
+        line(console, f"| {part}" if len(parts) > 1 else part)
     if row.text != marked(row.content, row.closed_statements):
         line(console, f"  trimmed from: {flat(row.content)}")
     fields = {

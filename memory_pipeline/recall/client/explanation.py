@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from memory_pipeline.schemas import LIVE, Lifecycle
+from memory_pipeline.text.display import one_line
 
 Row = Mapping[str, Any]
 
@@ -78,6 +79,10 @@ class Explanation:
 
     def lines(self) -> list[str]:
         """Return the lines of `text`."""
+        return [_enclosed(line) for line in self._lines()]
+
+    def _lines(self) -> list[str]:
+        """Return the lines as they are, in which a text may have lines of its own."""
         return [
             *self._state(),
             *self._succession(),
@@ -103,7 +108,7 @@ class Explanation:
     def _state(self) -> Iterator[str]:
         memory = self.memory
         yield f"memory {self.memory_id} of profile {self.profile_id}, as of {self.as_of.isoformat()}"
-        yield f"  {_one_line(memory['content'])}"
+        yield f"  {one_line(memory['content'])}"
         if not self.consolidated:
             yield "not consolidated yet: no run has processed it; the next one scores, links and groups it"
         if memory["lifecycle"] == Lifecycle.ERASED.value:
@@ -129,9 +134,9 @@ class Explanation:
         if memory["superseded_by"]:
             yield f"superseded by: {memory['superseded_by']} ({memory['superseded_kind']})"
         for one in memory.get("closed_statements") or ():
-            yield f"outdated since {_figure(one['valid_until'])} by {one['closed_by']}: {_one_line(one['sentence'])}"
+            yield f"outdated since {_figure(one['valid_until'])} by {one['closed_by']}: {one_line(one['sentence'])}"
         if memory["trimmed"] is not None:
-            yield f"trimmed: recall shows {_one_line(memory['trimmed'])!r}; a deep recall shows all of it"
+            yield f"trimmed: recall shows {one_line(memory['trimmed'])!r}; a deep recall shows all of it"
         if memory["valid_from"] or memory["valid_until"]:
             start, end = (_plain(memory[name]) or "open" for name in ("valid_from", "valid_until"))
             yield f"valid: from {start} until {end}"
@@ -206,7 +211,7 @@ def _decision(row: Row) -> str:
 
 
 def _access(row: Row) -> str:
-    asked = f" by {_one_line(row['query'])!r}" if row["query"] else ""
+    asked = f" by {one_line(row['query'])!r}" if row["query"] else ""
     rank = f", rank {row['rank']}" if row["rank"] is not None else ""
     session = f", session {row['session_id']}" if row["session_id"] else ""
     return f"{row['at'].isoformat()}{asked}{rank}{session}{', over an association' if row['expanded'] else ''}"
@@ -215,7 +220,7 @@ def _access(row: Row) -> str:
 def _event(row: Row) -> str:
     new = "" if row["consolidated"] else ", not consolidated yet"
     if row["relation"] is not None:
-        part = f" of {_one_line(row['statement'])!r}" if row["statement"] else ""
+        part = f" of {one_line(row['statement'])!r}" if row["statement"] else ""
         new = (
             f": the {row['answered_by']} says {row['relation']}{part}, {row['memory_id']} after {row['target_id']}{new}"
         )
@@ -225,8 +230,9 @@ def _event(row: Row) -> str:
 
 
 def _text(row: Row) -> str:
-    return f"{row['memory_id']}: {_one_line(row['content'])}"
+    return f"{row['memory_id']}: {one_line(row['content'])}"
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _enclosed(line: str) -> str:
+    """Return a line with its indentation, and whatever it quotes on the same line."""
+    return line[: len(line) - len(line.lstrip(" "))] + one_line(line)
