@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.text.lang import folding
+from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.parse import tokens
 
 Floats = NDArray[np.float64]
@@ -247,14 +249,30 @@ def saturated(counts: Floats, lengths: Floats, mean: float) -> Floats:
 
 
 def keys(stems: list[str]) -> Keys:
-    """Return the hashes that identify stems."""
-    return pl.Series(stems, dtype=pl.String).hash(seed=0).to_numpy().astype(np.uint64)
+    """Return the hashes that identify stems, whatever accents, digits and forms of letters they are written with."""
+    return _canonical(pl.Series("stem", stems, dtype=pl.String)).hash(seed=0).to_numpy().astype(np.uint64)
+
+
+def _canonical(stems: pl.Series) -> pl.Series:
+    """Return stems without accents, stemmed again since an accent may have hidden an ending."""
+    distinct = stems.unique().drop_nulls()
+    other = distinct.filter(distinct.str.len_bytes() != distinct.str.len_chars())
+    if other.is_empty():
+        return stems
+    plain = other.to_frame().select(folding.plain(pl.first())).to_series()
+    roots = pl.DataFrame({"stem": other, "root": [stem(word) for word in plain]})
+    joined = stems.to_frame("stem").join(roots, on="stem", how="left", maintain_order="left")
+    return joined.select(pl.coalesce("root", "stem")).to_series()
 
 
 def _counted(texts: pl.Series, languages: pl.Series | None) -> tuple[Integers, Keys, Floats]:
-    """Count the content words of texts: unit, word, count."""
-    words = tokens.occurrences(tokens.fold(texts), languages).filter(~pl.col("stop"))
-    counted = words.group_by("row", pl.col("stem").hash(seed=0).alias("key")).len()
+    """Count the content words and the emoji of texts: unit, word, count."""
+    low = tokens.fold(texts)
+    words = tokens.occurrences(low, languages).filter(~pl.col("stop")).select("row", "stem")
+    rows = pl.int_range(len(low), dtype=pl.UInt32, eager=True)
+    pictures = pl.DataFrame({"row": rows, "stem": tokens.pictures(low)}).explode("stem").drop_nulls("stem")
+    found = pl.concat([words.cast(pictures.schema), pictures]) if pictures.height else words
+    counted = found.with_columns(_canonical(found["stem"]).hash(seed=0).alias("key")).group_by("row", "key").len()
     return (
         counted["row"].to_numpy().astype(np.int64),
         counted["key"].to_numpy().astype(np.uint64),

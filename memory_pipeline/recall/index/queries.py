@@ -4,6 +4,7 @@ Not here: how well a memory answers a query (`rank/features`).
 """
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import pairwise
@@ -213,7 +214,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
     named = _named(text, speakers)
     low = tokens.fold(pl.Series([text], dtype=pl.String))
     plain = gloss(str(low[0]), language or ENGLISH, question=True)
-    rarity = tokens.rarities(low, language)
+    rarity = tokens.rarities(low, language) | dict.fromkeys(tokens.pictures(low)[0], tokens.PICTURE_RARITY)
     stem = pack(language).stem
     left_out = {stem(part.lower()) for place in named for part in speakers[place].split()}
     dated = _dates(plain, now) if _DATED.search(plain) else {}
@@ -267,14 +268,20 @@ def _named(text: str, speakers: tuple[str, ...]) -> dict[int, tuple[int, int]]:
     """Return the speakers whose name or first name the text contains as a name, in its order, and their spans."""
     words: dict[str, tuple[int, int]] = {}
     for word in re.finditer(r"[^\W\d_][\w-]*", text):
-        words.setdefault(word[0], word.span())
+        words.setdefault(_unaccented(word[0]), word.span())
     places = {}
     for place, name in enumerate(speakers):
         if name.lower() not in USERS | ASSISTANTS and name.split():
-            first = name.split()[0]
+            first = _unaccented(name.split()[0])
             if span := words.get(first) or words.get(first.capitalize()):
                 places[place] = span
     return dict(sorted(places.items(), key=lambda named: named[1]))
+
+
+def _unaccented(name: str) -> str:
+    """Return a name without accents, its letters as they are."""
+    apart = unicodedata.normalize("NFKD", name)
+    return "".join(letter for letter in apart if not unicodedata.combining(letter))
 
 
 def _asked_about(text: str, named: dict[int, tuple[int, int]]) -> tuple[int, ...]:

@@ -21,6 +21,11 @@ _SPACED_LETTERS: Final = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]+"
 
 _WORD: Final = rf"\p{{N}}+(?:[.,]\p{{N}}+)+|[{_UNSPACED}]\p{{M}}*|{_SPACED_LETTERS}(?:'{_SPACED_LETTERS})*"
 
+_PICTURE: Final = r"\p{Regional_Indicator}{2}|\p{Extended_Pictographic}"
+"""An emoji; of those joined to one each is a word, without its skin tone."""
+PICTURE_RARITY: Final = 100
+"""Rarity of an emoji, in hundredths."""
+
 _WORD_OR_MARK: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
 
 
@@ -93,6 +98,11 @@ def _letter_pairs(low: pl.Series, rows: pl.Series) -> pl.DataFrame:
     letters = runs.select("row", "number", letter=pl.col("run").str.extract_all(".")).explode("letter")
     pairs = letters.select("row", word=pl.col("letter") + pl.col("letter").shift(-1).over("number"))
     return pairs.drop_nulls("word")
+
+
+def pictures(low: pl.Series) -> pl.Series:
+    """Return the emoji of each text, in order."""
+    return low.str.extract_all(_PICTURE)
 
 
 def rarities(low: pl.Series, language: str | None = None) -> dict[str, int]:
