@@ -107,3 +107,38 @@ def test_an_explanation_has_a_readable_form(client):
     said = client.explain("bees").text().splitlines()
     assert said == client.explain("bees").lines()
     assert said[0].startswith("memory bees of profile default")
+
+
+@pytest.mark.parametrize("odd", ["\n", " ", "a\x00b", "x" * 257, "\x1b[31m", 7])
+def test_an_odd_id_is_refused_where_it_enters_and_reaches_no_other_caller(tmp_path, odd):
+    with MemoryClient(tmp_path) as client:
+        kept = client.remember("Tea is at five.")
+        for call in (
+            lambda: client.recall("tea", session_id=odd),
+            lambda: client.recall("tea", user_id=odd),
+            lambda: client.recall("tea", profiles=[odd]),
+            lambda: client.get(odd),
+            lambda: client.explain(odd),
+            lambda: client.end_session(odd),
+            lambda: client.session_start("tea", session_id=odd),
+            lambda: client.undo(odd),
+            lambda: client.resolve((kept, odd), "none"),
+        ):
+            with pytest.raises(ValueError, match=r"id|profiles|target|pair"):
+                call()
+        client.recall("tea", session_id="next")
+        client.flush()
+        assert client.get(kept).access_count >= 1
+
+
+def test_an_access_that_cannot_be_made_stops_no_other(tmp_path):
+    with MemoryClient(tmp_path) as client:
+        kept = client.remember("Tea is at five.")
+
+        def broken():
+            raise ValueError("session_id is '\\n'")
+
+        client._access_writer.submit(broken)  # noqa: SLF001 - as a fault of another caller would
+        client.recall("tea")
+        client.flush()
+        assert client.get(kept).access_count == 1

@@ -8,7 +8,7 @@ Here: the model, `parse` (anything in, a valid event or one clear reason out), `
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from typing import Any, Final, Self
@@ -38,6 +38,7 @@ from memory_pipeline.ledger.payloads import (
 from memory_pipeline.ledger.validation_errors import fields_table, nearest, reason, shown
 from memory_pipeline.schemas import INSTANT, TABLES, Events, EventType
 from memory_pipeline.settings import Settings
+from memory_pipeline.text import credentials
 
 DEFAULT_PROFILE: Final = "default"
 """Profile of an event that names none."""
@@ -78,6 +79,11 @@ class DeadLetter:
     """The bytes as received."""
     received_at: datetime
     """When it was refused, UTC."""
+
+    def without_credentials(self) -> Self:
+        """Return the letter with its credentials redacted."""
+        raw = credentials.redacted(self.raw.decode(errors="surrogateescape")).encode(errors="surrogateescape")
+        return replace(self, raw=raw, reason=credentials.redacted(self.reason))
 
     @property
     def letter_id(self) -> str:
@@ -236,7 +242,8 @@ def parse(
         origin: where it came from, for the error message.
         future: how far `occurred_at` may lie after `recorded_at`; None (importers) moves a later one back to it.
         event_id: id of an event without one; default a new uuid7.
-        settings: settings that limit texts and tags; default: no limits.
+        settings: settings that limit texts and tags, and say whether credentials are redacted; default: no limits, and
+            they are.
 
     Raises:
         InvalidEvent: it is invalid; `reason` names field, value and remedy.
@@ -244,6 +251,8 @@ def parse(
     try:
         fields = {name: value for name, value in _object(raw).items() if value is not None}
         event_type = _event_type(fields.get("event_type"))
+        if (settings is None or settings.redact_credentials) and "payload" in fields:
+            fields["payload"] = credentials.redacted_values(fields["payload"])
         payload = _payload(PAYLOADS[event_type], event_type, fields)
         defaults: dict[str, Any] = {"occurred_at": recorded_at}
         if "event_id" not in fields:

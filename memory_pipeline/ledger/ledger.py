@@ -254,7 +254,7 @@ class Ledger:
         return Appended(accepted, len(rows) - accepted, last)
 
     def add_dead_letters(self, letters: Sequence[DeadLetter]) -> None:
-        """Store refused events; those that are stored already stay unchanged."""
+        """Store refused events, with their credentials redacted; those that are stored already stay unchanged."""
         rows = [
             {
                 "letter_id": letter.letter_id,
@@ -263,7 +263,7 @@ class Ledger:
                 "reason": letter.reason,
                 "raw": letter.raw,
             }
-            for letter in letters
+            for letter in map(DeadLetter.without_credentials, letters)
         ]
         if rows:
             with self.writing() as transaction:

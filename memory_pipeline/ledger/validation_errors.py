@@ -12,6 +12,8 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from memory_pipeline.text import credentials
+
 TOO_DEEP: Final = "too_deep"
 """Type of the error of a value that is nested too deeply; its message follows the name of the value."""
 WHOLE_LETTERS: Final = "whole characters: it holds half of a surrogate pair"
@@ -28,7 +30,7 @@ _LISTED: Final = 30
 def shown(value: object) -> str:
     """Return a wrong value as an error message quotes it: at most some 60 characters, whatever its size and depth."""
     try:
-        return _SHORT.repr(value)
+        return _SHORT.repr(credentials.redacted(value) if isinstance(value, str) else value)
     except ValueError:  # an integer with more digits than Python converts
         return f"a huge {type(value).__name__}"
 

@@ -29,6 +29,7 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
 from memory_pipeline.service.report import Finding, many
 from memory_pipeline.settings import Settings
+from memory_pipeline.text import credentials
 
 ENOUGH_BYTES: Final = 1_000_000_000
 """Free disk space below which `doctor` warns."""
@@ -86,6 +87,7 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
             yield from _survivors(lake, repair=repair)
             yield _snapshot(lake, repair=repair)
             yield from _clock(lake)
+            yield _credentials(lake)
             letters = lake.ledger.dead_letters().height
     except LakeError as error:
         yield Finding("ledger", well=False, detail=str(error))
@@ -150,6 +152,19 @@ def _survivors(lake: Lake, *, repair: bool) -> Iterator[Finding]:
     else:
         detail = f"some are still there ({places}); remove them with: memory-pipeline doctor --repair"
         yield Finding("erased texts", well=False, detail=detail)
+
+
+def _credentials(lake: Lake) -> Finding:
+    """Look for credentials in the texts of memories."""
+    columns = ["profile_id", "memory_id", "content"]
+    stored = lake.events().filter(pl.col("content").is_not_null()).select(columns)
+    found = stored.filter(credentials.held(stored["content"])).select("profile_id", "memory_id").unique().sort(pl.all())
+    if found.is_empty():
+        return Finding("credentials", well=True, detail="none in documented formats")
+    profile_id, memory_id = found.row(0)
+    first = f"memory-pipeline erase {memory_id} --profile {profile_id}"
+    detail = f"{many(found.height, 'memory')} with a token, key or password; revoke it, then erase with: {first}"
+    return Finding("credentials", well=False, detail=detail)
 
 
 def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:

@@ -108,6 +108,11 @@ class Settings(LanguageModel):
     max_text_characters: int = Field(
         100_000, ge=100, description="Longest text of an event, in characters; a longer one is refused."
     )
+    redact_credentials: bool = Field(
+        True,
+        description="Replace credentials in documented formats (tokens, keys, passwords in addresses) before anything "
+        "is stored. Imports are always redacted.",
+    )
     max_tags: int = Field(
         1_000, ge=1, description="Maximum number of tags of a memory, and of tags or memory types of a filter."
     )

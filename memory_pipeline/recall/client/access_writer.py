@@ -6,6 +6,7 @@ written are kept and retried, and the failure is reported to the next caller, or
 Not here: the effect of an access on a memory (`consolidation/state/folding`) and the ledger itself (`ledger/ledger`).
 """
 
+import logging
 import os
 import threading
 from collections import deque
@@ -24,6 +25,9 @@ RETRY_SECONDS: Final = 1.0
 
 BATCH: Final = 1_000
 """Most events in one transaction."""
+
+
+_LOG: Final = logging.getLogger(__name__)
 
 
 class AccessWriter:
@@ -119,6 +123,10 @@ class AccessWriter:
         with self._writes:
             while self._batch or self._waiting:
                 while self._waiting and len(self._batch) < BATCH:
-                    self._batch.append(self._waiting.popleft()())
+                    make_event = self._waiting.popleft()
+                    try:
+                        self._batch.append(make_event())
+                    except ValueError as error:  # of one caller; the events of others go on
+                        _LOG.warning("an access is not recorded: %s", error)
                 self._ledger.append(self._batch)
                 self._batch = []

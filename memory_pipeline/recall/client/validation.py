@@ -10,7 +10,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
+from pydantic import TypeAdapter, ValidationError
+
 from memory_pipeline.ledger.event import Event, parse
+from memory_pipeline.ledger.payloads import Identifier
 from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.ledger.validation_errors import WHOLE_LETTERS, nearest, shown
 from memory_pipeline.recall.models import Filters, instant
@@ -45,6 +48,7 @@ class MemoryFields(TypedDict, total=False):
     source: str
 
 
+_ID: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
 _FIELDS: Final = ("text", "supersedes", *MemoryFields.__annotations__)
 _EVENT_FIELDS: Final = frozenset(_FIELDS) & frozenset(Event.model_fields)
 """Fields of the event itself rather than of its payload."""
@@ -221,10 +225,16 @@ def check_id(name: str, value: Any) -> None:
     """Refuse an argument that is not an id.
 
     Raises:
-        ValueError: it is not a string, or blank.
+        ValueError: it is not a string, blank, too long, or holds control characters.
     """
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name} is {shown(value)}; give an id")
+    try:
+        _ID.validate_python(value)
+    except ValidationError:
+        raise ValueError(
+            f"{name} is {shown(value)}; give an id of at most 256 characters, without control characters"
+        ) from None
 
 
 def check_count(name: str, value: Any) -> None:

@@ -19,8 +19,8 @@ from memory_pipeline.service.auth_tokens import Grant
 
 LIFETIME_SECONDS: Final = 12 * 3600
 """Seconds after which a browser must sign in again."""
-MOST: Final = 256
-"""Browsers that may be signed in at once; the oldest is signed out first."""
+MOST: Final = 32
+"""Browsers that may be signed in with one token at once; the oldest of them is signed out first."""
 
 
 @dataclass(kw_only=True)
@@ -66,8 +66,9 @@ class SignIns:
         entered = SignedIn(key=secrets.token_urlsafe(32), grant=grant, since=self._clock())
         with self._lock:
             self._open[entered.key] = entered
-            while len(self._open) > MOST:
-                self._open.popitem(last=False)
+            own = [key for key, other in self._open.items() if other.grant.token_id == grant.token_id]
+            for key in own[:-MOST]:
+                del self._open[key]
         return entered
 
     def find(self, key: str) -> SignedIn | None:

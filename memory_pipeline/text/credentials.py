@@ -1,0 +1,91 @@
+"""Finds credentials in texts and replaces them, so that none is ever stored.
+
+Only formats that their providers document and that nothing else has: prefixes with a fixed alphabet and length, key
+blocks and addresses with a password. What merely looks random, such as a hash, an id or an encoded picture, stays, and
+so do examples of documentation that are no keys (`ghp_xxxx`). Not here: which texts are read (`ledger/event`).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import polars as pl
+
+_B64: Final = r"[A-Za-z0-9+/=\s\\]"
+FORMATS: Final[Mapping[str, str]] = {
+    "private key": rf"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:{_B64}|[:,.()-])*?"
+    r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
+    "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})\b",
+    "GitLab token": r"\bgl(?:pat|dt|rt|ft|oas|soat|cbt|ptt|agent|imt)-[A-Za-z0-9_-]{20,64}\b",
+    "AWS key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
+    "AWS secret": r"(?i:aws_?secret_?access_?key)[\x22']?\s*[:=]\s*[\x22']?[A-Za-z0-9/+]{40}\b",
+    "Google key": r"\bAIza[A-Za-z0-9_-]{35}",
+    "Google token": r"\b(?:ya29\.[A-Za-z0-9_-]{30,}|GOCSPX-[A-Za-z0-9_-]{28})",
+    "Azure key": r"\bAccountKey=[A-Za-z0-9+/]{86}==",
+    "Anthropic key": r"\bsk-ant-[a-z0-9]{3,8}-[A-Za-z0-9_-]{80,}",
+    "OpenAI key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,80}T3BlbkFJ[A-Za-z0-9_-]{20,80}",
+    "Hugging Face token": r"\bhf_[A-Za-z]{34}\b",
+    "Slack token": r"\bxox[abeoprs]-(?:[A-Za-z0-9]+-)+[A-Za-z0-9]{10,}\b",
+    "Slack address": r"https://hooks\.slack\.com/services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{20,}",
+    "Stripe key": r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{24,99}\b",
+    "npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
+    "PyPI token": r"\bpypi-AgE[A-Za-z0-9_-]{50,}",
+    "SendGrid key": r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b",
+    "Telegram token": r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}\b",
+    "Discord token": r"\b[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}\b",
+    "DigitalOcean token": r"\bdo[oprt]_v1_[a-f0-9]{64}\b",
+    "Shopify token": r"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b",
+    "JSON web token": r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}",
+    "password": r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/?#@\x22'<>]{1,64}:[^\s:/?#@\x22'<>]{1,128}@[A-Za-z0-9\[]",
+}
+"""Pattern of each kind of credential, in the syntax that Python and Polars share."""
+
+ANY: Final = "|".join(f"(?:{pattern})" for pattern in FORMATS.values())
+"""Any of them."""
+_ANY: Final = re.compile(ANY)
+_EACH: Final = {kind: re.compile(pattern) for kind, pattern in FORMATS.items()}
+_HINT: Final = re.compile(
+    r"PRIVATE KEY|gh[pousr]_|github_pat_|gl[a-z]{2,5}-|AKIA|ASIA|ABIA|ACCA|(?i:secret)|AIza|ya29\.|GOCSPX|AccountKey="
+    r"|sk-|hf_|xox[abeoprs]-|hooks\.slack|[rs]k_|npm_|pypi-|SG\.|:AA|[MNO][A-Za-z0-9_-]{23,25}\.|_v1_|shp[acps]|eyJ|://"
+)
+"""Found in every text that may hold one; faster than the formats."""
+_REPEATED: Final = re.compile(r"(?i)(.)\1{7}|x{6}|0123456|1234567|abcdef|example|placeholder|your")
+"""What shows that a value is an example of documentation."""
+_PLACEHOLDER: Final = re.compile(r"(?i)^(?:\W*(?:user(?:name)?|pass(?:word)?|pw|secret|token|\*+|\.+|x+|<[^>]*>))+\W*$")
+
+
+def redacted(text: str) -> str:
+    """Return a text with each credential replaced by its kind in brackets; the text itself if there is none."""
+    if not _HINT.search(text) or not _ANY.search(text):
+        return text
+    for kind, pattern in _EACH.items():
+        text = pattern.sub(lambda found, kind=kind: _replaced(found[0], kind), text)
+    return text
+
+
+def redacted_values(value: Any) -> Any:
+    """Return a JSON value in which `redacted` was applied to every string that is no key."""
+    if isinstance(value, str):
+        return redacted(value)
+    if isinstance(value, Mapping):
+        return {key: redacted_values(inner) for key, inner in value.items()}
+    return [redacted_values(inner) for inner in value] if isinstance(value, list | tuple) else value
+
+
+def held(texts: pl.Series) -> pl.Series:
+    """Return whether each text holds a credential. Cost: linear; about 1 s for a million short texts."""
+    likely = texts.fill_null("").str.contains(ANY)
+    return pl.Series(
+        [found and redacted(text) != text for found, text in zip(likely, texts, strict=True)], dtype=pl.Boolean
+    )
+
+
+def _replaced(found: str, kind: str) -> str:
+    """Return what stands for a match: an address keeps its scheme and host, an example stays."""
+    if kind != "password":
+        return found if kind != "private key" and _REPEATED.search(found) else f"[redacted {kind}]"
+    scheme, _, rest = found.partition("://")
+    user, _, secret = rest[:-2].partition(":")
+    if _PLACEHOLDER.match(secret) or _REPEATED.search(secret) or secret.startswith(("$", "{", "%")):
+        return found
+    return f"{scheme}://{user}:[redacted password]@{found[-1]}"
