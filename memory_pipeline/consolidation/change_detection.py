@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import judging, languages, ownership, similarity
+from memory_pipeline.consolidation import judging, languages, ownership, similarity, whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import answers
 from memory_pipeline.consolidation.state.folding import ORIGINAL
@@ -228,7 +228,9 @@ def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as
     """
     spoken = pl.col("kind").is_in(["original", "compression"])
     return (
-        memories.with_columns(voice=ownership.voices(memories, policy))
+        memories.with_columns(
+            voice=ownership.voices(memories, policy), file=whereabouts.file(), heading=whereabouts.heading()
+        )
         .filter(
             pl.col("lifecycle").is_in(LIVE)
             & spoken

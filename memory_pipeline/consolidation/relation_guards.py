@@ -25,7 +25,8 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         pairs: older and newer (rows of `points`), relation.
-        points: content, user_id and voice (see `ownership.voices`) of the memories that are compared.
+        points: content, user_id, voice (see `ownership.voices`), file and heading (see `whereabouts`) of the memories
+            that are compared.
 
     Cost: the texts of the pairs are read once.
     """
@@ -37,14 +38,15 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
     for side in ("older", "newer"):
         named = read.rename({name: f"{side}_{name}" for name in read.columns if name != "row"})
         sides = sides.join(named, left_on=side, right_on="row", maintain_order="left")
-    return sides.filter(~_other_people() & ~_other_members() & ~_other_names()).select(pairs.columns)
+    apart = _other_people() | _other_members() | _other_names() | _elsewhere()
+    return sides.filter(~apart).select(pairs.columns)
 
 
 def _read(points: pl.DataFrame) -> pl.DataFrame:
     """Return voice, user, subject, and the kinds, words, medicines and negation of each text."""
     texts = points["content"]
     kinds = core_facts.core_facts(texts).group_by("row").agg(kinds=pl.col("section").unique())
-    numbered = points.select("voice", "user_id", row=pl.int_range(pl.len(), dtype=pl.UInt32))
+    numbered = points.select("voice", "user_id", "file", "heading", row=pl.int_range(pl.len(), dtype=pl.UInt32))
     negated = facts.extract(texts, tokens.fold(texts))["negated"]
     return (
         numbered.join(kinds.cast({"row": pl.UInt32}), on="row", how="left", maintain_order="left")
@@ -70,6 +72,12 @@ def _other_people() -> pl.Expr:
     voice = (pl.col("older_voice") != pl.col("newer_voice")) & ~somebody
     user = pl.col("older_user_id").ne_missing(pl.col("newer_user_id"))
     return voice | user | (known & (_shared("subject") == 0))
+
+
+def _elsewhere() -> pl.Expr:
+    """Return whether the two stand under other headings, or repeat each other in two files."""
+    heading, file = (pl.col(f"older_{name}").ne_missing(pl.col(f"newer_{name}")) for name in ("heading", "file"))
+    return heading | (file & (pl.col("relation") == "duplicate"))
 
 
 def _other_members() -> pl.Expr:

@@ -5,7 +5,6 @@ ends. Not here: the syntax (`markdown_text.py`, `markdown_notes.py`).
 """
 
 import json
-import subprocess
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -19,6 +18,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.plans.planning import LEAVING
 from memory_pipeline.consolidation.state import projection
+from memory_pipeline.interop.commits import first_committed
 from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.files import Broken, Member, members
@@ -51,7 +51,6 @@ _SAME: Final = 0.6
 """Least similarity of a line to the edited line that replaces it."""
 _COMPARED: Final = 10_000
 """Most pairs of lines of a file that are compared after an edit."""
-_GIT_SECONDS: Final = 30
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def events(
     before = open_memories(ledger, owner, source.instance) | _exported(path, owner, ledger)
     taken = _taken_out(ledger, owner)
     named = _named(found.places, before, source, ledger, taken)
-    committed = _committed(path)
+    committed = first_committed(path)
     for place in named:
         yield from _stored(source, place, committed.get(place.file))
     yield from _links(source, named)
@@ -367,29 +366,3 @@ def _gone(source: Source, left: Mapping[str, Mapping[str, Any]], broken: set[str
         if file not in broken:
             record = source.record({"gone": memory_id, "file": file}, file or memory_id)
             yield from record.updated(memory_id, written(source.recorded_at), valid_until=written(source.recorded_at))
-
-
-def _committed(path: Path) -> dict[str, str]:
-    """Return when each file of a folder under git was first committed, by its path in the folder."""
-    if not path.is_dir() or not any((folder / ".git").exists() for folder in (path.resolve(), *path.resolve().parents)):
-        return {}
-    command = ["git", "-C", str(path), "log", "--reverse", "--relative", "--diff-filter=AR", "--name-only"]
-    try:
-        done = subprocess.run(  # noqa: S603 - arguments of our own
-            [*command, "-z", "--format=%x01%aI", "--", "."],
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=True,
-            text=True,
-            errors="replace",
-        )
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    first, at = dict[str, str](), ""
-    for part in done.stdout.split("\0"):
-        name = part.strip("\n")
-        if name.startswith("\x01"):
-            at = name[1:].strip()
-        elif name:
-            first.setdefault(name, at)
-    return first

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from memory_pipeline.consolidation import languages, similarity
+from memory_pipeline.consolidation import languages, similarity, whereabouts
 from memory_pipeline.consolidation.columns import KEY, days_between
 from memory_pipeline.consolidation.groups import labels, linkage, reuse
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
@@ -155,10 +155,12 @@ def _points(
             judged=languages.judged(originals, enrichment),
             live=live,
             mergeable=live & has_begun & ~bars_supersession(policy),
+            file=whereabouts.file(),
+            heading=whereabouts.heading(),
         )
         .join(summaries, on=["profile_id", "superseded_by"], how="left")
         .select(
-            *(*_KNOWN, "live", "mergeable", "judged"),
+            *(*_KNOWN, "live", "mergeable", "judged", "file", "heading"),
             *(
                 ((pl.col("stands") == kind).fill_null(value=False) & ~pl.col("live") & ~stub).alias(name)
                 for name, kind in (("compressed", KINDS["near_duplicates"]), ("in_agent_summary", "agent"))

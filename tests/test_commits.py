@@ -1,0 +1,92 @@
+"""A folder's git history dates its notes, and nothing that the folder configures is run."""
+
+import os
+import subprocess
+
+import pytest
+
+from memory_pipeline.interop.commits import first_committed
+
+DAY = "2026-02-03T10:00:00+00:00"
+
+
+def git(folder, *arguments, **variables):
+    own = {
+        "GIT_AUTHOR_DATE": DAY,
+        "GIT_COMMITTER_DATE": DAY,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }
+    names = ["-c", "user.name=Ida", "-c", "user.email=ida@example.org"]
+    done = subprocess.run(
+        ["git", *names, *arguments], cwd=folder, env=os.environ | own | variables, check=True, capture_output=True
+    )
+    return done.stdout.decode().strip()
+
+
+@pytest.fixture
+def notes(tmp_path):
+    folder = tmp_path / "vault"
+    (folder / "sub").mkdir(parents=True)
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "a b.md").write_text("- tea\n")
+    (folder / "sub" / "c.md").write_text("- coffee\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "notes")
+    return folder
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_each_file_has_the_date_of_its_first_commit(notes, packed):
+    if packed:
+        git(notes, "gc", "-q")
+        git(notes, "pack-refs", "--all")
+    assert {name: at[:10] for name, at in first_committed(notes).items()} == {"a b.md": DAY[:10], "sub/c.md": DAY[:10]}
+    assert {name: at[:10] for name, at in first_committed(notes / "sub").items()} == {"c.md": DAY[:10]}
+    git(notes, "checkout", "-q", "--detach")
+    assert set(first_committed(notes)) == {"a b.md", "sub/c.md"}
+
+
+def test_no_history_is_no_error(notes, tmp_path):
+    assert first_committed(tmp_path) == {}
+    (tmp_path / "tree").mkdir()
+    (tmp_path / "tree" / ".git").write_text(f"gitdir: {notes}/.git\n")
+    assert first_committed(tmp_path / "tree") == {}
+    (notes / ".git" / "HEAD").write_text("ref: refs/heads/../../../etc/passwd\n")
+    assert first_committed(notes) == {}
+
+
+def test_nothing_that_the_folder_configures_is_run(notes, tmp_path):
+    trap = tmp_path / "trap.sh"
+    ran = tmp_path / "ran"
+    trap.write_text(f"#!/bin/sh\necho ran >> {ran}\nexit 0\n")
+    trap.chmod(0o755)
+    included = tmp_path / "included"
+    included.write_text(f"[core]\n\tfsmonitor = {trap}\n")
+    (notes / ".git" / "config").write_text(
+        "[core]\n\trepositoryformatversion = 0\n"
+        f"\tfsmonitor = {trap}\n\tsshCommand = {trap}\n\tpager = {trap}\n\teditor = {trap}\n\thooksPath = {tmp_path}\n"
+        f"[log]\n\tshowSignature = true\n[gpg]\n\tprogram = {trap}\n[diff]\n\texternal = {trap}\n"
+        f'[diff "md"]\n\ttextconv = {trap}\n\tcommand = {trap}\n[filter "md"]\n\tsmudge = {trap}\n\tclean = {trap}\n'
+        f"[include]\n\tpath = {included}\n[extensions]\n\tworktreeConfig = true\n\tpartialClone = origin\n"
+        f'[remote "origin"]\n\turl = ext::{trap}\n\tpromisor = true\n[credential]\n\thelper = {trap}\n'
+    )
+    (notes / ".git" / "config.worktree").write_text(f"[core]\n\tfsmonitor = {trap}\n")
+    (notes / ".gitattributes").write_text("*.md diff=md filter=md\n")
+    for hook in ("post-index-change", "fsmonitor-watchman", "reference-transaction", "pre-auto-gc"):
+        (notes / ".git" / "hooks").mkdir(exist_ok=True)
+        (notes / ".git" / "hooks" / hook).write_bytes(trap.read_bytes())
+        (notes / ".git" / "hooks" / hook).chmod(0o755)
+    assert set(first_committed(notes)) == {"a b.md", "sub/c.md"}
+    assert not ran.exists()
+
+
+def test_no_variable_of_the_caller_reaches_git(notes, tmp_path, monkeypatch):
+    ran = tmp_path / "ran"
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", f"touch {ran}")
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.pager")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", f"touch {ran}")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "nowhere"))
+    assert set(first_committed(notes)) == {"a b.md", "sub/c.md"}
+    assert not ran.exists()
