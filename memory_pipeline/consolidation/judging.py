@@ -39,8 +39,8 @@ def judge(points: pl.DataFrame, similar: Rows, policy: Policy, *, kept: pl.DataF
     """Return table `judgements`: the pairs likely enough for a link or a doubt or, under a token budget, to count.
 
     Args:
-        points: `relation_reading.MEMORY_COLUMNS`, user_id, voice, file and heading of the memories, by profile and start
-            of validity; `row` numbers them from 0, `place` those of each profile.
+        points: `relation_reading.MEMORY_COLUMNS`, user_id, voice, file and heading of the memories, by profile and
+            start of validity; `row` numbers them from 0, `place` those of each profile.
         similar: pairs of rows that are compared whether or not they share words, [n, 2], older first.
         policy: the judge, and the least confidence that is of use.
         kept: table `judgements` as any earlier run left it; default: none.
