@@ -24,11 +24,14 @@ _FRONT: Final = re.compile(r"---\n(?:.*?\n)??---(?:\n|\Z)", re.DOTALL)
 _MOST_FRONT: Final = 65_536
 """Most characters of a front matter."""
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_MOST_HEADING: Final = 1_000
+"""Most characters of a heading; matching one takes the square of its length."""
 _ITEM: Final = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+)(\S.*)")
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _BOLD: Final = re.compile(r"\*\*([^*\n]+?):?\*\*:?")
 _RULE: Final = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}|-{2,})")
-_COMMENT: Final = re.compile(r"<!--.*?-->", re.DOTALL)
+_NO_PROSE: Final = re.compile(r"`[^`]*`|[A-Za-z][A-Za-z0-9+.-]{0,30}://\S+")
+"""Code and addresses."""
 _TAG: Final = re.compile(r"(?<![\w/#&])#([^\W\d_][\w/-]*)")
 _CATEGORY: Final = re.compile(r"\[([^\W\d_][\w -]{1,40})\] ")
 _WIKI: Final = re.compile(r"\[\[([^\[\]|#\n]+)(?:[#|][^\[\]\n]*)?\]\]")
@@ -187,7 +190,7 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
         above = tuple(title for _, title in headings)
         if line.strip() == INDEX_BEGINS:
             place = next((at for at in range(place, len(lines)) if lines[at].strip() == INDEX_ENDS), len(lines)) + 1
-        elif match := _HEADING.fullmatch(line):
+        elif match := _heading(line):
             level = len(match[1])
             left_out[_HEADINGS] += sum(above >= level for above in bare)
             bare = [above for above in bare if above < level] + ([level] if match[2] else [])
@@ -208,14 +211,14 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
             end = _paragraph_end(lines, place)
             text = "\n".join(lines[place:end]).strip()
             following = _next(lines, end)
-            alone = not following or _HEADING.fullmatch(following) or _RULE.fullmatch(following)
+            alone = not following or _heading(following) or _RULE.fullmatch(following)
             bold = None if alone or _BOLD.fullmatch(following.strip()) else _BOLD.fullmatch(text)
             headings = [pair for pair in headings if pair[0] < (_IN_BOLD if bold else _INTRODUCTION)]
             if bold:
                 headings.append((_IN_BOLD, bold[1]))
             elif _ITEM.fullmatch(following) and text.endswith(":") and "\n" not in text:
                 headings.append((_INTRODUCTION, text.rstrip(":")))
-            elif _COMMENT.sub("", text).strip():
+            elif _without_comments(text).strip():
                 bare = []
                 yield Unit(text, number, first + end, tuple(title for _, title in headings))
             else:
@@ -251,12 +254,7 @@ def _item_end(lines: list[str], place: int) -> int:
         if (
             fence is None
             and not indented
-            and (
-                _ITEM.fullmatch(line)
-                or _HEADING.fullmatch(line)
-                or _RULE.fullmatch(line)
-                or lines[end - 1].strip() == ""
-            )
+            and (_ITEM.fullmatch(line) or _heading(line) or _RULE.fullmatch(line) or lines[end - 1].strip() == "")
         ):
             break
         if fenced:
@@ -273,7 +271,7 @@ def _paragraph_end(lines: list[str], place: int) -> int:
         if (
             fence is None
             and end > place
-            and (not line.strip() or _ITEM.fullmatch(line) or _HEADING.fullmatch(line) or line.strip() == INDEX_BEGINS)
+            and (not line.strip() or _ITEM.fullmatch(line) or _heading(line) or line.strip() == INDEX_BEGINS)
         ):
             break
         if fenced:
@@ -295,9 +293,23 @@ def _described(unit: Unit, front: Mapping[str, Any]) -> Unit:
     """Add the tags and links that the text names; where notes have permalinks, links have types."""
     match = _CATEGORY.match(unit.text)
     written = [match[1]] if match else []
-    prose = re.sub(r"`[^`]*`|\S+://\S+", " ", unit.text)
+    prose = _NO_PROSE.sub(" ", unit.text)
     tags = labels([*unit.heading, *written, *_TAG.findall(prose)])
     relation = _RELATION.fullmatch(unit.text) if front.get("permalink") else None
     kind = relation[1] if relation else "RELATES_TO"
     targets = [*_WIKI.findall(prose), *_FILE_LINK.findall(prose)]
     return replace(unit, tags=tuple(tags), links=tuple((kind, target) for target in dict.fromkeys(targets)))
+
+
+def _heading(line: str) -> re.Match[str] | None:
+    """Return the match of a heading, or None."""
+    return _HEADING.fullmatch(line) if len(line) <= _MOST_HEADING else None
+
+
+def _without_comments(text: str) -> str:
+    """Return a text without its comments; one that is not closed stays."""
+    parts, place = list[str](), 0
+    while (begins := text.find("<!--", place)) >= 0 and (ends := text.find("-->", begins + 4)) >= 0:
+        parts.append(text[place:begins])
+        place = ends + 3
+    return "".join([*parts, text[place:]])

@@ -7,13 +7,13 @@ so do examples of documentation that are no keys (`ghp_xxxx`). Not here: which t
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final
 
 import polars as pl
 
-_B64: Final = r"[A-Za-z0-9+/=\s\\]"
 FORMATS: Final[Mapping[str, str]] = {
-    "private key": rf"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:{_B64}|[:,.()-])*?"
+    "private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-[A-Za-z])*"
     r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
     "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})\b",
     "GitLab token": r"\bgl(?:pat|dt|rt|ft|oas|soat|cbt|ptt|agent|imt)-[A-Za-z0-9_-]{20,64}\b",
@@ -59,7 +59,7 @@ def redacted(text: str) -> str:
     if not _HINT.search(text) or not _ANY.search(text):
         return text
     for kind, pattern in _EACH.items():
-        text = pattern.sub(lambda found, kind=kind: _replaced(found[0], kind), text)
+        text = pattern.sub(partial(_replaced, kind=kind), text)
     return text
 
 
@@ -80,8 +80,9 @@ def held(texts: pl.Series) -> pl.Series:
     )
 
 
-def _replaced(found: str, kind: str) -> str:
+def _replaced(match: re.Match[str], kind: str) -> str:
     """Return what stands for a match: an address keeps its scheme and host, an example stays."""
+    found = match[0]
     if kind != "password":
         return found if kind != "private key" and _REPEATED.search(found) else f"[redacted {kind}]"
     scheme, _, rest = found.partition("://")

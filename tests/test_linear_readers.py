@@ -1,0 +1,53 @@
+"""Reading a note takes time in proportion to its length, whatever it holds."""
+
+import random
+import string
+import time
+
+import pytest
+
+from memory_pipeline.interop import markdown_text
+from memory_pipeline.text import credentials
+
+CHANCE = random.Random(5)
+NOISE = "".join(CHANCE.choice(string.ascii_letters + string.digits + "+/") for _ in range(1_000_000))
+TEXTS = {
+    "brackets": lambda size: "[" * size,
+    "embeds": lambda size: "![[" * (size // 3),
+    "wiki links": lambda size: "[[a|" * (size // 4),
+    "open comments": lambda size: "- a <!-- " * (size // 9),
+    "one open comment": lambda size: "<!--" + "x " * (size // 2),
+    "picture": lambda size: f"![p](data:image/png;base64,{NOISE[:size]})",
+    "one long word": lambda size: NOISE[:size],
+    "spaces in a heading": lambda size: f"# a{' ' * size}b",
+    "hashes in a heading": lambda size: "# " + "a #" * (size // 3),
+    "front matter": lambda size: f"---\nk: a{' ' * size}b\n---\nx",
+    "backticks": lambda size: "` " * (size // 2) + "`",
+    "stars": lambda size: "**a " * (size // 4),
+    "addresses": lambda size: "a://" * (size // 4),
+    "keys": lambda size: "-----BEGIN PRIVATE KEY-----" * (size // 27),
+    "tokens": lambda size: "eyJaaaaaaaa." * (size // 12),
+}
+
+
+def read(text):
+    markdown_text.read(text)
+    credentials.redacted(text)
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_a_long_text_of_any_kind_is_read(kind):
+    read(TEXTS[kind](20_000))
+
+
+def seconds(text):
+    begun = time.process_time()
+    read(text)
+    return time.process_time() - begun
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("kind", TEXTS)
+def test_four_times_the_length_takes_at_most_six_times_the_time(kind):
+    short, long = (min(seconds(TEXTS[kind](size)) for _ in range(2)) for size in (250_000, 1_000_000))
+    assert long <= max(6 * short, 0.5), (kind, short, long)
