@@ -40,8 +40,10 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.payloads import canonical_json
 from memory_pipeline.ledger.references import KnownMemory
+from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.client.validation import InvalidRow
 from memory_pipeline.recall.models import Memory
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import load
@@ -268,11 +270,11 @@ class MemoryPipelineStore(BaseStore):
             with self._clients.of(profile) as client:
                 before = dict[PutKey, _Entry]()
                 try:
-                    client.append(partial(self._events, client, own, now, before))
+                    _append(client, partial(self._events, client, own, now, before))
                 except ValueError as error:  # the id of an item is that of an erased memory
                     if not isinstance(error.__cause__, KnownMemory):
                         raise
-                    client.append(partial(self._events, client, own, now, before, new_ids=True))
+                    _append(client, partial(self._events, client, own, now, before, new_ids=True))
                 deleted = [entry for place, entry in before.items() if ops[place].value is None]
                 for entry in deleted if self._erase else ():
                     client.erase(entry.memory.memory_id)
@@ -389,6 +391,26 @@ class MemoryPipelineStore(BaseStore):
             return "\n".join(chosen).strip()
         named = next((value[name] for name in TEXT_FIELDS if name in value), value)
         return (named if isinstance(named, str) else "\n".join(_lines(named))).strip()
+
+
+def _append(client: MemoryClient, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
+    """Append the events of puts, all or none.
+
+    Raises:
+        ValueError: one cannot be stored; names the item.
+    """
+    made = list[dict[str, Any]]()
+
+    def events() -> list[dict[str, Any]]:
+        made[:] = make()
+        return made
+
+    try:
+        client.append(events)
+    except InvalidRow as error:
+        item = made[error.position]["payload"]["metadata"][PUT]
+        reason = f"item {shown(item['key'])} of namespace {shown(tuple(item['namespace']))}: {error.reason}"
+        raise ValueError(reason) from error.__cause__
 
 
 def _lines(value: Any, name: str = "") -> Iterator[str]:

@@ -195,7 +195,6 @@ FORMATS: Final[Mapping[str, Format]] = {
             "a file of JSON lines with event_type",
             jsonl.events,
             lambda seen: any(one.objects and "event_type" in one.objects[0] for one in seen.heads),
-            options=(),
             checks=True,
         ),
         Format(
