@@ -38,6 +38,7 @@ _DAMAGED: Final = (
 )
 _LARGEST: Final = 256 * 1024 * 1024
 """Bytes of a file that is read as a whole: a small archive may hold a file larger than the memory."""
+_DECODER: Final = json.JSONDecoder()
 _ENCRYPTED: Final = 1
 """Bit of the flags of an entry of a ZIP file."""
 _ZIPS: Final = (".zip",)
@@ -178,6 +179,24 @@ def parsed(line: bytes) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return read if isinstance(read, Mapping) else None
+
+
+def objects(line: bytes) -> tuple[list[Mapping[str, Any]], str]:
+    """Return the JSON objects that stand in a line, one after another, and what follows them and is none.
+
+    Two writers of a file of lines may have lost the line end between theirs.
+    """
+    found, text, place = list[Mapping[str, Any]](), line.decode("utf-8", "replace").strip(), 0
+    while text.startswith("{", place):
+        try:
+            read, end = _DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            break
+        found.append(read)
+        place = end
+        while text[place : place + 1].isspace():
+            place += 1
+    return found, text[place:]
 
 
 def members(path: Path) -> Iterator[Member]:

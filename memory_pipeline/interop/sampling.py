@@ -3,14 +3,13 @@
 Not here: the formats, each of which says how it is recognised (`formats.py` asks them).
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.files import Broken, members
+from memory_pipeline.interop.files import Broken, members, objects
 from memory_pipeline.interop.unpacking import unread
 from memory_pipeline.ledger import foreign_postgres, foreign_sqlite
 from memory_pipeline.ledger.sqlite_file import is_database
@@ -92,10 +91,5 @@ def sample(path: Path) -> Sample:
 def _objects(text: str) -> list[Mapping[str, Any]]:
     found = list[Mapping[str, Any]]()
     for line in text.lstrip("\ufeff").split("\n")[:_LINES]:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            found.append(value)
+        found += objects(line.encode())[0]
     return found

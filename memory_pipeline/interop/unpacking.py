@@ -117,7 +117,7 @@ class Limits:
             TooLarge: too deep.
         """
         if depth >= DEEPEST:
-            self._refuse(f"holds {name} within {DEEPEST} other archives")
+            raise TooLarge(f"{name}: is an archive within {DEEPEST} others; unpack it, and give what it holds")
 
     def _refuse(self, why: str) -> None:
         raise TooLarge(f"{self.name}: {why}, the limit; unpack it, and give what you need of it")
