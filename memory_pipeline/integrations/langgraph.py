@@ -37,7 +37,7 @@ from langgraph.store.base import (
 )
 from uuid6 import uuid7
 
-from memory_pipeline.interop.exports.langgraph import PUT, TEXT_FIELDS
+from memory_pipeline.interop.exports.langgraph import PUT, SAID, TEXT_FIELDS, digest, plain_value, with_text
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.payloads import canonical_json
@@ -348,6 +348,7 @@ class MemoryPipelineStore(BaseStore):
         item |= {"fields": list(paths)} if paths else {}
         item |= {"ttl": op.ttl} if op.ttl is not None else {}
         content = self._words(value, paths) or op.key
+        item |= {SAID: digest(content)}
         payload: dict[str, Any] = {"content": content}
         payload |= {"valid_until": now + timedelta(minutes=op.ttl)} if op.ttl is not None else {}
         if known is not None:
@@ -400,16 +401,15 @@ class MemoryPipelineStore(BaseStore):
         if not isinstance(kept, dict) or not {"namespace", "key", "value"} <= kept.keys():
             path, _, key = memory.memory_id.partition("/")
             if key and self._profile(labels := tuple(path.split("."))) == profile:  # imported from another store
-                value = {
-                    "content": memory.text,
-                    **{name: part for name, part in metadata.items() if name != "namespace"},
-                }
+                value = plain_value(metadata, memory.text)
                 return _Entry(memory=memory, namespace=labels, key=key, value=value)
             own = tuple(profile.split("."))
             named = asked if len(asked) > len(own) and ".".join(asked) in memory.tags else own
             return _Entry(memory=memory, namespace=named, key=memory.memory_id, value={"content": memory.text})
         value, paths = kept["value"], kept.get("fields")
-        if (self._words(value, paths) or kept["key"]) != memory.content:
+        if SAID in kept:
+            value = value if kept[SAID] == digest(memory.content) else with_text(value, memory.content)
+        elif (self._words(value, paths) or kept["key"]) != memory.content:
             value = value | {"content": memory.content}
         return _Entry(
             memory=memory,
