@@ -319,10 +319,42 @@ FIELDS += ["valid_from", "valid_until"]
 def ours(place):
     said = {"occurred_at": SAID, "event_type": "memory.stored", "profile_id": "team"}
     rows = [
-        {"memory_id": "m/1", "session_id": "s1", "agent_id": "bot", "user_id": "ana.b", "payload": {"content": "Zoë: tea\n\n- at five", "speaker": "Ana", "tags": ["b", "A", "ü"], "importance": 0.7, "memory_type": "Decision", "valid_from": SAID, "valid_until": "2026-12-31T10:11:12.123456Z", "protected": True, "protected_reason": "she asked", "source": "chat", "metadata": {"page": 3, "deep": {"a": [1, None, 1.0, True, "ü"]}}}},
-        {"memory_id": "m2", "payload": {"content": "The office is closed on Fridays.", "category": "core", "confidence": 0.9, "metadata": {"content": "x", "tags": 1, "user_id": "no"}}},
-        {"memory_id": "langgraph/x.y", "payload": {"content": '{"n": 1}', "metadata": {"namespace": "langgraph", "entity": "Ana", "text_field": "text"}}},
-    ]  # fmt: skip
+        {
+            "memory_id": "m/1",
+            "session_id": "s1",
+            "agent_id": "bot",
+            "user_id": "ana.b",
+            "payload": {
+                "content": "Zoë: tea\n\n- at five",
+                "speaker": "Ana",
+                "tags": ["b", "A", "ü"],
+                "importance": 0.7,
+                "memory_type": "Decision",
+                "valid_from": SAID,
+                "valid_until": "2026-12-31T10:11:12.123456Z",
+                "protected": True,
+                "protected_reason": "she asked",
+                "source": "chat",
+                "metadata": {"page": 3, "deep": {"a": [1, None, 1.0, True, "ü"]}},
+            },
+        },
+        {
+            "memory_id": "m2",
+            "payload": {
+                "content": "The office is closed on Fridays.",
+                "category": "core",
+                "confidence": 0.9,
+                "metadata": {"content": "x", "tags": 1, "user_id": "no"},
+            },
+        },
+        {
+            "memory_id": "langgraph/x.y",
+            "payload": {
+                "content": '{"n": 1}',
+                "metadata": {"namespace": "langgraph", "entity": "Ana", "text_field": "text"},
+            },
+        },
+    ]
     path = place / "ours.jsonl"
     path.write_text("\n".join(json.dumps(said | {"event_id": row["memory_id"]} | row) for row in rows), "utf-8")
     return path
@@ -395,9 +427,14 @@ def letta_file(*names, shared=False):
     blocks = [{"id": f"block-{n}", "label": "human", "value": f"Fact {n} of {name}"} for n, name in enumerate(names)]
     blocks += [{"id": "common", "label": "house", "value": "The door is green."}] * shared
     agents = [
-        {"id": f"agent-{n}", "name": name, "block_ids": [f"block-{n}", *["common"] * shared], "messages": [{"role": "user", "content": f"Hello {n}"}]}
+        {
+            "id": f"agent-{n}",
+            "name": name,
+            "block_ids": [f"block-{n}", *["common"] * shared],
+            "messages": [{"role": "user", "content": f"Hello {n}"}],
+        }
         for n, name in enumerate(names)
-    ]  # fmt: skip
+    ]
     return {"agents": agents, "blocks": blocks, "created_at": SAID}
 
 

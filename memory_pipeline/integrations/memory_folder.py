@@ -26,6 +26,8 @@ NAME: Final = "file"
 """Key of a memory's metadata that holds its file, its place in it and its part of the text."""
 _ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _MARKER: Final = re.compile(r"^(?:\s*(?:#+|[-*+]|\d{1,9}[.)])(?:\s+|$))+(?:\[[ xX]\]\s+)?")
+_FIELD: Final = re.compile(r"^memory client: payload\.(?:content|metadata) ")
+"""Beginning of the reason why a part cannot be stored: which of its two fields it is says nothing about the file."""
 _CLOSE: Final = 1e-6
 """Places in a file that are closer than this are renumbered."""
 _EVERYTHING: Final = 10**9
@@ -61,6 +63,10 @@ class MemoryFolder:
                 many; names the file, the beginning of the part, and the remedy.
             LakeError: the store cannot be written.
         """
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"the text of {path} has half of a surrogate pair; write whole characters") from error
         self._append(lambda: self._written(path, text))
 
     def _written(self, path: str, text: str) -> Iterator[dict[str, Any]]:
@@ -116,7 +122,7 @@ class MemoryFolder:
             self._client.append(events)
         except InvalidRow as error:
             kept = made[error.position]["payload"]["metadata"][NAME]
-            reason = error.reason.removeprefix("payload.")
+            reason = _FIELD.sub("it ", error.reason)
             raise ValueError(f"the part {shown(kept['text'].strip())} of {kept['path']}: {reason}") from error
         except TooManyRows as error:
             raise ValueError(

@@ -33,7 +33,9 @@ from memory_pipeline.ledger.sqlite_file import is_database
 
 FORMAT: Final = "langgraph"
 
-UNKEPT: Final = "values that are kept by their text and fields alone, since JSON cannot hold them or not so deep"
+UNKEPT: Final = "values of which only text and fields are kept: too long, too deep, or no JSON"
+_LONGEST: Final = 90_000
+"""Characters of an item that is kept as metadata; a memory's metadata may have as many as its text."""
 CLASHES: Final = "fields of a value under a name that another has"
 _TABLE: Final = "store"
 _COLUMNS: Final = {"prefix", "key", "value", "created_at", "updated_at"}
@@ -199,10 +201,10 @@ def _put(namespace: Sequence[Any], row: Mapping[str, Any], value: Mapping[str, A
     item |= {"ttl": row["ttl_minutes"]} if row.get("ttl_minutes") is not None else {}
     named = isinstance(item["key"], str) and all(isinstance(part, str) for part in namespace)
     try:
-        canonical_json(item)
+        fits = len(canonical_json(item)) <= _LONGEST
     except ValueError:
         return {}
-    return {PUT: item} if named and not deeper(item, MAX_LEVELS - 1) else {}
+    return {PUT: item} if fits and named and not deeper(item, MAX_LEVELS - 1) else {}
 
 
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
