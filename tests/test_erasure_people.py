@@ -14,6 +14,7 @@ from test_erasure import LATER, NOW, assert_rebuilt, copied, event, letter, run
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.erasure.people import People
+from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import UnknownMemory
@@ -189,6 +190,9 @@ def test_what_is_delivered_again_is_known_and_stays_refused(stores, after):
     )
     with pytest.raises(KnownMemory, match="a memory that was erased"):
         after.ledger.append([fresh])
+    late = {"event_id": "late", "profile_id": "p", "user_id": stores[2], "session_id": f"{stores[2]}:1"}
+    after.ledger.append([event("memory.updated", memory_id="a0", payload={"content": "Lyon, again"}, **late)])
+    assert import_events(after.ledger, [fresh]).dead_letters == 1
     run(after, LATER + timedelta(days=1))
     after.close()
     assert len(stores[2]) <= 3 or named(after.home, stores[2]) == []

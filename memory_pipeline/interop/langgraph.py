@@ -121,7 +121,7 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
         yield source.broken(str(row), origin, "value is not a JSON object; correct the item")
         return
     if "profile_id" in (own := mapping(row.get(OWN))):
-        yield from _own(source, row, origin, value, own)
+        yield from _own(source, row, origin, dict(value), own)
         return
     if "profile_id" in (own := mapping(value.get(OWN))):
         yield from _own(source, row, origin, {name: part for name, part in value.items() if name != OWN}, own)
@@ -164,7 +164,7 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
 
 
 def _own(
-    source: Source, row: Mapping[str, Any], origin: str, value: Mapping[str, Any], own: Mapping[str, Any]
+    source: Source, row: Mapping[str, Any], origin: str, value: dict[str, Any], own: Mapping[str, Any]
 ) -> Iterator[Item]:
     """Yield the memory that our export wrote, with what others added to its value as metadata."""
     raw = {"key": row.get("key"), "value": value}
