@@ -211,6 +211,25 @@ def test_a_graph_of_the_mcp_server_comes_back_as_it_was(tmp_path):
     )
 
 
+def test_a_graph_that_was_changed_here_goes_out_as_it_is_now(tmp_path):
+    (tmp_path / "memory.jsonl").write_text("\n".join(map(json.dumps, GRAPH[:2] + GRAPH[4:5])), "utf-8")
+    with Lake(tmp_path / "home") as lake:
+        taken(lake, "mcp-memory", tmp_path / "memory.jsonl")
+        ids = dict(held(lake, "mcp-memory").memories.select("content", "memory_id").iter_rows())
+        said = {"event_type": "memory.updated", "profile_id": "mcp-memory", "occurred_at": NOW.isoformat()}
+        changes = {"Ana: likes tea": "Ana: likes coffee", "Ana works at ACME GmbH": "Ana left ACME GmbH"}
+        lines = [said | {"memory_id": ids[old], "payload": {"content": new}} for old, new in changes.items()]
+        (tmp_path / "changes.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+        taken(lake, "jsonl", tmp_path / "changes.jsonl")
+        later = current.read(lake, "mcp-memory", as_of=NOW + timedelta(days=1))
+    lines = list(map(json.loads, mcp_memory.text(later).split("\n")))
+    assert graph_of(lines) == {
+        ("Ana", "Person", frozenset({"likes coffee", "Ana: works late", "is 34", "Ana left ACME GmbH"})),
+        ("ACME GmbH", "Company/Client", frozenset({"ships on Fridays"})),
+        ("Ana", "WORKS_AT", "ACME GmbH"),
+    }
+
+
 @given(st.data())
 @examples(4)
 def test_any_graph_of_the_mcp_server_comes_back_as_it_was(data):

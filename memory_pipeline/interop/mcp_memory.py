@@ -17,6 +17,7 @@ from memory_pipeline.interop.exports.mcp_memory import (
     RELATION,
     TARGET,
     TARGET_TYPE,
+    sentence,
 )
 from memory_pipeline.interop.files import Broken, Member, members, objects
 from memory_pipeline.interop.items import Item, Skipped, stable_id
@@ -126,7 +127,7 @@ def _relation(record: Record, relation: Mapping[str, Any], entities: Mapping[str
         TARGET: target.name,
         TARGET_TYPE: target.kind,
     }
-    content = f"{one} {kind.replace('_', ' ')} {other}"
+    content = sentence(source.name, str(metadata[RELATION]), target.name)
     payload = {"category": "semantic", "metadata": metadata}
     yield from record.stored(stable_id(FORMAT, "relation", one, kind, other), content, payload)
     if source.first and target.first:

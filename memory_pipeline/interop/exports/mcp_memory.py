@@ -47,10 +47,10 @@ def text(current: Current) -> str:
 
     rows = list(current.rows())
     for fields, content in rows:
-        if _relation(fields) is None:
+        if _relation(fields, content) is None:
             entity(*_entity(current.profile_id, fields))["observations"][_observation(fields, content)] = None
-    for fields, _ in rows:
-        if (known := _relation(fields)) is not None:
+    for fields, content in rows:
+        if (known := _relation(fields, content)) is not None:
             metadata = fields["metadata"]
             entity(known[0], _text(metadata.get(ENTITY_TYPE)) or _TYPE)
             entity(known[1], _text(metadata.get(TARGET_TYPE)) or _TYPE)
@@ -64,7 +64,7 @@ def text(current: Current) -> str:
 
 def lost(current: Current) -> dict[str, int]:
     """Return the number of what has no place in this format."""
-    rows = [(fields, content) for fields, content in current.rows() if _relation(fields) is None]
+    rows = [(fields, content) for fields, content in current.rows() if _relation(fields, content) is None]
     texts = {(_entity(current.profile_id, fields)[0], _observation(fields, content)) for fields, content in rows}
     linked = list(_linked(current))
     between = sum(1 for _ in _between(current))
@@ -86,15 +86,21 @@ def _named(metadata: Mapping[str, Any]) -> bool:
     return metadata.get(NAMED) is True and isinstance(metadata.get(ENTITY), str)
 
 
-def _relation(fields: Mapping[str, Any]) -> Relation | None:
-    """Return the relation of which an import made a memory; None if it did not."""
+def sentence(source: str, kind: str, target: str) -> str:
+    """Return the text of the memory that an import makes of a relation."""
+    return f"{source} {kind.replace('_', ' ')} {target}"
+
+
+def _relation(fields: Mapping[str, Any], content: str) -> Relation | None:
+    """Return the relation of which an import made a memory; None if it did not, or the text was changed since."""
     metadata = fields.get("metadata", {})
     source, target, kind = (_text(metadata.get(name)) for name in (ENTITY, TARGET, RELATION))
-    return (source, target, kind) if source and target and kind else None
+    known = source and target and kind and content == sentence(source, kind, target)
+    return (source, target, kind) if known and source and target and kind else None
 
 
 def _stated(current: Current) -> Iterator[Relation]:
-    return (known for fields, _ in current.rows() if (known := _relation(fields)) is not None)
+    return (known for fields, content in current.rows() if (known := _relation(fields, content)) is not None)
 
 
 def _between(current: Current) -> Iterator[Relation]:
