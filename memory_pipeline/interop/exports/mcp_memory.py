@@ -118,7 +118,7 @@ def _linked(current: Current) -> Iterator[Relation]:
 
 
 def _plain(kind: str) -> str:
-    return _SEPARATORS.sub("_", kind).strip("_").upper() or kind
+    return _SEPARATORS.sub("_", kind).strip("_").upper() or kind.strip()
 
 
 def _owners(current: Current) -> dict[str, str]:
