@@ -92,6 +92,7 @@ def test_what_was_imported_before_is_not_taken_again(fresh, sample, tmp_path):
     events, profiles = len(lines), sorted({json.loads(line)["profile_id"] for line in lines})
     assert found[str(sample)] == {
         "accepted": 0,
+        "memories": 0,
         "duplicates": events,
         "dead_letters": 0,
         "profiles": profiles,
@@ -183,7 +184,8 @@ def test_progress_shows_on_a_terminal_only(sample, tmp_path):
     os.close(reader)
     assert "sample.jsonl" in shown
     assert "events" in shown
-    assert b"accepted" in done.stdout
+    assert b"memories" in done.stdout
+    assert b"other events" in done.stdout
 
 
 def test_home_may_stand_anywhere_and_in_the_environment(tmp_path, monkeypatch):

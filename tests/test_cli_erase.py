@@ -118,7 +118,7 @@ def test_on_a_terminal_it_is_asked(home, answer, status):
         (("d1", *OWN), 2, ("1 memory of profile sample-1", "--yes", "--dry-run")),
         (OWN, 2, ("61 memories of profile sample-1", "--yes")),
         (("d9", *OWN), 1, ("d9", "unknown in profile 'sample-1'")),
-        (("--user", "dam", *OWN), 1, ("'dam'", "'dan'")),
+        (("--user", "dam", *OWN), 1, ("'dam' has no memory in profile 'sample-1'",)),
         (("-p", "sample-3"), 1, ("'sample-3' is unknown", "sample-")),
         (("d1", *OWN, "--yes", "--receipt", "/no/where.json"), 2, ("--receipt /no/where.json", "no folder /no")),
         (("d1", *OWN, "--yes", "--receipt", "/tmp"), 2, ("--receipt /tmp", "is a folder")),  # noqa: S108

@@ -348,7 +348,7 @@ def test_items_go_back_under_their_namespace_and_key_and_become_the_same_memorie
     }
     assert shown == {
         "k1": (["notes", "ana"], put["value"]),
-        "2": (["m"], {"text": "Rain.", "metadata": rows[1]["metadata"]}),
+        "2": (["m"], {"text": "Rain.", "page": 4}),
         "m3": (["memories", "default"], {"content": "Jam.", "metadata": rows[2]["metadata"]}),
     }
     (tmp_path / "items.json").write_text(json.dumps(items), "utf-8")

@@ -22,6 +22,7 @@ import pytest
 from foreign_stores import REAL, TEXTS
 
 from memory_pipeline.interop import chatgpt, files, formats, inert_pickle, langgraph, records, scopes
+from memory_pipeline.interop.exports.langgraph import PUT
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.ledger.event import DeadLetter, Event, frame, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -139,12 +140,12 @@ def test_a_new_memory_keeps_when_its_source_last_changed_it(ledger, tmp_path):
     assert rows["content"].to_list() == ["The office is in Riga."]
 
 
-def test_an_item_of_langgraph_keeps_how_long_it_lives_and_an_empty_one_has_no_text(ledger, tmp_path):
+def test_an_item_of_langgraph_keeps_how_long_it_lives_and_an_empty_one_has_its_key_as_text(ledger, tmp_path):
     item = {"namespace": ["ana"], "key": "k", "created_at": "2026-01-01T00:00:00Z"}
     items = [item | {"value": {"content": "Tea."}, "ttl_minutes": 90.0}, item | {"key": "empty", "value": {}}]
     (tmp_path / "l.json").write_text(json.dumps(items), "utf-8")
     report, rows = taken(ledger, "langgraph", tmp_path / "l.json")
-    assert (rows["content"].to_list(), dict(report.skipped)) == (["Tea."], {records.NO_TEXT: 1})
+    assert (rows["content"].to_list(), dict(report.skipped)) == (["Tea.", "empty"], {})
     assert json.loads(rows["metadata"][0]) == {"namespace": "ana", "ttl_minutes": 90.0}
 
 
@@ -168,8 +169,9 @@ def test_metadata_of_an_item_of_langgraph_stays_whatever_its_form(ledger, tmp_pa
     _, rows = taken(ledger, "langgraph", tmp_path / "l.json")
     assert [json.loads(one) for one in rows["metadata"]] == [
         {"metadata": "from a chat", "namespace": "ana"},
-        {"shelf": 3, "row": 1, "namespace": "ana"},
+        {"shelf": 3, "row": 1, "namespace": "ana", **json.loads(rows["metadata"][1])},
     ]
+    assert json.loads(rows["metadata"][1])[PUT]["value"] == values[1]
 
 
 def test_a_flat_record_of_mem0_keeps_what_its_caller_attached_and_both_actor_and_role(ledger, tmp_path):
@@ -191,7 +193,9 @@ def test_a_field_of_an_item_that_another_displaces_is_counted(ledger, tmp_path):
     (tmp_path / "l.json").write_text(json.dumps([item]), "utf-8")
     report, rows = taken(ledger, "langgraph", tmp_path / "l.json")
     assert report.skipped == {langgraph.CLASHES: 2}
-    assert json.loads(rows["metadata"][0]) == {"namespace": "ana", "page": 3, "colour": "green"}
+    metadata = json.loads(rows["metadata"][0])
+    assert metadata.pop(PUT)["value"] == value
+    assert metadata == {"namespace": "ana", "page": 3, "colour": "green"}
 
 
 def test_mem0_records_without_a_hash_are_recognised(ledger, tmp_path):

@@ -231,7 +231,7 @@ def test_what_comes_through_a_pipe_is_read_once_and_whole(tmp_path):
         env=environment(),
         check=True,
     )
-    counts = {"accepted": 2, "duplicates": 0, "dead_letters": 1}
+    counts = {"accepted": 2, "memories": 2, "duplicates": 0, "dead_letters": 1}
     imported = json.loads(said.stdout)["/dev/stdin"]
     (refused,) = imported.pop("refused")
     assert imported == counts | {"profiles": ["default"], "skipped": {}}
@@ -243,4 +243,4 @@ def test_what_comes_through_a_pipe_is_read_once_and_whole(tmp_path):
 def test_an_unknown_person_is_refused_without_an_empty_list(client, tmp_path):
     client.remember("First")
     said = refused("erase", "--user", "nobody", "-y", home=tmp_path)
-    assert said == "user_id 'nobody' has no memory in profile 'default'; there are none"
+    assert said.startswith("user_id 'nobody' has no memory in profile 'default' and asked nothing there; correct it")

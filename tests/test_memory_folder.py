@@ -53,3 +53,26 @@ def test_files_survive_the_way_out_and_in_as_notes(tmp_path):
     commands.text("import", "markdown", tmp_path / "notes", "--profile", "ana", home=tmp_path / "old")
     with MemoryClient(tmp_path / "old", profile_id="ana") as client:
         assert "- Ana prefers coffee.\n" in MemoryFolder(client).files()["/memories/project.md"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "- fine\n- " + "long " * 30_000,
+            r"^the part '- long .*' of /notes/a\.md: it has [\d,]+ characters, more than max_text",
+        ),
+        ("# Head\n\n" + "word" * 40_000, r"^the part .* of /notes/a\.md: it has [\d,]+ characters"),
+        ("- item\n" * 10_001, r"^this changes more than 10000 list items and paragraphs; make several files of it$"),
+        ("half \ud800", r"^the text of /notes/a\.md has half of a surrogate pair; write whole characters$"),
+    ],
+)
+def test_what_a_file_cannot_hold_is_said_in_words_of_the_file(tmp_path, text, said):
+    with MemoryClient(tmp_path) as memory:
+        folder = MemoryFolder(memory)
+        folder.write("/notes/b.md", "- kept\n")
+        with pytest.raises(ValueError, match=said) as error:
+            folder.write("/notes/a.md", text)
+        assert "rows[" not in str(error.value)
+        assert "payload" not in str(error.value)
+        assert folder.files() == {"/notes/b.md": "- kept\n"}

@@ -22,6 +22,7 @@ from uuid6 import uuid7
 
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure import redact_decisions, redact_files
+from memory_pipeline.erasure.people import PREFIX, People
 from memory_pipeline.erasure.quotes import Quotes, readable
 from memory_pipeline.erasure.receipt import NOT_COVERED, Receipt, other_questions
 from memory_pipeline.lake import publishing, snapshot
@@ -82,8 +83,10 @@ def erase_memories(
 ) -> Receipt:
     """Erase memories for good, with everything derived from them anywhere in the data folder.
 
-    Tombstones and the ids of events stay, so a repeated delivery restores nothing. Summaries are rewritten from their
-    remaining members. Plans made earlier are refused. Protection does not prevent an erasure.
+    Tombstones and the ids of memories and events stay, so a repeated delivery restores nothing; of a person, and of all
+    people of a whole profile, the ids are replaced by salted hashes, also where a session is named after them.
+    Summaries are rewritten from their remaining members. Plans made earlier are refused. Protection does not prevent an
+    erasure.
 
     Args:
         lake: the store.
@@ -101,7 +104,7 @@ def erase_memories(
 
     Raises:
         ValueError: none or several of `memory_ids`, `user_id`, `whole_profile` and `questions_since` are set.
-        UnknownMemory: the store has no such memory, person or profile; the message suggests similar names.
+        UnknownMemory: the store has no such memory, person or profile; the message names no other person.
         LakeError: the store cannot be written or stayed in use; the next erasure or `resume_erasure` finishes the work.
 
     Cost: reads all events and decisions of the profile, repeats its last run, rewrites the profile's files and copies
@@ -118,14 +121,15 @@ def erase_memories(
             scope = _Scope(
                 lake,
                 profile_id,
+                salt=salt,
                 memory_ids=() if questions_since else memory_ids,
                 user_id=user_id,
                 whole=whole_profile,
                 questions_since=questions_since,
             )
-            if not scope.erased and not scope.quoting():
+            if not scope.erased and not scope.quoting() and not scope.naming():
                 return replace(scope.receipt(now, reason), at=scope.since() or now)
-            pending = _redact(lake, scope, scope.receipt(now, reason.strip() or NO_REASON), salt)
+            pending = _redact(lake, scope, scope.receipt(now, reason.strip() or NO_REASON))
         return replace(_finish(lake, pending), salt=salt.hex())
 
 
@@ -196,6 +200,7 @@ class _Scope:
         lake: Lake,
         profile_id: str,
         *,
+        salt: bytes,
         memory_ids: Collection[str] | None,
         user_id: str | None,
         whole: bool,
@@ -204,16 +209,24 @@ class _Scope:
         self.profile_id, self.user_id, self.whole = profile_id, user_id, whole
         self._questions_since = questions_since
         self.events = lake.events(profiles=[profile_id])
+        self.people = People(_people(self.events, user_id, whole=whole), salt)
+        self._runs = lake.ledger.runs([profile_id])
         stored = self.events.filter(pl.col("event_type") == EventType.STORED.value)
         if self.events.is_empty():
             raise UnknownMemory(f"profile_id {shown(profile_id)} is unknown; {CORRECT_PROFILE}")
+        if user_id is not None and not self.people.ids:
+            raise UnknownMemory(
+                f"user_id {shown(user_id)} has no memory in profile {profile_id!r} and asked nothing there; correct "
+                "it, unless that person was erased before: then nothing is left to do"
+            )
         requested = set(_requested(lake, profile_id, stored, memory_ids, user_id))
         erased_before = stored.filter(pl.col("erased_at").is_not_null(), pl.col("memory_id").is_in(sorted(requested)))
         self.already = set(erased_before["memory_id"])
         self._since = erased_before["erased_at"].max()
         self.erased = requested - self.already
         self._named = pl.col("memory_id").is_in(sorted(self.erased)).fill_null(value=False)
-        self.quotes = Quotes.of(self._texts(self._named), self._texts(~self._named))
+        quotes = Quotes.of(self._texts(self._named), [*self._texts(~self._named), *self._labels(~self._named)])
+        self.quotes = replace(quotes, ids=self.people.telling(lake.ledger.profiles()["profile_id"].to_list()))
 
     def since(self) -> datetime | None:
         """Return when the latest of the memories already erased was erased."""
@@ -234,6 +247,7 @@ class _Scope:
             erased=tuple(sorted(self.erased)),
             already=tuple(sorted(self.already)),
             same_text=tuple(self._same_text()),
+            people=tuple(self.people.stand_ins.values()),
         )
 
     def emptied(self) -> set[int]:
@@ -248,12 +262,22 @@ class _Scope:
 
         Empty if nothing is erased, except for questions selected by their time.
         """
-        if not self.erased:
+        if not self.erased and not self.people.ids:
             return set(questions(self.events, self._questions_since)["seq"]) if self._questions_since else set()
         kinds = _is(EventType.ACCESSED, EventType.LINKED, EventType.FEEDBACK)
         has_text = pl.any_horizontal(pl.col("query", "metadata").is_not_null())
         named = _is(EventType.ACCESSED) & self._named
         return set(self.events.filter(kinds & has_text & (named | self._quotes()))["seq"]) - self.emptied()
+
+    def scopes(self) -> dict[str, str]:
+        """Return new scopes of runs by their old ones, where these name an erased person."""
+        known = self._runs["scope"].unique().sort().to_list()
+        return {old: new for old in known if (new := self.people.scope(old)) != old}
+
+    def naming(self) -> set[int]:
+        """Return positions of events that name an erased person."""
+        commits = self._runs.filter(pl.col("scope").is_in(list(self.scopes())))["commit_seq"]
+        return self.people.positions(self.events).union(commits)
 
     def originals(self) -> pl.DataFrame:
         """Return the table `memories` of the remaining originals."""
@@ -275,6 +299,13 @@ class _Scope:
         for name in ("content", "metadata", "protected_reason"):
             yield from events[name].drop_nulls().unique()
 
+    def _labels(self, which: pl.Expr) -> Iterator[str]:
+        """Yield what else memories have in words, which decisions about them repeat."""
+        events = self.events.filter(pl.col("event_type").is_in(_STORING), which)
+        yield from events["tags"].explode().drop_nulls().unique()
+        for name in ("speaker", "source", *redaction.IDS):
+            yield from events[name].drop_nulls().unique()
+
     def _same_text(self) -> list[str]:
         """Return remaining memories with exactly the text of an erased one."""
         stored = self.events.filter(pl.col("event_type").is_in(_STORING), pl.col("content").is_not_null())
@@ -294,24 +325,26 @@ def _is(*kinds: EventType) -> pl.Expr:
     return pl.col("event_type").is_in([kind.value for kind in kinds])
 
 
+def _people(events: pl.DataFrame, user_id: str | None, *, whole: bool) -> tuple[str, ...]:
+    """Return the ids of the people to erase, of those whom events name."""
+    known = events["user_id"].drop_nulls().unique().sort().to_list()
+    if whole:
+        return tuple(person for person in known if not person.startswith(PREFIX))
+    return (user_id,) if user_id is not None and user_id in known else ()
+
+
 def _requested(
     lake: Lake, profile_id: str, stored: pl.DataFrame, memory_ids: Collection[str] | None, user_id: str | None
 ) -> Collection[str]:
     """Return the ids of the memories to erase.
 
     Raises:
-        UnknownMemory: the store has no such memory or person.
+        UnknownMemory: the store has no such memory.
         ValueError: one of the memories is a summary.
     """
     all_ids = stored["memory_id"].unique().sort().to_list()
     if user_id is not None:
-        of_person = stored.filter(pl.col("user_id") == user_id)["memory_id"].unique().to_list()
-        if not of_person:
-            people = stored["user_id"].drop_nulls().unique().sort()
-            raise UnknownMemory(
-                f"user_id {shown(user_id)} has no memory in profile {profile_id!r}; {nearest(user_id, people)}"
-            )
-        return of_person
+        return stored.filter(pl.col("user_id") == user_id)["memory_id"].unique().to_list()
     if memory_ids is None:
         return all_ids
     if not (unknown := sorted(set(memory_ids) - set(all_ids))):
@@ -330,29 +363,33 @@ def _requested(
     )
 
 
-def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pending:
+def _redact(lake: Lake, scope: _Scope, receipt: Receipt) -> _Pending:
     """Redact the logs, while the texts still exist, and then the ledger, in one transaction."""
-    ledger, profile_id = lake.ledger, scope.profile_id
+    ledger, profile_id, people, scopes = lake.ledger, scope.profile_id, scope.people, scope.scopes()
+    salt = people.salt
     originals = scope.originals()
     emptied, quoting = scope.emptied(), scope.quoting()
-    rows = redact_files.read_events(ledger, emptied | quoting)
+    rows = redact_files.read_events(ledger, emptied | quoting | scope.naming())
     with ledger.reading() as transaction:
         decisions, copies = redaction.decisions_of(transaction, profile_id), exports.noted(transaction, profile_id)
     policy = _policy(lake, profile_id)
     changed = redact_decisions.redact(decisions, originals, scope.erased, scope.quotes, policy, salt=salt)
-    letters = _dead_letters(lake, scope, rows)
+    changed_decisions = people.decisions(decisions, changed.rows)
+    letters = _dead_letters(lake, scope, [row for row in rows if row[0] in emptied | quoting])
+    redact_files.rename_scopes(ledger, lake.store, profile_id, scopes)
     masked = redact_files.mask_logs(ledger.home, scope.quotes)
     other = redact_files.quoting_files(ledger.home, scope.quotes, ledger.files)
     members = {member for row in decisions if row["memory_id"] in changed.dropped for member in _members(row)}
     receipt = replace(
         receipt,
+        reason=people.renamed(receipt.reason),
         remade=tuple(changed.rewritten),
         dropped=tuple(changed.dropped),
         restored=tuple(sorted(members - scope.erased)),
         blocks=tuple(changed.blocks),
         events=len(emptied),
         queries=len(quoting),
-        decisions=len(changed.rows),
+        decisions=len(changed_decisions),
         dead_letters=tuple(letters),
         caches=tuple(_names(lake, masked)),
         not_covered=(
@@ -364,11 +401,14 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt, salt: bytes) -> _Pendin
             *(f"{path}, written from this store at {at}, which may hold it" for path, at in copies),
         ),
     )
-    redacted = {row[0]: _redacted_payload(row, emptied, salt=salt, at=receipt.at) for row in rows}
+    redacted = {row[0]: _redacted_payload(row, emptied, quoting, people, at=receipt.at) for row in rows}
     pending = _Pending(receipt=receipt, seqs=sorted(redacted))
     changes = redaction.Redaction(
         payloads=redacted,
-        decisions=changed.rows,
+        ids={row[0]: people.columns(dict(zip(COLUMNS, row[1:], strict=True))) for row in rows} if people.ids else {},
+        scopes=scopes,
+        profile_id=profile_id,
+        decisions=changed_decisions,
         dead_letters=letters,
         events=list(_events(receipt, rows, salt)),
         pending=pending.to_json(),
@@ -382,11 +422,15 @@ def _members(row: Mapping[str, Any]) -> list[str]:
     return list(json.loads(row["after"]).get("members", [])) if row["action"] == "summarise" else []
 
 
-def _redacted_payload(row: tuple[Any, ...], emptied: Collection[int], *, salt: bytes, at: datetime) -> str:
+def _redacted_payload(
+    row: tuple[Any, ...], emptied: Collection[int], quoting: Collection[int], people: People, *, at: datetime
+) -> str:
     """Return an event's payload after redaction."""
     seq, event_type, payload = row[0], row[1 + COLUMNS.index("event_type")], row[-1]
+    if seq not in emptied and seq not in quoting:
+        return people.payload(payload)
     keep = () if seq in emptied else _KEPT_FIELDS[event_type]
-    return payloads.redacted(payload, salt=salt, at=at, keep=keep)
+    return payloads.redacted(payload, salt=people.salt, at=at, keep=keep)
 
 
 def _events(receipt: Receipt, rows: list[tuple[Any, ...]], salt: bytes) -> Iterator[Event]:
@@ -425,7 +469,8 @@ def _dead_letters(lake: Lake, scope: _Scope, rows: list[tuple[Any, ...]]) -> lis
         of_person = scope.user_id is not None and document.get("user_id") == scope.user_id
         in_scope = owner is not None and (scope.whole or of_person)
         named = any(isinstance(value, str) and value in names for value in ids) or letter["reason"].startswith(reasons)
-        if in_scope or named or scope.quotes.in_text(readable(letter["raw"])) or scope.quotes.in_text(letter["reason"]):
+        said = (readable(letter["raw"]), letter["reason"], letter["origin"])
+        if in_scope or named or any(scope.quotes.in_text(text) or scope.quotes.names_person(text) for text in said):
             letter_ids.append(str(letter["letter_id"]))
     return letter_ids
 

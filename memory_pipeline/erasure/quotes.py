@@ -77,6 +77,8 @@ class Quotes:
 
     unspaced: bool = False
     """Some erased text is in a script without spaces, in which shorter names are not found."""
+    ids: frozenset[str] = frozenset()
+    """Ids of erased people, in any case of letters; not as a part of a longer word."""
 
     @classmethod
     def of(cls, erased: Iterable[str], remaining: Iterable[str]) -> Self:
@@ -112,13 +114,15 @@ class Quotes:
         return not self.words.isdisjoint(_rare(text, text_words)) or self._has_phrase(text_words)
 
     def in_question(self, text: str) -> bool:
-        """Return whether a text contains a rare word, also one with another ending, a short name, or a phrase."""
+        """Return whether a text has a rare word, also with another ending, a short name, a phrase, or an id."""
+        if self.names_person(text):
+            return True
         stems = _stems(_rare(text, _words(text))) | _names(text)
         return self.in_text(text) or not self.stems.isdisjoint(stems)
 
     def verbatim(self, text: str) -> bool:
-        """Return whether a text contains a phrase; single words do not count."""
-        return self._has_phrase(_words(text))
+        """Return whether a text contains a phrase, or an id; single words do not count."""
+        return self.names_person(text) or self._has_phrase(_words(text))
 
     def in_questions(self, texts: pl.Series) -> pl.Series:
         """Return `in_question` of each text, False for null; each distinct text is searched once."""
@@ -128,8 +132,8 @@ class Quotes:
         return texts.replace_strict(results, default=False, return_dtype=pl.Boolean)
 
     def masked(self, text: str) -> str:
-        """Return a text with `MASK` in place of every phrase."""
-        masked = self._masked(text)
+        """Return a text with `MASK` in place of every phrase and id."""
+        masked = self._masked(text if self._id is None else self._id.sub(MASK, text))
         return self._masked(_plain(text)) if self.verbatim(masked) else masked
 
     def _masked(self, text: str) -> str:
@@ -152,6 +156,15 @@ class Quotes:
 
     def _has_phrase(self, text_words: list[str]) -> bool:
         return any(not self.phrases.isdisjoint(_phrases(text_words, length)) for length in self._lengths)
+
+    def names_person(self, text: str) -> bool:
+        """Return whether a text contains the id of an erased person."""
+        return self._id is not None and self._id.search(text) is not None
+
+    @cached_property
+    def _id(self) -> re.Pattern[str] | None:
+        ids = "|".join(re.escape(one) for one in sorted(self.ids, key=lambda one: (-len(one), one)))
+        return re.compile(rf"(?<![^\W_])(?:{ids})(?![^\W_])", re.IGNORECASE) if ids else None
 
     @cached_property
     def _lengths(self) -> set[int]:

@@ -16,7 +16,10 @@ NOT_COVERED: Final = (
     "other profiles of the store: what was said there, and questions asked there, also of several profiles together",
     "plan files and reports written outside the data folder",
     "logs and memories of the agents themselves, and what a language model's provider keeps",
-    "ids (of memories, events, sessions, agents and users) and the hashes in ids of decisions and summaries",
+    "ids of memories and events, which keep what was erased from coming back, even if they contain a person's id",
+    "names of profiles, even if they are a person's id, and the hashes in ids of decisions and summaries",
+    "ids of people, sessions and agents, unless a person or a whole profile is erased",
+    "the settings file, and what other people said of the person, in texts, tags and metadata",
     "disk blocks that the file system has freed but not yet overwritten",
 )
 """What an erasure does not reach."""
@@ -64,6 +67,8 @@ class Receipt:
     """Core memory blocks that were recompiled or emptied."""
     same_text: tuple[str, ...] = ()
     """Other memories with exactly the same text; they belong to others and stay."""
+    people: tuple[str, ...] = ()
+    """What stands for the ids of the erased people now: salted hashes."""
     events: int = 0
     """Number of events whose content was removed."""
     queries: int = 0
@@ -105,6 +110,7 @@ class Receipt:
             "summaries removed": self.dropped,
             "members restored": self.restored,
             "core memory blocks recompiled": self.blocks,
+            "ids of people replaced by": self.people,
             "dead letters removed": self.dead_letters,
             "snapshots removed": self.snapshots_removed,
             "caches and logs cleaned": self.caches,

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -56,13 +56,17 @@ def redact_events(ledger: Ledger, store: ObjectStore, seqs: Collection[int]) -> 
 
     new_files = rewrite(ledger, store, "events", selected, with_present_events)
     new_files += rewrite(ledger, store, "payloads", selected, lambda frame: frame.filter(~selected))
-    for key in archived(store, seqs):
+    for key in compaction.archives(store):
+        if files.read(store, key, columns=["seq"]).filter(selected).is_empty():
+            continue
         rows = files.read(store, key)
-        new = rows.filter(selected)["seq"].to_list()
-        present = pl.DataFrame(read_events(ledger, new), schema=rows.schema, orient="row")
-        with explained(ledger.home):
-            files.replace(store, key, pl.concat([rows.filter(~selected), present]).sort("seq"))
-        new_files.append(key)
+        positions = rows.filter(selected)["seq"].to_list()
+        present = pl.DataFrame(read_events(ledger, positions), schema=rows.schema, orient="row")
+        new = pl.concat([rows.filter(~selected), present]).sort("seq")
+        if not new.equals(rows.sort("seq")):
+            with explained(ledger.home):
+                files.replace(store, key, new)
+            new_files.append(key)
     return new_files
 
 
@@ -114,6 +118,28 @@ def rewrite(
                     )
             clean |= {new_file.key for new_file in fresh}
             new_files += [new_file.key for new_file in fresh]
+
+
+def rename_scopes(ledger: Ledger, store: ObjectStore, profile_id: str, scopes: Mapping[str, str]) -> None:
+    """Replace the scopes of a profile's runs in the inputs of runs, which stay readable at their positions."""
+    with ledger.reading() as transaction:
+        inputs = [file for file in catalog.every(transaction) if file.table_name == "profiles"]
+    renamed = (pl.col("profile_id") == profile_id) & pl.col("scope").is_in(list(scopes))
+    for file in inputs if scopes else ():
+        with suppress(MissingFile):
+            rows = files.collect(store, [file.key], TABLES["profiles"])
+            if rows.filter(renamed).is_empty():
+                continue
+            scope = pl.when(renamed).then(pl.col("scope").replace(dict(scopes))).otherwise("scope")
+            new = files.write(store, "profiles", rows.with_columns(scope=scope))
+            with ledger.writing() as transaction:
+                catalog.forget(transaction, [file])
+                publishing.add_file(
+                    transaction, store, table_name="profiles", file=new, seq=file.added_seq, bucket=file.bucket
+                )
+                if file.removed_seq is not None:
+                    added = [one for one in catalog.every(transaction) if one.key == new.key]
+                    catalog.remove(transaction, added, seq=file.removed_seq)
 
 
 def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[str]:
@@ -203,7 +229,7 @@ def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
 
     Cost: reads everything once, databases twice.
     """
-    if not quotes.phrases:
+    if not quotes.phrases and not quotes.ids:
         return []
     paths = [path for name in _LOGS for path in _files(home / name)]
     databases = {path for path in paths if sqlite_file.is_database(path)}

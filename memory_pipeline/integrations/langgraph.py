@@ -10,11 +10,13 @@ Not here: ranking and consolidation, which are those of the client.
 import asyncio
 import json
 import re
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final, Self
 from uuid import NAMESPACE_URL, uuid5
 
@@ -35,13 +37,15 @@ from langgraph.store.base import (
 )
 from uuid6 import uuid7
 
-from memory_pipeline.interop.exports.langgraph import PUT, TEXT_FIELDS
+from memory_pipeline.interop.exports.langgraph import PUT, SAID, TEXT_FIELDS, digest, plain_value, with_text
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.payloads import canonical_json
 from memory_pipeline.ledger.references import KnownMemory
+from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.client.validation import InvalidRow
 from memory_pipeline.recall.models import Memory
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import load
@@ -49,6 +53,8 @@ from memory_pipeline.settings import load
 _EVERYTHING: Final = 10**9
 _DEEPEST: Final = 1_000
 """Most memories that a search ranks to meet filters on values."""
+_REMEMBERED: Final = 64
+"""Searches whose order is kept, so that their next pages follow from it."""
 _ORDER: Final = {"$gt": float.__gt__, "$gte": float.__ge__, "$lt": float.__lt__, "$lte": float.__le__}
 _UNFIT: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]|^.{257}", re.DOTALL)
 """Texts that cannot be the id of a memory."""
@@ -102,7 +108,8 @@ class MemoryPipelineStore(BaseStore):
     that others stored in the profile are items too: their key is the memory's id, their value `{"content": text}`.
 
     The puts of a batch are written in one transaction per profile, after its reads. Searches with a query count as uses
-    of what they return.
+    of what they return. The pages of a search, read one after another through one store, have each item once: what the
+    first ones returned keeps its place, although its use changes its rank.
     """
 
     supports_ttl = True
@@ -142,6 +149,8 @@ class MemoryPipelineStore(BaseStore):
         self._erase = erase
         self._lake = Lake(Path(home or load(home).home))
         self._clients = Clients(self._lake.home)
+        self._shown = OrderedDict[str, list[tuple[PutKey, float | None]]]()
+        self._order_lock = Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -161,7 +170,7 @@ class MemoryPipelineStore(BaseStore):
             ValueError: an operation is unknown, or a value cannot be stored; names it.
             LakeError: the store cannot be read or written.
         """
-        listed = list(ops)
+        listed = [_plain(op) for op in ops]
         results = [self._read(op) for op in listed]
         self._put({(op.namespace, op.key): op for op in listed if isinstance(op, PutOp)})
         return results
@@ -198,6 +207,7 @@ class MemoryPipelineStore(BaseStore):
             with self._clients.of(profile) as client:
                 found += self._ranked(client, profile, op, now) if op.query else self._newest(client, profile, op, now)
         found.sort(key=_best_then_newest)
+        found = self._continued(op, found, now) if op.query else found
         page = found[op.offset : op.offset + op.limit]
         for profile, entries in _by_profile(self._profile, [entry for _, entry in page]).items():
             with self._clients.of(profile) as client:
@@ -206,6 +216,35 @@ class MemoryPipelineStore(BaseStore):
                 if op.refresh_ttl:
                     _renew(client, entries, now)
         return [entry.found(score) for score, entry in page]
+
+    def _continued(
+        self, op: SearchOp, found: list[tuple[float | None, _Entry]], now: datetime
+    ) -> list[tuple[float | None, _Entry]]:
+        """Return what a search found after what its earlier pages returned, and note the order for its next page."""
+        search = json.dumps([op.namespace_prefix, op.query, op.filter], sort_keys=True, default=str)
+        with self._order_lock:
+            shown = self._shown.get(search, []) if op.offset else []
+        fresh = {(entry.namespace, entry.key): entry for _, entry in found}
+        before = list[tuple[float | None, _Entry]]()
+        for place, score in shown:
+            entry = fresh.pop(place, None) or self._still(op, place, now)
+            if entry is not None:
+                before.append((score, entry))
+        order = [*before, *((score, entry) for score, entry in found if (entry.namespace, entry.key) in fresh)]
+        with self._order_lock:
+            upto = order[: op.offset + op.limit]
+            self._shown[search] = [((entry.namespace, entry.key), score) for score, entry in upto]
+            self._shown.move_to_end(search)
+            while len(self._shown) > _REMEMBERED:
+                self._shown.popitem(last=False)
+        return order
+
+    def _still(self, op: SearchOp, place: PutKey, now: datetime) -> _Entry | None:
+        """Return an item that an earlier page returned, if the search still admits it."""
+        profile = self._profile(place[0])
+        with self._clients.of(profile) as client:
+            entry = self._entry(client, *place, now)
+            return None if entry is None else next(iter(self._matching([entry.memory], profile, op, now)), None)
 
     def _newest(
         self, client: MemoryClient, profile: str, op: SearchOp, now: datetime
@@ -268,11 +307,11 @@ class MemoryPipelineStore(BaseStore):
             with self._clients.of(profile) as client:
                 before = dict[PutKey, _Entry]()
                 try:
-                    client.append(partial(self._events, client, own, now, before))
+                    _append(client, partial(self._events, client, own, now, before))
                 except ValueError as error:  # the id of an item is that of an erased memory
                     if not isinstance(error.__cause__, KnownMemory):
                         raise
-                    client.append(partial(self._events, client, own, now, before, new_ids=True))
+                    _append(client, partial(self._events, client, own, now, before, new_ids=True))
                 deleted = [entry for place, entry in before.items() if ops[place].value is None]
                 for entry in deleted if self._erase else ():
                     client.erase(entry.memory.memory_id)
@@ -309,6 +348,7 @@ class MemoryPipelineStore(BaseStore):
         item |= {"fields": list(paths)} if paths else {}
         item |= {"ttl": op.ttl} if op.ttl is not None else {}
         content = self._words(value, paths) or op.key
+        item |= {SAID: digest(content)}
         payload: dict[str, Any] = {"content": content}
         payload |= {"valid_until": now + timedelta(minutes=op.ttl)} if op.ttl is not None else {}
         if known is not None:
@@ -361,16 +401,15 @@ class MemoryPipelineStore(BaseStore):
         if not isinstance(kept, dict) or not {"namespace", "key", "value"} <= kept.keys():
             path, _, key = memory.memory_id.partition("/")
             if key and self._profile(labels := tuple(path.split("."))) == profile:  # imported from another store
-                value = {
-                    "content": memory.text,
-                    **{name: part for name, part in metadata.items() if name != "namespace"},
-                }
+                value = plain_value(metadata, memory.text)
                 return _Entry(memory=memory, namespace=labels, key=key, value=value)
             own = tuple(profile.split("."))
             named = asked if len(asked) > len(own) and ".".join(asked) in memory.tags else own
             return _Entry(memory=memory, namespace=named, key=memory.memory_id, value={"content": memory.text})
         value, paths = kept["value"], kept.get("fields")
-        if (self._words(value, paths) or kept["key"]) != memory.content:
+        if SAID in kept:
+            value = value if kept[SAID] == digest(memory.content) else with_text(value, memory.content)
+        elif (self._words(value, paths) or kept["key"]) != memory.content:
             value = value | {"content": memory.content}
         return _Entry(
             memory=memory,
@@ -391,6 +430,26 @@ class MemoryPipelineStore(BaseStore):
         return (named if isinstance(named, str) else "\n".join(_lines(named))).strip()
 
 
+def _append(client: MemoryClient, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
+    """Append the events of puts, all or none.
+
+    Raises:
+        ValueError: one cannot be stored; names the item.
+    """
+    made = list[dict[str, Any]]()
+
+    def events() -> list[dict[str, Any]]:
+        made[:] = make()
+        return made
+
+    try:
+        client.append(events)
+    except InvalidRow as error:
+        item = made[error.position]["payload"]["metadata"][PUT]
+        reason = f"item {shown(item['key'])} of namespace {shown(tuple(item['namespace']))}: {error.reason}"
+        raise ValueError(reason) from error.__cause__
+
+
 def _lines(value: Any, name: str = "") -> Iterator[str]:
     """Yield the leaves of a JSON value, each a line `name: value`."""
     if isinstance(value, Mapping):
@@ -401,6 +460,19 @@ def _lines(value: Any, name: str = "") -> Iterator[str]:
             yield from _lines(part, name)
     elif value is not None and str(value).strip():
         yield f"{name}: {value}" if name else str(value)
+
+
+def _plain(op: Op) -> Op:
+    """Return an operation whose namespace is a tuple: programs give lists, too."""
+    if isinstance(op, GetOp | PutOp):
+        return op._replace(namespace=_labels(op.namespace))
+    return op._replace(namespace_prefix=_labels(op.namespace_prefix)) if isinstance(op, SearchOp) else op
+
+
+def _labels(namespace: Any) -> Namespace:
+    if isinstance(namespace, str):
+        raise ValueError(f"namespace is {shown(namespace)}; give its labels, such as ({shown(namespace)},)")  # noqa: TRY004
+    return tuple(namespace)
 
 
 def _memory(client: MemoryClient, memory_id: str) -> Memory | None:
@@ -450,10 +522,10 @@ def _by_profile(profile: Callable[[Namespace], str], entries: Iterable[_Entry]) 
     return groups
 
 
-def _best_then_newest(row: tuple[float | None, _Entry]) -> tuple[float, float]:
+def _best_then_newest(row: tuple[float | None, _Entry]) -> tuple[float, float, Namespace, str]:
     score, entry = row
     changed = entry.memory.updated_at or entry.memory.created_at
-    return (1.0 if score is None else -score, -changed.timestamp())
+    return (1.0 if score is None else -score, -changed.timestamp(), entry.namespace, entry.key)
 
 
 def _admits(value: Any, wanted: Any) -> bool:

@@ -10,13 +10,15 @@ What a run decides about a part does not change the file: files belong to the ag
 
 import difflib
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any, Final
 
+from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.client.validation import InvalidRow, TooManyRows
 from memory_pipeline.recall.models import Memory
 from memory_pipeline.schemas import EventType
 
@@ -24,6 +26,8 @@ NAME: Final = "file"
 """Key of a memory's metadata that holds its file, its place in it and its part of the text."""
 _ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _MARKER: Final = re.compile(r"^(?:\s*(?:#+|[-*+]|\d{1,9}[.)])(?:\s+|$))+(?:\[[ xX]\]\s+)?")
+_FIELD: Final = re.compile(r"^memory client: payload\.(?:content|metadata) ")
+"""Beginning of the reason why a part cannot be stored: which of its two fields it is says nothing about the file."""
 _CLOSE: Final = 1e-6
 """Places in a file that are closer than this are renumbered."""
 _EVERYTHING: Final = 10**9
@@ -55,10 +59,15 @@ class MemoryFolder:
         """Create or change a file in one transaction.
 
         Raises:
-            ValueError: the path cannot be a tag, or a part of the text is longer than a memory may be; names it.
+            ValueError: the path cannot be a tag, a part of the text is longer than a memory may be, or there are too
+                many; names the file, the beginning of the part, and the remedy.
             LakeError: the store cannot be written.
         """
-        self._client.append(lambda: self._written(path, text))
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"the text of {path} has half of a surrogate pair; write whole characters") from error
+        self._append(lambda: self._written(path, text))
 
     def _written(self, path: str, text: str) -> Iterator[dict[str, Any]]:
         """Yield the events that give a file this text."""
@@ -78,7 +87,7 @@ class MemoryFolder:
         Raises:
             LakeError: the store cannot be written.
         """
-        self._client.append(lambda: self._removals(paths, datetime.now(UTC)))
+        self._append(lambda: self._removals(paths, datetime.now(UTC)))
 
     def _removals(self, paths: Collection[str], now: datetime) -> Iterator[dict[str, Any]]:
         parts = self._parts()
@@ -90,12 +99,35 @@ class MemoryFolder:
         Raises:
             LakeError: the store cannot be written.
         """
-        self._client.append(lambda: self._moves(moves))
+        self._append(lambda: self._moves(moves))
 
     def _moves(self, moves: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         parts = self._parts()
         whole = ((new, part) for old, new in moves.items() for part in parts.get(old, []))
         return (_changed(part, new, part.text, part.place) for new, part in whole)
+
+    def _append(self, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
+        """Append the events of a change, all or none.
+
+        Raises:
+            ValueError: one cannot be stored, or there are too many; speaks of files and their parts.
+        """
+        made = list[dict[str, Any]]()
+
+        def events() -> list[dict[str, Any]]:
+            made[:] = make()
+            return made
+
+        try:
+            self._client.append(events)
+        except InvalidRow as error:
+            kept = made[error.position]["payload"]["metadata"][NAME]
+            reason = _FIELD.sub("it ", error.reason)
+            raise ValueError(f"the part {shown(kept['text'].strip())} of {kept['path']}: {reason}") from error
+        except TooManyRows as error:
+            raise ValueError(
+                f"this changes more than {error.most} list items and paragraphs; make several files of it"
+            ) from error
 
     def _parts(self) -> dict[str, list[_Part]]:
         """Return the parts of every file, in their order."""

@@ -1,14 +1,14 @@
 """Reads the files that exports consist of: folders, ZIP and tar archives, compressed files, JSON of any size.
 
-Nothing is unpacked to disk under a name that an archive chooses, and no JSON file is held in memory as a whole. Not
-here: what the files mean.
+Nothing is unpacked to disk under a name that an archive chooses, links in archives are not followed, and no JSON file
+is held in memory as a whole. Not here: what the files mean, and how far an archive may expand (`unpacking.py`).
 """
 
-import gzip
 import io
 import json
 import lzma
 import os
+import stat
 import tarfile
 import tempfile
 import zipfile
@@ -23,6 +23,7 @@ from typing import IO, Any, Final
 import ijson
 
 from memory_pipeline.interop.items import file_name
+from memory_pipeline.interop.unpacking import Limits, Seen, TooLarge, is_packed, plain, without_suffix
 
 LONGEST_LINE: Final = 64 * 1024 * 1024
 """Bytes of the longest line that is read; a text may have far fewer (setting `max_text_characters`)."""
@@ -35,12 +36,16 @@ _DAMAGED: Final = (
     *(ijson.JSONError, UnicodeDecodeError, OSError, EOFError, ValueError, RecursionError),
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, tarfile.TarError, NotImplementedError, OverflowError),
 )
-_DEEPEST: Final = 8
-"""Archives within one another that are opened; a damaged or hostile one may hold itself."""
 _LARGEST: Final = 256 * 1024 * 1024
 """Bytes of a file that is read as a whole: a small archive may hold a file larger than the memory."""
+_DECODER: Final = json.JSONDecoder()
+_ENCRYPTED: Final = 1
+"""Bit of the flags of an entry of a ZIP file."""
 _ZIPS: Final = (".zip",)
-_TARS: Final = (".tar", ".tar.gz", ".tgz")
+_TARS: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz")
+
+
+_Opened = AbstractContextManager[IO[bytes]]
 
 
 class Broken(ValueError):
@@ -53,15 +58,15 @@ class Member:
 
     name: str
     """Its path within the export, with slashes."""
-    open: Callable[[], AbstractContextManager[IO[bytes]]]
+    open: Callable[[], _Opened]
     modified: datetime
     path: Path | None = None
     """Where it is, if it is a file of its own."""
 
     @property
     def base(self) -> str:
-        """Its name without folders and without `.gz`."""
-        return PurePosixPath(self.name).name.removesuffix(".gz")
+        """Its name without folders and without `.gz` and the like."""
+        return without_suffix(PurePosixPath(self.name).name)
 
     def text(self) -> str:
         """Return the whole file as text.
@@ -96,6 +101,8 @@ class Member:
         try:
             with self.open() as file:
                 yield file
+        except TooLarge:
+            raise
         except _DAMAGED as error:
             raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
 
@@ -124,6 +131,8 @@ class Member:
             for prefix in self._possible(prefixes):
                 with self.open() as file:
                     yield from ijson.items(file, prefix, use_float=True)
+        except TooLarge:
+            raise
         except _DAMAGED as error:
             raise Broken(f"stops being valid JSON ({error}); export it again") from error
 
@@ -143,6 +152,8 @@ class Member:
                 for number, (line, whole) in enumerate(bounded_lines(file), 1):
                     if stripped := line.removeprefix(b"\xef\xbb\xbf").strip():
                         yield number, stripped if whole else stripped[:BEGINNING]
+        except TooLarge:
+            raise
         except _DAMAGED as error:
             raise Broken(f"is truncated ({error}); give the complete file") from error
 
@@ -168,6 +179,24 @@ def parsed(line: bytes) -> Mapping[str, Any] | None:
     except (ValueError, RecursionError):
         return None
     return read if isinstance(read, Mapping) else None
+
+
+def objects(line: bytes) -> tuple[list[Mapping[str, Any]], str]:
+    """Return the JSON objects that stand in a line, one after another, and what follows them and is none.
+
+    Two writers of a file of lines may have lost the line end between theirs.
+    """
+    found, text, place = list[Mapping[str, Any]](), line.decode("utf-8", "replace").strip(), 0
+    while text.startswith("{", place):
+        try:
+            read, end = _DECODER.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            break
+        found.append(read)
+        place = end
+        while text[place : place + 1].isspace():
+            place += 1
+    return found, text[place:]
 
 
 def members(path: Path) -> Iterator[Member]:
@@ -206,50 +235,48 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _member(path: Path, name: str) -> Member:
-    def opened() -> AbstractContextManager[IO[bytes]]:
-        return _plain(path.open("rb"), name)
+    seen, details = Seen(), path.stat()
 
-    return Member(name, opened, datetime.fromtimestamp(path.stat().st_mtime, UTC), path)
+    def opened() -> _Opened:
+        return plain(path.open("rb"), name, Limits(name, details.st_size), seen)
 
-
-@contextmanager
-def _plain(file: IO[bytes], name: str) -> Iterator[IO[bytes]]:
-    """Open a file, uncompressed if its name says that it is compressed."""
-    with file:
-        if name.endswith(".gz"):
-            with gzip.GzipFile(fileobj=file) as plain:
-                yield plain  # type: ignore[misc] # it reads like any other
-        else:
-            yield file
+    return Member(name, opened, datetime.fromtimestamp(details.st_mtime, UTC), path)
 
 
-def _opened(member: Member, depth: int = 0) -> Iterator[Member]:
+def _opened(member: Member, limits: Limits | None = None, depth: int = 0) -> Iterator[Member]:
     """Yield the files in an archive, or the file itself if it is not one."""
     lower = member.name.lower()
     if not lower.endswith(_ZIPS + _TARS):
         yield member
         return
-    if depth >= _DEEPEST:
-        raise ValueError(f"{member.name}: is an archive within {_DEEPEST} others; unpack it, and give what it holds")
+    if limits is None:
+        limits = Limits(member.name, member.path.stat().st_size if member.path else 0)
+    limits.deeper(member.name, depth)
+    with _archive(member, limits) as archive:
+        opened = _zipped if lower.endswith(_ZIPS) else _tarred
+        for one in opened(archive, member, limits):
+            yield from _opened(one, limits, depth + 1)
+
+
+@contextmanager
+def _archive(member: Member, limits: Limits) -> Iterator[IO[bytes]]:
+    """Open an archive so that any place of it can be read: from a temporary file, if it is within one or compressed."""
+    if member.path is not None and not is_packed(member.name):
+        with member.path.open("rb") as file:
+            yield file
+        return
     with tempfile.SpooledTemporaryFile(_SPOOLED) as copy:
-        archive: IO[bytes] = copy
-        if member.path is not None:
-            archive = member.path.open("rb")
-        else:
-            for block in _blocks(member):
-                copy.write(block)
+        size = 0
+        try:
+            with _whole(member, "archive"), member.open() as file:
+                while block := file.read(1 << 20):
+                    limits.spool(len(block))
+                    size += len(block)
+                    copy.write(block)
             copy.seek(0)
-        with archive:
-            opened = _zipped(archive, member) if lower.endswith(_ZIPS) else _tarred(archive, member)
-            for one in opened:
-                yield from _opened(one, depth + 1)
-
-
-def _blocks(member: Member) -> Iterator[bytes]:
-    """Yield the bytes of an archive within an archive."""
-    with _whole(member, "archive"), member.open() as file:
-        while block := file.read(1 << 20):
-            yield block
+            yield copy
+        finally:
+            limits.spooled -= size
 
 
 @contextmanager
@@ -261,34 +288,45 @@ def _whole(member: Member, kind: str) -> Iterator[None]:
     """
     try:
         yield
+    except TooLarge:
+        raise
     except _DAMAGED as error:
         raise ValueError(f"{member.name}: is not a complete {kind} ({error}); download or copy it again") from error
 
 
-def _zipped(archive: IO[bytes], member: Member) -> Iterator[Member]:
+def _zipped(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Member]:
     with _whole(member, "ZIP file"):
         opened = zipfile.ZipFile(archive)
         entries = sorted(opened.infolist(), key=lambda entry: entry.filename)
     with opened:
         for entry in entries:
-            if entry.is_dir() or entry.flag_bits & 1:
+            if entry.is_dir() or stat.S_ISLNK(entry.external_attr >> 16):
                 continue
+            limits.file()
+            seen = Seen(), Seen()
 
-            def content(entry: zipfile.ZipInfo = entry) -> AbstractContextManager[IO[bytes]]:
-                return _plain(opened.open(entry), entry.filename)
+            def content(entry: zipfile.ZipInfo = entry, seen: tuple[Seen, Seen] = seen) -> _Opened:
+                if entry.flag_bits & _ENCRYPTED:
+                    raise ValueError("is encrypted; unpack it")
+                return plain(opened.open(entry), entry.filename, limits, *seen)
 
             yield Member(entry.filename, content, _instant(member, *entry.date_time))
 
 
-def _tarred(archive: IO[bytes], member: Member) -> Iterator[Member]:
+def _tarred(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Member]:
+    entries = list[tarfile.TarInfo]()
     with _whole(member, "tar file"):
-        opened = tarfile.open(fileobj=archive, mode="r:*")  # noqa: SIM115 - closed below
-        entries = sorted((entry for entry in opened if entry.isfile()), key=lambda entry: entry.name)
+        opened = tarfile.open(fileobj=archive, mode="r:")  # noqa: SIM115 - closed below
+        for entry in opened:
+            limits.file()
+            if entry.isfile():
+                entries.append(entry)
     with opened:
-        for entry in entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            seen = Seen(), Seen()
 
-            def content(entry: tarfile.TarInfo = entry) -> AbstractContextManager[IO[bytes]]:
-                return _plain(opened.extractfile(entry) or io.BytesIO(), entry.name)
+            def content(entry: tarfile.TarInfo = entry, seen: tuple[Seen, Seen] = seen) -> _Opened:
+                return plain(opened.extractfile(entry) or io.BytesIO(), entry.name, limits, *seen)
 
             yield Member(entry.name, content, _instant(member, 1970, 1, 1, seconds=entry.mtime))
 

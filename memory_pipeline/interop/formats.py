@@ -6,6 +6,7 @@ Not here: the formats themselves, one module each, and the import loop (`importi
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -28,7 +29,7 @@ from memory_pipeline.interop import (
     superlocalmemory,
     transcripts,
 )
-from memory_pipeline.interop.items import Item
+from memory_pipeline.interop.items import Item, Skipped
 from memory_pipeline.interop.sampling import Sample, sample
 from memory_pipeline.ledger.ledger import Ledger
 
@@ -63,6 +64,8 @@ OPTIONS: Final[Mapping[str, str]] = {
     "name": "Name by which later imports recognise this folder; default: its path.",
 }
 """Options by name, and their meaning."""
+
+UNREAD: Final = "databases and packed files that have to be unpacked first"
 
 FLAGS: Final = frozenset({"assistant", "episodes", "observations"})
 """Options without a value."""
@@ -192,7 +195,6 @@ FORMATS: Final[Mapping[str, Format]] = {
             "a file of JSON lines with event_type",
             jsonl.events,
             lambda seen: any(one.objects and "event_type" in one.objects[0] for one in seen.heads),
-            options=(),
             checks=True,
         ),
         Format(
@@ -241,9 +243,16 @@ def events(
     Raises:
         ValueError: the path cannot be read, or holds nothing of that format. Raised before the first event.
     """
-    if not form.checks and not form.detect(seen := sample(path)):
-        likely = next(iter(detect(path)), None)
-        remedy = f"it looks like {likely.name}" if likely else next(iter(seen.damaged), f"give {form.reads}")
-        raise ValueError(f"{path}: holds no data in the format {form.name}; {remedy}")
     known = {"ledger": ledger} if form.asks_ledger else {}
-    return form.events(path, recorded_at=recorded_at, **known, **options)
+    if form.checks:
+        return form.events(path, recorded_at=recorded_at, **known, **options)
+    seen = sample(path)
+    if not form.detect(seen):
+        likely = next(iter(detect(path)), None)
+        closed = [f"{name} is not read where it is; unpack it" for name in seen.closed]
+        remedy = (
+            f"it looks like {likely.name}" if likely else next(iter([*seen.damaged, *closed]), f"give {form.reads}")
+        )
+        raise ValueError(f"{path}: holds no data in the format {form.name}; {remedy}")
+    left_out = [Skipped(UNREAD, len(seen.closed))] * bool(seen.closed)
+    return chain(left_out, form.events(path, recorded_at=recorded_at, **known, **options))

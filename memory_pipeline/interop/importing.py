@@ -16,6 +16,7 @@ from memory_pipeline.ledger.event import DeadLetter, Event, check_sizes
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import Stored, Updated
 from memory_pipeline.ledger.references import KnownMemory
+from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import Settings
 
 _BATCH: Final = 5000
@@ -42,6 +43,7 @@ class ImportReport:
     """Result of an import."""
 
     accepted: int = 0
+    """New events; those of memories and others."""
     duplicates: int = 0
     """Events that the ledger already had, and memories that it has as the source has them."""
     dead_letters: int = 0
@@ -51,6 +53,8 @@ class ImportReport:
     """The first `SHOWN_REFUSALS` events that became dead letters."""
     skipped: Mapping[str, int] = field(default_factory=dict, compare=False)
     """How much of the source was left out on purpose, by what it is, sorted."""
+    memories: int = field(default=0, compare=False)
+    """Of the accepted events, those that store a memory; the others are accesses, links, sessions and changes."""
 
 
 @dataclass(frozen=True)
@@ -88,10 +92,12 @@ def import_events(
     report = ImportReport()
     for items in _batches(_of_size(events, settings), batch):
         reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
+        fresh = _new(ledger, reconciled.events)
         taken, new, conflicts = _append(ledger, reconciled.events)
+        stored = _stored(fresh, taken)
         letters = [item for item in items if isinstance(item, DeadLetter)] + conflicts
         ledger.add_dead_letters(letters)
-        report = _added(report, items, replace(reconciled, events=taken), new=new, letters=letters)
+        report = _added(report, items, replace(reconciled, events=taken), new=new, stored=stored, letters=letters)
         if progress is not None:
             progress(report)
     return report
@@ -114,12 +120,12 @@ def preview_events(
         new = _new(ledger, reconciled.events)
         first += new[: most - len(first)]
         letters = [item for item in items if isinstance(item, DeadLetter)]
-        report = _added(report, items, reconciled, new=len(new), letters=letters)
+        report = _added(report, items, reconciled, new=len(new), stored=_stored(new, new), letters=letters)
     return Preview(report, tuple(first))
 
 
 def _added(
-    report: ImportReport, items: list[Item], reconciled: Reconciled, *, new: int, letters: list[DeadLetter]
+    report: ImportReport, items: list[Item], reconciled: Reconciled, *, new: int, stored: int, letters: list[DeadLetter]
 ) -> ImportReport:
     skipped = Counter(report.skipped) + reconciled.skipped
     for item in items:
@@ -132,7 +138,14 @@ def _added(
         tuple(sorted({*report.profiles, *(event.profile_id for event in (*reconciled.events, *reconciled.known))})),
         (*report.refused, *(RefusedEvent(letter.origin, letter.reason) for letter in letters))[:SHOWN_REFUSALS],
         dict(sorted(skipped.items())),
+        report.memories + stored,
     )
+
+
+def _stored(new: Iterable[Event], taken: Iterable[Event]) -> int:
+    """Return how many of the new events store a memory and were taken."""
+    kept = {(event.profile_id, event.event_id) for event in taken}
+    return sum(event.event_type is EventType.STORED and (event.profile_id, event.event_id) in kept for event in new)
 
 
 def _new(ledger: Ledger | None, events: list[Event]) -> list[Event]:

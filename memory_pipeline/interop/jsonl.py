@@ -15,7 +15,7 @@ _FOREIGN: Final = {b"\x1f\x8b": "compressed", b"\xff\xfe": "UTF-16", b"\xfe\xff"
 """First bytes of files that are not UTF-8 text."""
 
 
-def events(path: Path, *, recorded_at: datetime) -> Iterator[Event | DeadLetter]:
+def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Event | DeadLetter]:
     """Yield an event, or a dead letter with origin FILE:LINE, for each line; blank lines are skipped.
 
     An event without `event_id` is identified by the bytes of its line: equal lines are the same event in any file.
@@ -24,6 +24,7 @@ def events(path: Path, *, recorded_at: datetime) -> Iterator[Event | DeadLetter]
     Args:
         path: file or pipe to read; a byte-order mark and CRLF line ends are allowed.
         recorded_at: time of the import.
+        profile: profile of all events; default: the one that each names.
 
     Raises:
         ValueError: the file cannot be read or is not JSON Lines. Raised before the first event.
@@ -42,10 +43,12 @@ def events(path: Path, *, recorded_at: datetime) -> Iterator[Event | DeadLetter]
         raise ValueError(f"{path}: is {kind}; give plain UTF-8 text")
     if is_array:
         raise ValueError(f"{path}: is a JSON array; write one event per line, without brackets and commas around them")
-    return _events(path, None if again else (file, start), recorded_at)
+    return _events(path, None if again else (file, start), recorded_at, profile)
 
 
-def _events(path: Path, begun: tuple[BinaryIO, bytes] | None, recorded_at: datetime) -> Iterator[Event | DeadLetter]:
+def _events(
+    path: Path, begun: tuple[BinaryIO, bytes] | None, recorded_at: datetime, profile: str | None
+) -> Iterator[Event | DeadLetter]:
     """Yield the items in the lines of a file; a pipe is passed open, with the line already read from it."""
     file, start = begun or (path.open("rb"), b"")
     name = file_name(path)
@@ -56,13 +59,15 @@ def _events(path: Path, begun: tuple[BinaryIO, bytes] | None, recorded_at: datet
                 reason = f"the line is longer than {LONGEST_LINE >> 20} MiB; split its text into several memories"
                 yield DeadLetter(origin, reason, raw[:BEGINNING], recorded_at)
             elif text := raw.strip():
-                yield _event(text, raw.rstrip(b"\r\n"), origin, recorded_at)
+                yield _event(text, raw.rstrip(b"\r\n"), origin, recorded_at, profile)
 
 
-def _event(text: bytes, raw: bytes, origin: str, recorded_at: datetime) -> Event | DeadLetter:
+def _event(text: bytes, raw: bytes, origin: str, recorded_at: datetime, profile: str | None) -> Event | DeadLetter:
     default_id = stable_id("jsonl", hashlib.sha256(text).hexdigest())
     try:
         event = parse(text, recorded_at=recorded_at, origin=origin, future=None, event_id=default_id)
     except InvalidEvent as error:
         return DeadLetter(origin, error.reason, raw, recorded_at)
+    if profile is not None:
+        event = event.model_copy(update={"profile_id": profile})
     return Imported.of(event, origin, raw)

@@ -6,13 +6,13 @@ Items that our own export wrote become the memories that they were. Not here: ch
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop import scopes
-from memory_pipeline.interop.exports.langgraph import OWN, PUT, TEXT_FIELD, TEXT_FIELDS
+from memory_pipeline.interop.exports.langgraph import OWN, PUT, SAID, TEXT_FIELD, TEXT_FIELDS, digest, plain_value
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped, file_name
 from memory_pipeline.interop.records import (
@@ -28,14 +28,18 @@ from memory_pipeline.interop.records import (
 )
 from memory_pipeline.interop.sampling import DUMP, Head, Sample
 from memory_pipeline.ledger import foreign_postgres, foreign_sqlite
-from memory_pipeline.ledger.payloads import canonical_json
+from memory_pipeline.ledger.payloads import MAX_LEVELS, canonical_json, deeper
 from memory_pipeline.ledger.sqlite_file import is_database
 
 FORMAT: Final = "langgraph"
 
+UNKEPT: Final = "values of which only text and fields are kept: too long, too deep, or no JSON"
+_LONGEST: Final = 90_000
+"""Characters of an item that is kept as metadata; a memory's metadata may have as many as its text."""
 CLASHES: Final = "fields of a value under a name that another has"
 _TABLE: Final = "store"
 _COLUMNS: Final = {"prefix", "key", "value", "created_at", "updated_at"}
+_BESIDE: Final = {"prefix", "key", "item"}
 _CHECKPOINTS: Final = "checkpoints"
 _DUMPED: Final = re.compile(r"(?:CREATE TABLE|COPY) (?:\w+\.)?store \(\s*prefix\b")
 
@@ -77,8 +81,11 @@ def _rows(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
     if foreign_postgres.is_url(path):
         yield from (_named("postgresql", row) for row in foreign_postgres.rows(path, _TABLE))
     elif path.is_file() and is_database(path):
-        name = file_name(path)
-        yield from (_named(name, row) for row in foreign_sqlite.rows(path, _TABLE))
+        name, beside = file_name(path), dict[tuple[Any, Any], Any]()
+        if set(foreign_sqlite.tables(path).get(OWN, ())) >= _BESIDE:
+            beside = {(row["prefix"], row["key"]): _value(row["item"]) for row in foreign_sqlite.rows(path, OWN)}
+        for row in foreign_sqlite.rows(path, _TABLE):
+            yield _named(name, {**row, OWN: beside.get((row["prefix"], row["key"]))})
         if checkpoints := foreign_sqlite.count(path, _CHECKPOINTS):
             yield name, Skipped("checkpoints of threads", checkpoints)
     else:
@@ -113,8 +120,11 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     if value is None:
         yield source.broken(str(row), origin, "value is not a JSON object; correct the item")
         return
-    if own := mapping(value.get(OWN)):
-        yield from _own(source, row, origin, value, own)
+    if "profile_id" in (own := mapping(row.get(OWN))):
+        yield from _own(source, row, origin, dict(value), own)
+        return
+    if "profile_id" in (own := mapping(value.get(OWN))):
+        yield from _own(source, row, origin, {name: part for name, part in value.items() if name != OWN}, own)
         return
     namespace = listed(row.get("namespace")) or str(row.get("prefix") or "").split(".")
     known = [name for part in namespace if (name := label(part))]
@@ -129,6 +139,7 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
         session_id=who.get("session_id"),
     )
     content, rest = _content(value)
+    content = content or text(row.get("key")) or ""
     fields, rest = fields_of(rest)
     kind, tag = kind_of(rest.pop("kind", None))
     tags = labels([*fields.pop("tags", []), *(name for name in known if name not in who.values()), *tag])
@@ -138,6 +149,10 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     metadata = {**rest, **kept}
     if isinstance(rest.get("metadata"), Mapping):
         metadata = {**metadata.pop("metadata"), **metadata}
+    if not _same(plain_value(metadata_of(metadata) or {}, content), value):
+        put = _put(namespace, row, value, content)
+        yield from [Skipped(UNKEPT)] * (not put)
+        metadata |= put
     payload = {"valid_until": row.get("expires_at"), **fields, **kind, "tags": tags or None}
     key = label(row.get("key"))
     yield from record.stored(
@@ -149,15 +164,21 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
 
 
 def _own(
-    source: Source, row: Mapping[str, Any], origin: str, value: Mapping[str, Any], own: Mapping[str, Any]
+    source: Source, row: Mapping[str, Any], origin: str, value: dict[str, Any], own: Mapping[str, Any]
 ) -> Iterator[Item]:
     """Yield the memory that our export wrote, with what others added to its value as metadata."""
     raw = {"key": row.get("key"), "value": value}
-    value = {name: part for name, part in value.items() if name != OWN}
-    if "content" in own:  # an item that an agent put into our store: the value is the agent's
-        metadata = mapping(own.get("metadata"))
-        metadata = {**metadata, PUT: {**mapping(metadata.get(PUT)), "value": value}}
-        value = {**own, "content": text(value.get("content")) or own["content"], "metadata": metadata}
+    if "content" in own:  # an item that an agent put into our store, or that was imported: the value is the agent's
+        metadata, content = mapping(own.get("metadata")), own["content"]
+        changed = own.get("value") != digest(_compact(value))
+        if changed:
+            content = _content(value)[0] or content
+        if changed or PUT in metadata:
+            item = {"namespace": row.get("namespace"), "key": row.get("key"), **mapping(metadata.get(PUT))}
+            item |= {"value": value} | ({SAID: digest(str(content))} if changed else {})
+            metadata = {**metadata, PUT: item}
+        value = {**own, "content": content, "metadata": metadata}
+        value.pop("value", None)
     elif "content" not in value and (name := label(mapping(value.get("metadata")).get(TEXT_FIELD))):
         value["content"] = value.pop(name, None)
     user, session_id, agent_id = (value.get(name) for name in ("user_id", "session_id", "agent_id"))
@@ -172,6 +193,27 @@ def _own(
         {**fields, **named, "metadata": metadata_of(metadata)},
         changed_at=row.get("updated_at"),
     )
+
+
+def _put(namespace: Sequence[Any], row: Mapping[str, Any], value: Mapping[str, Any], content: str) -> dict[str, Any]:
+    """Return the item as it is, for metadata: an export gives it back, and our own store has it as its item."""
+    item = {"namespace": list(namespace), "key": row.get("key"), "value": value, SAID: digest(content)}
+    item |= {"ttl": row["ttl_minutes"]} if row.get("ttl_minutes") is not None else {}
+    named = isinstance(item["key"], str) and all(isinstance(part, str) for part in namespace)
+    try:
+        fits = len(canonical_json(item)) <= _LONGEST
+    except ValueError:
+        return {}
+    return {PUT: item} if fits and named and not deeper(item, MAX_LEVELS - 1) else {}
+
+
+def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two values are the same JSON; 1 and 1.0 are not."""
+    return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
+
+
+def _compact(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _value(value: object) -> Mapping[str, Any] | None:

@@ -5,14 +5,14 @@ Archival passages are not in such files. Not here: folders of Letta Code, which 
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, ChatTurn, conversation, left_out, speaker, spoken
-from memory_pipeline.interop.files import Broken, members
+from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped, stable_id
 from memory_pipeline.interop.markdown_text import read as read_markdown
 from memory_pipeline.interop.records import Record, Source, identifier, instant, label, labels, listed, mapping, text
@@ -35,10 +35,10 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
     Args:
         path: file or folder of such files.
         recorded_at: time of the import.
-        profile: profile to import into; default `letta`.
+        profile: profile to import into; default: each agent has its own, by its name.
         assistant: take what the assistant said too.
     """
-    source = Source(FORMAT, recorded_at, profile or FORMAT)
+    source, profiles = Source(FORMAT, recorded_at, profile or FORMAT), _Profiles(profile)
     for member in members(path):
         if not member.base.endswith((".af", ".json")):
             continue
@@ -49,26 +49,49 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
             continue
         files = len(listed(read.get("files")))
         yield from [Skipped("files of agents", files)] * bool(files)
-        agents = listed(read.get("agents")) or [read]  # files of the first version are one agent
+        found = listed(read.get("agents")) or [read]  # files of the first version are one agent
+        agents = [_Agent.of(agent, member, place, profiles) for place, agent in enumerate(map(mapping, found))]
         blocks = listed(read.get("blocks")) or listed(read.get("core_memory"))
-        owners = _owners(agents)
         for place, block in enumerate(map(mapping, blocks)):
-            owner = owners.get(str(block.get("id"))) or label(mapping(agents[0]).get("name")) or member.base
-            record = source.record(None, f"{member.name}:blocks[{place}]", at=read.get("created_at"), agent_id=owner)
-            yield from _block(record, block, owner)
+            owners = [agent for agent in agents if str(block.get("id")) in agent.blocks] or agents[:1]
+            for agent in owners:
+                own, origin = replace(source, profile=agent.profile), f"{member.name}:blocks[{place}]"
+                record = own.record(None, origin, at=read.get("created_at"), agent_id=agent.name)
+                yield from _block(record, block, agent.name)
         for place, agent in enumerate(agents):
             origin = f"{member.name}:agents[{place}]"
-            yield from _agent(source, mapping(agent), origin, read.get("created_at"), assistant=assistant)
+            own = replace(source, profile=agent.profile)
+            yield from _agent(own, agent, origin, read.get("created_at"), assistant=assistant)
 
 
-def _owners(agents: Sequence[Any]) -> dict[str, str]:
-    """Return the name of the agent that has a block, by the block's id; of several agents the first."""
-    found = dict[str, str]()
-    for agent in map(mapping, agents):
-        for block in listed(agent.get("block_ids")):
-            if name := label(agent.get("name")):
-                found.setdefault(str(block), name)
-    return found
+class _Profiles:
+    """The profiles of agents: each has its own, so that no run compares or merges what two of them know."""
+
+    def __init__(self, given: str | None) -> None:
+        self._given, self._taken = given, set[str]()
+
+    def of(self, name: str, file: str, place: int) -> str:
+        """Return the profile given, else the name of an agent, with file and place if an earlier one has that name."""
+        if self._given is not None:
+            return self._given
+        own = name if name not in self._taken else label(f"{file} {place}: {name}") or name
+        self._taken.add(own)
+        return own
+
+
+@dataclass(frozen=True)
+class _Agent:
+    name: str
+    profile: str
+    read: Mapping[str, Any]
+    blocks: frozenset[str]
+    """Ids of its blocks."""
+
+    @classmethod
+    def of(cls, read: Mapping[str, Any], member: Member, place: int, profiles: _Profiles) -> "_Agent":
+        name = label(read.get("name")) or identifier(read.get("id")) or label(member.base) or FORMAT
+        blocks = frozenset(map(str, listed(read.get("block_ids"))))
+        return cls(name, profiles.of(name, member.base, place), read, blocks)
 
 
 def _block(record: Record, block: Mapping[str, Any], owner: str) -> Iterator[Item]:
@@ -94,16 +117,13 @@ def _block(record: Record, block: Mapping[str, Any], owner: str) -> Iterator[Ite
         yield from line.stored(memory_id, unit.text, payload)
 
 
-def _agent(
-    source: Source, agent: Mapping[str, Any], origin: str, created: object, *, assistant: bool
-) -> Iterator[Item]:
-    name = label(agent.get("name")) or identifier(agent.get("id"))
+def _agent(source: Source, agent: _Agent, origin: str, created: object, *, assistant: bool) -> Iterator[Item]:
     turns = (
         turn
-        for place, message in enumerate(listed(agent.get("messages")))
-        for turn in _turns(mapping(message), f"{origin}:messages[{place}]", name, assistant=assistant)
+        for place, message in enumerate(listed(agent.read.get("messages")))
+        for turn in _turns(mapping(message), f"{origin}:messages[{place}]", agent.name, assistant=assistant)
     )
-    yield from conversation(source, turns, session=name, begins=instant(created), agent=name)
+    yield from conversation(source, turns, session=agent.name, begins=instant(created), agent=agent.name)
 
 
 def _turns(message: Mapping[str, Any], origin: str, name: str | None, *, assistant: bool) -> Iterator[ChatTurn | Item]:

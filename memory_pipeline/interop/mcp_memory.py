@@ -4,11 +4,22 @@ The file has no instants, ids or users: memories are dated by the file, and iden
 """
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.files import Broken, Member, members, parsed
+from memory_pipeline.interop.exports.mcp_memory import (
+    AFTER_NAME,
+    ENTITY,
+    ENTITY_TYPE,
+    NAMED,
+    RELATION,
+    TARGET,
+    TARGET_TYPE,
+    sentence,
+)
+from memory_pipeline.interop.files import Broken, Member, members, objects
 from memory_pipeline.interop.items import Item, Skipped, stable_id
 from memory_pipeline.interop.records import Record, Source, label, labels, listed, text
 from memory_pipeline.interop.sampling import Sample
@@ -29,6 +40,9 @@ def detect(seen: Sample) -> bool:
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
     """Yield a memory per observation and relation, and links between first observations.
 
+    An observation that does not name its entity begins with the name; names and types are kept as metadata, so that an
+    export gives back what was there.
+
     Args:
         path: file or folder of such files.
         recorded_at: time of the import.
@@ -41,35 +55,47 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
 
 def _graph(source: Source, member: Member) -> Iterator[Item]:
-    first = dict[str, str]()
+    entities = dict[str, _Entity]()
     relations = list[tuple[Record, Mapping[str, Any]]]()
     try:
         for number, line in member.lines():
-            origin, read = f"{member.name}:{number}", parsed(line)
-            if read is None:
-                yield source.broken(
-                    line.decode("utf-8", "replace"), origin, "the line is not a JSON object; correct it"
-                )
-                continue
-            record = source.record(read, origin, at=member.modified)
-            match read.get("type"):
-                case "entity":
-                    yield from _entity(record, read, first)
-                case "relation":
-                    relations.append((record, read))
-                case _:
-                    yield Skipped("lines that are neither entity nor relation")
+            origin = f"{member.name}:{number}"
+            found, rest = objects(line)
+            for read in found:
+                record = source.record(read, origin, at=member.modified)
+                match read.get("type"):
+                    case "entity":
+                        yield from _entity(record, read, entities)
+                    case "relation":
+                        relations.append((record, read))
+                    case _:
+                        yield Skipped("lines that are neither entity nor relation")
+            if rest:
+                yield source.broken(rest, origin, "this part of the line is not a JSON object; correct it")
     except Broken as error:
         yield source.broken(None, member.name, str(error))
     for record, relation in relations:
-        yield from _relation(record, relation, first)
+        yield from _relation(record, relation, entities)
 
 
-def _entity(record: Record, entity: Mapping[str, Any], first: dict[str, str]) -> Iterator[Item]:
+@dataclass
+class _Entity:
+    """What is known of an entity."""
+
+    name: str
+    """As the file has it."""
+    kind: str | None
+    """Its type, as the file has it."""
+    first: str | None = None
+    """Memory of its first observation."""
+
+
+def _entity(record: Record, entity: Mapping[str, Any], entities: dict[str, _Entity]) -> Iterator[Item]:
     name = label(entity.get("name"))
     if name is None:
         yield record.broken("name is missing; give each entity its name")
         return
+    known = entities.setdefault(name, _Entity(str(entity["name"]), text(entity.get("entityType"))))
     if not listed(entity.get("observations")):
         yield Skipped("entities without observations")
     for observation in listed(entity.get("observations")):
@@ -78,25 +104,33 @@ def _entity(record: Record, entity: Mapping[str, Any], first: dict[str, str]) ->
             yield record.broken("an observation is not a text; give a list of texts")
             continue
         memory_id = stable_id(FORMAT, name, observed)
-        first.setdefault(name, memory_id)
-        content = observed if name.lower() in observed.lower() else f"{name}: {observed}"
+        known.first = known.first or memory_id
+        content = observed if name.lower() in observed.lower() else f"{name}{AFTER_NAME}{observed}"
         payload = {
             "category": "semantic",
             "tags": labels(entity.get("entityType")) or None,
-            "metadata": {"entity": name},
+            "metadata": {ENTITY: known.name, ENTITY_TYPE: known.kind, NAMED: content != observed or None},
         }
         yield from record.stored(memory_id, content, payload)
 
 
-def _relation(record: Record, relation: Mapping[str, Any], first: Mapping[str, str]) -> Iterator[Item]:
+def _relation(record: Record, relation: Mapping[str, Any], entities: Mapping[str, _Entity]) -> Iterator[Item]:
     one, other, kind = (label(relation.get(key)) for key in ("from", "to", "relationType"))
     if not (one and other and kind):
         yield record.broken("from, to or relationType is missing; give all three")
         return
-    payload = {"category": "semantic", "metadata": {"entity": one, "relation": kind, "target": other}}
-    content = f"{one} {kind.replace('_', ' ')} {other}"
+    source, target = (entities.get(name, _Entity(name, None)) for name in (one, other))
+    metadata = {
+        ENTITY: source.name,
+        ENTITY_TYPE: source.kind,
+        RELATION: text(relation["relationType"]) or kind,
+        TARGET: target.name,
+        TARGET_TYPE: target.kind,
+    }
+    content = sentence(source.name, str(metadata[RELATION]), target.name)
+    payload = {"category": "semantic", "metadata": metadata}
     yield from record.stored(stable_id(FORMAT, "relation", one, kind, other), content, payload)
-    if one in first and other in first:
-        yield from record.linked(first[one], first[other], kind, kind="asserted")
+    if source.first and target.first:
+        yield from record.linked(source.first, target.first, kind, kind="asserted")
     else:
         yield Skipped("links of entities without observations")

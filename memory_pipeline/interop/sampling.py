@@ -3,14 +3,14 @@
 Not here: the formats, each of which says how it is recognised (`formats.py` asks them).
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.files import Broken, members
+from memory_pipeline.interop.files import Broken, members, objects
+from memory_pipeline.interop.unpacking import unread
 from memory_pipeline.ledger import foreign_postgres, foreign_sqlite
 from memory_pipeline.ledger.sqlite_file import is_database
 
@@ -23,6 +23,7 @@ _FILES: Final = 3_000
 _HEADS: Final = 20
 """Of these, files of JSON whose first bytes are read."""
 _LINES: Final = 50
+_DATABASES: Final = (".db", ".sqlite", ".sqlite3")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class Sample:
     """Columns by table, if it is a database."""
     damaged: Sequence[str] = ()
     """Of the files whose beginnings were to be read those that cannot be, each with the reason."""
+    closed: Sequence[str] = ()
+    """Files that are not read where they are: databases in archives, and what is packed in other ways."""
 
 
 def sample(path: Path) -> Sample:
@@ -70,9 +73,11 @@ def sample(path: Path) -> Sample:
         return Sample(path, (), (), foreign_postgres.tables(path))
     if path.is_file() and is_database(path):
         return Sample(path, (path.name,), (), foreign_sqlite.tables(path))
-    names, heads, damaged = list[str](), list[Head](), list[str]()
+    names, heads, damaged, closed = list[str](), list[Head](), list[str](), list[str]()
     for member in islice(members(path), _FILES):
         names.append(member.name)
+        if unread(member.name) or (member.path is None and member.base.lower().endswith(_DATABASES)):
+            closed.append(member.name)
         if member.base.lower().endswith((".json", ".jsonl", ".af", DUMP)) and len(heads) < _HEADS:
             try:
                 text = member.head(_HEAD).decode("utf-8", "replace")
@@ -80,16 +85,11 @@ def sample(path: Path) -> Sample:
                 damaged.append(f"{member.name} {error}")
                 continue
             heads.append(Head(member.name, text, _objects(text)))
-    return Sample(path, names, heads, tables, damaged)
+    return Sample(path, names, heads, tables, damaged, closed)
 
 
 def _objects(text: str) -> list[Mapping[str, Any]]:
     found = list[Mapping[str, Any]]()
     for line in text.lstrip("\ufeff").split("\n")[:_LINES]:
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            found.append(value)
+        found += objects(line.encode())[0]
     return found

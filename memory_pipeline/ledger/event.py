@@ -411,7 +411,8 @@ The format of events, which agents send and files import. An event is one JSON o
 - A memory is stored once, and storing the same again is harmless. A different text, or different fields, under its
   `memory_id` is refused: change it with `memory.updated`, or choose another id.
 - Nothing can be stored under the id of an erased memory; the dead letter contains only the reason. Any other event
-  about it is accepted, so that a repeated delivery is recognised, but its payload is not stored.
+  about it is accepted, so that a repeated delivery is recognised, but its payload and the ids of user, agent and
+  session are not stored.
 - Only the pipeline writes `memory.erased` and `run.*`.
 
 ## Every event

@@ -24,12 +24,19 @@ CREATE INDEX store_prefix_idx ON store (prefix);
 CREATE INDEX idx_store_expires_at ON store (expires_at) WHERE expires_at IS NOT NULL;
 """
 
-Row = tuple[str, str, bytes, str, str]
-"""Prefix (the labels of the namespace joined by full stops), key, value (JSON), created and updated (UTC)."""
+Row = tuple[str, str, bytes, str, str, str | None]
+"""Prefix (the labels of the namespace joined by full stops), key, value (JSON), created and updated (UTC), and what is
+kept beside the value (JSON), if anything."""
 
 
-def write(path: Path, rows: Iterable[Row]) -> None:
-    """Write a new database; a file of that name is replaced once all rows are in it."""
+def write(path: Path, rows: Iterable[Row], *, table: str) -> None:
+    """Write a new database; a file of that name is replaced once all rows are in it.
+
+    Args:
+        path: the file.
+        rows: its items.
+        table: name of a further table, which SqliteStore ignores: `prefix`, `key`, and what is beside the value.
+    """
     draft = path.with_name(f"{path.name}.tmp")
     draft.unlink(missing_ok=True)
     try:
@@ -37,9 +44,13 @@ def write(path: Path, rows: Iterable[Row]) -> None:
             connection.executescript(_LAYOUT)
             versions = ((version,) for version in range(MIGRATION + 1))
             connection.executemany("INSERT INTO store_migrations (v) VALUES (?)", versions)
-            connection.executemany(
-                "INSERT INTO store (prefix, key, value, created_at, updated_at) VALUES (?, ?, ?, ?, ?)", rows
-            )
+            connection.execute(f'CREATE TABLE "{table}" (prefix TEXT, key TEXT, item TEXT, PRIMARY KEY (prefix, key))')
+            for *item, beside in rows:
+                connection.execute(
+                    "INSERT INTO store (prefix, key, value, created_at, updated_at) VALUES (?, ?, ?, ?, ?)", item
+                )
+                if beside is not None:
+                    connection.execute(f'INSERT INTO "{table}" VALUES (?, ?, ?)', (*item[:2], beside))  # noqa: S608
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

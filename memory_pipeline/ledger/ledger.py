@@ -215,7 +215,8 @@ class Ledger:
     def append(self, events: Sequence[Event]) -> Appended:
         """Append a batch of agents' events in one transaction, each event id once.
 
-        An event about an erased memory is appended, so that a second delivery is recognised, but without its payload.
+        An event about an erased memory is appended, so that a second delivery is recognised, but without its payload
+        and without the ids of people.
 
         Cost: some 30 µs per event in batches of thousands; about a millisecond for a batch of one.
 
@@ -527,9 +528,13 @@ def heads_in(transaction: Transaction, profiles: Collection[str] | None) -> dict
 
 
 def _redacted(row: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of an event with its payload redacted; the salt of the digest is stored nowhere."""
+    """Return the row of an event without the ids of people and with its payload redacted.
+
+    The salt of the digest is stored nowhere.
+    """
     salt = secrets.token_bytes(SALT_BYTES)
-    return row | {"payload": redacted(row["payload"], salt=salt, at=instant(row["recorded_at"]))}
+    nobody = dict.fromkeys(("session_id", "agent_id", "user_id"))
+    return row | nobody | {"payload": redacted(row["payload"], salt=salt, at=instant(row["recorded_at"]))}
 
 
 def reverts_in(

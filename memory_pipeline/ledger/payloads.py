@@ -61,15 +61,15 @@ def _metadata(value: object) -> object:
     read = read_json(value) if isinstance(value, str) else value
     if not isinstance(read, Mapping):
         raise ValueError("metadata must be a JSON object")  # noqa: TRY004 - one class of error
-    if _deep(read):
+    if deeper(read, MAX_LEVELS):
         raise PydanticCustomError(TOO_DEEP, f"is nested more than {MAX_LEVELS} levels deep; give it fewer")
     return canonical_json(dict(read))
 
 
-def _deep(document: object) -> bool:
-    """Return whether a document has more than `MAX_LEVELS` levels of objects and lists."""
+def deeper(document: object, most: int) -> bool:
+    """Return whether a document has more than `most` levels of objects and lists."""
     level: list[object] = [document]
-    for _ in range(MAX_LEVELS + 1):
+    for _ in range(most + 1):
         level = [inner for part in level for inner in _within(part)]
     return bool(level)
 

@@ -18,11 +18,14 @@ from memory_pipeline.ledger.event import COLUMNS, PIPELINE, Event
 from memory_pipeline.ledger.ledger import position_in
 from memory_pipeline.ledger.payloads import ERASED
 from memory_pipeline.ledger.statements import add_events
-from memory_pipeline.ledger.tables import DEAD_LETTERS, DECISIONS, EVENTS, META
+from memory_pipeline.ledger.tables import DEAD_LETTERS, DECISIONS, EVENTS, META, RUNS
 from memory_pipeline.schemas import EventType
 
 DOCUMENTS: Final = ("factors", "before", "after")
 """Columns of decisions that hold JSON documents."""
+
+IDS: Final = ("session_id", "agent_id", "user_id", "instance_id")
+"""Columns of events that may name a person."""
 
 _PENDING: Final = "erasing"
 """Key of the pending erasure in the table `meta`."""
@@ -34,6 +37,11 @@ class Redaction:
 
     payloads: Mapping[int, str] = field(default_factory=dict)
     """New payloads, by position."""
+    ids: Mapping[int, Mapping[str, str | None]] = field(default_factory=dict)
+    """New values of `IDS`, by position."""
+    scopes: Mapping[str, str] = field(default_factory=dict)
+    """New scopes of the runs of `profile_id`, by their old ones."""
+    profile_id: str = ""
     decisions: Sequence[Mapping[str, Any]] = ()
     """Rows of decisions with new signatures, reasons and documents."""
     dead_letters: Collection[str] = ()
@@ -50,6 +58,16 @@ def apply(transaction: Transaction, redaction: Redaction) -> None:
     if redaction.payloads:
         update = EVENTS.update().where(EVENTS.c.seq == sa.bindparam("at")).values(payload=sa.bindparam("new"))
         connection.execute(update, [{"at": seq, "new": payload} for seq, payload in redaction.payloads.items()])
+    if redaction.ids:
+        columns = (
+            EVENTS.update().where(EVENTS.c.seq == sa.bindparam("at")).values({n: sa.bindparam(f"new_{n}") for n in IDS})
+        )
+        connection.execute(
+            columns, [{"at": seq} | {f"new_{name}": ids[name] for name in IDS} for seq, ids in redaction.ids.items()]
+        )
+    for old, new in redaction.scopes.items():
+        of_profile = (RUNS.c.profile_id == redaction.profile_id, RUNS.c.scope == old)
+        connection.execute(RUNS.update().where(*of_profile).values(scope=new))
     if redaction.decisions:
         _update_decisions(transaction, redaction.decisions)
     for letter_id in redaction.dead_letters:

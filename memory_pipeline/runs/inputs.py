@@ -147,7 +147,7 @@ def _having(
         seq: position that the run reads up to.
 
     Raises:
-        ValueError: there is none; lists those that exist.
+        ValueError: there is none; lists those that exist, people excepted.
 
     Cost: linear in the events of the profiles, which the run reads anyway.
     """
@@ -159,6 +159,7 @@ def _having(
         others = known.filter(pl.col("profile_id").is_in(lacking[:1] if asked else selected))["name"].unique().sort()
         more = f" and {len(others) - _LISTED} more" if len(others) > _LISTED else ""
         named = f"choose one of {', '.join(others[:_LISTED])}{more}" if len(others) else "there are none"
+        named = "correct it" if kind == "user" and len(others) else named
         raise ValueError(f"scope is '{kind}:{name}', and no memory of {place} has it; {named}")
     return having
 

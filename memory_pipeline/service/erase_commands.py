@@ -136,18 +136,19 @@ def erase(
 
 def preview(lake: Lake, profile_id: str, *, memory_id: str | None, user: str | None) -> Preview:
     """Return what an erasure will affect, without memories that are unknown or erased already."""
-    stored = lake.events(profiles=[profile_id]).filter(
-        pl.col("event_type") == EventType.STORED.value, pl.col("erased_at").is_null()
-    )
+    events = lake.events(profiles=[profile_id]).filter(pl.col("erased_at").is_null())
+    stored, asked = events.filter(pl.col("event_type") == EventType.STORED.value), 0
     if memory_id is not None:
         stored = stored.filter(pl.col("memory_id") == memory_id)
     if user is not None:
         stored = stored.filter(pl.col("user_id") == user)
+        asked = events.filter(pl.col("user_id") == user, pl.col("query").is_not_null()).height
     summaries = lake.read("memories", profiles=[profile_id], columns=["kind", "members"]).filter(
         pl.col("kind") != "original",
         pl.col("members").list.set_intersection(stored["memory_id"].implode()).list.len() > 0,
     )
-    return Preview(profile_id, tuple(stored.sort("seq").select("memory_id", "content").iter_rows()), summaries.height)
+    memories = tuple(stored.sort("seq").select("memory_id", "content").iter_rows())
+    return Preview(profile_id, memories, summaries.height, questions=asked)
 
 
 def _show(reach: Preview, *, as_json: bool) -> None:

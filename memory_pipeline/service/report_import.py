@@ -51,6 +51,7 @@ def preview_document(preview: Preview) -> dict[str, Any]:
     ]
     return {
         "accepted": preview.report.accepted,
+        "memories": preview.report.memories,
         "duplicates": preview.report.duplicates,
         "dead_letters": preview.report.dead_letters,
         "skipped": preview.report.skipped,
@@ -68,10 +69,17 @@ def detected(console: Console, path: Path, found: Sequence[Format], *, home: Pat
 
 def _counts(console: Console, reports: Mapping[str, ImportReport]) -> None:
     rows = [
-        (Path(file).name, result.accepted, result.duplicates, sum(result.skipped.values()), result.dead_letters)
+        (
+            Path(file).name,
+            result.memories,
+            result.accepted - result.memories,
+            result.duplicates,
+            sum(result.skipped.values()),
+            result.dead_letters,
+        )
         for file, result in reports.items()
     ]
-    table(console, ("file", "accepted", "duplicate", "skipped", "dead-lettered"), rows)
+    table(console, ("file", "memories", "other events", "duplicate", "skipped", "dead-lettered"), rows)
     skipped: dict[str, int] = {}
     for result in reports.values():
         for what, count in result.skipped.items():

@@ -254,3 +254,86 @@ def test_a_graph_remembers_with_it(store):
     built.add_node("reply", reply)
     built.add_edge(graph.START, "reply")
     assert built.compile(store=store).invoke({"said": "I live in Lisbon."})["said"] == "I live in Lisbon."
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7])
+@pytest.mark.parametrize("query", ["launch", "tea", "zebra", "When is the launch?", None])
+def test_pages_of_equal_scores_have_each_item_once(store, query, limit):
+    words = ("The launch number is noted.", "Tea time.", "Tea time.")
+    put = [PutOp(("test", f"u{n % 3}"), f"k{n:02}", {"content": words[n % 3], "n": n % 2}) for n in range(20)]
+    store.batch(put)
+    for wanted in (None, {"n": 1}):
+        found, start = [], 0
+        while page := store.search(("test",), query=query, filter=wanted, limit=limit, offset=start):
+            found += [(item.namespace, item.key) for item in page]
+            start += limit
+        assert sorted(found) == sorted((op.namespace, op.key) for op in put if wanted is None or op.value["n"] == 1)
+    first = store.search(("test",), query=query, limit=20)
+    assert [item.score for item in first] == sorted(
+        (item.score for item in first), key=lambda score: (score is None, -(score or 0))
+    )
+
+
+def test_a_page_leaves_out_what_was_deleted_meanwhile_and_shows_what_changed(store):
+    store.batch([PutOp(ANA, f"k{n}", {"content": f"Tea of day {n}."}) for n in range(6)])
+    first = store.search(ANA, query="tea", limit=3)
+    store.delete(ANA, first[0].key)
+    store.put(ANA, first[1].key, {"content": "Tea, but green."})
+    whole = [item.key for item in store.search(ANA, query="tea", limit=6)]
+    assert sorted(whole) == sorted({f"k{n}" for n in range(6)} - {first[0].key})
+
+
+@pytest.mark.parametrize("labels", [None, 1])
+def test_a_list_names_a_namespace_as_a_tuple_does(tmp_path, labels):
+    with MemoryPipelineStore(tmp_path, profile_labels=labels) as store:
+        store.put(["test", "a"], "k", {"n": 1})
+        store.put(("test",), "k", {"n": 2})
+        store.put(("testing",), "k", {"n": 3})
+        with MemoryClient(tmp_path, profile_id="test") as memory:
+            told = memory.remember("Tea at five.")
+        for query in (None, "tea"):
+            found = {(item.namespace, item.key) for item in store.search(["test"], query=query)}
+            assert {(tuple(name), key) for name, key in found} == {
+                (("test", "a"), "k"),
+                (("test",), "k"),
+                (("test",), told),
+            }
+        assert [item.value for item in store.search(["test", "a"])] == [{"n": 1}]
+        assert store.get(["test", "a"], "k").value == {"n": 1}
+        store.delete(["test", "a"], "k")
+        assert store.get(("test", "a"), "k") is None
+        assert store.search(["tes"]) == []
+        with pytest.raises(ValueError, match="namespace is 'test'; give its labels"):
+            store.search("test")
+
+
+JSON = [None, True, False, 0, 1, 1.0, -2.5, 2**53 + 1, "", " ", "ü 🍵", [], {}, [1, [2.0, None]], {"a": {"b": [True]}}]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_values_are_the_same_in_their_stores_in_ours_and_after_files(tmp_path, seed):
+    sqlite = pytest.importorskip("langgraph.store.sqlite", reason="langgraph-checkpoint-sqlite is not installed")
+    chance, memory = random.Random(seed), InMemoryStore()
+    names = ("content", "text", "memory", "data", "kind", "tags", "importance", "metadata", "name", "age", "ü")
+    with (
+        sqlite.SqliteStore.from_conn_string(str(tmp_path / "old.db")) as old,
+        MemoryPipelineStore(tmp_path / "ours") as ours,
+    ):
+        old.setup()
+        for n in range(12):
+            value = {name: chance.choice(JSON) for name in chance.sample(names, chance.randint(0, 4))}
+            for store in (memory, old, ours):
+                store.put(("test",), f"k{n}", value)
+        expected = seen(memory.search(("test",), limit=100))
+        assert seen(old.search(("test",), limit=100)) == expected
+        assert seen(ours.search(["test"], limit=100)) == expected
+    text("export", "langgraph", str(tmp_path / "new.db"), home=tmp_path / "ours")
+    text("import", "langgraph", str(tmp_path / "old.db"), "--profile", "test", home=tmp_path / "again")
+    text("export", "langgraph", str(tmp_path / "again.db"), home=tmp_path / "again")
+    for file in ("new.db", "again.db"):
+        with sqlite.SqliteStore.from_conn_string(str(tmp_path / file)) as new:
+            assert seen(new.search(("test",), limit=100)) == expected, file
+    text("import", "langgraph", str(tmp_path / "new.db"), home=tmp_path / "back")
+    for home in ("again", "back"):
+        with MemoryPipelineStore(tmp_path / home) as back:
+            assert seen(back.search(("test",), limit=100)) == expected, home

@@ -165,3 +165,11 @@ def test_the_asynchronous_tool_does_the_same(memory):
     listing, offered = asyncio.run(work())
     assert listing.count(".md") == 3
     assert offered == {"type": "memory_20250818", "name": "memory"}
+
+
+@pytest.mark.parametrize("text", ["- fine\n- " + "long " * 30_000, "word" * 40_000, "- item\n" * 10_001, "half \ud800"])
+def test_what_cannot_be_stored_is_said_in_words_of_the_file(memory, text):
+    with pytest.raises(ToolError) as error:
+        call(MemoryTool(memory), "create", "/memories/a.md", file_text=text)
+    assert "rows" not in str(error.value)
+    assert "payload" not in str(error.value)

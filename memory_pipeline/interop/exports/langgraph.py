@@ -4,8 +4,10 @@ As JSON, an array of `Item.dict()`: `store.put(tuple(item["namespace"]), item["k
 store. As a database, what SqliteStore opens.
 """
 
+import hashlib
 import json
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,22 +22,27 @@ DATABASE: Final = (".db", ".sqlite", ".sqlite3")
 """Endings of the names of databases."""
 
 OWN: Final = "memory_pipeline"
-"""Key of a value that names the profile it was exported from, so that an import restores the memory."""
+"""What an item is as a memory, so that an import restores it: a key of the values that we make, which names the
+profile; of values that came from agents, which stay as they are, a key of the item, in a database a table."""
 
 PUT: Final = "langgraph"
 """Key of a memory's metadata that holds its item, where an agent put one (`integrations/langgraph`)."""
-TEXT_FIELDS: Final = ("content", "text", "memory", "data")
-"""Fields that hold the words of a value, unless a store names others; the first one present counts."""
 TEXT_FIELD: Final = "text_field"
 """Key of a memory's metadata that names the field of its item's value that has the text, if not `content`."""
+_NOT_OF_VALUE: Final = {"namespace", "ttl_minutes", TEXT_FIELD}
+"""Keys of the metadata of an imported item that say where it was and how it was read."""
+SAID: Final = "said"
+"""Key of such an item: digest of the text that its value had; if the memory has another, the text was changed here."""
+TEXT_FIELDS: Final = ("content", "text", "memory", "data")
+"""Fields that hold the words of a value, unless a store names others; the first one present counts."""
 
 
 def text(current: Current) -> str:
     """Return the file: an array of items, best first.
 
-    What came from a LangGraph store, or was put into ours, goes back under its namespace and key, the latter with its
-    value; the others are in the namespace (`memories`, user, else profile). Other values have the text as `content`
-    and every field of the memory under our names.
+    What came from a LangGraph store, or was put into ours, goes back under its namespace and key with its value, in
+    which only a text that was changed here is another; the others are in the namespace (`memories`, user, else
+    profile). Other values have the text as `content` and every field of the memory under our names.
     """
     items = [_item(current.profile_id, fields, content) for fields, content in current.rows()]
     return json.dumps(items, ensure_ascii=False, indent=1, default=written) + "\n"
@@ -44,19 +51,40 @@ def text(current: Current) -> str:
 def database(current: Current, path: Path) -> None:
     """Write the same items as a database of SqliteStore."""
     items = (_item(current.profile_id, fields, content) for fields, content in current.rows())
-    langgraph_store.write(
-        path,
-        (
-            (
-                ".".join(item["namespace"]),
-                item["key"],
-                json.dumps(item["value"], ensure_ascii=False, separators=(",", ":"), default=written).encode(),
-                _timestamp(item["created_at"]),
-                _timestamp(item["updated_at"]),
-            )
-            for item in items
-        ),
+    langgraph_store.write(path, map(_row, items), table=OWN)
+
+
+def digest(text: str) -> str:
+    """Return the digest of a text or value that an item notes, to tell later whether it was changed."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def text_field(value: Mapping[str, Any]) -> str | None:
+    """Return the field of a value that has its words, if it is one of `TEXT_FIELDS` and a text."""
+    return next((name for name in TEXT_FIELDS if isinstance(value.get(name), str) and value[name].strip()), None)
+
+
+def with_text(value: Mapping[str, Any], content: str) -> dict[str, Any]:
+    """Return a value with another text: where it had one, else as `content`."""
+    inner = value.get("content")
+    if isinstance(inner, Mapping) and isinstance(inner.get("content"), str):
+        return {**value, "content": {**inner, "content": content}}
+    return {**value, text_field(value) or "content": content}
+
+
+def _row(item: dict[str, Any]) -> langgraph_store.Row:
+    return (
+        ".".join(item["namespace"]),
+        item["key"],
+        _json(item["value"]).encode(),
+        _timestamp(item["created_at"]),
+        _timestamp(item["updated_at"]),
+        _json(item[OWN]) if OWN in item else None,
     )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=written)
 
 
 def _timestamp(at: datetime) -> str:
@@ -71,14 +99,30 @@ def _item(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, An
     value = {"content": content, **rest}
     came_from, put = metadata.get("namespace"), metadata.get(PUT)
     if isinstance(put, dict) and {"namespace", "key"} <= put.keys() and isinstance(put.get("value"), dict):
-        namespace, key, value = put["namespace"], put["key"], put["value"]
-        if isinstance(value.get("content"), str):
-            value = value | {"content": content}
+        value = _value(put, content)
         item = {name: part for name, part in put.items() if name != "value"}
         own |= {"memory_id": fields["memory_id"], "content": content, **rest, "metadata": metadata | {PUT: item}}
-    elif isinstance(came_from, str) and key.startswith(f"{came_from}/"):
-        namespace, key = came_from.split("."), key.removeprefix(f"{came_from}/")
-        own |= {"memory_id": fields["memory_id"]}
-        if isinstance(name := metadata.get(TEXT_FIELD), str) and name not in value:
-            value = {name: value.pop("content"), **value}
+        own |= {"value": digest(_json(value))}
+        place = {"namespace": put["namespace"], "key": put["key"]}
+        return place | {"value": value, "created_at": at, "updated_at": at, OWN: own}
+    if isinstance(came_from, str) and key.startswith(f"{came_from}/"):
+        own |= {"memory_id": key, "content": content, **rest}
+        namespace, key, value = came_from.split("."), key.removeprefix(f"{came_from}/"), plain_value(metadata, content)
+        own |= {"value": digest(_json(value))}
+        return {"namespace": namespace, "key": key, "value": value, "created_at": at, "updated_at": at, OWN: own}
     return {"namespace": namespace, "key": key, "value": value | {OWN: own}, "created_at": at, "updated_at": at}
+
+
+def plain_value(metadata: Mapping[str, Any], content: str) -> dict[str, Any]:
+    """Return the value of an item whose memory has its words as the text and all else as metadata."""
+    field = metadata.get(TEXT_FIELD)
+    beside = {name: part for name, part in metadata.items() if name not in _NOT_OF_VALUE}
+    return {field if isinstance(field, str) else "content": content, **beside}
+
+
+def _value(put: Mapping[str, Any], content: str) -> dict[str, Any]:
+    """Return the value of an item that an agent put or another store had, with its text if that was changed here."""
+    value: dict[str, Any] = put["value"]
+    if SAID in put:
+        return value if put[SAID] == digest(content) else with_text(value, content)
+    return value | {"content": content} if isinstance(value.get("content"), str) else value

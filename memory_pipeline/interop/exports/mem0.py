@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from datetime import timedelta
+from datetime import time, timedelta
 from typing import Any, Final
 
 from memory_pipeline.interop.exports.current import Current, without_place
@@ -32,7 +32,10 @@ def lost(current: Current) -> dict[str, int]:
 
 def _rest(fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields for which mem0 has no place but metadata; that a memory is from mem0 goes without saying."""
-    return {name: value for name, value in fields.items() if name not in _OWN and (name, value) != _FROM_MEM0}
+    until = fields.get("valid_until")
+    of_day = until is not None and until.time() == time() and fields.get("source") == "mem0"
+    said = {*_OWN, "valid_until"} if of_day else _OWN  # the day says it exactly
+    return {name: value for name, value in fields.items() if name not in said and (name, value) != _FROM_MEM0}
 
 
 def _record(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, Any]:

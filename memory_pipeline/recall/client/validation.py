@@ -89,6 +89,24 @@ def parse_event(fields: Mapping[str, Any], at: datetime, settings: Settings) -> 
     return parse(fields, recorded_at=at, origin="memory client", settings=settings)
 
 
+class InvalidRow(ValueError):
+    """A row of several cannot be stored; the message names it, its field and the remedy."""
+
+    def __init__(self, position: int, reason: str) -> None:
+        """Say which row it is, counted from 0, and why."""
+        super().__init__(f"rows[{position}]: {reason}")
+        self.position, self.reason = position, reason
+
+
+class TooManyRows(ValueError):
+    """There are more rows than one call may store."""
+
+    def __init__(self, most: int) -> None:
+        """Say how many it may."""
+        super().__init__(f"rows has more than max_batch = {most} memories; store them in several calls")
+        self.most = most
+
+
 def as_rows(rows: Any, most: int) -> list[Any]:
     """Return an iterable of at most `most` rows as a list.
 
@@ -99,7 +117,7 @@ def as_rows(rows: Any, most: int) -> list[Any]:
         raise ValueError(f"rows is {shown(rows)}; give a list of texts, or of mappings with text")  # noqa: TRY004
     listed = [*islice(rows, most + 1)]
     if len(listed) > most:
-        raise ValueError(f"rows has more than max_batch = {most} memories; store them in several calls")
+        raise TooManyRows(most)
     return listed
 
 
@@ -107,12 +125,12 @@ def numbered(make: Callable[[Any], Event], row: Any, position: int) -> Event:
     """Make the event of a row.
 
     Raises:
-        ValueError: the row is invalid; names it and its field.
+        InvalidRow: the row is invalid.
     """
     try:
         return make(row)
     except ValueError as error:
-        raise ValueError(f"rows[{position}]: {error}") from error
+        raise InvalidRow(position, str(error)) from error
 
 
 @contextmanager
@@ -120,12 +138,12 @@ def naming_rows() -> Iterator[None]:
     """Name the row in the message if the ledger refuses an event.
 
     Raises:
-        ValueError: an event was refused; names row and field.
+        InvalidRow: an event was refused.
     """
     try:
         yield
     except KnownMemory as error:
-        raise ValueError(f"rows[{min(error.refused)}]: {error}") from error
+        raise InvalidRow(min(error.refused), str(error)) from error
 
 
 def check_opening(home: Any, settings: Any) -> None:

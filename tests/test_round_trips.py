@@ -1,0 +1,514 @@
+"""What a file of another system holds is there again in the file that an export writes, or the report names it.
+
+Each format that is both read and written: a file, imported, exported, and imported into an empty store.
+"""
+
+import json
+import math
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import polars as pl
+import pytest
+from example_counts import examples
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_pipeline.interop import formats
+from memory_pipeline.interop.exports import current, events, langgraph, markdown, mcp_memory, mem0
+from memory_pipeline.interop.formats import FORMATS
+from memory_pipeline.interop.importing import import_events
+from memory_pipeline.lake.tables import Lake
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+SAID = "2026-01-31T12:00:00+00:00"
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), min_size=1, max_size=20)
+WORDS = TEXTS.filter(str.strip)
+LABELS = st.sampled_from(["ana", "Räume", "b c", "日本", "x-1", "p/q"])
+LEAVES = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-(2**60), 2**60),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.just(""),
+    TEXTS,
+)
+NAMES = st.one_of(
+    st.sampled_from(
+        ["content", "text", "memory", "data", "kind", "tags", "importance", "metadata", "namespace", "ttl_minutes"]
+    ),
+    TEXTS,
+)
+JSON = st.recursive(
+    LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=3), max_leaves=8
+)
+VALUES = st.dictionaries(NAMES, JSON, max_size=4)
+
+
+def taken(lake, name, path, **options):
+    return import_events(lake.ledger, formats.events(FORMATS[name], path, recorded_at=NOW, **options))
+
+
+def held(lake, profile):
+    return current.read(lake, profile, as_of=NOW)
+
+
+def there_and_back(folder, name, file, write, *, profile, times=2, **options):
+    """Import a file and export it, so many times, each into an empty store; return the last file and the reports."""
+    reports = []
+    for turn in range(times):
+        with Lake(folder / f"home{turn}") as lake:
+            reports.append(taken(lake, name, file, **options))
+            assert reports[-1].dead_letters == 0, reports[-1].refused
+            file = folder / f"out{turn}{file.suffix}"
+            write(held(lake, profile), file)
+    return file, reports
+
+
+def written(render):
+    return lambda read, file: file.write_text(render(read), "utf-8")
+
+
+def typed(value):
+    """A JSON value in which 1, 1.0 and true differ."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False)
+
+
+SHAPES = {
+    "fields": {"name": "Ana", "age": 34},
+    "nested": {"person": {"name": "Ana", "address": {"city": "Porto", "zip": ["4000", 12]}}},
+    "lists": {"items": [1, "two", [3, [4.5]], {"five": None}]},
+    "numbers": {"n": 0, "x": 1.0, "y": -2.5e-9, "big": 2**53 + 1},
+    "switches": {"on": True, "off": False, "unknown": None},
+    "letters": {"content": "Zoë trinkt 日本茶 🍵", "ключ": "значение"},
+    "empty": {},
+    "empty parts": {"content": "", "list": [], "object": {}, "text": " "},
+    "content object": {"kind": "Memory", "content": {"content": "Bob plays chess.", "since": 2020}},
+    "content number": {"content": 3, "text": "three"},
+    "fields of ours": {"content": "Tea.", "importance": 0.5, "tags": ["b", "A", "b"], "category": "core", "kind": "x"},
+    "names of ours": {"content": "Tea.", "metadata": {"page": 4}, "namespace": "mine", "memory_pipeline": 1},
+    "memory": {"memory": "Rain.", "namespace": ["a"], "text_field": "no"},
+    "plain": {"content": "Ana likes tea.", "page": 3},
+}
+
+
+def items_of(file):
+    return {(tuple(one["namespace"]), one["key"]): typed(one["value"]) for one in json.loads(file.read_text("utf-8"))}
+
+
+def test_values_of_langgraph_keep_their_shape_in_a_file_of_items(tmp_path):
+    items = [{"namespace": ["test", "a b"], "key": name, "value": value} for name, value in SHAPES.items()]
+    (tmp_path / "items.json").write_text(json.dumps(items), "utf-8")
+    file, reports = there_and_back(
+        tmp_path, "langgraph", tmp_path / "items.json", written(langgraph.text), profile="langgraph"
+    )
+    assert items_of(file) == {(("test", "a b"), name): typed(value) for name, value in SHAPES.items()}
+    assert [report.memories for report in reports] == [len(SHAPES)] * 2
+
+
+def test_values_of_langgraph_keep_their_shape_in_a_database(tmp_path):
+    items = [{"namespace": ["test"], "key": name, "value": value} for name, value in SHAPES.items()]
+    (tmp_path / "items.json").write_text(json.dumps(items), "utf-8")
+    with Lake(tmp_path / "first") as lake:
+        taken(lake, "langgraph", tmp_path / "items.json")
+        langgraph.database(held(lake, "langgraph"), tmp_path / "store.db")
+    file, _ = there_and_back(
+        tmp_path, "langgraph", tmp_path / "store.db", langgraph.database, profile="langgraph", times=1
+    )
+    with Lake(tmp_path / "last") as lake:
+        taken(lake, "langgraph", file)
+        written(langgraph.text)(held(lake, "langgraph"), tmp_path / "last.json")
+    assert items_of(tmp_path / "last.json") == {(("test",), name): typed(value) for name, value in SHAPES.items()}
+
+
+@pytest.mark.parametrize(
+    ("value", "changed"),
+    [
+        ({"content": "Tea.", "n": [1]}, {"content": "Coffee.", "n": [1]}),
+        ({"text": "Tea.", "n": {"x": None}}, {"text": "Coffee.", "n": {"x": None}}),
+        ({"content": {"content": "Tea.", "n": None}}, {"content": {"content": "Coffee.", "n": None}}),
+        ({"n": 1}, {"n": 1, "content": "Coffee."}),
+    ],
+)
+def test_a_text_that_was_changed_here_is_changed_in_its_value(tmp_path, value, changed):
+    (tmp_path / "items.json").write_text(json.dumps([{"namespace": ["t"], "key": "k", "value": value}]), "utf-8")
+    with Lake(tmp_path / "home") as lake:
+        taken(lake, "langgraph", tmp_path / "items.json")
+        update = {"event_type": "memory.updated", "profile_id": "langgraph", "memory_id": "t/k"}
+        update |= {"occurred_at": (NOW - timedelta(minutes=1)).isoformat(), "payload": {"content": "Coffee."}}
+        (tmp_path / "update.jsonl").write_text(json.dumps(update), "utf-8")
+        import_events(
+            lake.ledger,
+            formats.events(FORMATS["jsonl"], tmp_path / "update.jsonl", recorded_at=NOW + timedelta(seconds=1)),
+        )
+        out = current.read(lake, "langgraph", as_of=NOW + timedelta(minutes=1))
+        (item,) = json.loads(langgraph.text(out))
+    assert typed(item["value"]) in {typed(value), typed(changed)}
+    assert item["value"] == changed or out.memories["content"].item() != "Coffee."
+
+
+@given(
+    st.dictionaries(
+        st.tuples(st.lists(LABELS, min_size=1, max_size=3).map(tuple), WORDS), VALUES, min_size=1, max_size=4
+    )
+)
+@examples(4)
+def test_any_value_of_langgraph_keeps_its_shape(items):
+    given_items = [{"namespace": [*name], "key": key, "value": value} for (name, key), value in items.items()]
+    keys = {(".".join(name), key.strip()) for name, key in items}
+    plain = all(key == key.strip() and key.isprintable() for _, key in items) and len(keys) == len(items)
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "items.json").write_text(json.dumps(given_items), "utf-8")
+        file, _ = there_and_back(
+            place, "langgraph", place / "items.json", written(langgraph.text), profile="langgraph", times=2 * plain
+        )
+        if plain:
+            assert items_of(file) == {(tuple(name), key): typed(value) for (name, key), value in items.items()}
+
+
+GRAPH = [
+    {
+        "type": "entity",
+        "name": "Ana",
+        "entityType": "Person",
+        "observations": ["likes tea", "Ana: works late", "is 34"],
+    },
+    {"type": "entity", "name": "ACME GmbH", "entityType": "Company/Client", "observations": ["ships on Fridays"]},
+    {"type": "entity", "name": "Projekt_X", "entityType": "projectPhase", "observations": []},
+    {"type": "entity", "name": "日本", "entityType": "Land", "observations": ["hat Züge"]},
+    {"type": "relation", "from": "Ana", "to": "ACME GmbH", "relationType": "works_at"},
+    {"type": "relation", "from": "Ana", "to": "ACME GmbH", "relationType": "Works At"},
+    {"type": "relation", "from": "ACME GmbH", "to": "Projekt_X", "relationType": "hat-Auftrag"},
+    {"type": "relation", "from": "Ana", "to": "Ana", "relationType": "trusts"},
+    {"type": "relation", "from": "Ana", "to": "nobody", "relationType": "fears"},
+]
+
+
+def graph_of(lines):
+    """A graph as a set: entities with their observations, and relations."""
+    return {
+        (one["name"], one["entityType"], frozenset(one["observations"]))
+        if one["type"] == "entity"
+        else (one["from"], one["relationType"], one["to"])
+        for one in lines
+    }
+
+
+def graph_in(file):
+    return graph_of(map(json.loads, file.read_text("utf-8").split("\n")))
+
+
+def test_a_graph_of_the_mcp_server_comes_back_as_it_was(tmp_path):
+    (tmp_path / "memory.jsonl").write_text("\n".join(map(json.dumps, GRAPH)), "utf-8")
+    file, _ = there_and_back(
+        tmp_path, "mcp-memory", tmp_path / "memory.jsonl", written(mcp_memory.text), profile="mcp-memory"
+    )
+    assert graph_in(file) == graph_of(
+        [*GRAPH, {"type": "entity", "name": "nobody", "entityType": "person", "observations": []}]
+    )
+
+
+def test_a_graph_that_was_changed_here_goes_out_as_it_is_now(tmp_path):
+    (tmp_path / "memory.jsonl").write_text("\n".join(map(json.dumps, GRAPH[:2] + GRAPH[4:5])), "utf-8")
+    with Lake(tmp_path / "home") as lake:
+        taken(lake, "mcp-memory", tmp_path / "memory.jsonl")
+        ids = dict(held(lake, "mcp-memory").memories.select("content", "memory_id").iter_rows())
+        said = {"event_type": "memory.updated", "profile_id": "mcp-memory", "occurred_at": NOW.isoformat()}
+        changes = {"Ana: likes tea": "Ana: likes coffee", "Ana works at ACME GmbH": "Ana left ACME GmbH"}
+        lines = [said | {"memory_id": ids[old], "payload": {"content": new}} for old, new in changes.items()]
+        (tmp_path / "changes.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+        taken(lake, "jsonl", tmp_path / "changes.jsonl")
+        later = current.read(lake, "mcp-memory", as_of=NOW + timedelta(days=1))
+    lines = list(map(json.loads, mcp_memory.text(later).split("\n")))
+    assert graph_of(lines) == {
+        ("Ana", "Person", frozenset({"likes coffee", "Ana: works late", "is 34", "Ana left ACME GmbH"})),
+        ("ACME GmbH", "Company/Client", frozenset({"ships on Fridays"})),
+        ("Ana", "WORKS_AT", "ACME GmbH"),
+    }
+
+
+@given(st.data())
+@examples(4)
+def test_any_graph_of_the_mcp_server_comes_back_as_it_was(data):
+    names = data.draw(
+        st.lists(
+            WORDS.filter(lambda one: one == one.strip() and one.isprintable()), min_size=1, max_size=4, unique=True
+        )
+    )
+    kinds = st.text("aZ_- ä", min_size=1, max_size=6).filter(str.strip)
+    observations = st.lists(WORDS, min_size=1, max_size=3, unique=True)
+    graph = [
+        {"type": "entity", "name": name, "entityType": data.draw(kinds), "observations": data.draw(observations)}
+        for name in names
+    ]
+    ends = st.tuples(st.sampled_from(names), kinds, st.sampled_from(names))
+    graph += [
+        {"type": "relation", "from": one, "relationType": kind, "to": other}
+        for one, kind, other in data.draw(
+            st.lists(ends, max_size=4, unique_by=lambda end: (end[0], end[1].strip(), end[2]))
+        )
+    ]
+    with TemporaryDirectory() as folder:
+        place = Path(folder)
+        (place / "memory.jsonl").write_text("\n".join(map(json.dumps, graph)), "utf-8")
+        file, _ = there_and_back(
+            place, "mcp-memory", place / "memory.jsonl", written(mcp_memory.text), profile="mcp-memory"
+        )
+        assert graph_in(file) == graph_of(graph)
+
+
+ENTITY, OTHER = (
+    {"type": "entity", "name": name, "entityType": "Tool", "observations": [f"{name} is here"]}
+    for name in ("Saw", "Axe")
+)
+RELATION = {"type": "relation", "from": "Saw", "to": "Axe", "relationType": "is_beside"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "found", "broken"),
+    [
+        (json.dumps(ENTITY) + json.dumps(OTHER), {"Saw is here", "Axe is here"}, 0),
+        (
+            json.dumps(ENTITY) + " \t" + json.dumps(RELATION) + json.dumps(OTHER),
+            {"Saw is here", "Axe is here", "Saw is beside Axe"},
+            0,
+        ),
+        (json.dumps(ENTITY) + json.dumps(OTHER)[:30] + "\n" + json.dumps(OTHER), {"Saw is here", "Axe is here"}, 1),
+        (json.dumps(ENTITY) + "}\n" + json.dumps(OTHER), {"Saw is here", "Axe is here"}, 1),
+        ('{"type": "enti\n' + json.dumps(ENTITY), {"Saw is here"}, 1),
+        ("[1]\nnull\n" + json.dumps(ENTITY) + json.dumps(OTHER), {"Saw is here", "Axe is here"}, 2),
+    ],
+)
+def test_of_lines_with_several_objects_or_broken_ones_all_is_read_that_can_be(tmp_path, lines, found, broken):
+    (tmp_path / "memory.jsonl").write_text(lines, "utf-8")
+    with Lake(tmp_path / "home") as lake:
+        report = taken(lake, "mcp-memory", tmp_path / "memory.jsonl")
+        assert set(held(lake, "mcp-memory").memories["content"]) == found
+    assert report.dead_letters == broken
+    assert report.memories == len(found)
+
+
+def test_a_line_of_very_many_objects_is_read_in_linear_time(tmp_path):
+    (tmp_path / "memory.jsonl").write_text(json.dumps(ENTITY) + "{}" * 50_000, "utf-8")
+    items = list(formats.events(FORMATS["mcp-memory"], tmp_path / "memory.jsonl", recorded_at=NOW))
+    assert len(items) == 50_001
+
+
+MEM0 = [
+    {
+        "id": "11111111-0000-4000-8000-000000000001",
+        "memory": "Ana prefers green tea. Zoë nicht.",
+        "user_id": "ana@example.org",
+        "agent_id": "bot",
+        "run_id": "r1",
+        "actor_id": "Ana",
+        "created_at": SAID,
+        "metadata": {
+            "category": "Drinks",
+            "n": 1,
+            "x": 1.5,
+            "deep": {"a": [1, None, "ü"]},
+            "tags": ["b", "A"],
+            "on": False,
+        },
+        "expiration_date": "2026-12-31",
+    },
+    {"id": "m2", "memory": "The boat is red.", "user_id": "ana@example.org", "created_at": SAID, "metadata": None},
+]
+
+
+def test_memories_of_mem0_come_back_as_they_were(tmp_path):
+    (tmp_path / "mem0.json").write_text(json.dumps({"results": MEM0}), "utf-8")
+    file, _ = there_and_back(tmp_path, "mem0", tmp_path / "mem0.json", written(mem0.text), profile="ana@example.org")
+    back = {one["id"]: one for one in json.loads(file.read_text("utf-8"))["results"]}
+    for record in MEM0:
+        for name in ("memory", "user_id", "agent_id", "run_id", "actor_id", "expiration_date", "metadata"):
+            assert back[record["id"]].get(name) == record.get(name), name
+        assert datetime.fromisoformat(back[record["id"]]["created_at"]) == datetime.fromisoformat(SAID)
+
+
+FIELDS = ["memory_id", "content", "speaker", "session_id", "agent_id", "user_id", "tags", "source", "protected"]
+FIELDS += ["protected_reason", "importance_given", "confidence", "memory_type", "category", "metadata", "created_at"]
+FIELDS += ["valid_from", "valid_until"]
+
+
+def ours(place):
+    said = {"occurred_at": SAID, "event_type": "memory.stored", "profile_id": "team"}
+    rows = [
+        {
+            "memory_id": "m/1",
+            "session_id": "s1",
+            "agent_id": "bot",
+            "user_id": "ana.b",
+            "payload": {
+                "content": "Zoë: tea\n\n- at five",
+                "speaker": "Ana",
+                "tags": ["b", "A", "ü"],
+                "importance": 0.7,
+                "memory_type": "Decision",
+                "valid_from": SAID,
+                "valid_until": "2026-12-31T10:11:12.123456Z",
+                "protected": True,
+                "protected_reason": "she asked",
+                "source": "chat",
+                "metadata": {"page": 3, "deep": {"a": [1, None, 1.0, True, "ü"]}},
+            },
+        },
+        {
+            "memory_id": "m2",
+            "payload": {
+                "content": "The office is closed on Fridays.",
+                "category": "core",
+                "confidence": 0.9,
+                "metadata": {"content": "x", "tags": 1, "user_id": "no"},
+            },
+        },
+        {
+            "memory_id": "langgraph/x.y",
+            "payload": {
+                "content": '{"n": 1}',
+                "metadata": {"namespace": "langgraph", "entity": "Ana", "text_field": "text"},
+            },
+        },
+    ]
+    path = place / "ours.jsonl"
+    path.write_text("\n".join(json.dumps(said | {"event_id": row["memory_id"]} | row) for row in rows), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "suffix", "write"),
+    [
+        ("langgraph", ".json", written(langgraph.text)),
+        ("langgraph", ".db", langgraph.database),
+        ("jsonl", ".jsonl", written(lambda read: "\n".join(events.current(read)))),
+        ("mem0", ".json", written(mem0.text)),
+    ],
+)
+def test_memories_of_ours_come_back_from_the_files_of_other_tools(tmp_path, name, suffix, write):
+    with Lake(tmp_path / "home") as lake:
+        assert taken(lake, "jsonl", ours(tmp_path)).memories == 3
+        before = held(lake, "team")
+        write(before, tmp_path / f"out{suffix}")
+    with Lake(tmp_path / "again") as lake:
+        options = {"profile": "team"} if name == "mem0" else {}
+        assert taken(lake, name, tmp_path / f"out{suffix}", **options).memories == 3
+        after = held(lake, "team")
+    if name == "mem0":
+        lost = mem0.lost(before)
+        assert lost[mem0.CLASHES] >= 0
+        columns = [one for one in FIELDS if one not in {"metadata", "user_id", "tags", "source", "valid_until"}]
+    else:
+        columns = [one for one in FIELDS if one != "source" or name == "jsonl"]  # without one it is the format
+    order = pl.col("memory_id")
+    assert (
+        after.memories.sort(order).select(columns).to_dicts() == before.memories.sort(order).select(columns).to_dicts()
+    )
+
+
+def test_a_history_comes_back_byte_for_byte_and_into_another_profile(tmp_path):
+    with Lake(tmp_path / "home") as lake:
+        taken(lake, "jsonl", ours(tmp_path))
+        first = list(events.history(lake.ledger, "team", {}))
+    (tmp_path / "out.jsonl").write_text("\n".join(first), "utf-8")
+    with Lake(tmp_path / "again") as lake:
+        taken(lake, "jsonl", tmp_path / "out.jsonl")
+        assert list(events.history(lake.ledger, "team", {})) == first
+        report = taken(lake, "jsonl", tmp_path / "out.jsonl", profile="other")
+        assert (report.profiles, report.memories, report.duplicates) == (("other",), 3, 0)
+        moved = [json.loads(line) | {"profile_id": "team"} for line in events.history(lake.ledger, "other", {})]
+        assert moved == [json.loads(line) for line in first]
+        assert taken(lake, "jsonl", tmp_path / "out.jsonl", profile="other").duplicates == 3
+
+
+def test_an_import_counts_memories_apart_from_other_events(tmp_path):
+    said = {"profile_id": "p", "occurred_at": SAID}
+    lines = [
+        said | {"event_type": "memory.stored", "memory_id": f"m{n}", "payload": {"content": f"Fact {n}"}}
+        for n in range(7)
+    ]
+    lines += [
+        said | {"event_type": "memory.accessed", "event_id": f"x{n}", "payload": {"memory_ids": ["m1"]}}
+        for n in range(14)
+    ]
+    (tmp_path / "e.jsonl").write_text("\n".join(map(json.dumps, lines)), "utf-8")
+    with Lake(tmp_path / "home") as lake:
+        report = taken(lake, "jsonl", tmp_path / "e.jsonl")
+        assert (report.accepted, report.memories) == (21, 7)
+        again = taken(lake, "jsonl", tmp_path / "e.jsonl")
+        assert (again.accepted, again.memories, again.duplicates) == (0, 0, 21)
+
+
+def letta_file(*names, shared=False):
+    blocks = [{"id": f"block-{n}", "label": "human", "value": f"Fact {n} of {name}"} for n, name in enumerate(names)]
+    blocks += [{"id": "common", "label": "house", "value": "The door is green."}] * shared
+    agents = [
+        {
+            "id": f"agent-{n}",
+            "name": name,
+            "block_ids": [f"block-{n}", *["common"] * shared],
+            "messages": [{"role": "user", "content": f"Hello {n}"}],
+        }
+        for n, name in enumerate(names)
+    ]
+    return {"agents": agents, "blocks": blocks, "created_at": SAID}
+
+
+@pytest.mark.parametrize(
+    ("files", "profiles"),
+    [
+        ({"a.af": letta_file("Helper")}, {"Helper": {"Fact 0 of Helper", "Hello 0"}}),
+        (
+            {"a.af": letta_file("Helper", "Sailor", shared=True)},
+            {
+                "Helper": {"Fact 0 of Helper", "Hello 0", "The door is green."},
+                "Sailor": {"Fact 1 of Sailor", "Hello 1", "The door is green."},
+            },
+        ),
+        (
+            {"a.af": letta_file("Helper"), "b.af": letta_file("Sailor")},
+            {"Helper": {"Fact 0 of Helper", "Hello 0"}, "Sailor": {"Fact 0 of Sailor", "Hello 0"}},
+        ),
+        (
+            {"a.af": letta_file("Bot"), "b.af": letta_file("Bot")},
+            {"Bot": {"Fact 0 of Bot", "Hello 0"}, "b.af 0: Bot": {"Fact 0 of Bot", "Hello 0"}},
+        ),
+    ],
+)
+def test_each_agent_of_letta_has_its_own_profile(tmp_path, files, profiles):
+    for name, content in files.items():
+        (tmp_path / name).write_text(json.dumps(content), "utf-8")
+    with Lake(tmp_path / "home") as lake:
+        report = taken(lake, "letta", tmp_path)
+        assert set(report.profiles) == set(profiles)
+        assert {name: set(held(lake, name).memories["content"]) for name in profiles} == profiles
+        assert taken(lake, "letta", tmp_path).accepted == 0
+        assert taken(lake, "letta", tmp_path, profile="one").profiles == ("one",)
+
+
+def test_a_folder_of_notes_comes_back_and_is_written_the_same(tmp_path):
+    with Lake(tmp_path / "home") as lake:
+        taken(lake, "jsonl", ours(tmp_path))
+        before = held(lake, "team")
+        files = markdown.files(before)
+    for name, content in files.items():
+        path = tmp_path / "notes" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with Lake(tmp_path / "again") as lake:
+        taken(lake, "markdown", tmp_path / "notes", profile="team", ledger=lake.ledger)
+        after = held(lake, "team")
+    order = pl.col("memory_id")
+    assert after.memories.sort(order).select(FIELDS).to_dicts() == before.memories.sort(order).select(FIELDS).to_dicts()
+
+
+def test_numbers_that_json_has_not_are_named(tmp_path):
+    (tmp_path / "items.json").write_text('[{"namespace": ["t"], "key": "k", "value": {"n": 1, "x": 1e999}}]', "utf-8")
+    with Lake(tmp_path / "home") as lake:
+        report = taken(lake, "langgraph", tmp_path / "items.json")
+    assert report.memories + report.dead_letters == 1
+    assert report.dead_letters or sum(report.skipped.values()) == 1
+    assert math.isinf(float("1e999"))
