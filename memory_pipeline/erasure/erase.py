@@ -491,10 +491,9 @@ def _republish(lake: Lake, profile_id: str) -> list[str]:
     """Publish the profile's tables as its last run computes them from the redacted ledger."""
     for _ in range(_ATTEMPTS):
         head = lake.ledger.heads([profile_id])[profile_id]
-        standing = lake.ledger.runs([profile_id]).filter(pl.col("outcome") != "reverted")
         tables = (
             {name: TABLES[name].empty() for name in commit.PUBLISHED}
-            if standing.is_empty()
+            if lake.ledger.runs([profile_id]).is_empty()
             else rebuild.rebuild(lake, profile_id)
         )
         before = _published(lake)
