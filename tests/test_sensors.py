@@ -94,7 +94,7 @@ def struck(home, instance, schedule, at):
 
 
 def scheduled(home):
-    return schedules.schedules(homes.settings(home), Namespace(), start=True)
+    return schedules.schedules(homes.settings(home), Namespace(), start=True, alert_url=lambda: None)
 
 
 def interval(home, name):

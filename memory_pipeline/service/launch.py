@@ -14,6 +14,7 @@ from dagster._core.instance.ref import InstanceRef
 
 from memory_pipeline.assets.resources import RETRY, Run
 from memory_pipeline.definitions import build_defs
+from memory_pipeline.jobs.consolidation import APPLY
 from memory_pipeline.ledger.database import LakeError, database_problem
 from memory_pipeline.ledger.disk import private
 from memory_pipeline.runs import live_runs
@@ -85,10 +86,15 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
     """
     run = run or Run()
     definition = build_defs(settings=settings, key_prefix="").resolve_job_def(job)
+    given = run.model_dump(exclude_defaults=True)
     config: dict[str, Any] = {
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
-        "resources": {"run": {"config": run.model_dump(exclude_defaults=True)}},
+        "resources": {"run": {"config": given}},
     }
+    if job == APPLY:
+        config = {name: given[name] for name in ("plan_file", "trigger", "preset") if name in given} | {
+            "log_level": "CRITICAL"
+        }
     logging.getLogger("dagster").setLevel(logging.CRITICAL)
     with instance(settings.home) as dagster:
         end_abandoned(dagster, settings.home)

@@ -155,6 +155,13 @@ class Settings(LanguageModel):
         """Return the policy of a profile: its own, or the common one."""
         return self.profiles.get(profile_id, self.policy)
 
+    def chosen(self, profile_id: str, name: str) -> bool:
+        """Return whether somebody set a policy's value, which comes from neither preset nor embedder nor default."""
+        origins = {row.name: row.origin for row in self.explained(profile_id)}
+        origin = origins.get(f"policy.{name}", "settings")
+        set_by_hand = origin != "default" and not origin.startswith(("preset ", "embedder "))
+        return set_by_hand and name in self.policy_of(profile_id).model_fields_set
+
     def explained(self, profile_id: str | None = None) -> tuple[Origin, ...]:
         """Return every setting with value and origin, for one profile or for profiles without their own policy."""
         return self.origins.get(profile_id or "", self.origins.get("", ()))
