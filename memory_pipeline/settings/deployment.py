@@ -134,6 +134,15 @@ class Settings(LanguageModel):
     run_seconds: int = Field(
         7200, ge=1, description="Longest run that a server executes, in seconds; a longer one is ended."
     )
+    max_connections: int = Field(
+        512, ge=16, description="Connections that a server holds at once; for more, the one idle longest is closed."
+    )
+    max_connections_per_address: int = Field(
+        256,
+        ge=8,
+        description="The same for one address; behind a proxy, all clients have its address.",
+    )
+    body_seconds: int = Field(120, ge=1, description="Longest time that the body of a request may take to arrive.")
     idle_seconds: int = Field(
         30,
         ge=1,
