@@ -57,10 +57,20 @@ def instance(home: Path) -> Iterator[dg.DagsterInstance]:
     Raises:
         LakeError: its databases are damaged, or the disk is full.
     """
-    folder = dagster_home(home)
+    with opened(dagster_home(home)) as dagster:
+        yield dagster
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[dg.DagsterInstance]:
+    """Open the Dagster instance of a folder.
+
+    Raises:
+        LakeError: its databases are damaged, or the disk is full.
+    """
     try:
-        with dg.DagsterInstance.from_ref(kept_open(InstanceRef.from_dir(str(folder)))) as opened:
-            yield opened
+        with dg.DagsterInstance.from_ref(kept_open(InstanceRef.from_dir(str(folder)))) as dagster:
+            yield dagster
     except Exception as error:
         if (problem := database_problem(error)) is None:
             raise
