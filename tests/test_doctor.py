@@ -1,5 +1,6 @@
 """What `doctor` finds in a home, and that `--repair` makes again what the ledger knows."""
 
+import errno
 import json
 import shutil
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from commands import call, told
 from lake_rows import files_of
+from typer.testing import CliRunner
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake import compaction, snapshot
@@ -19,6 +21,7 @@ from memory_pipeline.ledger.tables import EVENTS
 from memory_pipeline.runs import commit, undo
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import doctor, launch
+from memory_pipeline.service.commands import app
 
 
 @pytest.fixture(scope="module")
@@ -361,3 +364,54 @@ def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):
     assert "erasure" not in examined(copy, "--repair")
     holding = [file for file in copy.rglob("*") if file.is_file() and text["content"].encode() in file.read_bytes()]
     assert holding == []
+
+
+@pytest.mark.parametrize(
+    "stopped", [OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EDQUOT, "quota"), RuntimeError("other")]
+)
+def test_whatever_stops_an_erasure_it_says_that_the_ledger_is_redacted_and_how_to_finish(copy, monkeypatch, stopped):
+    def fail(*_, **__):
+        raise stopped
+
+    with Lake(copy) as lake:
+        memory_id = lake.read("memories", profiles=["sample-1"]).filter(kind="original")["memory_id"][0]
+        with monkeypatch.context() as patch:
+            patch.setattr("memory_pipeline.erasure.redact_files.drop_caches", fail)
+            remedy = "the ledger is redacted already, finish the erasure with: memory-pipeline doctor --repair"
+            with pytest.raises(LakeError, match=remedy):
+                erase_memories(lake, profile_id="sample-1", memory_ids=[memory_id], now=homes.RECORDED)
+    assert not examined(copy)["erasure"][0]
+    assert examined(copy, "--repair")["erasure"] == (True, "an interrupted erasure was finished")
+
+
+def test_an_interrupted_erasure_in_a_lake_that_lost_its_files_is_finished_by_one_repair(copy, monkeypatch):
+    with Lake(copy) as lake:
+        memory_id = lake.read("memories", profiles=["sample-1"]).filter(kind="original")["memory_id"][0]
+        with monkeypatch.context() as patch:
+            patch.setattr("memory_pipeline.erasure.redact_files.drop_caches", lambda *_: 1 / 0)
+            with pytest.raises(LakeError, match="finish the erasure"):
+                erase_memories(lake, profile_id="sample-1", memory_ids=[memory_id], now=homes.RECORDED)
+    everything(copy)
+    assert all(well for well, _ in examined(copy, "--repair").values())
+    assert all(well for well, _ in examined(copy).values())
+
+
+def test_a_snapshot_that_an_erasure_removes_meanwhile_is_built_again_and_no_repair_is_advised(copy, monkeypatch):
+    examined(copy, "--repair")
+    publish, left = snapshot.publish, [1]
+
+    def removed(lake):
+        path = publish(lake)
+        if left:
+            left.pop()
+            path.unlink()
+        return path
+
+    monkeypatch.setattr(snapshot, "publish", removed)
+    shown = CliRunner().invoke(app, ["--home", str(copy), "snapshot", "open"])
+    assert shown.exit_code == 0, shown.output
+    assert str(snapshot.newest(copy)) in shown.output
+    left.extend([1] * 9)
+    shown = CliRunner().invoke(app, ["--home", str(copy), "snapshot", "open"])
+    assert isinstance(shown.exception, ValueError)
+    assert "was removed by an erasure meanwhile; try again" in str(shown.exception)
