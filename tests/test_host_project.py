@@ -190,6 +190,7 @@ def test_the_pipeline_joins_a_project_with_the_same_names_and_leaves_its_own_alo
     assert statuses == {"STOPPED"}
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("prefix", ["memory_pipeline", "own/memory", ""])
 def test_the_gate_finds_the_run_of_a_host_project(prefix, lake, tmp_path, monkeypatch):
     """In the instance that the environment names, under the project's key prefix."""

@@ -299,7 +299,7 @@ def _made_from(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
     """
     known = commits.recorded_bases(lake.ledger, runs)
     if (rest := runs.join(known, on="profile_id", how="anti")).height:
-        kept = lake.read("profiles", seq=runs["commit_seq"].max(), profiles=rest["profile_id"].to_list())
+        kept = lake.read("profiles", seq=max(runs["commit_seq"].to_list()), profiles=rest["profile_id"].to_list())
         kept = kept.join(rest, on=["profile_id", "plan_id"], how="semi")
         known = pl.concat([known, kept, _inferred(lake, rest.join(kept, on="profile_id", how="anti"))])
     return TABLES["profiles"].conform(known)
