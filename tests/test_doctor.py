@@ -61,6 +61,7 @@ def test_a_sound_home(home):
         "ledger",
         "lake",
         "snapshot",
+        "credentials",
         "dead letters",
         "access",
         "disk",
