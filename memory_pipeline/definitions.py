@@ -3,6 +3,7 @@
 Owners, groups, kinds and freshness are mapped here once. What each asset computes stands in `consolidation/`.
 """
 
+import logging
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
@@ -22,7 +23,7 @@ from memory_pipeline.consolidation import pipeline
 from memory_pipeline.jobs import consolidation, maintenance, schedules
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.sensors import sensors
-from memory_pipeline.settings import Settings, load, program
+from memory_pipeline.settings import Settings, SettingsError, alert_address, load, program, salvaged
 
 GROUPS: Final = {
     "ledger": ("profiles", "events", "decisions", "reverted"),
@@ -66,7 +67,7 @@ FRESHNESS: Final = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36
 @dg.definitions
 def defs() -> dg.Definitions:
     """Load the pipeline as a code location of its own; settings are read only then."""
-    settings = load()
+    settings = _deployment()
     return dg.Definitions.merge(
         build_defs(settings=None, key_prefix="", start=settings.start_automation),
         dg.Definitions(executor=dg.in_process_executor),
@@ -96,11 +97,17 @@ def build_defs(
             for it seconds. None: the executor of the code location.
         resources: resources that take the place of the pipeline's own, by bare name: `run`, `store`, `io_manager`.
 
+    If settings are to be read and one is wrong, that is logged, and the definitions have those that are valid: a run
+    then fails at its first step with the reason, and the alarm works.
+
     Raises:
-        SettingsError: settings are to be read, and one is unknown or out of range.
         ValueError: `key_prefix` is not a Dagster name, or `resources` names none of the pipeline's resources.
     """
-    deployment = settings or load()
+    deployment = settings or _deployment()
+
+    def alert_url() -> str | None:
+        return settings.alert_url if settings else alert_address(deployment.home)
+
     names = Namespace.of(key_prefix)
     own = {"run": Run(), "store": store(deployment.home, settings, names), "io_manager": io_manager(names)}
     if unknown := sorted(set(resources or {}) - set(own)):
@@ -109,12 +116,21 @@ def build_defs(
         assets=dg.map_asset_specs(lambda spec: _described(spec, names, owners), _assets(names)),
         jobs=[*consolidation.jobs(names, executor), *maintenance.jobs(names, executor)],
         schedules=[
-            *schedules.schedules(deployment, names, start=start),
+            *schedules.schedules(deployment, names, start=start, alert_url=alert_url),
             maintenance.schedule(deployment, names, start=start),
         ],
-        sensors=sensors(deployment, names, start=start, in_force=lambda: settings or load(deployment.home)),
+        sensors=sensors(deployment, names, start=start, alert_url=alert_url),
         resources={names.name(name): resource for name, resource in (own | dict(resources or {})).items()},
     )
+
+
+def _deployment() -> Settings:
+    """Return the settings in force, or those that are valid where one is not."""
+    try:
+        return load()
+    except SettingsError as error:
+        logging.getLogger("memory_pipeline").critical("[consolidation] every run will fail: %s", error)
+        return salvaged()
 
 
 def _assets(names: Namespace) -> list[dg.AssetsDefinition]:

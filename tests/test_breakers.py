@@ -122,3 +122,40 @@ def test_undo_ahead_on_the_command_line_finds_nothing_where_no_clock_ran_ahead(t
     with homes.filled(tmp_path, homes.events(profiles=1, memories=5)) as lake:
         homes.night(lake, as_of=datetime.now(UTC))
     assert told("undo", "--ahead", home=tmp_path)["undone"] == []
+
+
+def test_the_first_run_under_a_policy_takes_no_more_than_a_tenth_until_it_is_released(lake):
+    """Whatever the preset allows; the first run ever is one as well."""
+    stored = lake.ledger.profiles()["memories"].sum()
+    for number in range(2):  # the next night neither
+        homes.night(lake, as_of=homes.NIGHT + timedelta(days=number), run_id=f"held {number}")
+        assert live(lake) == stored
+    homes.night(lake, as_of=homes.NIGHT + timedelta(days=2), run_id="released", max_archived_share=1.0)
+    assert live(lake) < stored / 2
+
+
+@pytest.mark.parametrize(
+    ("policy", "held"),
+    [
+        ({"preset": "three_tier"}, True),
+        ({"preset": "three_tier", "expire_energy": 1.0}, True),
+        ({"preset": "three_tier", "max_archived_share": 1.0}, False),  # set by hand: released in advance
+    ],
+)
+def test_a_change_of_policy_is_held_until_it_is_released(tmp_path, policy, held):
+    homes.settings(tmp_path, preset="default")
+    told = [event for event in homes.events(profiles=1, memories=60) if event.event_type == "memory.stored"]
+    with homes.filled(tmp_path, told[:22]) as lake:
+        homes.night(lake, run_id="before")
+        before = live(lake)
+        changed = homes.settings(tmp_path, **policy)
+        homes.night(lake, as_of=homes.NIGHT + timedelta(days=1), run_id="changed", policy=changed)
+        assert (live(lake) == before) is held
+        if held:
+            released = {"policy": changed, "max_archived_share": 1.0}
+            homes.night(lake, as_of=homes.NIGHT + timedelta(days=2), run_id="released", **released)
+            assert live(lake) < before / 2
+            again = {"as_of": homes.NIGHT + timedelta(days=3)}
+            assert inputs.select_profiles(lake, changed, **again)["max_archived_share"].to_list() == [1.0]
+            undo.undo(lake, lake.ledger.runs().sort("commit_seq")["plan_id"][-1], now=homes.RECORDED, cascade=True)
+            assert inputs.select_profiles(lake, changed, **again)["max_archived_share"].to_list() == [0.1]

@@ -2,13 +2,17 @@
 
 import asyncio
 import signal
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from types import SimpleNamespace
 
 import homes
+import httpx
 import pytest
 import uvicorn
-from serving import bearer, listening
+from serving import bearer, listening, serving
 from starlette.testclient import TestClient
 from uvicorn.server import ServerState
 
@@ -20,7 +24,7 @@ from memory_pipeline.service.background_runs import Ended, Runs
 from memory_pipeline.service.body_limit import BodyLimit
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.limits import Busy, Slots
-from memory_pipeline.service.listening import ImpatientProtocol
+from memory_pipeline.service.listening import Connections, ImpatientProtocol
 from memory_pipeline.settings import Settings
 
 HEAVY = (
@@ -109,14 +113,28 @@ def test_a_body_that_does_not_come_is_answered():
     assert b"idle_seconds = 0.01" in sent[1]["body"]
 
 
+def test_a_body_without_an_end_is_answered():
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    async def receive():
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b" ", "more_body": True}
+
+    limits = Settings().model_copy(update={"body_seconds": 0.1})
+    asyncio.run(BodyLimit(None, lambda: limits)({"type": "http", "method": "POST", "headers": []}, receive, send))
+    assert sent[0]["status"] == 408
+    assert b"body_seconds = 0.1" in sent[1]["body"]
+
+
 @pytest.mark.drill
 def test_45_dry_runs_of_one_agent_block_nobody_and_end_with_the_server(tmp_path):
     home = tmp_path / "data"
     homes.filled(home, homes.events(memories=60)).close()
     token, _ = auth_tokens.create(home, Role.AGENT, profile_id="sample-1")
     admin, _ = auth_tokens.create(home, Role.ADMIN)
-    import httpx  # noqa: PLC0415
-
     with listening("--home", home, "serve", "--port", "0", ended=(0, -signal.SIGTERM)) as (address, server):
 
         def plan(_):
@@ -143,3 +161,60 @@ def test_45_dry_runs_of_one_agent_block_nobody_and_end_with_the_server(tmp_path)
         committed = lake.ledger.runs()
         assert committed.height in {0, 1}
         assert lake.ledger.decisions().height == committed["decisions"].sum()
+
+
+CHUNKED = b"POST /recall HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
+
+
+@pytest.mark.drill
+def test_idle_and_slow_connections_stop_nobody(tmp_path):
+    """Idle ones, half headers, endless bodies: the bound is kept, and the health of the server is told meanwhile."""
+    settings(tmp_path, max_connections=40, max_connections_per_address=20, body_seconds=1)
+    Lake(tmp_path).close()
+    with serving(tmp_path) as client, ExitStack() as opened:
+        place = (client.base_url.host, client.base_url.port)
+        for sent in (b"", b"GET /health HTTP/1.1\r\nHost:", CHUNKED):
+            held = [opened.enter_context(socket.create_connection(place, 10)) for _ in range(60)]
+            for one in held:
+                with suppress(OSError):  # closed already: one too many
+                    one.sendall(sent)
+            assert httpx.get(f"{client.base_url}/health", timeout=10).status_code == 200
+        endless = opened.enter_context(socket.create_connection(place, 10))
+        endless.sendall(CHUNKED)
+        answer = b""
+        for _ in range(100):
+            with suppress(OSError):
+                endless.sendall(b"1\r\n \r\n")
+            endless.settimeout(0.1)
+            with suppress(TimeoutError):
+                answer = endless.recv(65_536)
+                break
+        assert answer.startswith((b"HTTP/1.1 408", b"HTTP/1.1 401"))
+
+
+def test_connections_of_one_address_take_no_place_of_others():
+    closed, of_all = [], Connections(4, 3)
+
+    class One:
+        def __init__(self, name, *, waiting):
+            self.waiting = waiting
+            self.transport = SimpleNamespace(abort=lambda: closed.append(name))
+
+    def connection(name, address):
+        of_all.add(one := One(name, waiting=True), address)
+        return one
+
+    first = connection("a1", "a")
+    connection("b1", "b")
+    connection("a2", "a")
+    of_all.renew(first)
+    connection("a3", "a")
+    assert closed == []
+    connection("a4", "a")
+    assert closed == ["a2"], "the one that waited longest, of the address with too many"
+    connection("c1", "c")
+    assert closed == ["a2", "a1"], "too many in all: one of the address with most"
+    busy = Connections(9, 1)
+    for name in ("d1", "d2"):
+        busy.add(One(name, waiting=False), "d")
+    assert closed[2:] == ["d2"], "who is being answered keeps the place"

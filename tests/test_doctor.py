@@ -1,19 +1,27 @@
 """What `doctor` finds in a home, and that `--repair` makes again what the ledger knows."""
 
+import errno
 import json
 import shutil
 from pathlib import Path
 
+import duckdb
 import homes
+import polars as pl
 import pytest
+import sqlalchemy as sa
 from commands import call, told
 from lake_rows import files_of
+from typer.testing import CliRunner
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
-from memory_pipeline.runs import commit
+from memory_pipeline.ledger.tables import EVENTS
+from memory_pipeline.runs import commit, undo
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import doctor, launch
+from memory_pipeline.service.commands import app
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +61,7 @@ def test_a_sound_home(home):
         "ledger",
         "lake",
         "snapshot",
+        "credentials",
         "dead letters",
         "access",
         "disk",
@@ -123,9 +132,14 @@ def test_a_repair_that_was_cut_off_is_said_and_finished(copy):
 
 
 def test_rows_that_no_rebuild_makes_again_are_said_to_be_lost(copy):
+    with Lake(copy) as lake:
+        rows = lake.read("score_history").height
     next(copy.glob("lake/score_history/*.parquet")).unlink()
-    detail = examined(copy, "--repair")["lake"][1]
-    assert "but not the rows of earlier runs in score_history: restore its files from a backup" in detail
+    assert "first restore lake/score_history from a backup" in examined(copy)["lake"][1]
+    for args in (("--repair",), ()):
+        well, detail = examined(copy, *args)["lake"]
+        assert well
+        assert f"lost for good, unless a backup has them: {rows} rows of score_history" in detail
 
 
 def test_lost_payloads_are_said_to_need_a_backup(copy):
@@ -173,15 +187,117 @@ def test_damaged_databases_of_dagster_are_not_blamed_on_its_configuration(copy):
     assert "dagster.yaml" not in detail
 
 
-def test_what_a_run_was_made_from_is_made_again_by_the_next_run(copy):
+def test_what_a_run_was_made_from_is_in_the_ledger(copy):
+    before = tables(copy)
     next(copy.glob("lake/profiles/*.parquet")).unlink()
-    well, detail = examined(copy, "--repair")["lake"]
-    assert not well
-    assert "tables of sample-1, sample-2: rebuild those with: memory-pipeline consolidate" in detail
+    assert examined(copy, "--repair")["lake"] == (True, "1 missing or damaged file rebuilt")
+    homes.same(before, tables(copy))
+
+
+def everything(home):
+    shutil.rmtree(home / "lake")
+
+
+def everything_and_snapshots(home):
+    shutil.rmtree(home / "lake")
+    shutil.rmtree(home / "snapshots")
+
+
+def files_alone(home):
+    for file in home.glob("lake/**/*.parquet"):
+        file.unlink()
+
+
+def truncated(home):
+    for file in home.glob("lake/*/*.parquet"):
+        file.write_bytes(file.read_bytes()[:100])
+
+
+def half_of_them(home):
+    for file in sorted(home.glob("lake/**/*.parquet"))[::2]:
+        file.unlink()
+
+
+@pytest.mark.parametrize("loss", [everything, everything_and_snapshots, files_alone, truncated, half_of_them])
+@pytest.mark.parametrize("nights", ["one", "undone"])
+def test_one_repair_makes_the_whole_lake_again(copy, loss, nights):
+    """With merges and core memory, in one go, and the snapshot shows them."""
+    if nights == "undone":  # the tables of the first profile are those of memories without a run
+        with Lake(copy) as lake:
+            plan = lake.ledger.runs(["sample-1"])["plan_id"][0]
+            undo.undo(lake, plan, profile_id="sample-1", now=homes.RECORDED)
+            snapshot.publish(lake)
+    before = tables(copy)
+    assert before["core_memory_blocks"].height
+    assert before["memories"].filter(kind="compression").height or nights == "undone"
+    loss(copy)
+    assert not examined(copy)["lake"][0]
+    repaired = examined(copy, "--repair")
+    assert repaired["lake"][0], repaired
+    assert repaired["snapshot"][0]
+    found = examined(copy)
+    assert found["lake"][0]
+    assert found["snapshot"][0]
+    homes.same(before, tables(copy))
+    with duckdb.connect(snapshot.newest(copy), read_only=True) as connection:
+        shown = dict(connection.execute("SELECT kind, count(*) FROM memories GROUP BY kind").fetchall())
+    assert shown == dict(before["memories"].group_by("kind").len().iter_rows())
+
+
+def test_tables_that_an_earlier_repair_left_empty_are_found_and_rebuilt(copy):
+    """It forgot the files and published an empty snapshot, and said that all was well."""
+    before = tables(copy)
     with Lake(copy) as lake:
-        homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="later")
-        assert lake.read("profiles").height == 2
-    assert examined(copy)["lake"][0]
+        files_alone(copy)
+        lake.mend()
+        lake.mended()
+        snapshot.newest(copy).unlink()
+        snapshot.publish(lake)
+        assert "the tables of profile sample-1 and 1 more are not those of the last run" in examined(copy)["lake"][1]
+        assert "tables of 2 profiles rebuilt" in examined(copy, "--repair")["lake"][1]
+        assert all(well for well, _ in examined(copy).values())
+        homes.same(before, tables(copy))
+
+
+def test_an_empty_snapshot_of_a_whole_lake_is_rebuilt(copy):
+    examined(copy, "--repair")  # a copy has the snapshot of the original
+    path = snapshot.newest(copy)
+    with duckdb.connect(path) as connection:
+        connection.execute("DELETE FROM core_memory_blocks")
+    well, detail = examined(copy)["snapshot"]
+    assert not well
+    assert "has 0 rows of core_memory_blocks" in detail
+    assert examined(copy, "--repair")["snapshot"][0]
+    assert examined(copy)["snapshot"][0]
+
+
+def test_runs_of_versions_that_did_not_record_what_they_were_made_from(copy):
+    """What the lake lost of it is inferred from the ledger."""
+    before = tables(copy)
+    with Lake(copy) as lake, lake.ledger.writing() as transaction:
+        without = sa.func.json_remove(EVENTS.c.payload, "$.base")
+        transaction.connection.execute(
+            EVENTS.update().where(EVENTS.c.event_type == "run.committed").values(payload=without)
+        )
+    everything(copy)
+    assert examined(copy, "--repair")["lake"][0]
+    homes.same(before, tables(copy))
+
+
+def test_answers_of_a_language_model_that_only_the_lake_had_are_named(copy):
+    answers = pl.DataFrame({"profile_id": "sample-1"}).join(TABLES["verdicts"].empty(), on="profile_id", how="left")
+    filled = {
+        name: pl.col(name).fill_null(pl.lit("x" if kind == pl.String else 1 if kind.is_numeric() else None, kind))
+        for name, kind in answers.schema.items()
+    }
+    with Lake(copy) as lake:
+        lake.append("verdicts", answers.with_columns(**filled))
+    everything(copy)
+    assert "first restore lake/score_history, lake/verdicts from a backup" in examined(copy)["lake"][1]
+    for args in (("--repair",), ()):
+        well, detail = examined(copy, *args)["lake"]
+        assert well
+        assert "1 row of verdicts" in detail
 
 
 def test_a_snapshot_that_is_missing_damaged_or_behind_and_a_link_that_leads_astray(copy):
@@ -249,3 +365,54 @@ def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):
     assert "erasure" not in examined(copy, "--repair")
     holding = [file for file in copy.rglob("*") if file.is_file() and text["content"].encode() in file.read_bytes()]
     assert holding == []
+
+
+@pytest.mark.parametrize(
+    "stopped", [OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EDQUOT, "quota"), RuntimeError("other")]
+)
+def test_whatever_stops_an_erasure_it_says_that_the_ledger_is_redacted_and_how_to_finish(copy, monkeypatch, stopped):
+    def fail(*_, **__):
+        raise stopped
+
+    with Lake(copy) as lake:
+        memory_id = lake.read("memories", profiles=["sample-1"]).filter(kind="original")["memory_id"][0]
+        with monkeypatch.context() as patch:
+            patch.setattr("memory_pipeline.erasure.redact_files.drop_caches", fail)
+            remedy = "the ledger is redacted already, finish the erasure with: memory-pipeline doctor --repair"
+            with pytest.raises(LakeError, match=remedy):
+                erase_memories(lake, profile_id="sample-1", memory_ids=[memory_id], now=homes.RECORDED)
+    assert not examined(copy)["erasure"][0]
+    assert examined(copy, "--repair")["erasure"] == (True, "an interrupted erasure was finished")
+
+
+def test_an_interrupted_erasure_in_a_lake_that_lost_its_files_is_finished_by_one_repair(copy, monkeypatch):
+    with Lake(copy) as lake:
+        memory_id = lake.read("memories", profiles=["sample-1"]).filter(kind="original")["memory_id"][0]
+        with monkeypatch.context() as patch:
+            patch.setattr("memory_pipeline.erasure.redact_files.drop_caches", lambda *_: 1 / 0)
+            with pytest.raises(LakeError, match="finish the erasure"):
+                erase_memories(lake, profile_id="sample-1", memory_ids=[memory_id], now=homes.RECORDED)
+    everything(copy)
+    assert all(well for well, _ in examined(copy, "--repair").values())
+    assert all(well for well, _ in examined(copy).values())
+
+
+def test_a_snapshot_that_an_erasure_removes_meanwhile_is_built_again_and_no_repair_is_advised(copy, monkeypatch):
+    examined(copy, "--repair")
+    publish, left = snapshot.publish, [1]
+
+    def removed(lake):
+        path = publish(lake)
+        if left:
+            left.pop()
+            path.unlink()
+        return path
+
+    monkeypatch.setattr(snapshot, "publish", removed)
+    shown = CliRunner().invoke(app, ["--home", str(copy), "snapshot", "open"])
+    assert shown.exit_code == 0, shown.output
+    assert str(snapshot.newest(copy)) in shown.output
+    left.extend([1] * 9)
+    shown = CliRunner().invoke(app, ["--home", str(copy), "snapshot", "open"])
+    assert isinstance(shown.exception, ValueError)
+    assert "was removed by an erasure meanwhile; try again" in str(shown.exception)

@@ -15,6 +15,7 @@ import launches
 import polars as pl
 import pytest
 import sampling
+from dagster._core.instance.ref import InstanceRef
 from dagster.components.testing import create_defs_folder_sandbox
 
 from memory_pipeline import Settings, build_defs
@@ -22,6 +23,7 @@ from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.components import MemoryPipelineComponent
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.runs.commit import PUBLISHED
+from memory_pipeline.service import asset_check_gate
 
 EXAMPLE = homes.HERE.parent / "examples" / "dagster_project"
 BIN = Path(sys.executable).parent
@@ -186,6 +188,29 @@ def test_the_pipeline_joins_a_project_with_the_same_names_and_leaves_its_own_alo
         for one in (*definitions.get_repository_def().schedule_defs, *definitions.get_repository_def().sensor_defs)
     }
     assert statuses == {"STOPPED"}
+
+
+@pytest.mark.drill
+@pytest.mark.parametrize("prefix", ["memory_pipeline", "own/memory", ""])
+def test_the_gate_finds_the_run_of_a_host_project(prefix, lake, tmp_path, monkeypatch):
+    """In the instance that the environment names, under the project's key prefix."""
+    folder = tmp_path / "host"
+    folder.mkdir()
+    settings = homes.settings(lake.home)
+    definitions = build_defs(settings=settings, key_prefix=prefix.split("/"))
+    name = "_".join([*filter(None, prefix.split("/")), "full"])
+    with dg.DagsterInstance.from_ref(InstanceRef.from_dir(str(folder))) as instance:
+        result = definitions.resolve_job_def(name).execute_in_process(instance=instance, run_config=launches.QUIET)
+    with pytest.raises(ValueError, match=r"has finished in .*DAGSTER_HOME.*--key-prefix"):
+        asset_check_gate.evaluate(settings, key_prefix=prefix)
+    monkeypatch.setenv("DAGSTER_HOME", str(folder))
+    for run_id in (None, result.run_id):
+        rows = asset_check_gate.evaluate(settings, run_id, key_prefix=prefix)
+        assert rows
+        assert {row["outcome"] for row in rows} == {"passed"}
+        assert {row["run_id"] for row in rows} == {result.run_id}
+    with pytest.raises(ValueError, match="run 'nowhere' is unknown in"):
+        asset_check_gate.evaluate(settings, "nowhere", key_prefix=prefix)
 
 
 def test_maintenance_and_alerts_leave_the_runs_of_the_host_alone():

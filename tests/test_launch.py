@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import threading
+from typing import get_args
 
 import dagster as dg
 import homes
@@ -10,11 +11,13 @@ import launches
 import pytest
 import sqlalchemy as sa
 
-from memory_pipeline.assets.resources import Run
+from memory_pipeline import Settings, build_defs
+from memory_pipeline.assets.resources import Preset, Run, Task
 from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.service import actions, asset_check_gate, launch
+from memory_pipeline.settings import preset_names
 
 AS_OF = homes.NIGHT.isoformat()
 
@@ -138,10 +141,8 @@ def test_apply_is_refused_when_the_file_was_edited(lake, written):
     [
         ({"as_of": "tomorrow"}, "run.as_of = 'tomorrow' is not an instant; write it like 2026-03-01T02:00:00Z"),
         ({"as_of": "2999-01-01"}, "run.as_of = 2999-01-01T00:00:00+00:00 is in the future, and later runs could not"),
-        ({"task": "dance"}, f"task 'dance' is unknown; choose one of {', '.join(TASKS)}"),
         ({"max_archived_share": 7.0}, "run.max_archived_share = 7.0 is not a share; give a number from 0 to 1"),
         ({"profiles": ["nobody"]}, "profile 'nobody' has no memory; correct the name: `memory-pipeline pro"),
-        ({"preset": "dance"}, "preset 'dance' is unknown; known names: automem, cognitive, default"),
     ],
 )  # fmt: skip
 def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(lake, options, said):
@@ -150,6 +151,35 @@ def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(l
         (run,) = instance.get_runs()
         assert run.status == dg.DagsterRunStatus.FAILURE
         assert run.tags["dagster/will_retry"] == "false"
+
+
+@pytest.mark.parametrize("job", ["full", "preview", "decay"])
+@pytest.mark.parametrize(
+    ("wrong", "named"),
+    [
+        ({"task": "dance"}, "config:task not in enum type .*reflect"),
+        ({"preset": "dance"}, "config:preset not in enum type .*three_tier"),
+        ({"profiles": "ana"}, "config:profiles must be list"),
+        ({"profiles": [7]}, r"config:profiles\[0\]"),
+        ({"tusk": "full"}, 'unexpected config entry "tusk"'),
+    ],
+)
+def test_a_run_configuration_of_another_type_is_refused_at_launch(job, wrong, named):
+    definition = build_defs(settings=Settings(), key_prefix="").resolve_job_def(job)
+    with pytest.raises(dg.DagsterInvalidConfigError, match=f"(?si){named}"):
+        definition.execute_in_process(run_config={"resources": {"run": {"config": wrong}}})
+
+
+@pytest.mark.parametrize("config", [{}, {"plan_file": None}, {"plan_file": 3}, {"plan_file": "p", "preset": "dance"}])
+def test_no_plan_is_applied_without_a_path(config):
+    definition = build_defs(settings=Settings(), key_prefix="").resolve_job_def("apply")
+    with pytest.raises(dg.DagsterInvalidConfigError, match=r"plan_file|preset"):
+        definition.execute_in_process(run_config=config)
+
+
+def test_the_types_of_a_run_name_what_there_is():
+    assert set(get_args(Task)) == set(TASKS)
+    assert get_args(Preset) == ("", *sorted(preset_names()))
 
 
 def test_numbers_of_a_run_that_are_out_of_range_are_named():

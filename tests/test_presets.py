@@ -20,7 +20,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event, parse
 from memory_pipeline.runs import commit, consolidate, inputs, rebuild, undo
 from memory_pipeline.schemas import LIVE, TABLES
-from memory_pipeline.settings import Settings, load, preset_names
+from memory_pipeline.settings import Settings, load, preset, preset_names
 
 LOCOMO = Path(__file__).parents[2] / "shared" / "locomo"
 SESSIONS = 5
@@ -72,7 +72,12 @@ class Nights:
 def nights(request, tmp_path_factory) -> Iterator[Nights]:
     told = [event for name in preset_names() for event in request.param(name)]
     home = tmp_path_factory.mktemp("home")
-    policies = "\n".join(f'[profiles.{name}]\npreset = "{name}"' for name in preset_names())
+    share = {
+        name: preset(name).get("max_archived_share", 0.1) for name in preset_names()
+    }  # set: nothing is held at first
+    policies = "\n".join(
+        f'[profiles.{name}]\npreset = "{name}"\nmax_archived_share = {share[name]}' for name in preset_names()
+    )
     (home / "memory_pipeline.toml").write_text(policies, "utf-8")
     settings = load(home, environment={})
     instants = sorted(event.occurred_at for event in told)

@@ -18,6 +18,7 @@ from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import consolidate, live_runs
 from memory_pipeline.sensors import failures
 from memory_pipeline.sensors.requests import in_flight
+from memory_pipeline.settings import SettingsError, alert_address, salvaged
 
 NOW = datetime(2026, 6, 2, tzinfo=UTC)
 QUIET = {
@@ -94,7 +95,7 @@ def struck(home, instance, schedule, at):
 
 
 def scheduled(home):
-    return schedules.schedules(homes.settings(home), Namespace(), start=True)
+    return schedules.schedules(homes.settings(home), Namespace(), start=True, alert_url=lambda: None)
 
 
 def interval(home, name):
@@ -505,3 +506,57 @@ def test_a_report_says_that_the_run_is_tried_again(failed, capfd, monkeypatch):
     reported(*failed, capfd)
     instance.add_run_tags(result.run_id, {"dagster/will_retry": "false"})
     assert [one["retried"] for one in told] == [True]
+
+
+WRONG = ["token_bugdet = .5", "nightly = 'never'", "keep_snapshots = 0", "[policy]\ntoken_bugdet = 0.5", "[policy"]
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_wrong_settings_fail_a_run_once_with_their_reason_and_do_not_silence_the_alarm(
+    wrong, receiver, tmp_path, monkeypatch, capfd
+):
+    """Neither when the settings were wrong as Dagster loaded the definitions, nor when they became so later."""
+    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(tmp_path))
+    homes.filled(tmp_path, homes.events(profiles=1, memories=2, days=1)).close()
+    loaded_before = build_defs(key_prefix="")
+    (tmp_path / "memory_pipeline.toml").write_text(f'alert_url = "{receiver[0]}/alert"\n{wrong}\n', "utf-8")
+    for definitions in (loaded_before, build_defs(key_prefix="")):
+        receiver[1].clear()
+        with dg.DagsterInstance.ephemeral() as instance:
+            result = definitions.resolve_job_def("full").execute_in_process(
+                instance=instance, run_config=launches.QUIET, raise_on_error=False
+            )
+            assert not result.success
+            assert instance.get_run_by_id(result.run_id).tags.get("dagster/will_retry", "false") == "false"
+            reported(tmp_path, instance, result, capfd, definitions=definitions)
+        ((_, document),) = receiver[1]
+        assert "memory_pipeline.toml" in document["reason"]
+        assert document["retried"] is False
+
+
+@pytest.mark.parametrize("name", ["sessions", "projection", "reflection"])
+def test_a_tick_that_fails_reaches_the_alarm_once(name, receiver, tmp_path, monkeypatch):
+    monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(tmp_path))
+    monkeypatch.setattr(failures, "_told", {})
+    (tmp_path / "memory_pipeline.toml").write_text(f'alert_url = "{receiver[0]}/alert"\n[policy', "utf-8")
+    definitions = build_defs(key_prefix="")
+    for _ in range(2):
+        with dg.DagsterInstance.ephemeral() as instance, pytest.raises(SettingsError, match="TOML"):
+            tick(tmp_path, instance, name, definitions=definitions)
+    ((_, document),) = receiver[1]
+    assert document["tick"] == name
+    assert "cannot be read as TOML" in document["reason"]
+
+
+def test_the_address_of_the_alarm_is_read_by_itself(tmp_path):
+    file = tmp_path / "memory_pipeline.toml"
+    file.write_text('token_bugdet = .5\nalert_url = "http://a"\n[policy]\nalert_url = "http://b"\n', "utf-8")
+    assert alert_address(tmp_path, environment={}) == "http://a"
+    own = {"MEMORY_PIPELINE_ALERT_URL": "http://c", "MEMORY_PIPELINE_NONSENSE": "1"}
+    assert alert_address(tmp_path, environment=own) == "http://c"
+    assert alert_address(tmp_path / "none", environment={}) is None
+    with pytest.raises(SettingsError, match="alert_url"):
+        alert_address(tmp_path, environment={"MEMORY_PIPELINE_ALERT_URL": "nowhere"})
+    file.write_text("timezone = 'Mars'\nnightly = '1 1 * * *'\nkeep_snapshots = 0\n", "utf-8")
+    valid = salvaged(tmp_path, environment={})
+    assert (valid.timezone, valid.nightly, valid.keep_snapshots) == ("UTC", "1 1 * * *", 30)

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from math import isnan
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import dagster as dg
 import polars as pl
@@ -28,6 +28,12 @@ from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.runs import consolidate, inputs
 from memory_pipeline.settings import Policy, Settings, SettingsError, load, under_preset
 
+Task = Literal["full", "reflect", "lightweight", "decay", "creative", "cluster", "forget", "promote", "reembed", "tick"]
+"""Task of a run (`consolidation.context.TASKS`); a type, so that Dagster refuses any other at launch."""
+
+Preset = Literal["", "automem", "cognitive", "default", "engram", "superlocal", "three_tier"]
+"""Preset of a run (`settings.preset_names`); empty: each profile's own."""
+
 
 class Run(dg.ConfigurableResource[None]):
     """Which state a run reads and what it may decide; set per launch."""
@@ -41,16 +47,13 @@ class Run(dg.ConfigurableResource[None]):
         default=[],
         description="Shards that take part, from 0, if the setting `shards` says how many there are; empty: all.",
     )
-    task: str = Field(
-        default="full",
-        description="full, reflect, lightweight, decay, creative, cluster, forget, promote, reembed or tick.",
-    )
+    task: Task = Field(default="full", description="What the run may decide.")
     scope: str = Field(
         default="all",
         description=f"What may be decided about: {KNOWN}; recent: sessions touched since the last reflection.",
     )
     trigger: str = Field(default="manual", description="What started the run: schedule, sensor, manual or cli.")
-    preset: str = Field(default="", description="Preset to use instead of each profile's own.")
+    preset: Preset = Field(default="", description="Preset to use instead of each profile's own; empty: none.")
     retry_reverted: bool = Field(default=False, description="Propose undone decisions again.")
     max_archived_share: float = Field(
         default=-1.0, description="Quota of this run instead of the policy's; negative: the policy's."

@@ -30,7 +30,7 @@ from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import commits, disk, exports, payloads, redaction, references
 from memory_pipeline.ledger.commits import Conflict
-from memory_pipeline.ledger.database import LakeError, UnknownMemory
+from memory_pipeline.ledger.database import LakeError, UnknownMemory, explained
 from memory_pipeline.ledger.event import COLUMNS, DEFAULT_PROFILE, Event
 from memory_pipeline.ledger.ledger import position_in
 from memory_pipeline.ledger.validation_errors import CORRECT_PROFILE, nearest, shown
@@ -497,8 +497,9 @@ def _finish(lake: Lake, pending: _Pending) -> Receipt:
         LakeError: the store cannot be written, or stayed in use; says that the ledger is redacted, and how to go on.
     """
     try:
-        return _cleaned(lake, pending)
-    except LakeError as error:
+        with explained(lake.home):
+            return _cleaned(lake, pending)
+    except Exception as error:  # whatever stopped it, such as a disk without a free inode: the ledger is redacted
         raise LakeError(
             f"{error}; the ledger is redacted already, finish the erasure with: memory-pipeline doctor --repair"
         ) from error
@@ -536,10 +537,9 @@ def _republish(lake: Lake, profile_id: str) -> list[str]:
     """Publish the profile's tables as its last run computes them from the redacted ledger."""
     for _ in range(_ATTEMPTS):
         head = lake.ledger.heads([profile_id])[profile_id]
-        standing = lake.ledger.runs([profile_id]).filter(pl.col("outcome") != "reverted")
         tables = (
             {name: TABLES[name].empty() for name in commit.PUBLISHED}
-            if standing.is_empty()
+            if lake.ledger.runs([profile_id]).is_empty()
             else rebuild.rebuild(lake, profile_id)
         )
         before = _published(lake)

@@ -1,14 +1,14 @@
 """Jobs that consolidate: the runs that materialise every asset, and the preview, which materialises none."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import dagster as dg
 
 from memory_pipeline.assets import checks
 from memory_pipeline.assets.figures import plan_table
 from memory_pipeline.assets.namespace import Namespace
-from memory_pipeline.assets.resources import RETRY, Run, refusing, store_of
+from memory_pipeline.assets.resources import RETRY, Preset, Run, refusing, store_of
 from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.llm.openai import CompletionUnavailable
 from memory_pipeline.runs import commit, consolidate
@@ -33,7 +33,6 @@ class Job:
 
 JOBS: Final = (
     Job("full", Run(), "START HERE. Consolidates everything, commits it, and publishes a snapshot."),
-    Job("apply", Run(plan_file="plan.json"), "Commits exactly the plan that a dry run wrote, or nothing."),
     Job("reflect", Run(task="reflect"), "Part of full: links and summarises the sessions touched since the last one."),
     Job("lightweight", Run(task="lightweight"), "Part of full: compiles core memory and prunes faded edges."),
     Job("tick", Run(task="tick"), "Part of full: lets faded memories go cold, and merges groups of them."),
@@ -44,7 +43,10 @@ JOBS: Final = (
     Job("forget", Run(task="forget"), "Part of full: archives or deletes what fell below a threshold."),
     Job("reembed", Run(task="reembed"), "Embeds every text with the embedder of the settings; decides nothing."),
 )
-"""Every job that commits, most important first."""
+"""Every job that plans and commits, most important first."""
+
+APPLY: Final = "apply"
+"""The job that commits a plan from a file."""
 
 
 def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[Any]:
@@ -69,7 +71,34 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[Any]:
         )
         for job in JOBS
     ]
-    return [*committing, preview(names, executor)]
+    applying = dg.define_asset_job(
+        names.name(APPLY),
+        everything,
+        description="Commits exactly the plan that a dry run wrote, or nothing.",
+        tags=WRITES,
+        config=_applying(names),
+        executor_def=executor,
+    )
+    return [committing[0], applying, *committing[1:], preview(names, executor)]
+
+
+def _applying(names: Namespace) -> dg.ConfigMapping:
+    """Make the configuration of the job that applies a plan: its path, without which no launch is accepted."""
+    path = dg.Field(str, description="Plan that a dry run wrote.")
+    trigger = dg.Field(str, default_value="manual", description="What started the run: manual or cli.")
+    names_of_presets = dg.Enum("ApplyPreset", [dg.EnumValue(name) for name in get_args(Preset)])
+    preset = dg.Field(names_of_presets, default_value="", description="Preset that the plan was made under, if named.")
+    level = dg.Field(str, default_value="DEBUG", description="Lowest level of what the run prints.")
+
+    @dg.config_mapping(config_schema={"plan_file": path, "trigger": trigger, "preset": preset, "log_level": level})
+    def applying(given: dict[str, Any]) -> dict[str, Any]:
+        run = {name: given[name] for name in ("plan_file", "trigger", "preset")}
+        return {
+            "loggers": {"console": {"config": {"log_level": given["log_level"]}}},
+            "resources": {names.name("run"): {"config": run}},
+        }
+
+    return applying
 
 
 def preview(names: Namespace, executor: dg.ExecutorDefinition | None) -> dg.JobDefinition:

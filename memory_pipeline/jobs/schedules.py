@@ -5,7 +5,7 @@ the next tick, and one run makes up for any number of missed ones.
 Not here: the schedule of maintenance (`maintenance.py`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import dagster as dg
@@ -15,6 +15,7 @@ from memory_pipeline.assets.resources import Run, store_of
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.consolidation.triggers import INTERVALS
 from memory_pipeline.runs import due_work, shards
+from memory_pipeline.sensors.failures import ticking
 from memory_pipeline.sensors.requests import request
 from memory_pipeline.settings import Settings
 
@@ -25,17 +26,20 @@ _MINUTES: Final = (60, 30, 20, 15, 12, 10, 6, 5, 4, 3, 2, 1)
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
-def schedules(settings: Settings, names: Namespace, *, start: bool) -> Sequence[dg.ScheduleDefinition]:
+def schedules(
+    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
+) -> Sequence[dg.ScheduleDefinition]:
     """Make the nightly schedule, and one for each task that can have an interval.
 
     Args:
         settings: the deployment.
         names: the namespace of jobs and resources.
         start: start those that a policy asks for as soon as Dagster loads them.
+        alert_url: returns the address to which failed ticks are reported.
     """
     return [
-        _nightly(settings, names, start=start),
-        *(_interval(task, settings, names, start=start) for task in INTERVALS),
+        _nightly(settings, names, start=start, alert_url=alert_url),
+        *(_interval(task, settings, names, start=start, alert_url=alert_url) for task in INTERVALS),
     ]
 
 
@@ -44,7 +48,9 @@ def status(*, start: bool) -> dg.DefaultScheduleStatus:
     return dg.DefaultScheduleStatus.RUNNING if start else dg.DefaultScheduleStatus.STOPPED
 
 
-def _nightly(settings: Settings, names: Namespace, *, start: bool) -> dg.ScheduleDefinition:
+def _nightly(
+    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
+) -> dg.ScheduleDefinition:
     """Make the schedule of the nightly run; its clock is the instant of the tick."""
     store_key = names.name("store")
 
@@ -59,24 +65,27 @@ def _nightly(settings: Settings, names: Namespace, *, start: bool) -> dg.Schedul
         "the setting `shards` is set, in one run for each shard.",
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-        store = store_of(context, names)
-        profiles = due_work.profiles(store.lake)["profile_id"]
-        policies = {profile_id: store.settings.policy_of(profile_id) for profile_id in profiles}
-        chosen = [name for name, policy in policies.items() if policy.enabled and policy.nightly_run]
-        if not chosen:
-            return dg.SkipReason("no profile with a memory has a nightly run")
-        clock = context.scheduled_execution_time.isoformat()
-        runs = [Run(profiles=own, as_of=clock, trigger="schedule") for own in shards.split(chosen, store.settings)]
-        keys = [f"{clock} part {number}" for number in range(len(runs))] if len(runs) > 1 else [None]
-        return [
-            dg.RunRequest(run_key=key, run_config=dg.RunConfig(resources={names.name("run"): run}))
-            for key, run in zip(keys, runs, strict=True)
-        ]
+        with ticking(context.log, names.name("nightly"), alert_url):
+            store = store_of(context, names)
+            profiles = due_work.profiles(store.lake)["profile_id"]
+            policies = {profile_id: store.settings.policy_of(profile_id) for profile_id in profiles}
+            chosen = [name for name, policy in policies.items() if policy.enabled and policy.nightly_run]
+            if not chosen:
+                return dg.SkipReason("no profile with a memory has a nightly run")
+            clock = context.scheduled_execution_time.isoformat()
+            runs = [Run(profiles=own, as_of=clock, trigger="schedule") for own in shards.split(chosen, store.settings)]
+            keys = [f"{clock} part {number}" for number in range(len(runs))] if len(runs) > 1 else [None]
+            return [
+                dg.RunRequest(run_key=key, run_config=dg.RunConfig(resources={names.name("run"): run}))
+                for key, run in zip(keys, runs, strict=True)
+            ]
 
     return schedule
 
 
-def _interval(task: str, settings: Settings, names: Namespace, *, start: bool) -> dg.ScheduleDefinition:
+def _interval(
+    task: str, settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
+) -> dg.ScheduleDefinition:
     """Make the schedule of a task with an interval; off where no policy asks for it."""
     setting = INTERVALS[task]
     store_key = names.name("store")
@@ -98,7 +107,8 @@ def _interval(task: str, settings: Settings, names: Namespace, *, start: bool) -
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         rule = "interval" if task == "full" else task
-        return request(context, names, task, (rule,), clock=context.scheduled_execution_time)
+        with ticking(context.log, names.name(setting.removesuffix("_seconds")), alert_url):
+            return request(context, names, task, (rule,), clock=context.scheduled_execution_time)
 
     return schedule
 

@@ -401,6 +401,26 @@ def problem(path: Path) -> str | None:
     return None if foreign is None else f"it reads {foreign}, of another data folder"
 
 
+def lacks_rows(lake: Lake, path: Path) -> str | None:
+    """Return how the newest snapshot differs from the tables of the lake in their numbers of rows, or None.
+
+    Tables that snapshots of earlier versions did not have are left out.
+    """
+    names = [name for name in SOURCES if TABLES[name].write_mode == "replaced"]
+    with lake.ledger.reading() as transaction:
+        files = catalog.visible_by_table(transaction, names)
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            present = {name for (name,) in connection.execute("SELECT table_name FROM duckdb_tables()").fetchall()}
+            for name in present.intersection(names):
+                ((shown,),) = connection.execute(f"SELECT count(*) FROM {name}").fetchall()  # noqa: S608
+                if shown != (stored := sum(file.rows for file in files[name])):
+                    return f"{path} has {shown} rows of {name}, the lake {stored}"
+    except duckdb.Error as error:
+        return str(error).splitlines()[0]
+    return None
+
+
 def read_exported(path: Path, relation: Relation, names: Sequence[str]) -> pl.DataFrame:
     """Read columns of a table of a snapshot in the types of its schema.
 

@@ -7,6 +7,7 @@ what the tables mean (`schemas/`).
 
 import re
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
@@ -439,11 +440,11 @@ class Lake:
         return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
 
     def mend(self) -> pl.DataFrame:
-        """Replace or forget missing and damaged files and return what `verify` reported; nothing is lost for good.
+        """Replace or forget missing and damaged files and return what `verify` reported.
 
         Those of `events` are made again from the ledger at once. The others lack those rows, and `lost` names them,
-        until they are made again. Files of `payloads` exist only once: they stay catalogued until they are restored
-        from a backup.
+        until they are made again; `gone` counts the rows that nothing makes again. Files of `payloads` stay catalogued
+        until they are restored from a backup.
 
         Raises:
             LakeError: events that the ledger no longer holds were in damaged files; nothing was changed.
@@ -459,7 +460,17 @@ class Lake:
             publishing.forget_files(transaction, self.store, forgotten)
             catalog.set_lost(transaction, {*catalog.lost(transaction), *(file.table_name for file in forgotten)})
             catalog.raise_oldest(transaction, max((file.removed_seq or 0 for file in forgotten), default=0))
+            rows = Counter[str]()
+            for file in forgotten:
+                if not TABLES[file.table_name].rebuilt and file.removed_seq is None:
+                    rows[file.table_name] += file.rows
+            catalog.add_gone(transaction, rows)
         return problems
+
+    def gone(self) -> dict[str, int]:
+        """Return how many rows of which tables were lost for good."""
+        with self.ledger.reading() as transaction:
+            return catalog.gone(transaction)
 
     def lost(self) -> list[str]:
         """Return the tables that `mend` left without rows, also in a process that was killed before it was done."""

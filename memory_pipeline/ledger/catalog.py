@@ -7,7 +7,7 @@ writes the events of the change, so that all tables change at once; so does the 
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -64,6 +64,9 @@ class File:
 
 _LOST: Final = "lost"
 """Key in the table `meta`: tables of which files were forgotten and not made again yet."""
+
+_GONE: Final = "gone"
+"""Key in the table `meta`: how many rows of which tables were lost for good."""
 
 _COLUMNS: Final = [FILES.c["path" if name == "key" else name] for name in File.__dataclass_fields__]
 
@@ -152,6 +155,20 @@ def set_lost(transaction: Transaction, table_names: Collection[str]) -> None:
     transaction.connection.execute(META.delete().where(META.c.key == _LOST))
     if table_names:
         transaction.connection.execute(META.insert().values(key=_LOST, value=json.dumps(sorted(table_names))))
+
+
+def gone(transaction: Transaction) -> dict[str, int]:
+    """Return how many rows of which tables were lost for good: files held them that nothing can make again."""
+    return dict(json.loads(transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == _GONE)) or "{}"))
+
+
+def add_gone(transaction: Transaction, rows: Mapping[str, int]) -> None:
+    """Note that rows of tables are lost for good."""
+    if rows:
+        before = gone(transaction)
+        total = before | {name: before.get(name, 0) + lost for name, lost in rows.items()}
+        transaction.connection.execute(META.delete().where(META.c.key == _GONE))
+        transaction.connection.execute(META.insert().values(key=_GONE, value=json.dumps(total, sort_keys=True)))
 
 
 def mark(transaction: Transaction, name: Mark) -> int:

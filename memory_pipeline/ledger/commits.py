@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import PIPELINE, Event, micros
-from memory_pipeline.ledger.ledger import HEAD_EVENTS, Revert, heads_in, insert_events, reverts_in
+from memory_pipeline.ledger.ledger import HEAD_EVENTS, Ledger, Revert, heads_in, insert_events, reverts_in
 from memory_pipeline.ledger.tables import ATTEMPTS, DECISIONS, EVENTS, RUNS
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import POLICY_VERSION, Policy
@@ -32,6 +32,9 @@ _COMMITS: Final = uuid.UUID("6f1d2a52-5f0e-4c9e-9a3c-2f6a3b1f7f10")
 
 _RUN_COLUMNS: Final = ("task", "scope", "trigger", "preset", "policy_hash")
 """Columns of the table `profiles` that are recorded with a run."""
+
+_BASE: Final = ("head", "since", "caught_up", "row_limit", "max_archived_share", "retry_reverted")
+"""The other columns that a replay of the run needs; commits of earlier versions did not record them."""
 
 
 class Conflict(RuntimeError):
@@ -218,6 +221,24 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
     return positions
 
 
+def recorded_bases(ledger: Ledger, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the state that each run was made from, as its commit recorded it (table `profiles`).
+
+    Args:
+        ledger: the ledger.
+        runs: rows of `consolidation_runs`; those that versions before this record committed are left out.
+
+    Cost: one query per row.
+    """
+    rows = []
+    for run in runs.rename({"base_seq": "seq"}).iter_rows(named=True):
+        ((*_, payload),) = ledger.read(run["commit_seq"] - 1, until=run["commit_seq"])
+        if base := json.loads(payload).get("base"):
+            rows.append({name: run[name] for name in ("profile_id", "plan_id", "as_of", "seq", *_RUN_COLUMNS)} | base)
+    schema = TABLES["profiles"].empty().schema
+    return TABLES["profiles"].conform(pl.DataFrame(rows, schema=schema, orient="row"))
+
+
 def undo(transaction: Transaction, reverts: Sequence[Revert]) -> dict[str, int]:
     """Write the events of an undo and return the position of each profile's undo."""
     positions = insert_events(transaction, (revert.event() for revert in reverts))
@@ -275,6 +296,7 @@ def _event(commit: Commit, row: Mapping[str, Any], counts: Mapping[str, int]) ->
         recorded_at=commit.committed_at,
         payload={
             **{name: row[name] for name in ("plan_id", "seq", *_RUN_COLUMNS)},
+            "base": {name: row[name] for name in _BASE},
             **counts,
             "as_of": row["as_of"].isoformat(),
             "run_id": commit.run_id,

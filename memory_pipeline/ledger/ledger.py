@@ -305,14 +305,15 @@ class Ledger:
         with self.reading() as transaction:
             return position_in(transaction)
 
-    def heads(self, profiles: Collection[str] | None = None) -> dict[str, int]:
+    def heads(self, profiles: Collection[str] | None = None, *, seq: int | None = None) -> dict[str, int]:
         """Return the position of the last commit, undo, erasure or update of each profile; 0 where there is none.
 
         Args:
             profiles: the profiles; default all that have an event.
+            seq: position of the last event that counts; default the head.
         """
         with self.reading() as transaction:
-            return heads_in(transaction, profiles)
+            return heads_in(transaction, profiles, seq=seq)
 
     def published(self, profiles: Collection[str]) -> int:
         """Return the position of the last commit or undo of any of some profiles; 0 before the first."""
@@ -446,17 +447,21 @@ class Ledger:
             query = query.where(RUNS.c.as_of <= micros(as_of))
         if seq is not None:
             query = query.where(RUNS.c.commit_seq <= seq)
-        with self.reading() as transaction:
-            plans = [
-                (profile, payload["plan_id"]) for profile, _, payload in reverts_in(transaction, as_of=as_of, seq=seq)
-            ]
-        undone = _frame(plans, {"profile_id": pl.String, "plan_id": pl.String}).unique()
+        undone = self.undone_plans(as_of=as_of, seq=seq).select("profile_id", "plan_id", undone=True)
         return (
             self._table("consolidation_runs", query, profiles)
-            .join(undone.with_columns(undone=True), on=["profile_id", "plan_id"], how="left", maintain_order="left")
+            .join(undone, on=["profile_id", "plan_id"], how="left", maintain_order="left")
             .with_columns(outcome=pl.when("undone").then(pl.lit("reverted")).otherwise("outcome"))
             .drop("undone")
         )
+
+    def undone_plans(self, *, as_of: datetime | None = None, seq: int | None = None) -> pl.DataFrame:
+        """Return the plans that were undone as a whole at a state: `profile_id`, `plan_id`, `undone_seq` (position)."""
+        with self.reading() as transaction:
+            reverts = reverts_in(transaction, as_of=as_of, seq=seq)
+        rows = [(profile, payload["plan_id"], at) for profile, at, payload in reverts if payload["plan_id"]]
+        frame = _frame(rows, {"profile_id": pl.String, "plan_id": pl.String, "undone_seq": pl.Int64})
+        return frame.group_by("profile_id", "plan_id").agg(pl.col("undone_seq").max())
 
     def attempts(self) -> pl.DataFrame:
         """Return the attempts to commit, with process, start, phase and outcome; oldest first."""
@@ -516,10 +521,12 @@ def position_in(transaction: Transaction) -> int:
     return transaction.connection.scalar(sa.select(sa.func.max(EVENTS.c.seq))) or 0
 
 
-def heads_in(transaction: Transaction, profiles: Collection[str] | None) -> dict[str, int]:
+def heads_in(transaction: Transaction, profiles: Collection[str] | None, *, seq: int | None = None) -> dict[str, int]:
     """Return the head of each profile (see `Ledger.heads`)."""
     moves = sa.case((EVENTS.c.event_type.in_(HEAD_EVENTS), EVENTS.c.seq), else_=0)
     query = sa.select(EVENTS.c.profile_id, sa.func.max(moves)).group_by(EVENTS.c.profile_id)
+    if seq is not None:
+        query = query.where(EVENTS.c.seq <= seq)
     if profiles is None:
         return dict(transaction.connection.execute(query.order_by(EVENTS.c.profile_id)).all())
     query = query.where(among(EVENTS.c.profile_id, profiles), EVENTS.c.event_type.in_(HEAD_EVENTS))

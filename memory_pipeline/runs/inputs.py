@@ -14,6 +14,7 @@ from memory_pipeline.consolidation import scope as scopes
 from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.plans import plan_document, planning
 from memory_pipeline.consolidation.state import decision_json
+from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import commits
 from memory_pipeline.ledger.ledger import Ledger
@@ -29,6 +30,9 @@ AUTOMATIC: Final = frozenset({"schedule", "sensor"})
 
 _AHEAD: Final = timedelta(days=1)
 """How far a profile's last run may lie after a scheduled one before the clock is reported as wrong."""
+
+NEW_POLICY_SHARE: Final = 0.1
+"""Largest share of a profile's live memories that may leave in the first run under a policy, whatever it says."""
 
 _LISTED: Final = 20
 """Most users, agents, sessions or tags that a message lists."""
@@ -61,7 +65,8 @@ def select_profiles(
         scope: `all`; `recent`: only decisions about sessions with new memories since the last reflection; or a part of
             each profile, such as `user:ana` (see `consolidation.scope`).
         trigger: what started the run.
-        max_archived_share: quota that replaces the policy's.
+        max_archived_share: quota that replaces the policy's; by default the first run of a profile, and the first
+            under another policy, may remove at most a tenth (`NEW_POLICY_SHARE`) unless the policy says less.
         retry_reverted: whether decisions that were undone may be proposed again.
 
     Raises:
@@ -115,7 +120,9 @@ def select_profiles(
     taking_part = known.filter(pl.col("profile_id").is_in(selected))
     for profile_id in (idle := _idle(ledger, taking_part, as_of=as_of, most=settings.max_idle_days)):
         log.LOGGER.warning(log.idle_notice(profile_id, settings.max_idle_days, as_of))
-    share = pl.when(pl.col("profile_id").is_in(idle)).then(0.0).otherwise("max_archived_share")
+    new = pl.col("profile_id").is_in(_under_new_policy(ledger, settings, selected))
+    most = pl.when(new).then(pl.min_horizontal("max_archived_share", NEW_POLICY_SHARE)).otherwise("max_archived_share")
+    share = pl.when(pl.col("profile_id").is_in(idle)).then(0.0).otherwise(most)
     return chosen.with_columns(max_archived_share=share)
 
 
@@ -176,11 +183,36 @@ def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) ->
         as_of: instant of the new run.
         most: days.
     """
-    tasks = [task for task, actions in TASKS.items() if decision_json.LEAVES.keys() & {*actions}]
-    whole = pl.col("task").is_in(tasks) & (pl.col("held") == 0) & (pl.col("outcome") == "committed") & ~scopes.NARROW
-    last = ledger.runs().filter(whole).group_by("profile_id").agg(ran_at=pl.col("as_of").max())
+    last = _able_to_remove(ledger.runs()).group_by("profile_id").agg(ran_at=pl.col("as_of").max())
     seen = known.join(last, on="profile_id", how="left").with_columns(pl.coalesce("ran_at", "last_recorded_at"))
     return seen.filter(as_of - pl.col("ran_at") > timedelta(days=most))["profile_id"].sort().to_list()
+
+
+def _under_new_policy(ledger: Ledger, settings: Settings, profiles: Collection[str]) -> list[str]:
+    """Return the profiles that have another policy than in their last run that could remove memories, or no such run.
+
+    Runs that were held back or undone do not count, so that the change is held until it is released. Profiles for which
+    the quota itself was set are left out: that is a release in advance.
+    """
+    last = _able_to_remove(ledger.runs(list(profiles))).sort("commit_seq").unique("profile_id", keep="last")
+    ran = {row["profile_id"]: row for row in last.iter_rows(named=True)}
+    new = []
+    for profile_id in profiles:
+        if settings.chosen(profile_id, "max_archived_share"):
+            continue
+        digest, run = settings.policy_of(profile_id).digest, ran.get(profile_id)
+        # A hash of an earlier version differs even if the policy is the same.
+        if run is None or digest not in {run["policy_hash"], committed_policy(ledger, run["commit_seq"]).digest}:
+            new.append(profile_id)
+    return new
+
+
+def _able_to_remove(runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the runs, about whole profiles and neither held back nor undone, that could take memories away."""
+    tasks = [task for task, actions in TASKS.items() if decision_json.LEAVES.keys() & {*actions}]
+    return runs.filter(
+        pl.col("task").is_in(tasks), pl.col("held") == 0, pl.col("outcome") == "committed", ~scopes.NARROW
+    )
 
 
 def select_again(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> pl.DataFrame:

@@ -97,7 +97,8 @@ def warnings(plan: pl.DataFrame) -> list[str]:
 def held_notice(profile_id: str, count: int) -> str:
     """Return a notice that a profile was held back, with the remedy."""
     return (
-        f"Held back for {profile_id}: {count} decisions, more memories would leave than the quota allows; review with "
+        f"Held back for {profile_id}: {count} decisions, more memories would leave than the quota allows (in the "
+        "first run under a policy at most a tenth, whatever it says); review with "
         f"`memory-pipeline consolidate --profile {profile_id} --dry-run`, release with --max-archived-share"
     )
 

@@ -15,23 +15,59 @@ from memory_pipeline.consolidation import pipeline, stages
 from memory_pipeline.consolidation.context import TASKS, Context
 from memory_pipeline.lake import snapshot, snapshot_tables, snapshot_views
 from memory_pipeline.lake.policies import committed_policy
-from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import commits
 from memory_pipeline.ledger.commits import VERSION
+from memory_pipeline.runs import status
 from memory_pipeline.runs.commit import PUBLISHED
 from memory_pipeline.schemas import TABLES, Enrichment, Memories, Vectors, conform
 from memory_pipeline.settings import Policy
 
 
 def rebuild(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame]:
-    """Rebuild the published tables of a profile from event zero; equal to what its last commit published.
+    """Rebuild the published tables of a profile from event zero; equal to what its last commit or undo published.
 
     Raises:
-        ValueError: the profile has no run in force.
+        ValueError: the profile was never consolidated.
     """
     runs = runs_in_force(lake, [profile_id])
-    if runs.is_empty():
-        raise ValueError(f"profile {profile_id!r} has no run in force; consolidate it first")
-    return as_committed(lake, runs.tail(1), reverted=lake.ledger.reverted(), earlier=runs)
+    if runs.height:
+        return as_committed(lake, runs.tail(1), reverted=lake.ledger.reverted(), earlier=runs)
+    undone = shown_runs(lake, [profile_id])
+    if undone.is_empty():
+        raise ValueError(f"profile {profile_id!r} was never consolidated; consolidate it first")
+    return as_stored(lake, undone, reverted=lake.ledger.reverted())
+
+
+def shown_runs(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:
+    """Return the run that each profile's published tables show (`consolidation_runs`): the last one in force.
+
+    If none is, the memories are shown as agents stored them, at the instant of the run that was undone last.
+
+    Args:
+        lake: the store.
+        profiles: the profiles; default all.
+    """
+    last = runs_in_force(lake, profiles).unique("profile_id", keep="last")
+    runs = lake.ledger.runs(None if profiles is None else list(profiles)).join(last, on="profile_id", how="anti")
+    undone = runs.join(lake.ledger.undone_plans(), on=["profile_id", "plan_id"], how="inner").sort("undone_seq")
+    return pl.concat([last, undone.unique("profile_id", keep="last").select(last.columns)]).sort("profile_id")
+
+
+def behind(lake: Lake) -> list[str]:
+    """Return the profiles whose published tables are not those of the run that they should show (see `shown_runs`).
+
+    Such as after a repair by an earlier version that published nothing for them. Profiles that others change meanwhile
+    are left out.
+
+    Raises:
+        LakeError: a file of the table `profiles` is missing or damaged.
+    """
+    heads = lake.ledger.heads()
+    shown = shown_runs(lake)
+    published = lake.read("profiles", columns=["profile_id", "plan_id"])
+    stale = shown.join(published, on=["profile_id", "plan_id"], how="anti")["profile_id"]
+    return [profile_id for profile_id, head in lake.ledger.heads(stale.to_list()).items() if heads[profile_id] == head]
 
 
 def runs_in_force(
@@ -248,17 +284,48 @@ def _bases(lake: Lake, runs: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, dict[
     """Yield the state that runs were made from, their policies and their positions, those of one run together."""
     for _, run in runs.sort("profile_id").group_by("run_id", "as_of", "base_seq", maintain_order=True):
         seqs = run["commit_seq"].to_list()
-        profiles = lake.read("profiles", seq=max(seqs), profiles=run["profile_id"].to_list())
-        if lost := sorted(set(run["profile_id"]) - set(profiles["profile_id"])):
-            raise LakeError(
-                f"{lake.home}: the state that the run at position {max(seqs)} was made from, for profile {lost[0]!r}, "
-                "is lost with a file of the table profiles; restore that file from a backup"
-            )
+        profiles = _made_from(lake, run)
         yield (
             profiles,
             {row["policy_hash"]: committed_policy(lake.ledger, row["commit_seq"]) for row in run.iter_rows(named=True)},
             seqs,
         )
+
+
+def _made_from(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the state that runs of one instant were made from: the table `profiles`.
+
+    The ledger has it; for commits of earlier versions the lake has, and what it lost is inferred from the ledger.
+    """
+    known = commits.recorded_bases(lake.ledger, runs)
+    if (rest := runs.join(known, on="profile_id", how="anti")).height:
+        kept = lake.read("profiles", seq=max(runs["commit_seq"].to_list()), profiles=rest["profile_id"].to_list())
+        kept = kept.join(rest, on=["profile_id", "plan_id"], how="semi")
+        known = pl.concat([known, kept, _inferred(lake, rest.join(kept, on="profile_id", how="anti"))])
+    return TABLES["profiles"].conform(known)
+
+
+def _inferred(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the state that runs were made from as it follows from the ledger: all but a time budget and a quota.
+
+    So their tables can differ from those that were lost: all memories were compared and grouped.
+    """
+    rows = []
+    for run in runs.rename({"base_seq": "seq"}).iter_rows(named=True):
+        earlier = lake.ledger.runs([run["profile_id"]]).filter(pl.col("commit_seq") <= run["seq"])
+        recent = run["task"] == "reflect" or run["scope"] == "recent"
+        rows.append(
+            {name: run[name] for name in TABLES["profiles"].empty().columns if name in run}
+            | {
+                "head": lake.ledger.heads([run["profile_id"]], seq=run["seq"])[run["profile_id"]],
+                "since": earlier.select(status.REFLECTED).item() if recent else 0,
+                "caught_up": 0,
+                "row_limit": 0,
+                "max_archived_share": committed_policy(lake.ledger, run["commit_seq"]).max_archived_share,
+                "retry_reverted": False,
+            }
+        )
+    return pl.DataFrame(rows, schema=TABLES["profiles"].empty().schema, orient="row")
 
 
 def _sources(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:

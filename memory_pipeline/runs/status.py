@@ -22,6 +22,15 @@ TASKS: Final = ("decay", "creative", "cluster", "forget")
 REFLECTING: Final = ("full", "reflect")
 """Tasks that count as a reflection."""
 
+REFLECTED: Final = (
+    pl.col("base_seq")
+    .filter(pl.col("task").is_in(REFLECTING) & ~scope.NARROW)
+    .max()
+    .fill_null(0)
+    .alias("reflected_seq")
+)
+"""Of some runs: the position that the last reflection read up to."""
+
 
 def progress(lake: Lake) -> pl.DataFrame:
     """Return how far runs have come, one row per profile with a committed run.
@@ -30,14 +39,10 @@ def progress(lake: Lake) -> pl.DataFrame:
         `profile_id`, `last_as_of`, `commit_seq`, and `reflected_seq`, the position that its last reflection read up to.
     """
     runs = lake.ledger.runs().filter(pl.col("outcome") != "reverted")
-    reflected = pl.col("base_seq").filter(pl.col("task").is_in(REFLECTING) & ~scope.NARROW)
     return (
         runs.group_by("profile_id")
-        .agg(
-            last_as_of=pl.col("as_of").max(),
-            commit_seq=pl.col("commit_seq").max(),
-            reflected_seq=reflected.max().fill_null(0),
-        )
+        .agg(REFLECTED, last_as_of=pl.col("as_of").max(), commit_seq=pl.col("commit_seq").max())
+        .select("profile_id", "last_as_of", "commit_seq", "reflected_seq")
         .sort("profile_id")
     )
 

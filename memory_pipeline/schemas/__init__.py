@@ -154,6 +154,13 @@ class Table:
     """Values, other than null, of columns that files of earlier versions lack."""
     version: int | None = None
     """Version of the parser whose rows are read (column `parser`); rows of other versions are ignored."""
+    asked: bool = False
+    """Whether the rows are answers of a language model, which no rebuild makes again."""
+
+    @property
+    def rebuilt(self) -> bool:
+        """Whether lost rows are made again from the ledger; of others only a backup has a copy."""
+        return self.write_mode in {"replaced", "appended"} and not self.asked
 
     @property
     def description(self) -> str:
@@ -210,8 +217,8 @@ TABLES: Final[dict[str, Table]] = {
         Table("payloads", Payloads, write_mode="moved"),
         Table("enrichment", Enrichment, write_mode="appended", version=PARSER),
         Table("vectors", Vectors, write_mode="appended"),
-        Table("completions", Completions, write_mode="appended"),
-        Table("verdicts", Verdicts, write_mode="appended"),
+        Table("completions", Completions, write_mode="appended", asked=True),
+        Table("verdicts", Verdicts, write_mode="appended", asked=True),
         Table("decisions", Decisions, write_mode="in_ledger"),
         Table("consolidation_runs", Runs, write_mode="in_ledger"),
         Table("dead_letters", DeadLetters, write_mode="in_ledger"),

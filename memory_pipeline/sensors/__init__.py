@@ -10,7 +10,7 @@ from memory_pipeline.settings import Settings
 
 
 def sensors(
-    settings: Settings, names: Namespace, *, start: bool, in_force: Callable[[], Settings]
+    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
 ) -> Sequence[dg.SensorDefinition]:
     """Make every sensor.
 
@@ -18,11 +18,11 @@ def sensors(
         settings: the deployment.
         names: the namespace of jobs and resources.
         start: start them as soon as Dagster loads them.
-        in_force: returns the settings at the time of an evaluation.
+        alert_url: returns the address to which failures are reported, at the time of one.
     """
     return [
-        activity.projector(settings, names, start=start),
-        *(activity.watcher(watch, settings, names, start=start) for watch in activity.WATCHES),
-        failures.sensor(settings, names, start=start, in_force=in_force),
-        held.sensor(settings, names, start=start, in_force=in_force),
+        activity.projector(settings, names, start=start, alert_url=alert_url),
+        *(activity.watcher(watch, settings, names, start=start, alert_url=alert_url) for watch in activity.WATCHES),
+        failures.sensor(settings, names, start=start, alert_url=alert_url),
+        held.sensor(settings, names, start=start, alert_url=alert_url),
     ]

@@ -3,6 +3,7 @@
 Tasks that are due by time alone are left to schedules (`jobs/schedules.py`).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,6 +11,7 @@ import dagster as dg
 
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import store_of
+from memory_pipeline.sensors.failures import status, ticking
 from memory_pipeline.sensors.requests import request
 from memory_pipeline.settings import Settings
 
@@ -57,12 +59,9 @@ WATCHES: Final = (
 """Every sensor that requests runs."""
 
 
-def status(*, start: bool) -> dg.DefaultSensorStatus:
-    """Return whether Dagster starts a sensor as soon as it loads it."""
-    return dg.DefaultSensorStatus.RUNNING if start else dg.DefaultSensorStatus.STOPPED
-
-
-def watcher(watch: Watch, settings: Settings, names: Namespace, *, start: bool) -> dg.SensorDefinition:
+def watcher(
+    watch: Watch, settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
+) -> dg.SensorDefinition:
     """Make a sensor that requests runs."""
 
     @dg.sensor(
@@ -74,12 +73,15 @@ def watcher(watch: Watch, settings: Settings, names: Namespace, *, start: bool) 
         description=watch.description,
     )
     def evaluate(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        return request(context, names, watch.job, watch.rules)
+        with ticking(context.log, names.name(watch.name), alert_url):
+            return request(context, names, watch.job, watch.rules)
 
     return evaluate
 
 
-def projector(settings: Settings, names: Namespace, *, start: bool) -> dg.SensorDefinition:
+def projector(
+    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
+) -> dg.SensorDefinition:
     """Make the sensor that copies new events into the lake; starts no run, as one per batch would cost too much.
 
     Readers take what it has not copied yet from the ledger.
@@ -94,10 +96,11 @@ def projector(settings: Settings, names: Namespace, *, start: bool) -> dg.Sensor
         description="Copies new events from the ledger into the lake, in its own tick; starts no run.",
     )
     def evaluate(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        lake = store_of(context, names).lake
-        waiting, _ = lake.waiting()
-        if not waiting:
-            return dg.SkipReason("no new events")
-        return dg.SkipReason(f"{waiting:,} new events are in the lake, up to position {lake.project()}")
+        with ticking(context.log, names.name("projection"), alert_url):
+            lake = store_of(context, names).lake
+            waiting, _ = lake.waiting()
+            if not waiting:
+                return dg.SkipReason("no new events")
+            return dg.SkipReason(f"{waiting:,} new events are in the lake, up to position {lake.project()}")
 
     return evaluate

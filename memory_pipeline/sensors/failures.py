@@ -1,12 +1,13 @@
-"""The failure sensor: logs which run failed, for which profiles, why and what to do, and posts it to `alert_url`.
+"""The alarm: logs which run failed, for which profiles, why and what to do, and posts it to `alert_url`.
 
-Sensors and schedules retry by themselves; nothing here starts a run.
+Failed ticks of sensors and schedules are posted as well. Both retry by themselves; nothing here starts a run.
 """
 
 import json
 import logging
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.client import HTTPException
 from typing import Any, Final
@@ -15,18 +16,25 @@ import dagster as dg
 
 from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.assets.resources import RETRY
-from memory_pipeline.sensors.activity import status
 from memory_pipeline.settings import Settings, SettingsError
 
 ANSWER_SECONDS: Final = 10.0
 """How long the receiver of a report may take to answer."""
 
+_told: Final[dict[str, str]] = {}
+"""Error of the last tick of each sensor and schedule of this process, if it failed."""
+
 _RETRIED: Final = "dagster/will_retry"
 """Tag that Dagster gives a failed run that it will start again."""
 
 
+def status(*, start: bool) -> dg.DefaultSensorStatus:
+    """Return whether Dagster starts a sensor as soon as it loads it."""
+    return dg.DefaultSensorStatus.RUNNING if start else dg.DefaultSensorStatus.STOPPED
+
+
 def sensor(
-    settings: Settings, names: Namespace, *, start: bool, in_force: Callable[[], Settings]
+    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
 ) -> dg.SensorDefinition:
     """Make the sensor that reports every failed run of the pipeline's jobs.
 
@@ -34,7 +42,7 @@ def sensor(
         settings: the deployment.
         names: the namespace of the jobs.
         start: start it as soon as Dagster loads it.
-        in_force: returns the settings at the time of a failure, for the current `alert_url`.
+        alert_url: returns the address to report to at the time of a failure; reads nothing else.
     """
 
     @dg.run_failure_sensor(
@@ -50,27 +58,58 @@ def sensor(
         who = ", ".join(found["profiles"]) or "all profiles"
         message = "[consolidation] %s failed for %s: %s; %s"
         context.log.error(message, found["job"], who, found["reason"], found["remedy"])
-        send_alert(context.log, in_force, found)
+        send_alert(context.log, alert_url, found)
 
     return evaluate
 
 
-def send_alert(log: logging.Logger, in_force: Callable[[], Settings], found: dict[str, Any]) -> None:
+def send_alert(log: logging.Logger, alert_url: Callable[[], str | None], found: dict[str, Any]) -> None:
     """Send a report to `alert_url`, if one is set; a failure to send is logged.
 
     Args:
         log: log of the sensor's tick.
-        in_force: returns the settings at this time.
+        alert_url: returns the address at this time.
         found: the report.
     """
     try:
-        if url := in_force().alert_url:
+        if url := alert_url():
             post(url, found)
     except SettingsError as error:
         log.warning("[consolidation] alert_url could not be read: %s", error)
     except (OSError, HTTPException) as error:
         # The address itself is not logged: often it is the secret.
         log.warning("[consolidation] posting to alert_url failed: %s", error)
+
+
+@contextmanager
+def ticking(log: logging.Logger, name: str, alert_url: Callable[[], str | None]) -> Iterator[None]:
+    """Report an error of a tick, and let Dagster record it: a tick that fails starts no run, whose failure would tell.
+
+    The same error of tick after tick is reported once.
+
+    Args:
+        log: log of the tick.
+        name: the sensor or schedule.
+        alert_url: returns the address to report to.
+    """
+    try:
+        yield
+    except Exception as error:
+        reason, _, remedy = str(error).rpartition("; ")
+        found = {
+            "tick": name,
+            "failed_at": datetime.now(UTC).isoformat(),
+            "reason": reason or remedy or type(error).__name__,
+            "remedy": remedy if reason else f"look at the ticks of {name} in the Dagster UI",
+        }
+        if _told.get(name) != str(error):
+            log.critical(
+                "[consolidation] %s could not tell what is due: %s; %s", name, found["reason"], found["remedy"]
+            )
+            send_alert(log, alert_url, found)
+        _told[name] = str(error)
+        raise
+    _told.pop(name, None)
 
 
 def document(context: dg.RunFailureSensorContext, names: Namespace) -> dict[str, Any]:

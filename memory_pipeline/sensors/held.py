@@ -1,6 +1,7 @@
 """The sensor for held profiles: logs which profiles a successful run held back, and posts them to `alert_url`."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
@@ -9,13 +10,12 @@ from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.runs import log
 from memory_pipeline.runs import status as run_status
-from memory_pipeline.sensors.activity import status
-from memory_pipeline.sensors.failures import send_alert
+from memory_pipeline.sensors.failures import send_alert, status
 from memory_pipeline.settings import Settings, SettingsError
 
 
 def sensor(
-    settings: Settings, names: Namespace, *, start: bool, in_force: Callable[[], Settings]
+    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
 ) -> dg.SensorDefinition:
     """Make the sensor that reports every profile whose plan a run held back; arguments as for `failures.sensor`."""
 
@@ -30,21 +30,21 @@ def sensor(
         if not is_own(context.dagster_run, names):
             return
         try:
-            found = document(context.dagster_run, in_force())
+            found = document(context.dagster_run, settings.home)
         except (SettingsError, LakeError) as error:
             context.log.warning("[consolidation] held profiles could not be read: %s", error)
             return
         for profile in found["held"]:
             context.log.warning("[consolidation] %s: %s", profile["profile_id"], profile["reason"])
         if found["held"]:
-            send_alert(context.log, in_force, found)
+            send_alert(context.log, alert_url, found)
 
     return evaluate
 
 
-def document(run: dg.DagsterRun, settings: Settings) -> dict[str, Any]:
+def document(run: dg.DagsterRun, home: Path) -> dict[str, Any]:
     """Return `job`, `run_id`, and `held`: profile_id, decisions and reason of each profile that the run held back."""
-    with Lake(settings.home) as lake:
+    with Lake(home) as lake:
         rows = run_status.held(lake).filter(run_id=run.run_id)
     held = [
         {

@@ -6,12 +6,12 @@ Not here: when something is due (`consolidation/triggers.py`), and who asks (`ac
 from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 import dagster as dg
 
 from memory_pipeline.assets.namespace import Namespace
-from memory_pipeline.assets.resources import Run, store_of
+from memory_pipeline.assets.resources import Run, Task, store_of
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.runs import due_work, live_runs
 
@@ -92,7 +92,7 @@ def request(
         context.log.info("[consolidation] %s is due for %s: %s", job, profile_id, reason)
     run = Run(
         profiles=profiles,
-        task=job if job in triggers.TASKS else "full",
+        task=cast("Task", job) if job in triggers.TASKS else "full",
         trigger="schedule" if clock else "sensor",
         as_of=clock.isoformat() if clock else "",
     )

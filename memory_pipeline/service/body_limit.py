@@ -1,6 +1,7 @@
 """Limits on request bodies, shared by the HTTP service and the MCP server."""
 
 import asyncio
+import time
 from collections.abc import Callable
 
 from starlette.responses import JSONResponse
@@ -13,7 +14,7 @@ class BodyLimit:
     """ASGI middleware that reads bodies within limits.
 
     It answers 413 to a body larger than `max_body_bytes`, having read no more than that, and 408 if nothing of the
-    body arrives for `idle_seconds`.
+    body arrives for `idle_seconds`, or not all of it within `body_seconds`: a chunked body may have no end.
     """
 
     def __init__(self, app: ASGIApp, limits: Callable[[], Settings]) -> None:
@@ -28,11 +29,18 @@ class BodyLimit:
             return
         limits, messages, declared, received = self._limits(), list[Message](), _declared(scope), 0
         most, patience = limits.max_body_bytes, limits.idle_seconds
+        ends = time.monotonic() + limits.body_seconds
         while max(declared, received) <= most:
+            left = ends - time.monotonic()
             try:
-                messages.append(message := await asyncio.wait_for(receive(), patience))
+                messages.append(message := await asyncio.wait_for(receive(), max(0.0, min(patience, left))))
             except TimeoutError:
-                detail = f"no part of the body arrived for idle_seconds = {patience}; send it again"
+                detail = (
+                    f"no part of the body arrived for idle_seconds = {patience}; send it again"
+                    if patience < left
+                    else f"the body was not complete within body_seconds = {limits.body_seconds}; send it in several "
+                    "requests, or raise the setting"
+                )
                 await JSONResponse({"detail": detail}, 408, {"Connection": "close"})(scope, receive, send)
                 return
             received += len(message.get("body", b""))

@@ -12,7 +12,7 @@ import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -419,6 +419,10 @@ def snapshot_list(as_json: JsonOption = False) -> None:
         report.snapshots(out(), listing, lake.home, address=address)
 
 
+_OPENINGS: Final = 3
+"""Attempts to build a snapshot while erasures remove it."""
+
+
 @snapshots.command("open")
 def snapshot_open(as_of: InstantOption = None) -> None:
     """Print the path of a snapshot. The newest, or one of the state at a past instant, built on demand."""
@@ -427,9 +431,14 @@ def snapshot_open(as_of: InstantOption = None) -> None:
 
     clock = instant(as_of)
     with existing_lake(settings_in_force()) as lake:
-        path = snapshot.publish(lake) if clock is None else rebuild.snapshot_at(lake, clock)
+        for _ in range(_OPENINGS):  # an erasure removes every snapshot, one that was just built as well
+            path = snapshot.publish(lake) if clock is None else rebuild.snapshot_at(lake, clock)
+            if (problem := snapshot.problem(path)) is None or path.exists():
+                break
         note = None if clock is None else rebuild.note(lake, as_of=clock)
-    if problem := snapshot.problem(path):
+    if problem and not path.exists():
+        raise ValueError(f"{path} was removed by an erasure meanwhile; try again once it is done")
+    if problem:
         raise ValueError(f"{path} cannot be read: {problem}; rebuild it with: memory-pipeline doctor --repair")
     if note:
         report.prose(err(), note)
@@ -494,14 +503,24 @@ def doctor(
 @app.command("check")
 def check_gate(
     run: Annotated[str | None, typer.Option(metavar="RUN", help="Run id; default: the last finished full run.")] = None,
+    key_prefix: Annotated[
+        str,
+        typer.Option(
+            metavar="PREFIX",
+            help="Key prefix of the pipeline in a project of your own; parts are separated by slashes.",
+        ),
+    ] = "",
     as_json: JsonOption = False,
 ) -> None:
-    """Check that a run passed its asset checks. For CI: exits with 1 if one failed or is missing."""
+    """Check that a run passed its asset checks. For CI: exits with 1 if one failed or is missing.
+
+    Looks for the run in the Dagster instance that DAGSTER_HOME names, and in that of the data folder.
+    """
     settings = settings_in_force()
     existing_lake(settings).close()
     from memory_pipeline.service import asset_check_gate  # noqa: PLC0415
 
-    rows = asset_check_gate.evaluate(settings, run)
+    rows = asset_check_gate.evaluate(settings, run, key_prefix=key_prefix)
     if as_json:
         show_json(rows)
     else:

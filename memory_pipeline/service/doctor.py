@@ -10,8 +10,9 @@ import platform
 import shutil
 import stat
 import sys
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
@@ -20,7 +21,7 @@ import polars as pl
 
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.erasure.survivors import remove_survivors, survivors
-from memory_pipeline.lake import identity, in_place, object_stores, publishing, snapshot
+from memory_pipeline.lake import identity, in_place, object_stores, policies, publishing, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits, databases
 from memory_pipeline.ledger.event import CLOCK_SKEW
@@ -76,16 +77,11 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
                 return
             if repair:
                 in_place.keep(lake.ledger, lake.store)
-            if repair and resume_erasure(lake):
-                yield Finding("erasure", well=True, detail="an interrupted erasure was finished")
-            elif pending_erasure(lake):
-                remedy = (
-                    "an erasure was interrupted and files may still hold its texts; finish it with: doctor --repair"
-                )
-                yield Finding("erasure", well=False, detail=remedy)
-            yield _files(lake, settings, repair=repair)
+            tables = _files(lake, repair=repair)  # first: finishing an erasure reads them
+            yield from _erasure(lake, repair=repair)
+            yield tables.finding
             yield from _survivors(lake, repair=repair)
-            yield _snapshot(lake, repair=repair)
+            yield _snapshot(lake, tables, repair=repair)
             yield from _clock(lake)
             yield _credentials(lake)
             letters = lake.ledger.dead_letters().height
@@ -98,6 +94,18 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
     free = shutil.disk_usage(home).free
     yield Finding("disk", free > ENOUGH_BYTES, f"{free / 1e9:.1f} GB free")
     yield _dagster(home)
+
+
+def _erasure(lake: Lake, *, repair: bool) -> Iterator[Finding]:
+    """Finish an interrupted erasure, or report it; yield nothing if there is none."""
+    if not pending_erasure(lake):
+        return
+    if not repair:
+        remedy = "an erasure was interrupted and files may still hold its texts; finish it with: doctor --repair"
+        yield Finding("erasure", well=False, detail=remedy)
+        return
+    resume_erasure(lake)
+    yield Finding("erasure", well=True, detail="an interrupted erasure was finished")
 
 
 def _access(home: Path) -> Finding:
@@ -157,7 +165,11 @@ def _survivors(lake: Lake, *, repair: bool) -> Iterator[Finding]:
 def _credentials(lake: Lake) -> Finding:
     """Look for credentials in the texts of memories."""
     columns = ["profile_id", "memory_id", "content"]
-    stored = lake.events().filter(pl.col("content").is_not_null()).select(columns)
+    try:
+        events = lake.events()
+    except LakeError:
+        return Finding("credentials", well=False, detail="not looked for: the lake lacks events; repair it first")
+    stored = events.filter(pl.col("content").is_not_null()).select(columns)
     found = stored.filter(credentials.held(stored["content"])).select("profile_id", "memory_id").unique().sort(pl.all())
     if found.is_empty():
         return Finding("credentials", well=True, detail="none in documented formats")
@@ -167,32 +179,69 @@ def _credentials(lake: Lake) -> Finding:
     return Finding("credentials", well=False, detail=detail)
 
 
-def _files(lake: Lake, settings: Settings, *, repair: bool) -> Finding:
+@dataclass(frozen=True)
+class _Tables:
+    """The state of the lake."""
+
+    finding: Finding
+    whole: bool
+    """Whether no published table lacks rows."""
+    rebuilt: bool = False
+    """Whether tables were rebuilt just now."""
+
+
+def _files(lake: Lake, *, repair: bool) -> _Tables:
     with lake.ledger.erasing() if repair else nullcontext():
         cut_off = lake.lost()
-        problems = lake.mend() if repair else lake.verify()
+        try:
+            problems = lake.mend() if repair else lake.verify()
+        except LakeError as error:
+            return _Tables(Finding("lake", well=False, detail=str(error)), whole=False)
         only = [name for name, table in TABLES.items() if table.write_mode == "moved"]
         payloads, problems = (problems.filter(pl.col("table").is_in(only) == moved) for moved in (True, False))
-        lost = sorted({*problems["table"], *cut_off})
-        left = ", ".join(rebuild_lost(lake, settings, lost)) if repair and lost else ""
-        if repair and lost:
+        lost = {*problems["table"], *cut_off}
+        behind = [] if lost.intersection(commit.PUBLISHED) else rebuild.behind(lake)
+        lost.update(commit.PUBLISHED if behind else ())
+        left = rebuild_lost(lake, lost) if repair and lost else {}
+        if repair and lost and not left:
             lake.mended()
     findings = list[str]()
     if repair and lost:
-        rest = f", except tables of {left}: rebuild those with: memory-pipeline consolidate" if left else ""
-        if gone := [name for name in lost if TABLES[name].write_mode == "accumulated"]:
-            rest += f", but not the rows of earlier runs in {', '.join(gone)}: restore its files from a backup"
-        files = f"{many(problems.height, 'missing or damaged file')} rebuilt"
-        findings.append(f"{files if problems.height else 'a repair that was cut off is finished'}{rest}")
-    elif lost:
-        short = f"a repair was cut off and left tables without rows ({', '.join(cut_off)})"
-        findings.append(
-            f"{_first(problems) if problems.height else short}; rebuild with: memory-pipeline doctor --repair"
+        rebuilt = (
+            f"tables of {many(len(behind), 'profile')} rebuilt" if behind else "a repair that was cut off is finished"
         )
+        files = f"{many(problems.height, 'missing or damaged file')} rebuilt" if problems.height else rebuilt
+        findings.append(files + "".join(f", except profile {profile_id}: {why}" for profile_id, why in left.items()))
+    elif lost:
+        if problems.height:
+            fault = _first(problems)
+        elif cut_off:
+            fault = f"a repair was cut off and left tables without rows ({', '.join(cut_off)})"
+        else:
+            fault = f"the tables of {_named(behind)} are not those of the last run"
+        findings.append(f"{fault}; rebuild with: memory-pipeline doctor --repair{_beforehand(problems['table'])}")
     if payloads.height:
         findings.append(f"{_first(payloads)}; its payloads are nowhere else: restore lake/payloads from a backup")
-    well = payloads.is_empty() and not left and (repair or not lost)
-    return Finding("lake", well, "; ".join(findings) or "every file is present and intact")
+    if gone := lake.gone():
+        counted = ", ".join(f"{many(rows, 'row')} of {name}" for name, rows in gone.items())
+        findings.append(f"lost for good, unless a backup has them: {counted}")
+    whole = not left and (repair or not lost)
+    detail = "; ".join(findings) or "every file is present and intact"
+    return _Tables(Finding("lake", whole and payloads.is_empty(), detail), whole=whole, rebuilt=repair and bool(lost))
+
+
+def _beforehand(damaged: Collection[str]) -> str:
+    """Return what to restore from a backup before a repair, which goes on without it."""
+    names = [name for name in sorted({*damaged}) if not TABLES[name].rebuilt]
+    if not names:
+        return ""
+    folders = ", ".join(f"lake/{name}" for name in names)
+    return f"; first restore {folders} from a backup, if there is one: nothing else has the rows"
+
+
+def _named(profiles: Sequence[str]) -> str:
+    more = f" and {len(profiles) - 1} more" if len(profiles) > 1 else ""
+    return f"profile {profiles[0]}{more}"
 
 
 def _first(problems: pl.DataFrame) -> str:
@@ -201,23 +250,27 @@ def _first(problems: pl.DataFrame) -> str:
     return f"{first['path']} is {first['problem']}{more}"
 
 
-def rebuild_lost(lake: Lake, settings: Settings, lost: Collection[str]) -> list[str]:
-    """Rebuild tables as the last run of each profile left them, and publish them.
+def rebuild_lost(lake: Lake, lost: Collection[str]) -> dict[str, str]:
+    """Rebuild tables as the last run or undo of each profile left them, and publish them.
 
     Args:
         lake: the store.
-        settings: the deployment.
         lost: tables with missing rows.
 
     Returns:
-        Profiles that cannot be rebuilt, since the row with the base of their last run is lost too.
+        Why profiles could not be rebuilt, by profile.
 
     Raises:
         Conflict: another process committed meanwhile; nothing was changed.
     """
-    ran = lake.ledger.runs().filter(pl.col("outcome") != "reverted")["profile_id"].unique().sort().to_list()
-    heads, position = lake.ledger.heads(ran), lake.ledger.position()
-    rebuilt = {profile_id: tables for profile_id in ran if (tables := _rebuilt(lake, profile_id))}
+    shown = rebuild.shown_runs(lake)
+    heads, position = lake.ledger.heads(shown["profile_id"].to_list()), lake.ledger.position()
+    rebuilt, left = dict[str, dict[str, pl.DataFrame]](), dict[str, str]()
+    for profile_id in shown["profile_id"]:
+        try:
+            rebuilt[profile_id] = rebuild.rebuild(lake, profile_id)
+        except LakeError as error:
+            left[profile_id] = str(error)
     if rebuilt:
         tables = {
             name: pl.concat([frames[name] for frames in rebuilt.values()]) for name in commit.PUBLISHED if name in lost
@@ -230,18 +283,11 @@ def rebuild_lost(lake: Lake, settings: Settings, lost: Collection[str]) -> list[
             tables=tables,
             record=lambda _, names: dict.fromkeys(names, position),
         )
-    rebuild.enrich_missing(lake, settings.policy)
-    return [profile_id for profile_id in ran if profile_id not in rebuilt]
-
-
-def _rebuilt(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame] | None:
-    """Return the tables of a profile after its last run; None if the base of that run is lost."""
-    if lake.read("profiles", profiles=[profile_id]).is_empty():
-        return None
-    try:
-        return rebuild.rebuild(lake, profile_id)
-    except LakeError:
-        return None
+    in_force = policies.in_force(lake.ledger, shown)
+    for policy in {policy.digest: policy for policy in in_force.values()}.values():
+        owners = [profile_id for profile_id in rebuilt if in_force[profile_id].digest == policy.digest]
+        rebuild.enrich_missing(lake, policy, profiles=owners)
+    return left
 
 
 def _clock(lake: Lake) -> Iterator[Finding]:
@@ -252,18 +298,22 @@ def _clock(lake: Lake) -> Iterator[Finding]:
         yield Finding("clock", well=False, detail=f"profile {profile_id} has a run dated {last.isoformat()}; {remedy}")
 
 
-def _snapshot(lake: Lake, *, repair: bool) -> Finding:
+def _snapshot(lake: Lake, tables: _Tables, *, repair: bool) -> Finding:
+    """Check the newest snapshot; with `repair`, build it again from whole tables."""
     position = snapshot.shown_position(lake.ledger.runs(), lake.ledger.reverted())
     path = snapshot.newest(lake.home)
-    unfit = _unfit(path, position)
+    unfit = _unfit(path, position) or (tables.whole and path is not None and snapshot.lacks_rows(lake, path)) or None
+    if position and repair and tables.rebuilt:
+        unfit = unfit or "of the tables before they were rebuilt"
     problem, done = (unfit, "rebuilt") if unfit else (snapshot.unpublished(lake), "published")
-    if problem and repair:
+    if problem and repair and tables.whole:
         if unfit and path is not None:
             path.unlink()
         return Finding("snapshot", well=True, detail=f"{done}: {snapshot.publish(lake)}")
     if problem:
         remedy = f"{'rebuild it' if unfit else 'publish again'} with: memory-pipeline doctor --repair"
-        return Finding("snapshot", well=False, detail=f"{problem}; {remedy}")
+        after = "once the lake is whole, " if repair else ""
+        return Finding("snapshot", well=False, detail=f"{problem}; {after}{remedy}")
     return Finding("snapshot", well=True, detail=str(path) if path else "none yet; the first run writes it")
 
 

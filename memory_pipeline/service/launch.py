@@ -14,6 +14,7 @@ from dagster._core.instance.ref import InstanceRef
 
 from memory_pipeline.assets.resources import RETRY, Run
 from memory_pipeline.definitions import build_defs
+from memory_pipeline.jobs.consolidation import APPLY
 from memory_pipeline.ledger.database import LakeError, database_problem
 from memory_pipeline.ledger.disk import private
 from memory_pipeline.runs import live_runs
@@ -56,10 +57,20 @@ def instance(home: Path) -> Iterator[dg.DagsterInstance]:
     Raises:
         LakeError: its databases are damaged, or the disk is full.
     """
-    folder = dagster_home(home)
+    with opened(dagster_home(home)) as dagster:
+        yield dagster
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[dg.DagsterInstance]:
+    """Open the Dagster instance of a folder.
+
+    Raises:
+        LakeError: its databases are damaged, or the disk is full.
+    """
     try:
-        with dg.DagsterInstance.from_ref(kept_open(InstanceRef.from_dir(str(folder)))) as opened:
-            yield opened
+        with dg.DagsterInstance.from_ref(kept_open(InstanceRef.from_dir(str(folder)))) as dagster:
+            yield dagster
     except Exception as error:
         if (problem := database_problem(error)) is None:
             raise
@@ -85,10 +96,15 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
     """
     run = run or Run()
     definition = build_defs(settings=settings, key_prefix="").resolve_job_def(job)
+    given = run.model_dump(exclude_defaults=True)
     config: dict[str, Any] = {
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
-        "resources": {"run": {"config": run.model_dump(exclude_defaults=True)}},
+        "resources": {"run": {"config": given}},
     }
+    if job == APPLY:
+        config = {name: given[name] for name in ("plan_file", "trigger", "preset") if name in given} | {
+            "log_level": "CRITICAL"
+        }
     logging.getLogger("dagster").setLevel(logging.CRITICAL)
     with instance(settings.home) as dagster:
         end_abandoned(dagster, settings.home)

@@ -5,7 +5,8 @@ Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies 
 
 import asyncio
 import socket
-from typing import Literal
+from collections import Counter
+from typing import ClassVar, Literal
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -34,6 +35,7 @@ def listen(
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
     )
+    ImpatientProtocol.open = Connections(settings.max_connections, settings.max_connections_per_address)
     try:
         _Server(config, runs).run(sockets=[listener])
     except KeyboardInterrupt:  # uvicorn raises it again after a clean shutdown
@@ -53,6 +55,47 @@ class _Server(uvicorn.Server):
         await asyncio.to_thread(self._runs.close)
 
 
+class Connections:
+    """The open connections of a server, oldest idle first, bounded in all and per address.
+
+    A new connection beyond a bound takes the place of the one for which the server has waited longest; where every one
+    is being answered, the new one is closed. So a client with many connections loses its own, and others are served.
+    """
+
+    def __init__(self, most: int, most_per_address: int) -> None:
+        """Begin with no connection."""
+        self._most, self._most_per_address = most, most_per_address
+        self._open: dict[ImpatientProtocol, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def add(self, new: "ImpatientProtocol", address: str) -> None:
+        """Count a new connection, and close one where there are too many."""
+        self._open[new] = address
+        self._counts[address] += 1
+        if self._counts[address] > self._most_per_address:
+            self._close_one(new, address)
+        elif len(self._open) > self._most:
+            self._close_one(new, self._counts.most_common(1)[0][0])
+
+    def renew(self, used: "ImpatientProtocol") -> None:
+        """Note that a request of a connection was answered: it is the one that was idle for the shortest time."""
+        if used in self._open:
+            self._open[used] = self._open.pop(used)
+
+    def remove(self, gone: "ImpatientProtocol") -> None:
+        """Forget a connection."""
+        if (address := self._open.pop(gone, None)) is not None:
+            self._counts[address] -= 1
+            if not self._counts[address]:
+                del self._counts[address]
+
+    def _close_one(self, new: "ImpatientProtocol", address: str) -> None:
+        own = (one for one, place in self._open.items() if place == address and one is not new and one.waiting)
+        closed = next(own, new)
+        self.remove(closed)
+        closed.transport.abort()
+
+
 class ImpatientProtocol(H11Protocol):
     """Closes a connection whose next header is not complete within `timeout_keep_alive`.
 
@@ -60,26 +103,43 @@ class ImpatientProtocol(H11Protocol):
     now and then.
     """
 
+    open: ClassVar[Connections] = Connections(512, 256)
+    """Connections of this process."""
     _deadline: asyncio.TimerHandle | None = None
 
+    @property
+    def idle(self) -> bool:
+        """Whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the server waits for the client: for a header, or for more of a body."""
+        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start the clock of the first header."""
+        """Start the clock of the first header, and count the connection."""
         super().connection_made(transport)
         self._watch()
+        peer = transport.get_extra_info("peername")
+        self.open.add(self, str(peer[0]) if peer else "")
 
     def data_received(self, data: bytes) -> None:
         """Read on, and start or stop the clock."""
         super().data_received(data)
+        if not self.idle:
+            self.open.renew(self)
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
+        """Stop the clock, and forget the connection."""
+        self.open.remove(self)
         self._forget()
         super().connection_lost(exc)
 
     def _watch(self) -> None:
         """Start the clock when a header is awaited, and stop it when a request is being answered."""
-        if self.cycle is not None and not self.cycle.response_complete:
+        if not self.idle:
             self._forget()
         elif self._deadline is None:
             self._deadline = self.loop.call_later(self.timeout_keep_alive, self.transport.close)

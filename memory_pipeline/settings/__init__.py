@@ -12,9 +12,11 @@ from memory_pipeline.settings.loading import (
     ENVIRONMENT_PREFIX,
     HOME_VARIABLE,
     SETTINGS_FILE,
+    alert_address,
     lake_address,
     ledger_address,
     load,
+    salvaged,
     under_preset,
 )
 from memory_pipeline.settings.policy import Policy
@@ -38,6 +40,7 @@ __all__ = [
     "Policy",
     "Settings",
     "SettingsError",
+    "alert_address",
     "cron",
     "lake_address",
     "ledger_address",
@@ -47,5 +50,6 @@ __all__ = [
     "preset_names",
     "preset_text",
     "read_policy",
+    "salvaged",
     "under_preset",
 ]

@@ -134,6 +134,15 @@ class Settings(LanguageModel):
     run_seconds: int = Field(
         7200, ge=1, description="Longest run that a server executes, in seconds; a longer one is ended."
     )
+    max_connections: int = Field(
+        512, ge=16, description="Connections that a server holds at once; for more, the one idle longest is closed."
+    )
+    max_connections_per_address: int = Field(
+        256,
+        ge=8,
+        description="The same for one address; behind a proxy, all clients have its address.",
+    )
+    body_seconds: int = Field(120, ge=1, description="Longest time that the body of a request may take to arrive.")
     idle_seconds: int = Field(
         30,
         ge=1,
@@ -154,6 +163,13 @@ class Settings(LanguageModel):
     def policy_of(self, profile_id: str) -> Policy:
         """Return the policy of a profile: its own, or the common one."""
         return self.profiles.get(profile_id, self.policy)
+
+    def chosen(self, profile_id: str, name: str) -> bool:
+        """Return whether somebody set a policy's value, which comes from neither preset nor embedder nor default."""
+        origins = {row.name: row.origin for row in self.explained(profile_id)}
+        origin = origins.get(f"policy.{name}", "settings")
+        set_by_hand = origin != "default" and not origin.startswith(("preset ", "embedder "))
+        return set_by_hand and name in self.policy_of(profile_id).model_fields_set
 
     def explained(self, profile_id: str | None = None) -> tuple[Origin, ...]:
         """Return every setting with value and origin, for one profile or for profiles without their own policy."""

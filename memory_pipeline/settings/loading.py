@@ -3,10 +3,12 @@
 Precedence: environment, settings file, component, preset, embedder, default.
 """
 
+import itertools
 import logging
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_origin
@@ -122,6 +124,61 @@ def _place(
         return check(str(given))
     except ValueError as error:
         raise SettingsError(f"{origin}: {name} = {masked(str(given))!r}: {error}; correct the value") from None
+
+
+def alert_address(home: Path, *, environment: Mapping[str, str] | None = None) -> str | None:
+    """Return the setting `alert_url`, even if any other setting is wrong or the settings file is not TOML.
+
+    Args:
+        home: data folder.
+        environment: variables to use instead of those of the process.
+
+    Raises:
+        SettingsError: the setting itself is invalid, or the settings file cannot be opened.
+    """
+    given = _readable(home, os.environ if environment is None else environment)
+    return _validated(Settings, {name: given[name] for name in ("alert_url",) if name in given}, "").alert_url
+
+
+def salvaged(home: Path | str | None = None, *, environment: Mapping[str, str] | None = None) -> Settings:
+    """Return those settings of the deployment that are valid, without policies; all others have their defaults.
+
+    For what must work while the settings are wrong, such as definitions whose runs then say what is wrong.
+
+    Args:
+        home: data folder; overrides `MEMORY_PIPELINE_HOME`.
+        environment: variables to use instead of those of the process.
+    """
+    variables = os.environ if environment is None else environment
+    folder, _ = home_folder(home, variables)
+    valid = dict[str, Any]()
+    with suppress(SettingsError):
+        for name, (value, _) in _readable(folder, variables).items():
+            with suppress(ValidationError):
+                Settings(**{name: value})
+                valid[name] = value
+    return Settings(**{"home": folder} | valid)
+
+
+def _readable(home: Path, variables: Mapping[str, str]) -> Given:
+    """Return the settings of the deployment that can be read, by themselves, from file and environment; unchecked."""
+    file, names = home / SETTINGS_FILE, deployment_names()
+    try:
+        text = file.read_text("utf-8", errors="replace") if file.exists() else ""
+    except OSError as error:
+        raise SettingsError(f"{file}: cannot be read: {error}; correct or remove it") from error
+    written = dict[str, Any]()
+    try:
+        written = tomllib.loads(text)
+    except (ValueError, RecursionError):  # not TOML as a whole; single lines above the tables may be
+        for line in itertools.takewhile(lambda line: not line.lstrip().startswith("["), text.splitlines()):
+            with suppress(ValueError, RecursionError):
+                written |= tomllib.loads(line)
+    given = {name: (value, file.name) for name, value in unset(written).items() if name in names}
+    for name in names:
+        if (raw := variables.get(f"{ENVIRONMENT_PREFIX}{name.upper()}")) is not None:
+            given[name] = (literal(raw, name), f"environment {ENVIRONMENT_PREFIX}{name.upper()}")
+    return given
 
 
 def under_preset(settings: Settings, preset_name: str) -> Settings:
