@@ -30,6 +30,9 @@ DOUBT: Final = 0.5
 LEAST_ODDS: Final = 0.15
 """Minimum confidence of an update or repetition that counts for what a token budget keeps first."""
 
+MOST_LINKED: Final = 4
+"""Maximum number of other memories that a memory is related to in one way: those of the highest confidence."""
+
 _SEEN: Final = list(relation_reading.MEMORY_COLUMNS)
 _GUARDED: Final = [*_SEEN, "user_id", "voice", "file", "heading"]
 _JUDGED: Final = ("older", "newer", *JUDGEMENT_COLUMNS)
@@ -105,12 +108,13 @@ def _judged(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame
     judged = JUDGES[policy.judge].judge(reading, older, newer, least=_least(policy))
     useful = judged.with_columns(older=older, newer=newer).filter(likely(policy) | _counts(policy))
     kept = relation_guards.permitted(useful, points)
+    placed = kept.with_columns(
+        points["profile_id"].gather(kept["older"]),
+        older=points["place"].gather(kept["older"]),
+        newer=points["place"].gather(kept["newer"]),
+    )
     found = (
-        kept.with_columns(
-            points["profile_id"].gather(kept["older"]),
-            older=points["place"].gather(kept["older"]),
-            newer=points["place"].gather(kept["newer"]),
-        )
+        _best(placed, policy)
         .group_by("profile_id", maintain_order=True)
         .agg(pairs=pl.struct(_JUDGED))
     )
@@ -124,6 +128,21 @@ def _candidates(reading: relation_reading.Reading, similar: Rows) -> tuple[Rows,
     """Return pairs worth comparing, (older, newer) rows of the reading, each once."""
     sharing = np.stack(relation_candidates.candidates(reading), axis=1)
     return relation_candidates.each_once(np.concatenate([sharing, similar]), len(reading.memories))
+
+
+def _best(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the pairs that are among the `MOST_LINKED` best of their kind of both memories, and all sure updates.
+
+    The best are the most confident; of equally confident ones those nearest in time, then the earlier. So 10,000 notes
+    of one wording make a number of links that is linear in them.
+    """
+    distance = pl.col("newer") - pl.col("older")
+    ordered = pairs.with_row_index("at").sort(
+        pl.col("confidence"), distance, "older", "newer", descending=[True, False, False, False], maintain_order=True
+    )
+    rank = pl.int_range(pl.len())
+    within = [rank.over("profile_id", "relation", side) < MOST_LINKED for side in ("older", "newer")]
+    return ordered.filter((within[0] & within[1]) | sure(policy)).sort("at").drop("at")
 
 
 def _counts(policy: Policy) -> pl.Expr:
