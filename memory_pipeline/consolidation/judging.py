@@ -113,11 +113,7 @@ def _judged(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame
         older=points["place"].gather(kept["older"]),
         newer=points["place"].gather(kept["newer"]),
     )
-    found = (
-        _best(placed, policy)
-        .group_by("profile_id", maintain_order=True)
-        .agg(pairs=pl.struct(_JUDGED))
-    )
+    found = _best(placed, policy).group_by("profile_id", maintain_order=True).agg(pairs=pl.struct(_JUDGED))
     profiles = points.select("profile_id").unique(maintain_order=True)
     return profiles.join(found, on="profile_id", how="left", maintain_order="left").with_columns(
         pl.col("pairs").fill_null([])
