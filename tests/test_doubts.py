@@ -1,10 +1,10 @@
 """What recall says of memories that are outdated in part, may be outdated, or are contradicted or repeated."""
 
+import random
 from dataclasses import replace
 from datetime import UTC, datetime
 
 import frames
-import numpy as np
 import polars as pl
 import pytest
 from frames import AS_OF, ago
@@ -15,7 +15,7 @@ from memory_pipeline.recall.client import answering
 from memory_pipeline.recall.closed_statements import ClosedStatement, closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.models import Answer, Memory, Opening
-from memory_pipeline.recall.rank import fact_links, selection
+from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.schemas import TABLES
 
@@ -111,13 +111,12 @@ def test_a_contrast_is_no_conflict():
     assert recalled(("new", "old", "CONTRADICTS", "contrast"))["old"]["conflicts"] == []
 
 
-def test_what_repeats_comes_last_and_none_is_lost():
-    plain, demoted = (list(recalled(*rows)) for rows in ((), (MAY_REPEAT,)))
-    again = max(("old", "same"), key=plain.index)
-    assert demoted == [*(name for name in plain if name != again), again]
-    order = np.array([3, 1, 2, 0])
-    assert selection.repeats_last(order, {3: [1], 1: [3, 0], 0: [1]}, 3).tolist() == [3, 2, 1, 0]
-    assert selection.repeats_last(order, {}, 3).tolist() == order.tolist()
+@pytest.mark.parametrize("seed", range(20))
+def test_no_set_of_repeats_moves_any_memory(seed):
+    names, chance = sorted(MEMORIES), random.Random(seed)
+    repeats = [(*chance.sample(names, 2), "MAY_REPEAT", None) for _ in range(chance.randrange(1, 6))]
+    for k in (2, 4):
+        assert list(recalled(*repeats, k=k)) == list(recalled(k=k))
 
 
 def test_a_sentence_that_ended_is_marked_in_the_text_and_its_tokens_count():

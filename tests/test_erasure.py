@@ -465,10 +465,11 @@ def test_what_is_unknown_is_refused_with_what_is_near(lake, scope, said):
         erase_memories(lake, **{"profile_id": "p"} | scope, now=LATER)
 
 
-def test_a_summary_is_refused_with_its_members(lake):
-    summary = lake.read("memories", profiles=["p"]).filter(pl.col("kind") == "compression")["memory_id"][0]
-    with pytest.raises(ValueError, match=r"a summary, which has no text of its own; erase its members \(.*\), or"):
-        erase_memories(lake, profile_id="p", memory_ids=[summary], now=LATER)
+def test_a_summary_is_erased_with_its_members(lake):
+    row = lake.read("memories", profiles=["p"]).filter(pl.col("kind") == "compression").row(0, named=True)
+    receipt = erase_memories(lake, profile_id="p", memory_ids=[row["memory_id"]], now=LATER)
+    assert set(row["members"]) <= set(receipt.erased)
+    assert row["memory_id"] not in lake.read("memories", profiles=["p"])["memory_id"].to_list()
 
 
 def test_agents_cannot_say_that_something_was_erased():

@@ -191,8 +191,8 @@ def test_two_people_keep_their_own_and_core_memory_says_who_said_it(tmp_path, cl
 @pytest.mark.usefixtures("unpublished")
 def test_a_newer_memory_ends_what_was_merged_before(tmp_path, clock):
     with MemoryClient(tmp_path, clock=clock) as client:
-        for days, text in enumerate(("The rent of the studio is 900 euros.", "The rent of the studio is 900 euros!")):
-            client.remember(text, speaker="Ana", session_id=f"s{days}", occurred_at=FIRST + timedelta(days=days))
+        for hours, text in enumerate(("The rent of the studio is 900 euros.", "The rent of the studio is 900 euros!")):
+            client.remember(text, speaker="Ana", session_id=f"s{hours}", occurred_at=FIRST + timedelta(hours=hours))
         assert client.consolidate().actions["supersede"] == 2
         newer = client.remember(
             "The rent of the studio is now 950 euros.", speaker="Ana", session_id="s9", occurred_at=NOON
@@ -202,3 +202,36 @@ def test_a_newer_memory_ends_what_was_merged_before(tmp_path, clock):
         first, second = client.recall("How much is the rent of the studio?", k=2)
     assert (first.memory_id, first.current) == (newer, True)
     assert (second.kind, second.current, second.closed_by) == ("compression", False, newer)
+
+
+@pytest.mark.usefixtures("unpublished")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The rent of the studio is 900 euros.",
+        "Weight this morning: 71.2 kg.",
+        "Paid 18.90 for lunch.",
+        "The backup job of the warehouse system wrote 4,120 files to the second disk, and nobody had to restart it.",
+    ],
+)
+@pytest.mark.parametrize("apart", [{"days": 1}, {"agents": True}])
+def test_equal_texts_with_a_number_of_two_days_or_agents_stay_two(tmp_path, clock, text, apart):
+    for place in range(2):
+        with MemoryClient(tmp_path, clock=clock, agent_id=f"agent {place}" if "agents" in apart else None) as client:
+            client.remember(text, occurred_at=FIRST + timedelta(days=place * apart.get("days", 0), minutes=place))
+    with MemoryClient(tmp_path, clock=clock) as client:
+        assert "supersede" not in client.consolidate().actions
+        assert len(client.list()) == 2
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_merged_copies_are_erased_by_the_id_that_recall_shows(tmp_path, clock):
+    with MemoryClient(tmp_path, clock=clock) as client:
+        copies = [client.remember(f"I am allergic to shellfish{mark}", speaker="Ana") for mark in (".", "!")]
+        other = client.remember("The car is parked on level two.", speaker="Ana")
+        assert client.consolidate().actions["supersede"] == 2
+        shown = client.recall("Am I allergic to shellfish?")[0].memory_id
+        assert shown not in copies
+        assert client.erase(shown).erased == tuple(sorted(copies))
+        assert [one.memory_id for one in client.list()] == [other]
+        assert "shellfish" not in client.recall("Am I allergic to shellfish?").text()

@@ -30,8 +30,11 @@ DOUBT: Final = 0.5
 LEAST_ODDS: Final = 0.15
 """Minimum confidence of an update or repetition that counts for what a token budget keeps first."""
 
+MOST_LINKED: Final = 4
+"""Maximum number of other memories that a memory is related to in one way: those of the highest confidence."""
+
 _SEEN: Final = list(relation_reading.MEMORY_COLUMNS)
-_GUARDED: Final = [*_SEEN, "user_id", "voice", "file", "heading"]
+_GUARDED: Final = [*_SEEN, "user_id", "file", "heading"]
 _JUDGED: Final = ("older", "newer", *JUDGEMENT_COLUMNS)
 
 
@@ -39,7 +42,7 @@ def judge(points: pl.DataFrame, similar: Rows, policy: Policy, *, kept: pl.DataF
     """Return table `judgements`: the pairs likely enough for a link or a doubt or, under a token budget, to count.
 
     Args:
-        points: `relation_reading.MEMORY_COLUMNS`, user_id, voice, file and heading of the memories, by profile and
+        points: `relation_reading.MEMORY_COLUMNS`, user_id, file and heading of the memories, by profile and
             start of validity; `row` numbers them from 0, `place` those of each profile.
         similar: pairs of rows that are compared whether or not they share words, [n, 2], older first.
         policy: the judge, and the least confidence that is of use.
@@ -105,15 +108,12 @@ def _judged(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame
     judged = JUDGES[policy.judge].judge(reading, older, newer, least=_least(policy))
     useful = judged.with_columns(older=older, newer=newer).filter(likely(policy) | _counts(policy))
     kept = relation_guards.permitted(useful, points)
-    found = (
-        kept.with_columns(
-            points["profile_id"].gather(kept["older"]),
-            older=points["place"].gather(kept["older"]),
-            newer=points["place"].gather(kept["newer"]),
-        )
-        .group_by("profile_id", maintain_order=True)
-        .agg(pairs=pl.struct(_JUDGED))
+    placed = kept.with_columns(
+        points["profile_id"].gather(kept["older"]),
+        older=points["place"].gather(kept["older"]),
+        newer=points["place"].gather(kept["newer"]),
     )
+    found = _best(placed, policy).group_by("profile_id", maintain_order=True).agg(pairs=pl.struct(_JUDGED))
     profiles = points.select("profile_id").unique(maintain_order=True)
     return profiles.join(found, on="profile_id", how="left", maintain_order="left").with_columns(
         pl.col("pairs").fill_null([])
@@ -124,6 +124,21 @@ def _candidates(reading: relation_reading.Reading, similar: Rows) -> tuple[Rows,
     """Return pairs worth comparing, (older, newer) rows of the reading, each once."""
     sharing = np.stack(relation_candidates.candidates(reading), axis=1)
     return relation_candidates.each_once(np.concatenate([sharing, similar]), len(reading.memories))
+
+
+def _best(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the pairs that are among the `MOST_LINKED` best of their kind of both memories, and all sure updates.
+
+    The best are the most confident; of equally confident ones those nearest in time, then the earlier. So 10,000 notes
+    of one wording make a number of links that is linear in them.
+    """
+    distance = pl.col("newer") - pl.col("older")
+    ordered = pairs.with_row_index("at").sort(
+        pl.col("confidence"), distance, "older", "newer", descending=[True, False, False, False], maintain_order=True
+    )
+    rank = pl.int_range(pl.len())
+    within = [rank.over("profile_id", "relation", side) < MOST_LINKED for side in ("older", "newer")]
+    return ordered.filter((within[0] & within[1]) | sure(policy)).sort("at").drop("at")
 
 
 def _counts(policy: Policy) -> pl.Expr:

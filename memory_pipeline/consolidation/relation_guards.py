@@ -1,4 +1,4 @@
-"""Keeps judged relations from joining what cannot be one fact: other people's, and several members of one set.
+"""Keeps judged relations from joining what cannot be one fact: other users', and several members of one set.
 
 A person's allergies, medicines, prohibitions, instructions and preferences collect: a second one is no newer value, no
 repetition and no contradiction of the first. Not here: the judge (`judging`), and the guard in front of merges
@@ -9,7 +9,6 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.compare import subjects
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import core_facts
 
@@ -25,7 +24,7 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         pairs: older and newer (rows of `points`), relation.
-        points: content, user_id, voice (see `ownership.voices`), file and heading (see `whereabouts`) of the memories
+        points: content, user_id, file and heading (see `whereabouts`) of the memories
             that are compared.
 
     Cost: the texts of the pairs are read once.
@@ -43,16 +42,15 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
 
 
 def _read(points: pl.DataFrame) -> pl.DataFrame:
-    """Return voice, user, subject, and the kinds, words, medicines and negation of each text."""
+    """Return the user, and the kinds, words, medicines, names and negation of each text."""
     texts = points["content"]
     kinds = core_facts.core_facts(texts).group_by("row").agg(kinds=pl.col("section").unique())
-    numbered = points.select("voice", "user_id", "file", "heading", row=pl.int_range(pl.len(), dtype=pl.UInt32))
+    numbered = points.select("user_id", "file", "heading", row=pl.int_range(pl.len(), dtype=pl.UInt32))
     negated = facts.extract(texts, tokens.fold(texts))["negated"]
     return (
         numbered.join(kinds.cast({"row": pl.UInt32}), on="row", how="left", maintain_order="left")
         .with_columns(
             pl.col("kinds").fill_null([]),
-            subject=subjects.subjects(texts),
             stems=tokens.content_stems(texts),
             medicines=core_facts.medicines(texts),
             names=texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}+)")),
@@ -63,15 +61,8 @@ def _read(points: pl.DataFrame) -> pl.DataFrame:
 
 
 def _other_people() -> pl.Expr:
-    """Return whether the two are said by, stored for, or about different people.
-
-    What is said of a person who is named may be said by anybody.
-    """
-    known = (pl.col("older_subject").list.len() > 0) & (pl.col("newer_subject").list.len() > 0)
-    somebody = (_shared("subject") > 0) & ~pl.col("older_subject").list.contains(subjects.OWNER)
-    voice = (pl.col("older_voice") != pl.col("newer_voice")) & ~somebody
-    user = pl.col("older_user_id").ne_missing(pl.col("newer_user_id"))
-    return voice | user | (known & (_shared("subject") == 0))
+    """Return whether the two are stored for different people; whom they are about is the judge's to tell."""
+    return pl.col("older_user_id").ne_missing(pl.col("newer_user_id"))
 
 
 def _elsewhere() -> pl.Expr:

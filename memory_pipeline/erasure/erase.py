@@ -91,7 +91,7 @@ def erase_memories(
     Args:
         lake: the store.
         profile_id: profile of the memories.
-        memory_ids: ids of the memories.
+        memory_ids: ids of the memories; that of a summary or of merged copies stands for all of its members.
         user_id: instead: every memory stored for this person, and this person's queries.
         whole_profile: instead: every memory of the profile.
         questions_since: instead: the words of every question asked of the profile since this instant, such as that of
@@ -340,27 +340,46 @@ def _requested(
 
     Raises:
         UnknownMemory: the store has no such memory.
-        ValueError: one of the memories is a summary.
     """
     all_ids = stored["memory_id"].unique().sort().to_list()
     if user_id is not None:
         return stored.filter(pl.col("user_id") == user_id)["memory_id"].unique().to_list()
     if memory_ids is None:
         return all_ids
-    if not (unknown := sorted(set(memory_ids) - set(all_ids))):
+    if set(memory_ids) <= set(all_ids):
         return memory_ids
-    decisions = lake.ledger.decisions(profiles=[profile_id])
-    summary = decisions.filter(pl.col("action") == "summarise", pl.col("memory_id") == unknown[0]).tail(1)
-    members = [member for after in summary["after"] for member in json.loads(after).get("members", [])]
-    if members:
-        raise ValueError(
-            f"memory_ids names {shown(unknown[0])}, a summary, which has no text of its own; erase its members "
-            f"({', '.join(members)}), or revert it with undo"
-        )
+    wanted, unknown = _originals(lake, profile_id, memory_ids, all_ids)
+    if not unknown:
+        return wanted
     raise UnknownMemory(
         f"memory_ids names {shown(unknown[0])}, which is unknown in profile {profile_id!r}; "
         f"{nearest(unknown[0], all_ids)}"
     )
+
+
+def _originals(
+    lake: Lake, profile_id: str, memory_ids: Collection[str], all_ids: Collection[str]
+) -> tuple[set[str], list[str]]:
+    """Return the memories that some ids stand for, summaries and merged copies for their members, and unknown ids."""
+    summaries = lake.ledger.decisions(profiles=[profile_id]).filter(pl.col("action") == "summarise")
+    members = {
+        name: list(json.loads(after).get("members", []))
+        for name, after in summaries.select("memory_id", "after").iter_rows()
+    }
+    known, wanted, unknown = set(all_ids), set[str](), list[str]()
+    waiting, seen = sorted(memory_ids), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        if name in known:
+            wanted.add(name)
+        elif members.get(name):
+            waiting += members[name]
+        else:
+            unknown.append(name)
+    return wanted, sorted(unknown)
 
 
 def _redact(lake: Lake, scope: _Scope, receipt: Receipt) -> _Pending:

@@ -161,6 +161,7 @@ class Question:
 
     Attributes:
         language: code of the language that its words are read in.
+        plain: its text, folded, in English function words.
         stems: content words without the names of speakers, sorted.
         keys: the stems as hashes.
         emphasis: weight of each word: its rarity in the language, less if it only frames the question.
@@ -177,6 +178,7 @@ class Question:
     """
 
     language: str
+    plain: str
     stems: tuple[str, ...]
     keys: Keys
     emphasis: NDArray[np.float64]
@@ -230,6 +232,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
     bare = not polar and kind != "wish" and not _ASKING.search(plain)
     return Question(
         language=language or ENGLISH,
+        plain=plain,
         stems=stems,
         keys=keys(list(stems)),
         emphasis=np.array(emphasis),

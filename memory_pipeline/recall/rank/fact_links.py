@@ -1,4 +1,6 @@
-"""Links between memories about the same fact: which memories contradict, repeat or may have outdated which.
+"""Links between memories about the same fact: which memories contradict or may have outdated which.
+
+A possible repetition moves nothing in an answer.
 
 Not here: how the links are found (`consolidation`), and how an answer is ordered (`selection`, `redundancy`).
 """
@@ -24,8 +26,6 @@ class FactLinks:
     """Memories that contradict it."""
     newer: Links = field(default_factory=dict)
     """Newer memories that may have outdated it."""
-    repeats: Links = field(default_factory=dict)
-    """Memories that may say the same."""
 
     @classmethod
     def of(cls, links: pl.DataFrame | None) -> "FactLinks":
@@ -36,7 +36,6 @@ class FactLinks:
         return cls(
             conflicts=_by_memory(_both_ways(parts["conflict"])),
             newer=_by_memory(parts["update"].select(memory_id="other_id", other_id="memory_id")),
-            repeats=_by_memory(_both_ways(parts["duplicate"])),
         )
 
     def outdated(self, index: Index, memory_ids: Sequence[str], now: datetime) -> list[list[str]]:

@@ -227,7 +227,10 @@ def _best_rows(index: Index, question: Question, first: Floats, count: int) -> I
     if count == 0:
         return np.zeros(0, dtype=np.int64)
     best = _best(first, count)
-    return best if len(best) <= _ALIKE * count else _best(first + _LITTLE * _promise(index, question), count)
+    if len(best) <= _ALIKE * count:
+        return best
+    latest = index.created >= np.sort(index.created[best])[-count] if question.holds else 0.0
+    return _best(first + _LITTLE * (_promise(index, question) + latest), count)
 
 
 def _best(values: Floats, count: int) -> Integers:

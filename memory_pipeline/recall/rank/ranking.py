@@ -12,10 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.ledger.event import micros
 from memory_pipeline.recall.closed_statements import closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
-from memory_pipeline.recall.rank import associated, redundancy, selection
+from memory_pipeline.recall.rank import associated, redundancy, selection, series
 from memory_pipeline.recall.rank.associated import Reached
 from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
 from memory_pipeline.recall.rank.changes import CHANGES, COMPARED, change_features
@@ -210,22 +211,28 @@ def _by_model(
     invalid = selection.not_valid(index, rows, now)
     changes = np.zeros((len(rows), len(CHANGES)))
     if question.holds:
-        able = index.stands_alone[rows[order]] & index.live[rows[order]]
-        places = np.flatnonzero(able)[:COMPARED]
-        head, behind = order[places], order[places.max(initial=-1) + 1 :]
-        ids = index.memories["memory_id"].gather(rows[head]).to_list()
-        overtaken = invalid[head] | np.array([bool(newer) for newer in links.outdated(index, ids, now)], dtype=np.bool_)
-        changes[head] = change_features(index, question, rows[head], scores[head], candidates.about[head], overtaken)
-        lifted = scores[head] + changes[head] @ change_weights()
-        scores[head] = np.clip(lifted, min(1.0, scores[behind].max(initial=0.0) + _LEAST), 1.0)
+        able = order[index.stands_alone[rows[order]] & index.live[rows[order]]]
+        head = selection.with_newest(able, scores, index.created[rows], COMPARED)
+        behind = order[~np.isin(order, head)]
+        behind = behind[scores[behind] <= scores[head[:COMPARED]].min(initial=1.0)]
+        changes[head], lifted = _compared(index, question, candidates, head, scores[head], invalid[head], links, now)
+        least = np.minimum(scores[head], min(1.0, scores[behind].max(initial=0.0) + _LEAST))
+        least[:COMPARED] = min(1.0, scores[behind].max(initial=0.0) + _LEAST)
+        scores[head] = np.clip(lifted, least, 1.0)
         order = selection.after_closers(index, rows, selection.best_first(index, rows, scores))
-        order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now))
-    if links.conflicts or links.repeats:
+        order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now), selection.BEST)
+    if series.asks_for_latest(question, micros(now)):
+        order = series.newest_first(
+            index, rows, order, series.members(index, question, rows), invalid | ~index.live[rows]
+        )
+    if question.holds or question.bare:
+        order = selection.valid_first(order, candidates, selection.ran_out(index, rows, now), k)
+    if links.conflicts:
         place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])}
         order = selection.with_partners(order, scores, _placed(links.conflicts, place), k)
-        order = selection.repeats_last(order, _placed(links.repeats, place), k)
     if question.ruled:
         order = selection.with_rules(order, candidates, invalid, question)
+    order = redundancy.references_beside(index, rows, order, k)
     order = redundancy.summaries_behind(index, rows, order, k)
     return _Ranked(
         rows,
@@ -238,6 +245,35 @@ def _by_model(
         len(rows),
         sure,
     )
+
+
+def _compared(
+    index: Index,
+    question: Question,
+    candidates: Candidates,
+    head: Integers,
+    scores: Floats,
+    invalid: Marks,
+    links: FactLinks,
+    now: datetime,
+) -> tuple[Floats, Floats]:
+    """Return the features of `CHANGES` of the best candidates, and their scores with these.
+
+    A link says what may have changed, and may be wrong: it lowers a memory to right behind the newer one at most.
+    """
+    rows, about = candidates.rows[head], candidates.about[head]
+    names = index.memories["memory_id"].gather(rows).to_list()
+    newer = links.outdated(index, names, now)
+    own = change_features(index, question, rows, scores, about, invalid)
+    plain = scores + own @ change_weights()
+    if not any(newer):
+        return own, plain
+    linked = invalid | np.array([bool(found) for found in newer], dtype=np.bool_)
+    values = change_features(index, question, rows, scores, about, linked)
+    lifted = scores + values @ change_weights()
+    place = {name: at for at, name in enumerate(names)}
+    bound = [max((lifted[place[name]] for name in found if name in place), default=np.inf) for found in newer]
+    return values, np.maximum(lifted, np.minimum(plain, np.array(bound) - _LEAST))
 
 
 def _penalised(scores: Floats, live: Marks, base: float) -> Floats:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
+from memory_pipeline.text.lang.en.relation_cues import REFERS_BACK
 from memory_pipeline.text.parse import tokens
 
 Integers = NDArray[np.int64]
@@ -25,6 +26,8 @@ REPEATED: Final = 0.5
 """Share of the score that a memory keeps if a better one has the same words."""
 COVERED: Final = 0.8
 """Share of its members already in the answer from which a summary adds nothing."""
+_REFERENCE: Final = 120
+"""Maximum length in characters of a memory that only refers back."""
 _DENIES: Final = CUES.index("denies")
 _DENIED: Final = np.uint64(0x9E3779B97F4A7C15)
 """Added to the fingerprint of a negated text, since "not" is not a content word."""
@@ -72,6 +75,40 @@ def without_repeats(index: Index, rows: Integers, scores: Floats, order: Integer
         first_of_each = texts.select(pl.struct(pl.all()).is_first_distinct()).to_series().to_numpy()
         lowered[head[alike[~first_of_each]]] *= REPEATED
     return lowered
+
+
+def references_beside(index: Index, rows: Integers, order: Integers, k: int) -> Integers:
+    """Place what only refers back ("Rent: as last year.") right behind the memory that it refers to.
+
+    That is the best earlier candidate that has all its other words. What refers to nothing known keeps its place.
+
+    Args:
+        index: the index.
+        rows: the candidates' rows.
+        order: their positions, best first.
+        k: number of memories asked for.
+    """
+    texts = tokens.fold(index.memories[rows[order], "content"].fill_null(""))
+    short = texts.str.len_chars() <= _REFERENCE
+    referring = (short & texts.str.contains(REFERS_BACK)).to_numpy()
+    if not referring[:k].any():
+        return order
+    stems = [frozenset(words) for words in tokens.content_stems(texts.str.replace_all(REFERS_BACK, " ")).to_list()]
+    created, places, placed = index.created[rows[order]], list(range(len(order))), list[int]()
+    behind: dict[int, list[int]] = {}
+    for place in np.flatnonzero(referring[:k]).tolist():
+        about = stems[place]
+        earlier = (at for at in places if not referring[at] and created[at] <= created[place])
+        if about and (found := next((at for at in earlier if about <= stems[at]), None)) is not None:
+            behind.setdefault(found, []).append(place)
+    referred = {place for found in behind.values() for place in found}
+    leading = {min([at, *found]): (at, *found) for at, found in behind.items()}
+    for place in places:
+        if place in leading:
+            placed += leading[place]
+        elif place not in referred and place not in behind:
+            placed.append(place)
+    return np.asarray(order[placed], dtype=np.int64)
 
 
 def summaries_behind(index: Index, rows: Integers, order: Integers, k: int) -> Integers:

@@ -29,6 +29,8 @@ _IN_GENERAL: Final = 2
 """Most rules to place where a query asks in general, not for help; one where it asks for what was said or done."""
 _MEANT: Final = 0.4
 """Least share of the words of a rule's condition with which a query is meant by it."""
+_EQUALLY: Final = 0.9
+"""Least ratio to the best score of a memory that is compared with the best as a later value of the same."""
 AS_WELL: Final = 0.8
 """Least ratio of the scores of memories that answer about equally well."""
 
@@ -43,20 +45,38 @@ def best_first(index: Index, rows: Integers, scores: Floats) -> Integers:
     return np.lexsort((ids, created, -scores))
 
 
-def valid_first(order: Integers, candidates: Candidates, future: Marks) -> Integers:
-    """Move memories that do not hold yet, among the best, behind those that hold and share a word with the query.
+def with_newest(order: Integers, scores: Floats, created: Integers, most: int) -> Integers:
+    """Return the first `most` of an order, then the newest `most` of the others that answer about equally well.
+
+    Twelve values of one attribute answer a question equally well: the newest may come anywhere among them.
+
+    Args:
+        order: positions of candidates, best first.
+        scores: scores of all candidates.
+        created: when each was said, microseconds since 1970.
+        most: number of candidates of either kind.
+    """
+    best, rest = order[:most], order[most:]
+    equal = rest[scores[rest] >= _EQUALLY * scores[order[:1]].max(initial=0.0)]
+    newest = equal[np.argsort(-created[equal], kind="stable")[:most]]
+    return np.concatenate([best, newest])
+
+
+def valid_first(order: Integers, candidates: Candidates, invalid: Marks, depth: int) -> Integers:
+    """Move memories that do not hold, among the first `depth`, behind those that hold and share a word with the query.
 
     Args:
         order: positions of the candidates, best first.
         candidates: their features.
-        future: candidates whose validity has not begun (see `not_yet_valid`).
+        invalid: candidates that do not hold yet (see `not_yet_valid`) or no longer (see `ran_out`).
+        depth: number of candidates that may change places.
     """
-    head = order[:BEST]
-    if not future[head].any():
+    head = order[:depth]
+    if not invalid[head].any():
         return order
-    matching = ~future[head] & (candidates.share[head] > 0)
-    unmatched = ~future[head] & ~matching
-    return np.concatenate([head[matching], head[future[head]], head[unmatched], order[BEST:]])
+    matching = ~invalid[head] & (candidates.share[head] > 0)
+    unmatched = ~invalid[head] & ~matching
+    return np.concatenate([head[matching], head[invalid[head]], head[unmatched], order[depth:]])
 
 
 def after_closers(index: Index, rows: Integers, order: Integers) -> Integers:
@@ -94,15 +114,6 @@ def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]
     return np.array([*first, *last, *(at for at in list(placed)[room:] if at not in far)], dtype=np.int64)
 
 
-def repeats_last(order: Integers, repeats: dict[int, list[int]], k: int) -> Integers:
-    """Move memories that may repeat a better one to the end of the first `k`; none of these memories drops out."""
-    first = order[:k].tolist()
-    place = {at: rank for rank, at in enumerate(first)}
-    again = [at for at in first if any(place.get(other, k) < place[at] for other in repeats.get(at, ()))]
-    kept = [at for at in first if at not in set(again)]
-    return np.array([*kept, *again, *order[k:].tolist()], dtype=np.int64)
-
-
 def with_rules(order: Integers, candidates: Candidates, invalid: Marks, question: Question) -> Integers:
     """Place standing rules for an assistant ("Always show the steps when I ask about algebra.").
 
@@ -138,6 +149,12 @@ def with_rules(order: Integers, candidates: Candidates, invalid: Marks, question
 def not_valid(index: Index, rows: Integers, now: datetime) -> Marks:
     """Return which memories do not hold at `now`: their validity has ended or has not begun."""
     return (index.validity[1][rows] <= micros(now)) | not_yet_valid(index, rows, now)
+
+
+def ran_out(index: Index, rows: Integers, now: datetime) -> Marks:
+    """Return which memories' time has run out by `now` without another memory that took their place."""
+    unreplaced = index.memories[rows, ["closed_by"]].to_series().is_null().to_numpy()
+    return np.asarray((index.validity[1][rows] <= micros(now)) & unreplaced, dtype=np.bool_)
 
 
 def not_yet_valid(index: Index, rows: Integers, now: datetime) -> Marks:

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.compare import stances, stated_changes
+from memory_pipeline.text.compare import holders, stances, stated_changes
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.numbered_things import are_others
@@ -71,9 +71,15 @@ class RelationModel:
         asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
         probability = screened(reading, pair, left, right, needed)
         probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
+        about = holders.read(reading)
+        probability[about.differ(left, right)] = _NOTHING
         several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
         probability[several[pair], _DUPLICATE] = 0.0
         _bar(probability, reading, left, right)
+        unsure = np.flatnonzero(probability[:, [_DUPLICATE, _CONFLICT]].max(axis=1, initial=0.0) >= LEAST_CONFIDENCE)
+        unrelated = unsure[holders.only_subject(reading, about, left[unsure], right[unsure])]
+        probability[unrelated, _CONFLICT] = 0.0
+        probability[unrelated, _DUPLICATE] = 0.0
         _bar_of_copies(probability, reading.statements["low"], left, right)
         _bar_of_conditions(probability, reading.statements["low"], left, right)
         related = 1.0 - probability[:, _UNRELATED]
@@ -84,6 +90,8 @@ class RelationModel:
         confidence = probability[best, relation]
         rule = np.full(len(older), "likely", dtype="<U13")
         stated = stated_changes.find(reading.memories, older, newer)
+        apart = np.bincount(pair, ~about.differ(left, right), len(older)) == 0
+        stated = stated.filter(~pl.Series(apart[stated["pair"].to_numpy()]))
         place, kind = stated["pair"].to_numpy(), stated["kind"].to_numpy()
         relation[place] = _UPDATE
         confidence[place] = np.where(kind == "likely", _OTHER_NAME, _STATED)

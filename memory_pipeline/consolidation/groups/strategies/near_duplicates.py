@@ -138,7 +138,7 @@ def _stated(points: pl.DataFrame) -> pl.DataFrame:
     """Add the facts that a text implies: the speaker counts as a name, and "yesterday" becomes a calendar day.
 
     `occasion` is the day of the memory if the same words on another day may report another event; null for lasting
-    statements and long texts.
+    statements and long texts without a number. The same number on another day may be another measurement.
     """
     spoken = pl.when(pl.col("speaker").is_not_null()).then(pl.concat_list("speaker")).otherwise([])
     settled = merge_guard.absolute_dates(points["dates"], points["created_at"])
@@ -146,11 +146,12 @@ def _stated(points: pl.DataFrame) -> pl.DataFrame:
     copied = points["content"].str.len_chars() >= standing.COPIED_CHARACTERS
     unclear = pl.when(points["judged"] & ~copied).then(pl.col("content"))
     lasting = standing.are_standing(points.select(unclear).to_series())
+    numbered = pl.col("content").str.contains(r"\p{N}")
     return points.with_columns(
         settled.alias("dates"),
         pl.col("entities").list.set_union(spoken),
         readable,
-        occasion=pl.when(~(lasting | copied)).then(pl.col("created_at").dt.date()),
+        occasion=pl.when(~(lasting | copied) | numbered).then(pl.col("created_at").dt.date()),
     ).with_columns(dated=pl.col("dates").list.join("|"), kin=pl.struct(KIN).rank("dense").cast(pl.Int64))
 
 

@@ -67,6 +67,12 @@ back; again; reopened; once more; return(?:s|ed)?; returning; resumed?; restarte
 )
 """Name of each cue and its pattern."""
 
+REFERS_BACK: Final = any_of("""
+same; unchanged; ditto; no changes?; stays? as (?:it|they) (?:is|was|are|were); see above
+; (?:as|like) (?:before|ever|always|usual|previously|last [a-z]+|in [0-9]{4}|every [a-z]+)
+; (?:as|like) (?:in )?(?:the )?previous [a-z]+
+""")
+"""A value that is said only by reference to what was said before."""
 WEEKDAYS: Final[Mapping[str, str]] = MappingProxyType(
     {
         form: day[:3]

@@ -1,0 +1,96 @@
+"""Puts the newest of several values first where memories differ in nothing but the value.
+
+"Weight this morning: 81.2 kg." said on forty days is one series: the words are the same, and only figures, days and
+dates differ. A question for what holds now wants the latest of them, however many there are and whichever of them the
+scores prefer. Not here: memories that give a value in other words (`changes`).
+"""
+
+import re
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.text.lang.en.relation_cues import MONTHS, NUMBERS, WEEKDAYS
+from memory_pipeline.text.parse.tokens import fold
+
+Integers = NDArray[np.int64]
+Marks = NDArray[np.bool_]
+
+_LONGEST: Final = 200
+"""Maximum length in characters of a memory that is one value of a series."""
+_NAMED_WORDS: Final = 2
+"""Minimum number of words of a label before "is"; "Ann is ..." says anything of Ann."""
+_STATE_WORDS: Final = 8
+"""Maximum number of words of a value."""
+_WORDS_FOR: Final = "|".join(sorted({*WEEKDAYS, *MONTHS, *NUMBERS}, key=lambda word: (-len(word), word)))
+_VALUE: Final = re.compile(
+    rf"(?<![\w-])(?:{_WORDS_FOR}|[$\u20ac\u00a3]?\d+(?:[.,:/-]\d+)*(?:st|nd|rd|th|am|pm)?)(?![\w-])"
+)
+_VALUES: Final = re.compile(r"\W*#(?:\W*#)*\W*")
+_LABELLED: Final = re.compile(
+    r"(?P<label>[^.!?;:=]+?)(?: (?:is|are)(?: now| currently)?|:|\s*=|\s*->|\s*\u2192)\s+(?P<value>.+)"
+)
+_ARTICLE: Final = re.compile(r"^(?:the|our|my) (?=\S+ ?)")
+_DAY: Final = 86_400_000_000
+
+
+def members(index: Index, question: Question, rows: Integers) -> Integers:
+    """Return the number of the series of each memory, -1 for one that is in none.
+
+    A series has the same speaker, and texts that give a value to the same words: either they are equal but for figures,
+    days and dates that the question does not name, or they begin with the same label ("Ticket OPS-41 is ...").
+
+    Cost: about 10 µs per memory.
+    """
+    asked = set(_VALUE.findall(question.plain))
+    read = index.memories[rows, ["content", "speaker"]]
+    keys = [_template(low, asked) for low in fold(read["content"].fill_null("")).to_list()]
+    keyed = pl.DataFrame({"key": pl.Series(keys, dtype=pl.String), "speaker": read["speaker"]})
+    several = pl.col("key").is_not_null() & (pl.len().over("key", "speaker") > 1)
+    number = pl.struct("key", "speaker").rank("dense").cast(pl.Int64)
+    return keyed.select(pl.when(several).then(number).otherwise(-1)).to_series().to_numpy()
+
+
+def _template(low: str, asked: set[str]) -> str | None:
+    """Return a folded text without its value; None if it is long or has no value."""
+    if len(low) > _LONGEST:
+        return None
+    labelled = _LABELLED.fullmatch(low.strip(" .!"))
+    if labelled and len(labelled["label"].split()) >= _NAMED_WORDS and len(labelled["value"].split()) <= _STATE_WORDS:
+        return f"{_ARTICLE.sub('', labelled['label'])} #"
+    template = _VALUES.sub(" # ", _VALUE.sub(lambda found: found[0] if found[0] in asked else "#", low)).strip(" .!")
+    return template if "#" in template else None
+
+
+def asks_for_latest(question: Question, now: int) -> bool:
+    """Return whether a question wants the latest value: it asks for what holds, and names no day before today.
+
+    Args:
+        question: the parsed query.
+        now: its instant, in microseconds since 1970.
+    """
+    return question.holds and not bool((question.spans[:, 1] <= now // _DAY).any())
+
+
+def newest_first(index: Index, rows: Integers, order: Integers, number: Integers, invalid: Marks) -> Integers:
+    """Reorder the members of each series among the places that they have: those that hold first, then the newest.
+
+    Args:
+        index: the memories.
+        rows: the candidates' rows.
+        order: their positions, best first.
+        number: the series of each candidate (see `members`).
+        invalid: candidates that do not hold now.
+    """
+    since = np.maximum(index.created[rows], index.validity[0][rows])
+    wanted = order[np.lexsort((-since[order], invalid[order], number[order]))]
+    places = np.argsort(number[order], kind="stable")
+    result = order.copy()
+    result[places] = wanted
+    alone = number[order] < 0
+    result[alone] = order[alone]
+    return result

@@ -1,0 +1,107 @@
+"""Any number of values of one attribute: a question for now gets the newest first, one for the past does not."""
+
+from datetime import timedelta
+
+import frames
+import pytest
+
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.text.embed.embedding import embed_texts
+
+FILLING = [
+    "The kettle is new.",
+    "I saw a heron by the canal.",
+    "Paula sent the minutes.",
+    "The printer is out of toner.",
+]
+STATES = [
+    "open",
+    "in triage",
+    "assigned to Paula",
+    "in progress",
+    "blocked by the vendor",
+    "in progress again",
+    "in review",
+    "back in progress",
+    "in testing",
+    "waiting for release",
+    "released",
+    "reopened",
+]
+
+
+def found(texts, question, k=10, fields=None):
+    """The contents of an answer about texts of consecutive days, other memories among them."""
+    said = [text for place, text in enumerate(texts) for text in (text, FILLING[place % 4])]
+    memories = frames.memories(
+        {
+            "memory_id": f"m{place:03}",
+            "content": text,
+            "created_at": frames.ago(len(said) + 1) + timedelta(days=place),
+            "session_id": f"s{place}",
+            "seq": place + 1,
+            **((fields or {}).get(text, {})),
+        }
+        for place, text in enumerate(said)
+    )
+    index = Index.build(memories, embed_texts(memories.unique("content_hash"), "hashing"), model="hashing")
+    answer = rank(index, question, now=frames.AS_OF, k=k)
+    names = dict(memories.select("memory_id", "content").iter_rows())
+    return [names[name] for name in answer["memory_id"]]
+
+
+@pytest.mark.parametrize("number", [12, 60])
+@pytest.mark.parametrize(
+    ("text", "questions"),
+    [
+        ("Weight this morning: {:.1f} kg.", ["What is my weight?", "How much do I weigh now?"]),
+        ("I weigh {:.1f} kg today.", ["What is my weight?", "How much do I weigh?"]),
+        ("The rent is {:.0f} euros.", ["What is the rent?", "How much is the rent now?"]),
+        ("Rent of the studio: {:.0f}", ["How much is the rent of the studio?"]),
+        ("Blood pressure {:.0f}/80.", ["What is my blood pressure?"]),
+        ("The queue has {:.0f} open tickets.", ["How many open tickets are in the queue?"]),
+    ],
+)
+def test_the_newest_of_any_number_of_values_comes_first(text, questions, number):
+    texts = [text.format(90 + 0.7 * place) for place in range(number)]
+    texts = list(dict.fromkeys(texts))
+    for question in questions:
+        assert found(texts, question)[0] == texts[-1]
+
+
+@pytest.mark.parametrize("label", ["Ticket OPS-41 is {}.", "Ticket OPS-41: {}", "Status of OPS-41 is now {}"])
+@pytest.mark.parametrize("question", ["What is the state of OPS-41?", "Where does OPS-41 stand now?"])
+def test_the_newest_of_states_in_words_comes_first(label, question):
+    texts = [label.format(state) for state in STATES]
+    assert found(texts, question)[0] == texts[-1]
+
+
+def test_a_question_for_the_past_or_with_a_number_keeps_its_order():
+    texts = [f"The rent is {800 + 15 * place} euros." for place in range(12)]
+    assert found(texts, "What was the rent at first?")[0] != texts[-1]
+    rooms = [f"Room {number} is painted green." for number in range(1, 13)]
+    assert found(rooms, "Which colour is room 3?")[0] == rooms[2]
+
+
+def test_what_ran_out_comes_after_what_holds():
+    texts = ["The parking permit is for zone B.", "The parking permit is for zone C."]
+    ended = {texts[1]: {"valid_until": frames.ago(1)}}
+    for question in ("Which zone is the parking permit for?", "parking permit zone"):
+        assert found(texts, question, fields=ended)[:2] == texts
+        assert found(texts[::-1], question, fields=ended)[:2] == texts
+
+
+@pytest.mark.parametrize(
+    ("source", "reference", "question"),
+    [
+        ("Next of kin is my aunt Oda.", "Next of kin: as last year.", "Who is my next of kin?"),
+        ("The gate code is 4711.", "Gate code unchanged.", "What is the gate code?"),
+        ("Swim practice is on Tuesday.", "Swim practice: same as before.", "When is swim practice?"),
+        ("The insurer is Northwind Mutual.", "Insurer: as in 2024.", "Who is the insurer?"),
+    ],
+)
+def test_what_only_refers_back_comes_right_behind_what_it_refers_to(source, reference, question):
+    answer = found([source, "Oda likes plums.", reference], question, k=4)
+    assert answer.index(reference) == answer.index(source) + 1
+    assert answer[0] == source
