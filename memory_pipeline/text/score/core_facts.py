@@ -219,7 +219,7 @@ def _sections(low: pl.Series, form: Form) -> pl.Series:
         }
     )
     text = pl.col("low")
-    since_free = text.str.replace_all(form(core_cues.SINCE), " ")
+    since_free = text.str.replace_all(form(core_cues.SINCE), " ").str.replace_all(form(core_cues.LEFT_SIDE), " ")
     once = _contains(since_free, core_cues.ONE_TIME, form) | pl.col("past_free").str.contains(form(core_cues.PAST))
     once &= ~text.str.contains(form(core_cues.STANDING))
     talk = (

@@ -125,7 +125,7 @@ DOSE_CHANGE: Final = (
 _MEDICATION: Final = rf"(?:blood thinners?|medication|tablets|pills|insulin|steroids|antidepressants|{MEDICINE})"
 _DISEASE: Final = (
     r"(?:[a-z]{3,}(?:itis|sclerosis|trophy|algia|plegia|phrenia|(?:an|leuk|glyc|thalass)a?emia|aemia)|[a-z]{5,}pathy"
-    r"|(?:fibr|psych|thromb|endometri|tubercul|cirrh|sten|scoli|narc)[a-z]*osis|ha?emophilia|glaucoma"
+    r"|(?:fibr|psych|thromb|endometri|tubercul|cirrh|sten|scoli|narc)[a-z]*osis|ha?emophilia|glaucoma|[a-z]+pno?ea"
     r"|(?:heart|lung|kidney|liver|stomach|thyroid|bowel|bladder) [a-z]+"
     r"|[a-z]+(?:'s)? (?:disease|disorder|syndrome|condition|deficiency))"
 )
@@ -207,8 +207,8 @@ _ROUTINE: Final = (
 )
 _IN_A_FORM: Final = (
     rf"(?:in (?:\w+ ){{0,4}}(?:{_LANGUAGE}|sentences?|bullet points|paragraphs?|words|lists?|tables?|prose|points|steps"
-    r"|units|detail|markdown|json|capitals|verse)|with (?:an? )?(?:\w+ )?(?:sources?|examples?|links?|citations?|references?)"
-    r"|briefly|concisely|politely)"
+    r"|units|detail|markdown|json|capitals|verse)|with (?:an? )?(?:\w+ )?(?:sources?|examples?|links?|citations?"
+    r"|references?)|briefly|concisely|politely)"
 )
 _SAY: Final = r"(?:reply|answer|respond|write|speak|talk|text)"
 _MANNER: Final = (
@@ -226,7 +226,7 @@ IMPERATIVE: Final = (
     rf"|^(?:if|when|whenever) [^,;]{{4,80}}, (?:then )?(?:please,? )?(?:always |first )?{_ACT} \S+"
     r"|^(?:for|if|when|whenever) [^,;:]{2,80}: (?:please,? )?(?:no|nothing|nobody|only) \S+"
     r"|^(?:no|nothing|nobody|none) [^.;]{3,80}, please(?-u:\b)"
-    r"|^no (?:[^\s.,;:]+ ){1,9}(?:may|must|should|(?:is|are) to) (?:ever )?(?:be )?[a-z]+"
+    r"|^(?:no(?: [^\s.,;:]+){1,9}|nobody) (?:may|must|should|(?:is|are) to) (?:ever )?(?:be )?[a-z]+"
     r"|^no (?:[^\s.,;:]+ ){1,7}(?:before|after|between|until) (?:noon|midnight|dark|dawn|(?:one|two|three|four|five|six"
     r"|seven|eight|nine|ten|eleven)(?-u:\b)|\d)"
     rf"|^(?:please,? )?{_ROUTINE} (?:\S+ ){{1,8}}(?:before|after|unless|whenever|every time|each time) \S+"
@@ -455,8 +455,13 @@ RELATIVE_DAY: Final = (
     r"|evening|night|spring|summer|autumn|fall|winter|term|time|[a-z]+day))(?-u:\b)"
 )
 """A day that only its own date explains."""
-STANDING: Final = r"(?:grew up|was born|were born|was raised in|used to be called)"
-"""The past that stays true."""
+STANDING: Final = (
+    r"(?:grew up|was born|were born|was raised in|used to be called)"
+    r"|(?-u:\b)(?:now (?:lives?|works?)|(?:lives?|works?) (?:in|at|on|for|as) (?:[^\s,;.]+ ){1,3}now)(?-u:\b)"
+)
+"""The past that stays true, and what is so now."""
+LEFT_SIDE: Final = r"(?-u:\b)(?:my|our|his|her|their|the) left(?-u:\b)"
+"""A side, which nobody has left."""
 PASSIVE: Final = (
     r"(?:(?-u:\b)(?:am|is|are|be|been|being|gets?|get|an?|the|my|our|his|her|their)|'s|'m|'re)"
     r" (?:\w+ly )?\w+(?:ed|en)(?-u:\b)"
