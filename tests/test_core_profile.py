@@ -259,7 +259,7 @@ def test_facts_of_two_people_are_not_the_same():
     assert len(compiled(*told)["health_and_safety"]) == 2
 
 
-@pytest.mark.parametrize("text", ["We moved, I live in Basel now.", "I retrained and now work as a baker."])
+@pytest.mark.parametrize("text", ["We moved, I live in Basel now.", "User left Philips and works for ASML now."])
 def test_what_is_so_now_is_told_with_the_change_that_led_to_it(text):
     assert compiled(*said(text)) == {"user_profile": [text]}
 
