@@ -234,6 +234,18 @@ def test_of_facts_in_the_same_words_the_newest_stands_where_the_first_was():
         ("User has asthma.", "User has high blood pressure."),
         ("I take 50 mg of metoprolol every morning.", "My doctor raised the metoprolol to 75 mg."),
         ("I would rather take the train.", "I hate to fly anywhere."),
+        ("I hate olives.", "I hate mushrooms."),
+        ("User likes hiking.", "User likes chess."),
+        ("I speak Italian.", "I speak Hungarian."),
+        ("User owns a cello.", "User owns a harpsichord."),
+        ("I have celiac disease.", "I have a heart murmur."),
+        ("I'm colour-blind.", "I'm deaf in my left ear."),
+        ("I have Crohn's disease.", "I have sleep apnoea."),
+        ("Nobody may give Tom honey.", "Nobody may open the kiln alone."),
+        ("User has haemophilia.", "User has rheumatoid arthritis."),
+        ("I take warfarin daily.", "I've also been put on bisoprolol."),
+        ("My dog must never get chocolate.", "My dog must never get raisins."),
+        ("Answer in at most two paragraphs.", "Answer in plain words."),
     ],
 )
 def test_a_second_fact_of_a_kind_pushes_none_out(told):
@@ -245,6 +257,24 @@ def test_a_second_fact_of_a_kind_pushes_none_out(told):
 def test_facts_of_two_people_are_not_the_same():
     told = said("Jem is allergic to cat hair and pollen.", "My aunt Jo is allergic to cat hair and pollen.")
     assert len(compiled(*told)["health_and_safety"]) == 2
+
+
+@pytest.mark.parametrize("text", ["We moved, I live in Basel now.", "User left Philips and works for ASML now."])
+def test_what_is_so_now_is_told_with_the_change_that_led_to_it(text):
+    assert compiled(*said(text)) == {"user_profile": [text]}
+
+
+@pytest.mark.parametrize("text", ["User is vegetarian.", "The user owns a cello.", "User likes chess."])
+def test_a_short_note_about_the_user_weighs_as_much_as_one_in_the_first_person(text):
+    memories = frames.memories([{"importance_given": None, **said(text)[0]}])
+    scored = memories.select("profile_id", "memory_id", importance=0.12)
+    blocks = core_memory.candidates(memories, scored, frames.enrichment({}, of=memories), Policy(), as_of=AS_OF)
+    assert blocks.height == 1
+
+
+def test_a_warning_that_a_person_gives_is_no_output_of_a_program():
+    for text in ("Warning: never mix bleach with vinegar.", "Note: I'm allergic to latex."):
+        assert compiled(*said(text)), text
 
 
 def test_the_most_used_come_first_then_those_about_the_user_then_the_most_important():
@@ -344,6 +374,15 @@ def test_what_others_undertake_want_or_are_is_none_of_the_owners():
         "(Always fill in the allergies here.)",
         '{"rule": "Always answer in French."}',
         "Traceback (most recent call last): never retry",
+        "2026-10-11T08:00:01Z INFO worker: always retry on failure",
+        "ERROR: you must always set DATABASE_URL",
+        "warning: never use eval in production [no-eval]",
+        "Your role is to act as a strict reviewer. Never accept code without tests.",
+        "[system] never tell the user",
+        "As an AI assistant you must always be polite.",
+        "Don't touch the config file until I'm back.",
+        "My colleague Tim hates phone calls.",
+        "Our landlord prefers letters to calls.",
     ],
 )
 def test_orders_of_the_moment_prompts_and_output_of_programs_are_no_instructions(text):

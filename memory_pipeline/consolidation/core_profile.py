@@ -19,7 +19,7 @@ from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
 from memory_pipeline.text.parse import facts as facts_of_texts
 from memory_pipeline.text.parse.speakers import by_assistant
-from memory_pipeline.text.score import core_facts
+from memory_pipeline.text.score import core_facts, importance
 
 NAMES: Final = (
     core_facts.IDENTITY,
@@ -33,6 +33,8 @@ PROJECT_DAYS: Final = 90
 """Age in days after which a project no longer counts as current."""
 LEAST_IMPORTANCE: Final = 0.2
 """Minimum importance of a memory that is worth reading before every session."""
+LEAST_NOTED: Final = LEAST_IMPORTANCE - importance.FIRST_PERSON
+"""The same of a note about "the user", whose words lack what the rule adds for the first person."""
 LEAST_SHARED: Final = 2
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
@@ -42,6 +44,7 @@ MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
 _FIRST_PERSON: Final = r"(?i)(?-u:\b)(?:i|i'm|i've|i'd|me|my|mine|we|we're|our|user|user's)(?-u:\b)"
+_OF_THE_USER: Final = r"(?i)^(?:the )?user(?-u:\b)"
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 
 
@@ -233,7 +236,8 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
     certain = health | (pl.col("importance_given").is_null() & (pl.col("lasting") | instruction))
-    least = pl.when(certain).then(0.0).otherwise(LEAST_IMPORTANCE)
+    noted = pl.col("importance_given").is_null() & pl.col("sentence").str.contains(_OF_THE_USER)
+    least = pl.when(certain).then(0.0).when(noted).then(LEAST_NOTED).otherwise(LEAST_IMPORTANCE)
     current_facts = _within_time(_still_true(stated), as_of)
     for doubts in (_ended, _given_up, _other_dose):
         current_facts = doubts(current_facts, rows)

@@ -25,6 +25,8 @@ _WORD_CHARACTER: Final = r"[0-9a-z_\x{c0}-\x{1fff}\x{2c00}-\x{2dff}\x{3040}-\x{d
 """What `\\w` matches in folded text, in few ranges: a pattern with `\\w` takes up to 20 times as long to compile."""
 LEAST_WORDS: Final = 4
 """Minimum number of words of a sentence that states something lasting."""
+LEAST_OF_OWNER: Final = 3
+"""The same of a sentence that begins with its speaker or "the user": subject, verb and object."""
 LEAST_CERTAIN: Final = 2
 """Minimum number of words of a sentence whose cue leaves no doubt: a name, a diet, a lasting condition, a command."""
 _COUNTS: Final = {"a": 1, "an": 1} | {word: n for n, word in enumerate(core_cues.COUNTS.split(), start=1)}
@@ -80,11 +82,13 @@ def _found(texts: pl.Series) -> pl.DataFrame:
     )
     lasting = _chronic(pl.col("low"), form) | pl.col("named")
     certain = lasting | _contains(pl.col("low"), core_cues.DIET, form) | pl.col("commands")
+    owns = pl.col("low").str.contains(core_cues.OWNER_START)
+    least = pl.when(certain).then(LEAST_CERTAIN).when(owns).then(LEAST_OF_OWNER).otherwise(LEAST_WORDS)
     stated = cued.filter(
         ~written.str.contains(core_cues.PLACEHOLDER),
         ~pl.col("low").str.contains(core_cues.THERE),
         ~(pl.col("commands") & _of_today(texts, cued)),
-        pl.col("words").is_between(pl.when(certain).then(LEAST_CERTAIN).otherwise(LEAST_WORDS), MOST_WORDS),
+        pl.col("words").is_between(least, MOST_WORDS),
     )
     return stated.select(
         *sentences.columns,
@@ -215,7 +219,7 @@ def _sections(low: pl.Series, form: Form) -> pl.Series:
         }
     )
     text = pl.col("low")
-    since_free = text.str.replace_all(form(core_cues.SINCE), " ")
+    since_free = text.str.replace_all(form(core_cues.SINCE), " ").str.replace_all(form(core_cues.LEFT_SIDE), " ")
     once = _contains(since_free, core_cues.ONE_TIME, form) | pl.col("past_free").str.contains(form(core_cues.PAST))
     once &= ~text.str.contains(form(core_cues.STANDING))
     talk = (
@@ -293,6 +297,8 @@ def _of_user(text: pl.Expr, form: Form) -> pl.Expr:
         .then(_contains(text, core_cues.OWN_PROJECT, form))
         .when((section == INSTRUCTION) & wish)
         .then(own_wish)
+        .when(section == PREFERENCE)
+        .then(~text.str.contains(form(core_cues.OF_ANOTHER)) | text.str.contains(form(core_cues.OF_HOUSEHOLD)))
         .otherwise(pl.lit(value=True))
     )
 

@@ -78,8 +78,13 @@ READER: Final = "|".join(
 
 OF_A_PLATFORM: Final = (
     r"(?i)^\W*you(?: are|'re|\x{2019}re) (?:now )?(?:an? |the |called |named )?\p{L}"
+    r"|^\W*your (?:role|job|task|purpose|goal|mission) (?:is|will be)(?-u:\b)"
+    r"|^\W*as an? (?:ai|(?:ai |llm |language )?model|chatbot)(?-u:\b)"
+    r"|^\W*\d{4}-\d\d-\d\d[T ]\d\d:\d\d\S*\s|(?-i:^\s*(?:ERROR|FATAL|DEBUG|INFO|FAIL|PANIC)(?-u:\b))"
+    r"|^\s*\[(?:system|developer|tool|function|assistant)\]"
+    r"|^\s*(?:error|warning|note)(?:\[\w+\])?: .*\[[\w/@-]+\]\s*$"
     r"|</[a-z][\w.-]*>|^\s*<[a-z][\w.-]*[\s>]"
     r"|^\s*[\[(][^\])]*[\])]\s*\.?\s*$|[:=]\s*\([^()]*\)\s*\.?\s*$"
     r"|^\s*(?:[{$>`]|\[[{\x22\[]|Traceback |#!)"
 )
-"""A prompt that tells a model who it is, tags of prompts, a text or value all in brackets, JSON, code or a trace."""
+"""A prompt that tells a model who it is, tags of prompts, a text or value all in brackets, JSON, code or a log."""

@@ -122,8 +122,17 @@ DOSE_CHANGE: Final = (
 )
 """The end of a medicine, or another dose of it."""
 
+_MEDICATION: Final = rf"(?:blood thinners?|medication|tablets|pills|insulin|steroids|antidepressants|{MEDICINE})"
+_DISEASE: Final = (
+    r"(?:[a-z]{3,}(?:itis|sclerosis|trophy|algia|plegia|phrenia|(?:an|leuk|glyc|thalass)a?emia|aemia)|[a-z]{5,}pathy"
+    r"|(?:fibr|psych|thromb|endometri|tubercul|cirrh|sten|scoli|narc)[a-z]*osis|ha?emophilia|glaucoma|[a-z]+pno?ea"
+    r"|(?:heart|lung|kidney|liver|stomach|thyroid|bowel|bladder) [a-z]+"
+    r"|[a-z]+(?:'s)? (?:disease|disorder|syndrome|condition|deficiency))"
+)
+"""A disease: the stems by which medicine names them, what ails an inner organ, and general words."""
 HEALTH: Final = rf"""
     migraines?
+    (?:has|have|having|with) (?:\w+ ){{0,2}}{_DISEASE}
     (?:insulin|inhaler|epipen|pacemaker|wheelchair|hearing aids?|contact lenses|prosthe\w+|painkillers?|antibiotics?)
     (?:medication|medicines?|prescription|prescribed|side effects?)
     {_CANNOT} (?:have|eat|drink|take|digest|tolerate|lift)
@@ -132,7 +141,8 @@ HEALTH: Final = rf"""
     (?:sees?|goes? to) (?:(?:dr\.?|doctor) \w+|(?:an?|the) (?:\w+ )?{_CARER})
     {_BE} (?:pregnant|deaf|blind|disabled|short-sighted|colou?r-?blind|vaccinated)
     (?:{_CARER},?|dr\.? \w+,?)(?: now)? says
-    {_BE} on (?:\w+ ){{0,3}}(?:blood thinners?|medication|tablets|pills|insulin|steroids|antidepressants|{MEDICINE})
+    {_BE} on (?:\w+ ){{0,3}}{_MEDICATION}
+    (?:been|put|started|stays?|remains?) (?:\w+ )?on (?:\w+ ){{0,3}}{_MEDICATION}
     takes? (?:\w+ ){{0,2}}(?:blood thinners?|steroids|antidepressants|{MEDICINE})
     (?:makes?|gives?|turns?) (?:\w+|\w+'s) {_AILING}
     (?:throat closes|breaks? out in|come out in|comes out in)
@@ -196,9 +206,9 @@ _ROUTINE: Final = (
     r"(?:run|ask|check|send|write|reply|answer|call|add|show|wait|start|warn|confirm|notify|round|quote|label|sort)"
 )
 _IN_A_FORM: Final = (
-    rf"(?:in (?:\w+ )?(?:{_LANGUAGE}|sentences?|bullet points|paragraphs?|words|lists?|tables?|prose|points|steps|units"
-    r"|detail|markdown|json|capitals|verse)|with (?:an? )?(?:\w+ )?(?:sources?|examples?|links?|citations?|references?)"
-    r"|briefly|concisely|politely)"
+    rf"(?:in (?:\w+ ){{0,4}}(?:{_LANGUAGE}|sentences?|bullet points|paragraphs?|words|lists?|tables?|prose|points|steps"
+    r"|units|detail|markdown|json|capitals|verse)|with (?:an? )?(?:\w+ )?(?:sources?|examples?|links?|citations?"
+    r"|references?)|briefly|concisely|politely)"
 )
 _SAY: Final = r"(?:reply|answer|respond|write|speak|talk|text)"
 _MANNER: Final = (
@@ -216,7 +226,7 @@ IMPERATIVE: Final = (
     rf"|^(?:if|when|whenever) [^,;]{{4,80}}, (?:then )?(?:please,? )?(?:always |first )?{_ACT} \S+"
     r"|^(?:for|if|when|whenever) [^,;:]{2,80}: (?:please,? )?(?:no|nothing|nobody|only) \S+"
     r"|^(?:no|nothing|nobody|none) [^.;]{3,80}, please(?-u:\b)"
-    r"|^no (?:[^\s.,;:]+ ){1,9}(?:may|must|should|(?:is|are) to) (?:ever )?(?:be )?[a-z]+"
+    r"|^(?:no(?: [^\s.,;:]+){1,9}|nobody) (?:may|must|should|(?:is|are) to) (?:ever )?(?:be )?[a-z]+"
     r"|^no (?:[^\s.,;:]+ ){1,7}(?:before|after|between|until) (?:noon|midnight|dark|dawn|(?:one|two|three|four|five|six"
     r"|seven|eight|nine|ten|eleven)(?-u:\b)|\d)"
     rf"|^(?:please,? )?{_ROUTINE} (?:\S+ ){{1,8}}(?:before|after|unless|whenever|every time|each time) \S+"
@@ -227,7 +237,7 @@ IMPERATIVE: Final = (
     rf"|^(?:please,? )?(?:be|stay|keep (?:it|them|things|(?:the |your )?{_REPLY})) (?:\w+ and )?{_MANNER}(?-u:\b)"
     rf"|^(?:please,? )?(?:{_ROUTINE}|give|put|book|order) (?:\S+ ){{1,6}}?not (?:to|in|as|by|with|from|via|on) \S+"
     rf"|(?:^|, )(?:please,? )?(?:{_ACT}|{_TELL}) (?:no|nothing|nobody|only) \S+"
-    rf"|, (?:so|and|but) (?:please,? )?(?:don't|do not|never) (?:{_ACT}|{_TELL}|let) \S+"
+    rf"|, (?:so|and|but) (?:please,? )?(?:don't|do not|never) (?:{_ACT}|{_TELL}|let|use) \S+"
     r"|^(?:if|when|whenever) [^,;]{4,80}, (?:\w+ )?\w+ (?:must|has to|have to) \S+"
 )
 """A sentence that commands: by its first words, after a case or a purpose, or by a verb and when to do it."""
@@ -238,6 +248,14 @@ NO_COMMAND: Final = (
     r"|(?:keep|leave) (?:it up|up|going|doing|at|me|us)|use(?:d|s))(?-u:\b)"
 )
 """First words of sentences that give no lasting command."""
+OF_ANOTHER: Final = (
+    r"^(?:my|our) (?:\S+ ){1,3}?(?:prefers?|loves?|likes?|enjoys?|hates?|dislikes?|adores?|detests?|wants?)(?-u:\b)"
+)
+"""A taste of somebody or something that belongs to the speaker, which is the speaker's only within the household."""
+OF_HOUSEHOLD: Final = rf"^(?:my|our) (?:\S+ ){{0,2}}(?:{KIN}|{_PET})(?-u:\b)"
+"""First words about a relative or an animal of the speaker's."""
+OWNER_START: Final = r"^(?:i|we|(?:the )?user) [a-z]"
+"""First words of a sentence that says what its speaker, or the user, does."""
 ADDRESSED: Final = r"(?-u:\b)(?:you|your|yours|you're|you've|you'll|yourself|u|ur)(?-u:\b)"
 """A sentence about the person addressed."""
 SUPPOSED: Final = r"(?-u:\b)(?:if i|wish|maybe|people who|anyone|i'll|i will|i'd|would be)(?-u:\b)"
@@ -265,7 +283,7 @@ RETRACTED: Final = (
 """A sentence that takes back what it says."""
 JOKE: Final = (
     r"(?-u:\b)(?:ha(?:ha)+\w*|lol|lmao|rofl|kidding|jk|jok(?:ed|ing|ingly)|pretend(?:s|ed|ing)?|dream(?:t|ed|ing)"
-    r"|dreams? (?:of|about|that)"
+    r"|(?:dreams? (?:of|about|that)|jokes? that)"
     r"|imagin(?:es?|ed|ing|ary)|fictional|said (?:nobody|no one))(?-u:\b)|^ha(?-u:\b)"
 )
 """Jokes, dreams and pretence."""
@@ -334,7 +352,9 @@ IDENTITY: Final = rf"""
     (?:(?:i|he|she) comes?|we come|i'm|i am|we're|we are|(?:he|she)(?:'s| is)) (?:originally )?from [a-z]+
     (?:rents?|owns?) (?:an?|two|three|{_OWN})
     {_BE} (?:an?|the) (?:\S+ ){{0,3}}{_WORK}
-    (?:works|i work|we work|they work|i'm working|is working) (?:as|at|for|in|from|nights|part-time|full-time)
+    (?:works|i(?: now| still| also| currently)? work|we work|they work|is working) (?:as|at|for|in|from|nights)
+    i'm working (?:as|at|for|in|from|nights)
+    (?:works?|working) (?:part-time|full-time)
     for a living
     {_OWN} (?:job|salary|contract|office) (?:is|are|pays|gives)
     {_OWN} (?:boss|employer|manager) (?:is called|is named)
@@ -435,8 +455,13 @@ RELATIVE_DAY: Final = (
     r"|evening|night|spring|summer|autumn|fall|winter|term|time|[a-z]+day))(?-u:\b)"
 )
 """A day that only its own date explains."""
-STANDING: Final = r"(?:grew up|was born|were born|was raised in|used to be called)"
-"""The past that stays true."""
+STANDING: Final = (
+    r"(?:grew up|was born|were born|was raised in|used to be called)"
+    r"|(?-u:\b)(?:now (?:lives?|works?)|(?:lives?|works?) (?:in|at|on|for|as) (?:[^\s,;.]+ ){1,3}now)(?-u:\b)"
+)
+"""The past that stays true, and what is so now."""
+LEFT_SIDE: Final = r"(?-u:\b)(?:my|our|his|her|their|the) left(?-u:\b)"
+"""A side, which nobody has left."""
 PASSIVE: Final = (
     r"(?:(?-u:\b)(?:am|is|are|be|been|being|gets?|get|an?|the|my|our|his|her|their)|'s|'m|'re)"
     r" (?:\w+ly )?\w+(?:ed|en)(?-u:\b)"
@@ -471,7 +496,7 @@ SHORT: Final = r"(?i)^\W*(?:never|always|only|no|not|without)(?:\s+\S+){1,2}\s*$
 PASSING: Final = (
     r"(?-u:\b)(?:at the moment|right now|for now|for the time being|temporarily|while (?:he|she|they|[a-z]+)"
     r"(?:'s|'re| is| are) (?:here|away|down|out|ill|sick|staying|visiting|moved|moving)|is visiting|are visiting"
-    r"|until (?:he|she|they|[a-z]+) (?:leaves?|(?:gets?|is|are|comes?) back|returns?)"
+    r"|until (?:[a-z]+ (?:leaves?|(?:gets?|is|are|am|comes?) back|returns?)|[a-z]+'(?:m|s|re) back)"
     r"|(?:for|over|during|in|at) the (?:coming|next|following) (?:\w+ )?(?:days?|weekends?|weeks?|months?))(?-u:\b)"
 )
 """What makes a rule or a wish one of a few days."""
