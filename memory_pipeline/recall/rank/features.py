@@ -110,20 +110,22 @@ class Candidates:
         """Candidates with a word of the query or one related to it."""
         return (self.feature("lexical") > 0) | (self.feature("related") > 0)
 
-    def scored(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the score of each candidate, 0..1, and its features.
+    def scored(self, weights: Floats) -> tuple[Floats, Floats, Integers]:
+        """Return the score of each candidate, 0..1, its features, and its best passage, counted from its first.
 
         The features of a memory with several passages are the mean of its best passage and the whole.
         """
         values = self.whole.copy()
+        found = np.zeros(len(self.rows), dtype=np.int64)
         if len(self.owner):
             by_passage = self.passages @ weights
             order = np.lexsort((-np.arange(len(by_passage)), by_passage, self.owner))
             last = np.flatnonzero(np.append(self.owner[order][1:] != self.owner[order][:-1], True))
             best = order[last]
             values[self.owner[best]] = 0.5 * (values[self.owner[best]] + self.passages[best])
+            found[self.owner[best]] = best - np.searchsorted(self.owner, self.owner[best])
         reach = max(float(np.maximum(weights, 0.0).sum()), 1e-9)
-        return np.clip((values @ weights) * (1.0 / reach), 0.0, 1.0), values
+        return np.clip((values @ weights) * (1.0 / reach), 0.0, 1.0), values, found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
