@@ -10,36 +10,20 @@ from memory_pipeline import MemoryClient
 from memory_pipeline.text.display import BUDGET, PREVIEW, preview
 from memory_pipeline.text.parse.tokens import count_tokens
 
-WORDS = [
+WORDS = (
     "budget",
     "roof",
     "meeting",
-    "window",
     "plan",
-    "paint",
     "report",
     "vendor",
-    "contract",
-    "garden",
     "team",
-    "invoice",
-    "ladder",
     "committee",
     "vote",
-    "chair",
     "minutes",
-    "motion",
     "boiler",
-    "repair",
-    "quote",
-    "street",
-    "lamp",
     "fence",
-    "parking",
-    "bicycle",
-    "laundry",
-    "schedule",
-]
+)
 NEEDLES = {
     "keys": ("The spare key hangs behind the water meter.", "Where does the spare key hang?"),
     "alarm": ("The alarm code was changed to seven four one two.", "What is the alarm code?"),

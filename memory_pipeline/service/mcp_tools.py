@@ -93,7 +93,7 @@ class MemoryTools:
         """Find memories that answer a question, best first.
 
         `current: false`: no longer true (see `closed_by`) or not yet (`holds_from`). Prefer the newer `outdated_by`.
-        Mention `conflicts`. `confident: false`: perhaps no answer. `cut`: read all of it with get_memory.
+        Mention `conflicts`. `confident: false`: perhaps no answer. `cut`: `get` returns all of it.
         """
         with self._memory(profile_id or (profiles[0] if profiles else None)) as memory:
             answer = memory.recall(
@@ -412,7 +412,7 @@ _REMEDY: Final = "name one as profile_id"
 
 
 def _recalled(hit: Recalled, *, brief: bool) -> dict[str, Any]:
-    """Return the fields of a recalled memory that are set and that an agent needs; `brief`: only how its text begins."""
+    """Return the fields of a recalled memory that an agent needs and that are set; if `brief`, its text only begins."""
     text = preview(hit.text, _BRIEF) if brief else hit.text
     cut = hit.passage is not None or text != hit.text
     return _filled(

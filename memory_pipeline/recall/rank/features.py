@@ -186,7 +186,7 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     match = Match.of(index, question)
     related = RelatedWords.of(index, question)
     by_unit = related.expanded_scores(index, question)
-    expanded = np.bincount(index.passages.row, by_unit, index.memories.height)
+    expanded: Floats = np.asarray(np.bincount(index.passages.row, by_unit, index.memories.height), dtype=np.float64)
     timely = _said_then(index, question)
     promising = _first_scores(index, question, vector, match, expanded, timely)
     promising[~allowed] = -np.inf
