@@ -128,12 +128,11 @@ class MemoryTools:
         memory_id: MemoryId,
         profile_id: Profile = None,
         as_of: AsOf = None,
-        start: Annotated[int, Field(ge=0, description="First character of a long text.")] = 0,
-        characters: Annotated[int, Field(ge=1, description="Maximum of a long text.")] = 8000,
+        start: Annotated[int, Field(ge=0)] = 0,
     ) -> dict[str, Any]:
-        """Return a memory with all its fields; of a long text a part, and `next` to read on. Not an access."""
+        """Return a memory with all its fields. Long text: `next` is the `start` to read on. Not recorded as an access."""
         with self._memory(profile_id) as memory:
-            return _part(_full(memory.get(memory_id, as_of=as_of)), start, start + characters)
+            return _part(_full(memory.get(memory_id, as_of=as_of)), start, start + _PART)
 
     def list_memories(
         self,
@@ -408,6 +407,8 @@ class MemoryTools:
 
 _BRIEF: Final = 16
 """Words and marks of the texts that a budget has no room for."""
+_PART: Final = 8_000
+"""Characters of a long text that one call returns."""
 _REMEDY: Final = "name one as profile_id"
 
 
