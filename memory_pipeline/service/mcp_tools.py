@@ -130,7 +130,7 @@ class MemoryTools:
         as_of: AsOf = None,
         start: Annotated[int, Field(ge=0)] = 0,
     ) -> dict[str, Any]:
-        """Return a memory with all its fields. Long text: `next` is the `start` to read on. Not recorded as an access."""
+        """Return a memory with all its fields. Long text: `next` is the `start` to read on. Not an access."""
         with self._memory(profile_id) as memory:
             return _part(_full(memory.get(memory_id, as_of=as_of)), start, start + _PART)
 
