@@ -93,7 +93,7 @@ class MemoryTools:
         """Find memories that answer a question, best first.
 
         `current: false`: no longer true (see `closed_by`) or not yet (`holds_from`). Prefer the newer `outdated_by`.
-        Mention `conflicts`. `confident: false`: perhaps no answer. `cut`: `get` returns all of it.
+        Mention `conflicts`. `confident: false`: perhaps no answer. `cut`: `get` the rest.
         """
         with self._memory(profile_id or (profiles[0] if profiles else None)) as memory:
             answer = memory.recall(
