@@ -67,6 +67,17 @@ def test_what_was_stored_a_moment_ago_is_recalled_with_its_parts(ana):
     assert ids(ana.post("/recall", json={"query": "key", "as_of": "2020-01-01T00:00:00Z"})) == []
 
 
+def test_of_a_long_text_the_passage_is_returned_and_the_whole_on_request(ana):
+    filler = "The committee heard the report on the roof. " * 300
+    ana.post("/memories", json={"text": f"{filler}Otters live under the jetty. {filler}", "memory_id": "long"})
+    asked = {"query": "where do otters live?", "k": 1, "record": False}
+    brief, whole = (ana.post("/recall", json=asked | more).json()["recalled"][0] for more in ({}, {"whole": True}))
+    assert "Otters live under the jetty." in brief["text"]
+    assert len(brief["text"]) < 1_300
+    assert brief["content"] is None
+    assert whole["content"][whole["passage"]["start"] : whole["passage"]["end"]] == brief["text"]
+
+
 def test_a_second_delivery_stores_nothing(ana):
     row = {"text": "Stored once.", "event_id": "once"}
     assert ana.post("/memories", json=row).json() == ana.post("/memories", json=row).json()

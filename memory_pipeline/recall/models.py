@@ -23,12 +23,14 @@ from memory_pipeline.recall.closed_statements import (
     doubted,
     marked,
 )
-from memory_pipeline.text.display import one_line, unmarked
+from memory_pipeline.text.display import BUDGET, one_line, preview, unmarked
 from memory_pipeline.text.parse.speakers import USERS
+from memory_pipeline.text.parse.tokens import count_tokens
 
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
 """A date at the start of a text."""
 _BEFORE: Final = rf"(?:(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}|{'|'.join(sorted(USERS))}):\s+)*"
+_MORE: Final = "\u2026"
 _CUT: Final = re.compile(rf"(?:(?:^|(?<=[.!?])\s+|\n+){_BEFORE})+")
 
 
@@ -99,6 +101,31 @@ class Part:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Passage:
+    """Where a passage stands in the whole text of its memory."""
+
+    heading: str
+    """The headings above it, outermost first, with a quotation mark between them; empty without any."""
+    start: int
+    """Its first character in `content`, from 0."""
+    end: int
+    """The character after its last."""
+    whole_tokens: int
+    """Length of the whole text."""
+
+    def where(self) -> str:
+        """Return how far into the text it stands, for a reader."""
+        return f"passage at character {self.start:,} of a text of {self.whole_tokens:,} tokens"
+
+    def around(self, text: str, length: int) -> str:
+        """Return the passage after its headings, with an ellipsis where the text of so many characters goes on."""
+        heading = [f"{self.heading}:"] if self.heading else []
+        before = [_MORE] if self.start else []
+        after = [_MORE] if self.end < length else []
+        return " ".join([*heading, *before, text, *after])
+
+
+@dataclass(frozen=True, kw_only=True)
 class Recalled:
     """A memory returned by a recall."""
 
@@ -108,8 +135,8 @@ class Recalled:
     kind: str
     """original, or the kind of summary."""
     text: str
-    """The text to read: trimmed, if the memory was trimmed and the recall was not deep, else whole; sentences that no
-    longer hold are marked."""
+    """The text to read: trimmed, if the memory was trimmed and the recall was not deep, else whole; of a long text the
+    passage that answers the query. Sentences that no longer hold are marked."""
     content: str
     """The whole text."""
     score: float
@@ -147,12 +174,14 @@ class Recalled:
     """Only a deep recall returns it."""
     expanded: bool
     """Reached only over an association with a better one, so that its score has no parts."""
+    passage: Passage | None = None
+    """Where `text` stands in `content`, if it is a passage of it; None if `text` is all there is to read."""
 
     def line(self, shown: Iterable["Recalled"] = ()) -> str:
         """Return the memory as one line of a prompt, with its date and any reason to doubt it or a sentence of it.
 
         The date at the start of a summary's text replaces the date it was made, and no date is written twice. Other
-        memories are named by their dates.
+        memories are named by their dates. A passage has the headings above it, and says how to read the whole.
 
         Args:
             shown: the memories in the prompt.
@@ -167,6 +196,9 @@ class Recalled:
         marks += [self.lifecycle] if self.deep else []
         day, text = self._dated()
         text = doubted(text, self.outdated_sentences)
+        if self.passage is not None:
+            marks += [f"{self.passage.where()}; all of it: memory {one_line(self.memory_id)}"]
+            text = self.passage.around(text, len(self.content))
         note = f" ({'; '.join(marks)})" if marks else ""
         return f"- [{day}] {one_line(f'{self.speaker}: {text}' if self.speaker else text)}{note}"
 
@@ -214,12 +246,16 @@ class Answer(Sequence[Recalled]):
     def __iter__(self) -> Iterator[Recalled]:
         return iter(self.recalled)
 
-    def text(self) -> str:
+    def text(self, token_budget: int | None = BUDGET) -> str:
         """Return the memories as text for a prompt, one line each, best first; empty without memories.
 
         Memories that do not hold now, may no longer hold, or are contradicted are marked, with dates and without ids.
+        A last line says how many memories were left out.
+
+        Args:
+            token_budget: most tokens of all lines; the first is always there. None: no limit.
         """
-        return "\n".join(memory.line(self.recalled) for memory in self.recalled)
+        return "\n".join(within([memory.line(self.recalled) for memory in self.recalled], token_budget))
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
@@ -373,9 +409,33 @@ class Remembered:
         return {"memory_id": self.memory_id, "likely": [pair.to_dict() for pair in self.likely]}
 
 
+def within(lines: Sequence[str], token_budget: int | None) -> list[str]:
+    """Return the first lines that fit a budget together, at least one, and a line that counts those left out.
+
+    Args:
+        lines: the lines.
+        token_budget: most tokens; None: no limit.
+    """
+    costs = count_tokens(pl.Series(lines, dtype=pl.String))
+    if token_budget is None or costs.sum() <= token_budget:
+        return [*lines]
+    shown = max(1, int((costs.cum_sum() <= token_budget).sum()))
+    left = len(lines) - shown
+    more = f"- and {left:,} more, {int(costs[shown:].sum()):,} tokens; a larger token budget shows them"
+    return [*lines[:shown], more] if left else [*lines]
+
+
 def _told(memory: Memory) -> str:
+    return f"[{memory.created_at:%Y-%m-%d}] {_quoted(told(memory))}"
+
+
+def told(memory: Memory) -> str:
+    """Return a memory's text after its speaker; of a long one the beginning, and how to read the rest."""
     who = f"{memory.speaker}: " if memory.speaker else ""
-    return f"[{memory.created_at:%Y-%m-%d}] {_quoted(who + memory.text)}"
+    if (begun := preview(memory.text)) == memory.text:
+        return who + begun
+    whole = count_tokens(pl.Series([memory.text])).item()
+    return f"{who}{begun} (beginning of a text of {whole:,} tokens; all of it: memory {memory.memory_id})"
 
 
 def _quoted(text: str) -> str:
@@ -419,11 +479,14 @@ class Opening:
     notices: tuple[str, ...] = ()
     """What a person should look at, such as a run that was held back."""
 
-    def text(self) -> str:
+    def text(self, token_budget: int | None = BUDGET) -> str:
         """Return the blocks under their names, then the relevant memories, as text for a prompt.
 
         Statements of the user appear once: what a block contains is omitted from later blocks and from the relevant
         memories, unless there is more to know about it than its text.
+
+        Args:
+            token_budget: most tokens of the relevant memories (see `Answer.text`); blocks have their own limit.
         """
         parts, written = [], set[str]()
         for block in self.blocks:
@@ -436,7 +499,7 @@ class Opening:
             for memory in self.answer or ()
             if not (_is_plain_statement(memory) and _sentences(memory.text) <= written)
         ]
-        lines = [memory.line(relevant) for memory in relevant]
+        lines = within([memory.line(relevant) for memory in relevant], token_budget)
         parts += ["\n".join(["## relevant memories", *lines])] if lines else []
         parts += ["\n".join(["## notices", *map(unmarked, self.notices)])] if self.notices else []
         return "\n\n".join(parts)

@@ -80,6 +80,9 @@ class Question(RequestBody):
     profiles: list[Id] | None = Field(
         None, min_length=1, description="Profiles to search together; default: the one of the request."
     )
+    whole: bool = Field(
+        False, description="Return all of long texts as content, not only the passages that answer the question."
+    )
 
 
 class Listing(Conditions):
@@ -326,15 +329,16 @@ def recall(request: Request, grant: Authorized, profile: Profile, client: Client
     if why := grant.refusal(question.profiles or ()):
         raise HTTPException(403, why)
     filters = present_fields(question.filters) if question.filters else None
-    answer = client.recall(**present_fields(question, exclude={"filters"}), filters=filters)
+    answer = client.recall(**present_fields(question, exclude={"filters", "whole"}), filters=filters)
     _check_spelling(request, grant, profile, empty=not answer)
-    return JSONResponse(answer.to_dict())
+    return JSONResponse(answer.to_dict() if question.whole else _passages(answer.to_dict()))
 
 
 @router.post("/sessions/{session_id:id}/start")
 def session_start(client: Client, session_id: Session, body: SessionStart | None = None) -> JSONResponse:
     """Return what an agent reads first: core memory, then memories relevant to the query."""
-    return JSONResponse(client.session_start(body.query if body else None, session_id).to_dict())
+    opening = client.session_start(body.query if body else None, session_id).to_dict()
+    return JSONResponse(opening | {"answer": opening["answer"] and _passages(opening["answer"])})
 
 
 @router.post("/sessions/{session_id:id}/end", status_code=204)
@@ -347,6 +351,12 @@ def session_end(client: Client, session_id: Session) -> None:
 def explain(client: Client, memory_id: Memory, as_of: AsOf = None) -> JSONResponse:
     """Explain a memory: scores, links, decisions with reasons, origin; for an erased one, when it was erased."""
     return JSONResponse(client.explain(memory_id, as_of).to_dict())
+
+
+def _passages(answer: dict[str, Any]) -> dict[str, Any]:
+    """Return an answer without the whole texts of which it shows passages: `content` is null there."""
+    recalled = [hit | {"content": None if hit["passage"] else hit["content"]} for hit in answer["recalled"]]
+    return answer | {"recalled": recalled}
 
 
 def _require_admin(grant: Grant) -> None:

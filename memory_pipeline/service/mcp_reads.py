@@ -23,12 +23,12 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.recall.models import Memory, Opening, instant
+from memory_pipeline.recall.models import Memory, Opening, instant, told, within
 from memory_pipeline.runs import undo
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service.mcp_access import allowed_profile, grant_of
 from memory_pipeline.service.profile_choice import choose_profile
-from memory_pipeline.text.display import one_line
+from memory_pipeline.text.display import BUDGET, one_line
 
 SHOWN: Final = 50
 """Memories and decisions that a text shows; more would fill an agent's context."""
@@ -172,11 +172,12 @@ def core_of(profile_id: str) -> Resource:
 
 
 def _line(memory: Memory) -> str:
-    text = f"{memory.speaker}: {memory.text}" if memory.speaker else memory.text
     gone = "" if memory.lifecycle in LIVE else f" ({memory.lifecycle})"
-    return f"- [{memory.created_at:%Y-%m-%d}] {one_line(text)}{gone}"
+    return f"- [{memory.created_at:%Y-%m-%d}] {one_line(told(memory))}{gone}"
 
 
 def _section(title: str, count: int, lines: list[str]) -> str:
-    more = [f"- and {count - len(lines)} more"] if count > len(lines) else []
-    return "\n".join([f"## {title}: {count}", *lines, *more])
+    kept = within(lines, BUDGET)[: len(lines)]
+    shown = kept if kept == lines else kept[:-1]
+    more = [f"- and {count - len(shown)} more"] if count > len(shown) else []
+    return "\n".join([f"## {title}: {count}", *shown, *more])

@@ -31,6 +31,7 @@ from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.service.request_bodies import Answer, Conditions, NewMemory, present_fields
 from memory_pipeline.settings import load
+from memory_pipeline.text.display import BUDGET, PREVIEW, preview
 
 SHOWN: Final = 20
 """Decisions of a plan that an agent is shown; more would fill its context."""
@@ -92,7 +93,7 @@ class MemoryTools:
         """Find memories that answer a question, best first.
 
         `current: false`: no longer true (see `closed_by`) or not yet (`holds_from`). Prefer the newer `outdated_by`.
-        Mention `conflicts`. `confident: false`: perhaps no answer.
+        Mention `conflicts`. `confident: false`: perhaps no answer. `cut`: `get` the rest.
         """
         with self._memory(profile_id or (profiles[0] if profiles else None)) as memory:
             answer = memory.recall(
@@ -109,18 +110,29 @@ class MemoryTools:
                 user_id=user_id,
                 profiles=profiles,
             )
+        room, rows = token_budget or BUDGET, list[dict[str, Any]]()
+        for hit in answer:
+            room -= hit.tokens
+            row = _recalled(hit, brief=room < 0 and bool(rows))
+            rows.append(row | ({"profile_id": hit.profile_id} if profiles else {}))
         return _filled(
             {
-                "memories": [_recalled(hit) | ({"profile_id": hit.profile_id} if profiles else {}) for hit in answer],
+                "memories": rows,
                 "tokens": answer.tokens,
                 "confident": answer.confident,
             }
         )
 
-    def get_memory(self, memory_id: MemoryId, profile_id: Profile = None, as_of: AsOf = None) -> dict[str, Any]:
-        """Return a memory with all its fields. Not recorded as an access."""
+    def get_memory(
+        self,
+        memory_id: MemoryId,
+        profile_id: Profile = None,
+        as_of: AsOf = None,
+        start: Annotated[int, Field(ge=0)] = 0,
+    ) -> dict[str, Any]:
+        """Return a memory with all its fields. Long text: `next` is the `start` to read on. Not an access."""
         with self._memory(profile_id) as memory:
-            return _full(memory.get(memory_id, as_of=as_of))
+            return _part(_full(memory.get(memory_id, as_of=as_of)), start, start + _PART)
 
     def list_memories(
         self,
@@ -132,7 +144,8 @@ class MemoryTools:
         """List memories that meet filters, newest first."""
         with self._memory(profile_id) as memory:
             listed = memory.list(None if filters is None else present_fields(filters), limit, deep=deep)
-        return {"memories": [_brief(row) for row in listed]}
+        most = min(PREVIEW, max(_BRIEF, BUDGET // max(1, len(listed))))
+        return {"memories": [_brief(row, most) for row in listed]}
 
     def remember(
         self,
@@ -392,17 +405,25 @@ class MemoryTools:
             return choose_profile(lake, None, remedy=_REMEDY)
 
 
+_BRIEF: Final = 16
+"""Words and marks of the texts that a budget has no room for."""
+_PART: Final = 8_000
+"""Characters of a long text that one call returns."""
 _REMEDY: Final = "name one as profile_id"
 
 
-def _recalled(hit: Recalled) -> dict[str, Any]:
-    """Return the fields of a recalled memory that an agent needs and that are set."""
+def _recalled(hit: Recalled, *, brief: bool) -> dict[str, Any]:
+    """Return the fields of a recalled memory that an agent needs and that are set; if `brief`, its text only begins."""
+    text = preview(hit.text, _BRIEF) if brief else hit.text
+    cut = hit.passage is not None or text != hit.text
     return _filled(
         {
             "memory_id": hit.memory_id,
             "said_at": f"{hit.created_at:%Y-%m-%d}",
             "speaker": hit.speaker,
-            "text": hit.text,
+            "text": text,
+            "heading": (hit.passage and hit.passage.heading) or None,
+            "cut": f"{hit.passage.where() if hit.passage and not brief else 'beginning'}" if cut else None,
             "score": round(hit.score, 2),
             "current": hit.current,
             "holds_from": hit.holds_from and f"{hit.holds_from:%Y-%m-%d}",
@@ -419,14 +440,29 @@ def _full(memory: Memory) -> dict[str, Any]:
     return {name: value for name, value in memory.to_dict().items() if value not in (None, [])}
 
 
-def _brief(memory: Memory) -> dict[str, Any]:
-    """Return the fields that tell memories apart."""
+def _part(row: dict[str, Any], start: int, end: int) -> dict[str, Any]:
+    """Return a memory with a part of its whole text, if it is longer, the length of the whole and where to read on."""
+    whole = row["content"]
+    if len(whole) <= end and not start:
+        return row
+    if start >= len(whole):
+        raise ValueError(f"start is {start}, after the end of the text; it has {len(whole)} characters")
+    row["content"] = whole[start:end]
+    return _filled(
+        row | {"text": preview(row["text"]), "characters": len(whole), "next": end if end < len(whole) else None}
+    )
+
+
+def _brief(memory: Memory, most: int) -> dict[str, Any]:
+    """Return the fields that tell memories apart, with at most so many words and marks of the text."""
+    text = preview(memory.text, most)
     return _filled(
         {
             "memory_id": memory.memory_id,
             "said_at": f"{memory.created_at:%Y-%m-%d}",
             "speaker": memory.speaker,
-            "text": memory.text,
+            "text": text,
+            "cut": True if text != memory.text else None,
             "memory_type": memory.memory_type,
             "lifecycle": memory.lifecycle,
         }

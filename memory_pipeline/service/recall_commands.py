@@ -175,6 +175,7 @@ def get_memory(
     memory_id: MemoryArgument,
     profile: ProfileOption = None,
     as_of: InstantOption = None,
+    whole: Annotated[bool, typer.Option("--whole", help="Print all of a long text.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Show one memory. As it is now, or was at an instant."""
@@ -184,7 +185,7 @@ def get_memory(
     if as_json:
         show_json(memory.to_dict())
     else:
-        report_memory.memory(out(), memory)
+        report_memory.memory(out(), memory, whole=whole)
 
 
 @app.command("list")

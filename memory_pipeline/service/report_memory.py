@@ -13,6 +13,7 @@ from rich.console import Console
 from memory_pipeline.recall.closed_statements import marked
 from memory_pipeline.recall.models import Answer, Memory, Opening, Recalled
 from memory_pipeline.service.report import command, flat, line, many, prose, when
+from memory_pipeline.text.display import BUDGET, preview
 
 _TEXT: Final = 100
 """Characters of a text that a list shows."""
@@ -49,13 +50,23 @@ def opening(console: Console, start: Opening) -> None:
         line(console, "No core memory yet; a consolidation compiles it.")
 
 
-def memory(console: Console, row: Memory) -> None:
-    """Print one memory with those of its fields that are set."""
-    parts = (f"{row.speaker}: {row.text}" if row.speaker else row.text).splitlines()
+def memory(console: Console, row: Memory, *, whole: bool) -> None:
+    """Print one memory with those of its fields that are set.
+
+    Args:
+        console: where to.
+        row: the memory.
+        whole: print all of a long text, not only how it begins.
+    """
+    text = f"{row.speaker}: {row.text}" if row.speaker else row.text
+    begun = text if whole else preview(text, BUDGET)
+    parts = begun.splitlines()
     for part in parts:
         line(console, f"| {part}" if len(parts) > 1 else part)
+    if begun != text:
+        line(console, f"  cut: {len(text):,} characters in all; --whole prints them")
     if row.text != marked(row.content, row.closed_statements):
-        line(console, f"  trimmed from: {flat(row.content)}")
+        line(console, f"  trimmed from: {flat(row.content if whole else preview(row.content, BUDGET))}")
     fields = {
         "id": row.memory_id,
         "kind": f"{row.kind}, {row.memory_type}",

@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.recall.closed_statements import DoubtedSentence, closed_statements
 from memory_pipeline.recall.live.search_pool import SearchPool
-from memory_pipeline.recall.models import Answer, Part, Recalled
+from memory_pipeline.recall.models import Answer, Part, Passage, Recalled
 from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
@@ -124,6 +124,7 @@ def _recalled(
     return Recalled(
         **from_ranking,
         **from_memory | {"created_at": row["said_at"] or row["created_at"]},
+        passage=None if hit["passage"] is None else Passage(**hit["passage"]),
         parts=tuple(Part(**part) for part in hit["parts"] or ()),
         closed_statements=tuple(closed_statements(row["closed_statements"], as_of)),
         outdated_by=tuple(hit["outdated_by"] or ()),

@@ -77,6 +77,8 @@ _RANGE: Final = 0.25
 """Range of cosines between a query and unrelated memories."""
 _CHANCE_COVER: Final = 2.0 / 3.0
 """Weighted share of a query's words up to which a memory may be about something else."""
+_FEW: Final = 8
+"""Most passages of a memory that is scored as a whole too."""
 _DAY: Final = 86_400_000_000
 _NO_RULES: Final = (np.zeros(0, dtype=np.int64), np.zeros(0))
 
@@ -110,20 +112,27 @@ class Candidates:
         """Candidates with a word of the query or one related to it."""
         return (self.feature("lexical") > 0) | (self.feature("related") > 0)
 
-    def scored(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Return the score of each candidate, 0..1, and its features.
+    def scored(self, weights: Floats) -> tuple[Floats, Floats, Integers]:
+        """Return the score of each candidate, 0..1, its features, and its best passage, counted from its first.
 
-        The features of a memory with several passages are the mean of its best passage and the whole.
+        The features of a memory with several passages are the mean of its best passage and the whole, those of a memory
+        with more than `_FEW` the passage's alone if it has a word of the query: the rest of a long text says nothing
+        against a passage of it.
         """
         values = self.whole.copy()
+        found = np.zeros(len(self.rows), dtype=np.int64)
         if len(self.owner):
             by_passage = self.passages @ weights
             order = np.lexsort((-np.arange(len(by_passage)), by_passage, self.owner))
             last = np.flatnonzero(np.append(self.owner[order][1:] != self.owner[order][:-1], True))
             best = order[last]
-            values[self.owner[best]] = 0.5 * (values[self.owner[best]] + self.passages[best])
+            few = np.bincount(self.owner, minlength=len(self.rows))[self.owner[best]] <= _FEW
+            few |= self.passages[best, _PLACE["lexical"]] <= 0.0
+            mean = 0.5 * (values[self.owner[best]] + self.passages[best])
+            values[self.owner[best]] = np.where(few[:, None], mean, self.passages[best])
+            found[self.owner[best]] = best - np.searchsorted(self.owner, self.owner[best])
         reach = max(float(np.maximum(weights, 0.0).sum()), 1e-9)
-        return np.clip((values @ weights) * (1.0 / reach), 0.0, 1.0), values
+        return np.clip((values @ weights) * (1.0 / reach), 0.0, 1.0), values, found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,7 +185,8 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     """
     match = Match.of(index, question)
     related = RelatedWords.of(index, question)
-    expanded = related.expanded_scores(index, question)
+    by_unit = related.expanded_scores(index, question)
+    expanded: Floats = np.asarray(np.bincount(index.passages.row, by_unit, index.memories.height), dtype=np.float64)
     timely = _said_then(index, question)
     promising = _first_scores(index, question, vector, match, expanded, timely)
     promising[~allowed] = -np.inf
@@ -191,10 +201,20 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     around = _shared_features(index, question, rows, match, expanded, cosines, timely)
     around["brief"] = _brief(np.add.reduceat(index.passages.tokens[passages], starts))
     units = _Units.of(index, question, match, related, passages)
+    gist = around["gist"]
+    around["gist"] = over_top(gist)
     wholes = units.best(starts)
     whole = _values(question, match, wholes, around)
     parts = np.flatnonzero(sizes[owner] > 1)
     inherited = {name: values[owner[parts]] for name, values in around.items()}
+    many = (sizes[owner[parts]] > _FEW) & units.shares[parts].any(axis=1)
+    if many.any():
+        chosen = parts[many]
+        at = passages[chosen]
+        own = by_unit[at] / np.maximum(np.sqrt(index.postings.lengths[at]), 1.0) / max(float(gist.max()), _RANGE)
+        inherited["brief"][many] = _brief(index.passages.tokens[at])
+        inherited["gist"][many] = np.clip(own, inherited["gist"][many], 1.0)
+        inherited["cosine"][many] = np.maximum(inherited["cosine"][many], _share(match, units.shares[chosen]))
     by_passage = _values(question, match, units.some(parts), inherited)
     meets = np.zeros(len(rows))
     meets[np.searchsorted(rows, rules)] = met
@@ -293,7 +313,7 @@ def _values(question: Question, match: Match, units: _Units, around: dict[str, F
 def _shared_features(
     index: Index, question: Question, rows: Integers, match: Match, expanded: Floats, cosines: Floats, timely: Marks
 ) -> dict[str, Floats]:
-    """Return the features that all passages of a memory share."""
+    """Return the features that all passages of a memory share; `gist` is not yet relative to the best."""
     lexical = match.lexical
     before, after = (index.sessions.neighbours(rows, step) for step in (-1, 1))
     lead, follow = (np.where(neighbour >= 0, lexical[neighbour], 0.0) for neighbour in (before, after))
@@ -308,7 +328,7 @@ def _shared_features(
         cosine[finite] = (cosines[finite] - low) / max(high - low, _RANGE)
     return {
         "cosine": cosine,
-        "gist": over_top(_gist(index, rows, near, expanded)),
+        "gist": _gist(index, rows, near, expanded),
         "window": window,
         "nearby": nearby,
         "topic": np.where(number >= 0, match.topic[number], 0.0),

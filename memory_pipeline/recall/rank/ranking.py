@@ -16,7 +16,7 @@ from memory_pipeline.ledger.event import micros
 from memory_pipeline.recall.closed_statements import closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
-from memory_pipeline.recall.rank import associated, redundancy, selection, series
+from memory_pipeline.recall.rank import associated, redundancy, selection, series, shown_passages
 from memory_pipeline.recall.rank.associated import Reached
 from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
 from memory_pipeline.recall.rank.changes import CHANGES, COMPARED, change_features
@@ -42,10 +42,12 @@ _MORE: Final = 4
 """Multiple of `k` candidates considered for an answer within a token budget."""
 _LEAST: Final = 1e-9
 """Least lead of the best candidates over the rest after values are compared."""
+_PASSAGE: Final = pl.Struct({"heading": pl.String, "start": pl.Int64, "end": pl.Int64, "whole_tokens": pl.Int64})
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
 _SHOWN: Final = [
     "memory_id",
     "content",
+    "index_text",
     "trimmed",
     "speaker",
     "valid_from",
@@ -59,6 +61,7 @@ SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "score": pl.Float64,
     "tokens": pl.Int64,
     "text": pl.String,
+    "passage": _PASSAGE,
     "parts": pl.List(_PART),
     "current": pl.Boolean,
     "holds_from": INSTANT,
@@ -86,6 +89,7 @@ class _Ranked:
         base: score of a memory that answers nothing.
         direct: number of candidates found directly; the others were reached over an association.
         confidence: see `confidence.confidence`; null by a formula.
+        found: the best passage of each direct candidate, counted from its first; null by a formula.
     """
 
     rows: Integers
@@ -97,6 +101,7 @@ class _Ranked:
     base: float
     direct: int
     confidence: float | None = None
+    found: Integers | None = None
 
 
 def weights(embedder_name: str = "hashing") -> Floats:
@@ -137,7 +142,7 @@ def rank(
         k: most memories to return.
         token_budget: most tokens of the answer, counting "speaker: text" of each memory.
         min_score: lowest score to return; default: no limit.
-        deep: also search cold, stub, archived and expired memories, at a penalty, and return whole texts.
+        deep: also search cold, stub, archived and expired memories, at a penalty, and return untrimmed texts.
         allowed: rows that may be returned; default: all.
         ranking: one of `RANKINGS`.
         vector: vector of the query; default: made by the index's embedder.
@@ -148,11 +153,12 @@ def rank(
 
     Returns:
         One row for each memory, best first, with the columns of `SCHEMA`: score, 0..1; text (trimmed, else the content;
-        of a deep recall the content); parts of the score; current (False if its validity has ended or not begun, True
-        if it ended another's, else null); holds_from (if its validity has not begun); closed_by; ended (when its
-        validity did); outdated_by and conflicts (ids); expanded (reached over an association only, so its score has no
-        parts); confidence (that one of them answers the query, the same in every row; null by a formula). Sentences
-        that no longer hold are marked in the text.
+        of a deep recall the content; of a long text a passage); passage (where it stands, null of a whole text); parts
+        of the score; current (False if its validity has ended or not begun, True if it ended another's, else null);
+        holds_from (if its validity has not begun); closed_by; ended (when its validity did); outdated_by and conflicts
+        (ids); expanded (reached over an association only, so its score has no parts); confidence (that one of them
+        answers the query, the same in every row; null by a formula). Sentences that no longer hold are marked in the
+        text.
         The order differs from that of the scores in some cases: for a query about what holds, a memory that closed
         another precedes it and memories that do not hold yet follow those that do; a summary comes after what it
         repeats. Ties go to the older memory, then by id.
@@ -182,7 +188,7 @@ def rank(
         ranked = _walked(index, ranked, within, associations, k)
     if min_score is not None:
         ranked = replace(ranked, order=ranked.order[ranked.scores[ranked.order] >= min_score])
-    return _answer(index, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, links=links)
+    return _answer(index, question, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, links=links)
 
 
 def _embedded(index: Index, query: str) -> NDArray[np.float32]:
@@ -202,7 +208,7 @@ def _by_model(
     """Order candidates by the default model, then by the rules of `selection` and `redundancy`."""
     rows = candidates.rows
     own = weights(index.model)
-    scores, values = candidates.scored(own)
+    scores, values, found = candidates.scored(own)
     sure = confidence(index, question, candidates, scores)
     base = float(np.median(scores)) if len(scores) else 0.0
     scores = _penalised(scores, index.live[rows], base)
@@ -244,6 +250,7 @@ def _by_model(
         base,
         len(rows),
         sure,
+        found,
     )
 
 
@@ -329,6 +336,7 @@ def _placed(linked: dict[str, list[str]], place: dict[str, int]) -> dict[int, li
 
 def _answer(
     index: Index,
+    question: Question,
     ranked: _Ranked,
     *,
     k: int,
@@ -341,7 +349,11 @@ def _answer(
     """Return the best memories as rows of `SCHEMA`."""
     head = ranked.order[:depth]
     memories = index.memories[ranked.rows[head], _SHOWN].to_dicts()
-    texts = [_shown(memory, deep=deep, now=now) for memory in memories]
+    texts, passages = _texts(index, question, ranked, head, memories, deep=deep)
+    texts = [
+        marked(text, closed_statements(memory["closed_statements"], now))
+        for text, memory in zip(texts, memories, strict=True)
+    ]
     costs = _costs([memory["speaker"] for memory in memories], texts)
     taken = _within(costs, k, budget)
     head, memories = head[taken], [memories[place] for place in taken]
@@ -358,6 +370,7 @@ def _answer(
             "score": ranked.scores[head],
             "tokens": [costs[place] for place in taken],
             "text": [texts[place] for place in taken],
+            "passage": [passages.get(place) for place in taken],
             "parts": _parts(ranked, head).zip_with(~expanded, pl.Series([[]], dtype=SCHEMA["parts"])),
             "current": [
                 False if over or future else True if name in index.closers else None
@@ -375,10 +388,25 @@ def _answer(
     )
 
 
-def _shown(memory: dict[str, Any], *, deep: bool, now: datetime) -> str:
-    """Return the text to read: trimmed unless the recall is deep, with the sentences marked that no longer hold."""
-    text = memory["content"] if deep or memory["trimmed"] is None else memory["trimmed"]
-    return marked(text, closed_statements(memory["closed_statements"], now))
+def _texts(
+    index: Index, question: Question, ranked: _Ranked, head: Integers, memories: list[dict[str, Any]], *, deep: bool
+) -> tuple[list[str], dict[int, dict[str, Any]]]:
+    """Return the texts to read, and where in its memory's text each is a passage of a longer one.
+
+    A text is trimmed unless the recall is deep; of one that is still long, the passage that answers the query is shown.
+    """
+    texts = [memory["content"] if deep or memory["trimmed"] is None else memory["trimmed"] for memory in memories]
+    lengths = tokens.count_tokens(pl.Series(texts, dtype=pl.String)).to_list()
+    passages = dict[int, dict[str, Any]]()
+    for place, memory in enumerate(memories):
+        if shown_passages.size(lengths[place], texts[place]) > shown_passages.LONGEST:
+            at, row = int(head[place]), int(ranked.rows[head[place]])
+            known = ranked.found is not None and at < ranked.direct and memory["index_text"] is None
+            found = int(ranked.found[at]) if known and ranked.found is not None else None
+            language = index.passages.languages[int(index.passages.bounds(np.array([row]))[0][0])]
+            texts[place], where = shown_passages.cut(index, question, memory["content"], language, found)
+            passages[place] = where
+    return texts, passages
 
 
 def _parts(ranked: _Ranked, head: Integers) -> pl.Series:

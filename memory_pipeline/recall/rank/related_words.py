@@ -53,14 +53,14 @@ class RelatedWords:
         return cls(asked, related[present], close[:, present], rates)
 
     def expanded_scores(self, index: Index, question: Question) -> Floats:
-        """Sum the weights of the query's words and their related words over each memory.
+        """Sum the weights of the query's words and their related words over each passage.
 
         A word of the query weighs its emphasis, a related word its closeness to those; both times their inverse
         document frequencies, as in a cosine of word vectors, but a related word counts as no rarer than the word
         asked for.
 
         Returns:
-            One number for each memory. Cost: proportional to the postings of all these words.
+            One number for each passage. Cost: proportional to the postings of all these words.
         """
         postings = index.postings
         number = len(postings.number)
@@ -69,8 +69,7 @@ class RelatedWords:
         exact, related = np.split(rarity, [len(question.keys)])
         substitutes = question.emphasis[self.asked] @ (self.close * np.minimum(exact[self.asked, np.newaxis], related))
         weights = np.concatenate([question.emphasis * exact, substitutes]) * rarity
-        sums = postings.weighed(np.concatenate([question.keys, self.keys]), weights)
-        return np.asarray(np.bincount(index.passages.row, sums, index.memories.height), dtype=np.float64)
+        return np.asarray(postings.weighed(np.concatenate([question.keys, self.keys]), weights), dtype=np.float64)
 
     def of_passages(
         self, index: Index, question: Question, passages: Integers, words: tuple[Integers, Keys], shares: Floats

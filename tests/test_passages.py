@@ -1,0 +1,157 @@
+"""Of a long memory, recall shows the passage that answers; every text for agents and people keeps to a budget."""
+
+import random
+from datetime import UTC, datetime
+
+import pytest
+from commands import call, told
+
+from memory_pipeline import MemoryClient
+from memory_pipeline.text.display import BUDGET, PREVIEW, preview
+from memory_pipeline.text.parse.tokens import count_tokens
+
+WORDS = (
+    "budget",
+    "roof",
+    "meeting",
+    "plan",
+    "report",
+    "vendor",
+    "team",
+    "committee",
+    "vote",
+    "minutes",
+    "boiler",
+    "fence",
+)
+NEEDLES = {
+    "keys": ("The spare key hangs behind the water meter.", "Where does the spare key hang?"),
+    "alarm": ("The alarm code was changed to seven four one two.", "What is the alarm code?"),
+    "doctor": ("Dr. Okafor will vaccinate the dogs on the ninth of April.", "Who will vaccinate the dogs?"),
+    "policy": ("The insurance number of the barge is HX-4471.", "What is the insurance number of the barge?"),
+}
+
+
+def tokens(text):
+    import polars as pl  # noqa: PLC0415 - only for one number
+
+    return count_tokens(pl.Series([text])).item()
+
+
+def minutes(needle, at, chance):
+    """Return 25 kB of minutes under headings, with one sentence of interest."""
+    said = [" ".join(chance.choices(WORDS, k=10)).capitalize() + "." for _ in range(360)]
+    said.insert(at, needle)
+    parts = ["# Minutes", *(f"\n## Item {n + 1}\n{' '.join(said[n * 40 : n * 40 + 40])}" for n in range(10))]
+    return "\n".join(parts)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    chance = random.Random(7)
+    short = [
+        f"{who} {does} {what}."
+        for who in ("Anna", "Ben", "Carla", "David", "Emma", "Finn", "Gina", "Hugo", "Ida", "Jan", "Kim", "Lea")
+        for does in ("likes", "bought", "lost", "plans", "sold")
+        for what in ("a red bicycle", "the old house", "green tea", "a piano", "trips to Rome")
+    ]
+    long = [
+        {"text": minutes(needle, place * 90 + 20, chance), "memory_id": name}
+        for place, (name, (needle, _)) in enumerate(NEEDLES.items())
+    ]
+    log = "\n".join(f"10:{n % 60:02} INFO worker {n % 7} processed batch {n} in {n % 97} ms" for n in range(1_500))
+    blob = {"text": "Q" * 25_000 + " zanzibar " + "R" * 5_000, "memory_id": "blob"}
+    folder = tmp_path_factory.mktemp("long") / "data"
+    with MemoryClient(folder, clock=lambda: datetime(2026, 3, 1, tzinfo=UTC)) as client:
+        client.remember_many([*short, *long, {"text": log, "memory_id": "log"}, blob])
+    return folder
+
+
+@pytest.mark.parametrize("name", NEEDLES)
+@pytest.mark.parametrize("options", [{}, {"token_budget": 2_000}, {"token_budget": 150}, {"deep": True}])
+def test_a_sentence_of_long_minutes_comes_first_as_a_passage(home, name, options):
+    needle, question = NEEDLES[name]
+    with MemoryClient(home) as client:
+        best = client.recall(question, record=False, **options)[0]
+    assert best.memory_id == name
+    assert needle in best.text
+    assert best.tokens == tokens(best.text) <= 120
+    assert best.content[best.passage.start : best.passage.end] == best.text
+    assert best.passage.heading.startswith("Minutes \u203a Item ")
+    assert best.passage.whole_tokens == tokens(best.content)
+
+
+@pytest.mark.parametrize("ranking", ["lexical", "cosine", "engram"])
+def test_every_ranking_shows_the_passage(home, ranking):
+    with MemoryClient(home) as client:
+        found = {hit.memory_id: hit for hit in client.recall("insurance barge", 400, ranking=ranking, record=False)}
+    assert NEEDLES["policy"][0] in found["policy"].text
+
+
+def test_a_past_state_shows_the_same_passage(home):
+    with MemoryClient(home) as client:
+        now = client.recall(NEEDLES["keys"][1], record=False)[0]
+        past = client.recall(NEEDLES["keys"][1], record=False, as_of="2026-03-01T01:00:00Z")[0]
+    assert (past.memory_id, past.text, past.passage) == (now.memory_id, now.text, now.passage)
+
+
+def test_the_line_says_where_it_stands_and_how_to_read_all_of_it(home):
+    with MemoryClient(home) as client:
+        line = client.recall(NEEDLES["keys"][1], record=False).text().splitlines()[0]
+        whole = client.get("keys").content
+    assert line.startswith("- [2026-03-01] Minutes \u203a Item 1: \u2026 ")
+    assert f"a text of {tokens(whole):,} tokens; all of it: memory keys)" in line
+
+
+@pytest.mark.parametrize("query", ["batch", "How tall is Ben?", "zanzibar", "xylophone", "minutes of the committee"])
+def test_any_answer_is_a_bounded_text(home, query):
+    with MemoryClient(home) as client:
+        answer = client.recall(query, 50, record=False)
+        start = client.session_start(query).text()
+    assert len(answer) == 50
+    assert max(hit.tokens for hit in answer) <= 120
+    assert max(len(hit.text) for hit in answer) <= 1_300
+    assert tokens(answer.text()) <= BUDGET + 20
+    assert tokens(start) <= BUDGET + 30
+    assert len(answer.text(None).splitlines()) == 50
+
+
+def test_what_a_budget_leaves_out_is_counted(home):
+    with MemoryClient(home) as client:
+        answer = client.recall("minutes of the committee", 20, record=False)
+    *shown, last = answer.text(200).splitlines()
+    assert last.startswith(f"- and {20 - len(shown)} more, ")
+
+
+def test_short_memories_are_shown_whole(home):
+    with MemoryClient(home) as client:
+        client.remember("word " * 110, memory_id="nearly")
+        hit = client.recall("word", record=False)[0]
+    assert hit.passage is None
+    assert hit.text == hit.content
+
+
+def test_the_command_line_shows_the_passage_and_the_whole_on_request(home):
+    recalled = call("recall", NEEDLES["alarm"][1], "--no-record", home=home).stdout
+    begun = call("get", "alarm", home=home).stdout
+    whole = call("get", "alarm", "--whole", home=home).stdout
+    assert "seven four one two" in " ".join(recalled.split())
+    assert len(recalled) < 4_000
+    assert "--whole prints them" in begun
+    assert len(begun) < 7_000
+    assert NEEDLES["alarm"][0] in whole
+    assert "Minutes" in told("get", "alarm", home=home)["content"]
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown"),
+    [
+        ("One two three.", 4, "One two three."),
+        ("One two three four.", 3, "One two three \u2026"),
+        ("a" * 100, 2, "a" * 22 + " \u2026"),
+        ("", 3, ""),
+    ],
+)
+def test_a_preview_is_the_beginning(text, most, shown):
+    assert preview(text, most) == shown
+    assert len(preview("x " * 10_000).split()) == PREVIEW + 1
