@@ -145,13 +145,13 @@ def read(reading: Reading) -> Subjects:
         cells += [(row, (profile[row], holder)) for holder in every]
     columns = {key: place for place, key in enumerate(sorted({key for _, key in cells}))}
     words = _words(statements["low"], profile)
-    every = [*cells, *((row, key) for row, key in words if key in columns)]
+    named_anywhere = [*cells, *((row, key) for row, key in words if key in columns)]
     holding, mentioned = (
         sparse.csr_array(
             (np.ones(len(of)), ([row for row, _ in of], [columns[key] for _, key in of])),
             shape=(len(text), max(len(columns), 1)),
         )
-        for of in (cells, every)
+        for of in (cells, named_anywhere)
     )
     known = first_known & ~open_ended
     return Subjects(
