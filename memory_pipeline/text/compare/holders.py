@@ -135,12 +135,12 @@ def read(reading: Reading) -> Subjects:
     own_rows = np.zeros(len(text), dtype=np.bool_)
     named = np.zeros(len(text), dtype=np.bool_)
     cells: list[tuple[int, tuple[int, str]]] = []
-    for row, found in enumerate(holders):
+    for row, about in enumerate(holders):
         own = names.get(profile[row], _OWNER) if speaker[row] == _OWNER else speaker[row]
-        every = set(found)
-        for holder in found:
+        every = set(about)
+        for holder in about:
             every |= aliases.get((profile[row], holder), set())
-        own_rows[row] = own in found or _OWNER in found
+        own_rows[row] = own in about or _OWNER in about
         named[row] = any("." not in holder for holder in every)
         cells += [(row, (profile[row], holder)) for holder in every]
     columns = {key: place for place, key in enumerate(sorted({key for _, key in cells}))}
