@@ -244,3 +244,26 @@ def test_an_unknown_person_is_refused_without_an_empty_list(client, tmp_path):
     client.remember("First")
     said = refused("erase", "--user", "nobody", "-y", home=tmp_path)
     assert said.startswith("user_id 'nobody' has no memory in profile 'default' and asked nothing there; correct it")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"event_id": "again"},
+        {"payload": {"content": "The gate code is 9917.", "oops": 1}},
+        {"event_type": "memory.shot"},
+    ],
+)
+def test_what_is_refused_of_an_erased_memory_keeps_no_word_of_it(tmp_path, more):
+    said = "The gate code is 9917."
+    (tmp_path / "first.jsonl").write_text(line("gone", said, event_id="one"))
+    with Lake(tmp_path / "data") as lake:
+        taken(lake.ledger, tmp_path / "first.jsonl")
+        erase_memories(lake, memory_ids=["gone"], now=NOW)
+        (tmp_path / "again.jsonl").write_text(line("gone", said, **more))
+        assert taken(lake.ledger, tmp_path / "again.jsonl").dead_letters == 1
+        (letter,) = lake.ledger.dead_letters().to_dicts()
+    assert letter["raw"] == b""
+    assert "9917" not in letter["reason"]
+    held = [path for path in (tmp_path / "data").rglob("*") if path.is_file() and b"9917" in path.read_bytes()]
+    assert held == []

@@ -85,6 +85,24 @@ class DeadLetter:
         raw = credentials.redacted(self.raw.decode(errors="surrogateescape")).encode(errors="surrogateescape")
         return replace(self, raw=raw, reason=credentials.redacted(self.reason))
 
+    def without_text(self) -> Self:
+        """Return the letter without what was received, whose memory was erased."""
+        reason = "it is about a memory that was erased, and was refused; nothing of it is kept"
+        return replace(self, raw=b"", reason=reason)
+
+    def memories(self) -> set[str]:
+        """Return the ids by which what was received may name its memory; none if it is no JSON object."""
+        try:
+            read = read_json(self.raw.decode())
+        except ValueError:
+            return set()
+        if not isinstance(read, Mapping):
+            return set()
+        payload = read.get("payload")
+        named = [read.get("memory_id"), read.get("event_id"), read.get("id")]
+        named += [payload.get("memory_id")] if isinstance(payload, Mapping) else []
+        return {name for name in named if isinstance(name, str)}
+
     @property
     def letter_id(self) -> str:
         """Return the SHA-256 of origin and bytes, 64 hex digits, so that the same letter is stored once."""

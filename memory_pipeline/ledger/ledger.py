@@ -255,20 +255,29 @@ class Ledger:
         return Appended(accepted, len(rows) - accepted, last)
 
     def add_dead_letters(self, letters: Sequence[DeadLetter]) -> None:
-        """Store refused events, with their credentials redacted; those that are stored already stay unchanged."""
-        rows = [
-            {
-                "letter_id": letter.letter_id,
-                "received_at": micros(letter.received_at),
-                "origin": letter.origin,
-                "reason": letter.reason,
-                "raw": letter.raw,
-            }
-            for letter in map(DeadLetter.without_credentials, letters)
-        ]
-        if rows:
-            with self.writing() as transaction:
-                transaction.connection.execute(insert_new(transaction, DEAD_LETTERS), rows)
+        """Store refused events, with their credentials redacted; those that are stored already stay unchanged.
+
+        Of an event about an erased memory nothing is stored but that it was refused.
+        """
+        if not letters:
+            return
+        with self.writing() as transaction:
+            erased = references.erased_among(transaction, {name for letter in letters for name in letter.memories()})
+            kept = (
+                letter.without_text() if erased & letter.memories() else letter.without_credentials()
+                for letter in letters
+            )
+            rows = [
+                {
+                    "letter_id": letter.letter_id,
+                    "received_at": micros(letter.received_at),
+                    "origin": letter.origin,
+                    "reason": letter.reason,
+                    "raw": letter.raw,
+                }
+                for letter in kept
+            ]
+            transaction.connection.execute(insert_new(transaction, DEAD_LETTERS), rows)
 
     def revert(
         self,

@@ -76,6 +76,18 @@ def look_up(transaction: Transaction, rows: Sequence[Row]) -> StoredMemories:
     return StoredMemories(erased, stored)
 
 
+def erased_among(transaction: Transaction, memory_ids: Collection[str]) -> set[str]:
+    """Return those of some ids under which a memory of any profile was erased."""
+    erased = EVENTS.c.event_type == EventType.ERASED.value
+    return {
+        found
+        for batch in batched(sorted(memory_ids))
+        for found in transaction.connection.scalars(
+            sa.select(EVENTS.c.memory_id).where(erased, EVENTS.c.memory_id.in_(batch))
+        )
+    }
+
+
 def check(
     transaction: Transaction,
     rows: Sequence[Row],
