@@ -227,11 +227,11 @@ def test_equal_texts_with_a_number_of_two_days_or_agents_stay_two(tmp_path, cloc
 @pytest.mark.usefixtures("unpublished")
 def test_merged_copies_are_erased_by_the_id_that_recall_shows(tmp_path, clock):
     with MemoryClient(tmp_path, clock=clock) as client:
-        copies = [client.remember(f"I am allergic to shellfish{mark}", speaker="Ana") for mark in (".", "!")]
+        copies = [client.remember(f"The till of the shop is by the door{mark}", speaker="Ana") for mark in (".", "!")]
         other = client.remember("The car is parked on level two.", speaker="Ana")
         assert client.consolidate().actions["supersede"] == 2
-        shown = client.recall("Am I allergic to shellfish?")[0].memory_id
+        shown = client.recall("Where is the till of the shop?")[0].memory_id
         assert shown not in copies
         assert client.erase(shown).erased == tuple(sorted(copies))
         assert [one.memory_id for one in client.list()] == [other]
-        assert "shellfish" not in client.recall("Am I allergic to shellfish?").text()
+        assert "till" not in client.recall("Where is the till of the shop?").text()

@@ -225,7 +225,10 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
     read = _read(rows, known)
     stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
-    named_first = pl.col("sentence").str.starts_with(pl.col("name")).fill_null(value=False)
+    first = pl.col("sentence").str.extract(_FIRST_NAME).str.to_lowercase()
+    by_name = [pl.col("sentence").str.starts_with(pl.col("name"))]
+    by_name += [first == pl.col(own).str.strip_chars().str.to_lowercase() for own in ("user_id", "speaker")]
+    named_first = pl.any_horizontal(one.fill_null(value=False) for one in by_name)
     of_user = pl.col("of_user") | named_first
     own_subject = pl.col("sentence").str.contains(_FIRST_PERSON) | named_first | ~_about_another(pl.col("sentence"))
     health, instruction = (pl.col("section") == name for name in (core_facts.HEALTH, core_facts.INSTRUCTION))

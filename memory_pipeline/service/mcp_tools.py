@@ -128,9 +128,9 @@ class MemoryTools:
         memory_id: MemoryId,
         profile_id: Profile = None,
         as_of: AsOf = None,
-        start: Annotated[int, Field(ge=0)] = 0,
+        start: Annotated[int, Field(ge=0, description="`next`.")] = 0,
     ) -> dict[str, Any]:
-        """Return a memory with all its fields. Long text: `next` is the `start` to read on. Not an access."""
+        """Return a memory with all fields. If long, go on at `next`. Not an access."""
         with self._memory(profile_id) as memory:
             return _part(_full(memory.get(memory_id, as_of=as_of)), start, start + _PART)
 
