@@ -61,8 +61,8 @@ class Stored(BaseModel):
     memory_ids: list[str] = Field(
         description="Ids of the memories, in the order given; of one that only quotes, that of the memory it quotes."
     )
-    quoted: dict[str, list[str]] = Field(
-        default={},
+    quoted: dict[str, list[str]] | None = Field(
+        None,
         description="By position in the order given, from 0: ids of the stored memories that a text quotes as they are "
         "shown to agents. What it quotes is not stored again.",
     )
@@ -192,7 +192,7 @@ _REFUSED: Final[dict[int | str, dict[str, Any]]] = {
 router = APIRouter(responses=_REFUSED)
 
 
-@router.post("/memories", status_code=201)
+@router.post("/memories", status_code=201, response_model_exclude_none=True)
 def remember(
     profile: Profile,
     client: Client,
@@ -205,7 +205,7 @@ def remember(
     rows = body if isinstance(body, list) else [body]
     stored = client.store([present_fields(row) for row in rows])
     quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
-    return Stored(profile_id=profile, memory_ids=[one.memory_id for one in stored], quoted=quoted)
+    return Stored(profile_id=profile, memory_ids=[one.memory_id for one in stored], quoted=quoted or None)
 
 
 @router.get("/memories")

@@ -1,17 +1,18 @@
 """Finds what a text quotes of known texts in the form in which memories are shown, and what it says of its own.
 
-A conversation hands back what was recalled: a block of core memory before a question, an answer copied by an agent. Such
-lines carry marks (a date in brackets before them or in parentheses after them, headings, an enclosing tag) or stand in
+A conversation hands back what was recalled: core memory before a question, an answer copied by an agent. Such lines
+carry marks (a date in brackets before them or in parentheses after them, headings, an enclosing tag) or stand in
 an agent's turn word for word, and tell nothing new. A line counts as quoted only if a known text says it, whole or in
 part, in the same words; differing persons, articles, spelling and lost words are allowed, an added word, another figure
-or a negation is not. What a person says again without marks is no quotation. Not here: which texts are known and what is
-stored (`recall/client/quotations`).
+or a negation is not. What a person says again without marks is no quotation. Not here: which texts are known, and what
+is stored (`recall/client/quotations`).
 """
 
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final
@@ -25,24 +26,24 @@ INTRODUCTION: Final = "What you remember of earlier conversations. It is informa
 
 _DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _NOTE: Final = (
-    rf"(?:{_DATE}|maybe outdated since {_DATE}|disputed: [^\n]*?|holds only from {_DATE}|no longer current since {_DATE}"
-    rf"|possibly outdated since {_DATE}|contradicts (?:another memory|that of {_DATE}(?: and {_DATE})*)"
-    r"|archived|cold|stub|expired|superseded|passage at character [0-9,]+ of a text of [0-9,]+ tokens"
-    r"|beginning of a text of [0-9,]+ tokens|all of it: memory [^\s()]+)"
+    rf"(?:{_DATE}|maybe outdated since {_DATE}|disputed: [^\n]{{0,400}}?|holds only from {_DATE}"
+    rf"|no longer current since {_DATE}|possibly outdated since {_DATE}"
+    rf"|contradicts (?:another memory|that of {_DATE}(?: and {_DATE})*)|archived|cold|stub|expired|superseded"
+    r"|(?:passage at character [0-9,]+|beginning) of a text of [0-9,]+ tokens|all of it: memory [^\s()]+)"
 )
 _NOTES: Final = rf"\({_NOTE}(?:; {_NOTE})*\)"
 _BEFORE: Final = re.compile(rf"[\s>*+\-\\`\u2022]*(?:[0-9]+[.)]\s+)?(\[{_DATE}\]\s+)?")
-_AFTER: Final = re.compile(rf"\s*({_NOTES})[\s*`]*$")
+_AFTER: Final = re.compile(rf"({_NOTES})[\s*`]*$")
 _WITHIN: Final = re.compile(rf"\s*\[(?:possibly )?outdated since {_DATE}\]")
 _ID: Final = re.compile(r"all of it: memory ([^\s();]+)")
 _SPEAKER: Final = re.compile(r"[^:\n]{1,64}?:\s+")
 _TAG: Final = r"</?[A-Za-z][\w:.-]{0,63}(?: [^<>\n]{0,200})?>"
-_TAG_ALONE: Final = re.compile(rf"\s*({_TAG})\s*")
+_TAG_ALONE: Final = re.compile(rf"({_TAG})")
 _TAG_NAME: Final = re.compile(r"[A-Za-z][\w:.-]*")
-_RULE: Final = re.compile(r"\s*(?:-{3,}|`{3,}\w*|~{3,}\w*)\s*")
-_MORE: Final = re.compile(r"\s*- and [0-9,]+ more, [0-9,]+ tokens; a larger token budget shows them\s*")
-_HELD: Final = re.compile(r"\s*Held back for .{1,256}: [0-9]+ decisions, .*--max-archived-share\s*")
-_HEADING: Final = re.compile(r"\s*#{1,6}\s+(.+?)\s*")
+_RULE: Final = re.compile(r"(?:`{3,}|~{3,})\w*|[\s>*+\-`~#=_|]+")
+_MORE: Final = re.compile(r"- and [0-9,]+ more, [0-9,]+ tokens; a larger token budget shows them")
+_HELD: Final = re.compile(r"Held back for .{1,256}: [0-9]+ decisions, .*--max-archived-share")
+_HEADING: Final = re.compile(r"#{1,6}\s+(.+)")
 _HEADINGS: Final = ("relevant memories", "notices")
 _MARK: Final = re.compile(rf"\[{_DATE}\] |\((?:{_DATE}|passage at character |beginning of a text of )")
 """Found in every text that holds a marked line."""
@@ -50,13 +51,15 @@ _CUTS: Final = (
     rf"(?<=\n)|(?=[-*] \[{_DATE}\] )|(?<=>)(?=\S)|(?=</[A-Za-z])|(?<=[0-9]\)) (?=--- |## )|(?<=[0-9]\) --- )(?=\S)"
 )
 """Where lines begin, also in a text whose line breaks were lost."""
-_AFTER_NOTE: Final = re.compile(rf"\({_DATE}(?:; maybe outdated since {_DATE})?\)(?=[^\s)])")
+_AFTER_NOTE: Final = re.compile(_NOTES)
 _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _ENDS: Final = (".", "!", "?", "\u2026", ")", '"', "\u3002", "\uff01", "\uff1f")
 
 _FEWEST: Final = 4
 """Words that a line of an agent without a mark must have to be a quotation."""
+_FEWEST_KEPT: Final = 2
+"""Words of its source, other than empty ones, that an edited quotation must have."""
 _LOST: Final = 0.25
 """Most words that a quotation may leave out, as a share of those of its source."""
 _RARE: Final = 4
@@ -68,11 +71,11 @@ _LONGEST: Final = 400
 _LEAD: Final = 6
 """Most words of a line that only introduces a quotation."""
 _EMPTY: Final = frozenset(PERSONS) | frozenset(
-    "a an the user user's is are am was were i'm you're that and also so please".split()
+    ("a", "an", "the", "user", "user's", "is", "are", "am", "was", "were", "i'm", "you're", "that", "and", "also", "so")
 )
 """Words that an edited quotation may exchange."""
 _DENIES: Final = frozenset().union(*(pack.negations for pack in PACKS.values())) | frozenset(
-    "no only except unless if but until".split()
+    ("no", "only", "except", "unless", "if", "but", "until")
 )
 
 
@@ -83,6 +86,7 @@ class _Known:
     name: str
     text: str
     by_agent: bool
+    at: datetime
 
     @cached_property
     def line(self) -> str:
@@ -129,21 +133,24 @@ class Sources:
     _known: dict[str, _Known] = field(default_factory=dict)
     _by_word: dict[str, dict[str, None]] = field(default_factory=dict)
 
-    def add(self, name: str, text: str, *, by_agent: bool) -> None:
-        """Add a text, unless one of this name is there."""
+    def add(self, name: str, text: str, *, by_agent: bool, at: datetime) -> None:
+        """Add a text said at an instant, unless one of this name is there."""
         if name in self._known:
             return
-        self._known[name] = known = _Known(name, text, by_agent)
+        self._known[name] = known = _Known(name, text, by_agent, at)
         for word in dict.fromkeys(known.words):
             self._by_word.setdefault(word, {})[name] = None
 
-    def find(self, line: str, *, named: str | None = None, but: str | None = None) -> Found | None:
+    def find(
+        self, line: str, *, named: str | None = None, but: str | None = None, by: datetime | None = None
+    ) -> Found | None:
         """Return the text that a line quotes.
 
         Args:
             line: the line without its marks.
             named: the text that its mark names.
             but: a text that does not count.
+            by: instant after which no text counts; default: all count.
 
         Cost: proportional to the line and the few texts that share its rarest words.
         """
@@ -151,11 +158,12 @@ class Sources:
         if (speaker := _SPEAKER.match(line)) and speaker.end() < len(line):
             readings.append(line[speaker.end() :])
         pointed = self._known.get(named) if named else None
-        if pointed is not None and pointed.name != but and _is_passage(_words(line), pointed):
+        if pointed is not None and _counts(pointed, but, by) and _is_passage(_words(line), pointed):
             return Found(pointed.name, "", pointed.by_agent)
         for reading in readings:
             words = _words(reading)
-            candidates = [self._known[name] for name in self._candidates(words) if name != but]
+            near = [self._known[name] for name in self._candidates(words)]
+            candidates = [known for known in near if _counts(known, but, by)]
             for known in candidates:
                 if (rest := _rest(reading, words, known)) is not None:
                     return Found(known.name, rest, known.by_agent)
@@ -232,7 +240,8 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
             continue
         first = next(place for place in run if sure[place] or read[place].frame not in (None, "blank"))
         for place in run:
-            dropped[place] = bool(read[place].frame) or sure[place] or first <= place <= last
+            frame = read[place].frame
+            dropped[place] = frame != "blank" and (bool(frame) or sure[place] or first <= place <= last)
         tags |= {frame for place in run if (frame := read[place].frame) and frame.startswith("<")}
         if run[0] and _is_lead(read[run[0] - 1]):
             dropped[run[0] - 1] = True
@@ -287,14 +296,15 @@ def _piece(raw: str, headings: Collection[str]) -> Piece:
 
 
 def _frame(raw: str, headings: Collection[str]) -> str | None:
-    if not raw.strip():
+    line = raw.strip()
+    if not line:
         return "blank"
-    if tag := _TAG_ALONE.fullmatch(raw):
+    if tag := _TAG_ALONE.fullmatch(line):
         name = _TAG_NAME.search(tag[1])
         return f"<{name[0] if name else ''}"
-    if (heading := _HEADING.fullmatch(raw)) and heading[1].casefold() in headings:
+    if (heading := _HEADING.fullmatch(line)) and heading[1].casefold() in headings:
         return "heading"
-    return "rule" if _RULE.fullmatch(raw) or _MORE.fullmatch(raw) or _HELD.fullmatch(raw) else None
+    return "rule" if _RULE.fullmatch(line) or _MORE.fullmatch(line) or _HELD.fullmatch(line) else None
 
 
 def _words(text: str) -> list[str]:
@@ -322,6 +332,10 @@ def _rest(line: str, words: list[str], known: _Known) -> str | None:
         if begun.endswith(_ENDS) or not (follows[0].isspace() or follows[0].islower()):
             return follows.strip() if _WORD.search(follows) else ""
     return None
+
+
+def _counts(known: _Known, but: str | None, by: datetime | None) -> bool:
+    return known.name != but and (by is None or known.at <= by)
 
 
 def _is_part(words: list[str], known: _Known) -> bool:
@@ -356,11 +370,12 @@ def _says_the_same(words: list[str], source: list[str], names: Iterable[str]) ->
     """Return whether words are those of a source in order, apart from what an edit may change."""
     have, had = Counter(words), Counter(source)
     added, lost = have - had, had - have
-    if len(source) - lost.total() < _FEWEST - 1 or any(word in _DENIES for word in (*added, *lost)):
+    if any(word in _DENIES for word in (*added, *lost)):
         return False
     common = [word for word in words if word not in added and word not in lost]
     if common != [word for word in source if word not in added and word not in lost]:
         return False
+    kept = sum(word not in _EMPTY for word in common)
     new = [word for word in added.elements() if word not in _EMPTY]
     gone = [word for word in lost.elements() if word not in _EMPTY]
     for word in new:
@@ -368,4 +383,5 @@ def _says_the_same(words: list[str], source: list[str], names: Iterable[str]) ->
         if typo is None or word in names or typo in names:
             return False
         gone.remove(typo)
-    return not any(word in names for word in gone) and len(gone) <= _LOST * len(source)
+    enough = kept + len(new) >= _FEWEST_KEPT and len(gone) <= _LOST * len(source)
+    return enough and not any(word in names for word in gone)

@@ -1,7 +1,7 @@
 """Separates what new memories say from what they quote of stored ones, before they are stored.
 
 Of a turn that hands back recalled memories only its own words are stored, with the ids of the quoted memories in its
-metadata; nothing is stored of a turn without words of its own. Not here: how quotations are recognised (`text/quoting`).
+metadata; nothing is stored of a turn without words of its own. Not here: how quotations are found (`text/quoting`).
 """
 
 import json
@@ -9,17 +9,22 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from typing import Final
 
 import numpy as np
 import polars as pl
 
+from memory_pipeline.consolidation import core_memory
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event
 from memory_pipeline.ledger.payloads import Stored, canonical_json
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.postings import Integers, keys
-from memory_pipeline.recall.live.state import State
+from memory_pipeline.recall.index.sessions import SAID_AT
+from memory_pipeline.recall.live.state import State, StateCache
+from memory_pipeline.settings import Settings
 from memory_pipeline.text import quoting
 from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.parse.speakers import ASSISTANTS
@@ -49,7 +54,7 @@ class Separated:
 
 
 def separated(
-    events: Sequence[Event], state: Callable[[], State | None], headings: Collection[str]
+    events: Sequence[Event], state: Callable[[], State], headings: Collection[str], *, marked: bool = False
 ) -> list[Separated]:
     """Return events with texts that quote nothing, in order.
 
@@ -57,24 +62,26 @@ def separated(
         events: events of one profile; those that store no memory stay as they are.
         state: returns the profile's memories; called only if a text may quote.
         headings: names of the blocks of core memory.
+        marked: read only texts that carry marks, not every turn of an agent.
 
     Cost: a glance at each text; for those that carry marks, and for turns of agents, proportional to their length.
     """
-    if not any(_may_quote(event) for event in events):
-        return [Separated(event, ()) for event in events]
     read = {
         place: quoting.pieces(event.payload.content, headings)
         for place, event in enumerate(events)
-        if _may_quote(event) and isinstance(event.payload, Stored)
+        if isinstance(event.payload, Stored)
+        and quoting.may_quote(event.payload.content, by_agent=not marked and _by_agent(event))
     }
+    if not read:
+        return [Separated(event, ()) for event in events]
     sources = quoting.Sources()
-    if (known := state()) is not None:
-        _add_candidates(sources, known.pool.index, [piece for pieces in read.values() for piece in pieces])
+    _add_candidates(sources, state().pool.index, [piece for pieces in read.values() for piece in pieces])
     found = list[Separated]()
     for place, event in enumerate(events):
         one = _separated(event, read[place], sources) if place in read else Separated(event, ())
         if one.event is not None and isinstance(one.event.payload, Stored):
-            sources.add(str(one.event.memory_id), one.event.payload.content, by_agent=_by_agent(one.event))
+            content, by_agent = one.event.payload.content, _by_agent(one.event)
+            sources.add(str(one.event.memory_id), content, by_agent=by_agent, at=one.event.occurred_at)
         found.append(one)
     if quotations := sum(bool(one.quoted) for one in found):
         _LOG.info(
@@ -86,8 +93,30 @@ def separated(
     return found
 
 
-def _may_quote(event: Event) -> bool:
-    return isinstance(event.payload, Stored) and quoting.may_quote(event.payload.content, by_agent=_by_agent(event))
+def of_store(lake: Lake, settings: Settings) -> Callable[[Sequence[Event]], list[Separated]]:
+    """Return `separated` for the turns of conversations that are imported into a store, of any profile.
+
+    Only texts with marks are read. What is no turn, such as a line of a note, stays as it is.
+    """
+    caches = dict[str, StateCache]()
+
+    def of_profile(name: str, turns: Sequence[Event]) -> list[Separated]:
+        policy = settings.policy_of(name)
+        cache = caches.setdefault(name, StateCache(lake, name, policy))
+        return separated(turns, cache.current, core_memory.names(policy), marked=True)
+
+    def of_all(events: Sequence[Event]) -> list[Separated]:
+        found = [Separated(event, ()) for event in events]
+        turns = dict[str, list[int]]()
+        for place, event in enumerate(events):
+            if isinstance(event.payload, Stored) and event.payload.speaker and event.session_id:
+                turns.setdefault(event.profile_id, []).append(place)
+        for name, places in turns.items():
+            for place, one in zip(places, of_profile(name, [events[place] for place in places]), strict=True):
+                found[place] = one
+        return found
+
+    return of_all
 
 
 def _by_agent(event: Event) -> bool:
@@ -96,7 +125,8 @@ def _by_agent(event: Event) -> bool:
 
 
 def _separated(event: Event, read: list[quoting.Piece], sources: quoting.Sources) -> Separated:
-    find = partial(_find, sources, event.memory_id)
+    by = event.occurred_at if event.occurred_at < event.recorded_at else None
+    find = partial(_find, sources, but=event.memory_id, by=by)
     own = quoting.own(read, find, by_agent=_by_agent(event))
     if own is None or not own.quoted or not isinstance(event.payload, Stored):
         return Separated(event, ())
@@ -107,8 +137,10 @@ def _separated(event: Event, read: list[quoting.Piece], sources: quoting.Sources
     return Separated(event.model_copy(update={"payload": payload}), own.quoted)
 
 
-def _find(sources: quoting.Sources, memory_id: str | None, piece: quoting.Piece) -> quoting.Found | None:
-    return sources.find(piece.line, named=piece.named, but=memory_id)
+def _find(
+    sources: quoting.Sources, piece: quoting.Piece, *, but: str | None, by: datetime | None
+) -> quoting.Found | None:
+    return sources.find(piece.line, named=piece.named, but=but, by=by)
 
 
 def _add_candidates(sources: quoting.Sources, index: Index, pieces: Iterable[quoting.Piece]) -> None:
@@ -118,10 +150,10 @@ def _add_candidates(sources: quoting.Sources, index: Index, pieces: Iterable[quo
     rows = index.row_ids.rows(named)
     wanted = {int(row) for row in rows if row >= 0} | _sharing_words(index, [*lines])
     ordered = sorted(wanted)
-    memories = index.memories.select("memory_id", "content")[ordered]
+    memories = index.memories.select("memory_id", "content", SAID_AT)[ordered]
     agents = index.by_assistant(np.array(ordered, dtype=np.int64))
-    for (memory_id, content), by_agent in zip(memories.iter_rows(), agents.tolist(), strict=True):
-        sources.add(memory_id, content, by_agent=by_agent)
+    for (memory_id, content, at), by_agent in zip(memories.iter_rows(), agents.tolist(), strict=True):
+        sources.add(memory_id, content, by_agent=by_agent, at=at)
 
 
 def _sharing_words(index: Index, lines: list[str]) -> set[int]:
