@@ -138,8 +138,8 @@ def test_a_passage_names_its_memory():
     minutes = " ".join(f"Point {place} was discussed at length by the board." for place in range(400))
     known = sources([f"{minutes} The spare key hangs behind the boiler. {minutes}"])
     line = (
-        "- [2026-03-01] Minutes \u203a Keys: \u2026 Point 399 was discussed at length by the board. The spare key hangs "
-        "behind the boiler. \u2026 (passage at character 20,500 of a text of 8,010 tokens; all of it: memory m0)"
+        "- [2026-03-01] Minutes \u203a Keys: \u2026 Point 399 was discussed at length by the board. The spare key "
+        "hangs behind the boiler. \u2026 (passage at character 20,500 of a text of 8,010 tokens; all of it: memory m0)"
     )
     assert own(line, known=known) == (None, ("m0",))
 
