@@ -31,7 +31,7 @@ def ahead(transaction: Transaction, now: datetime) -> dict[str, int]:
 
 
 def set_back(transaction: Transaction, now: datetime) -> int:
-    """Date the events of agents that a clock recorded ahead of `now` to `now`, a microsecond apart, in their order; return their number.
+    """Date the events that a clock recorded ahead of `now` to `now`, a microsecond apart, and return their number.
 
     What was said to have occurred earlier keeps that instant.
     """
