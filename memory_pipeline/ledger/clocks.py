@@ -43,7 +43,10 @@ def set_back(transaction: Transaction, now: datetime) -> int:
         {"place": seq, "recorded": at - count + rank, "occurred": min(occurred, at - count + rank)}
         for rank, (seq, occurred) in enumerate(found, 1)
     ]
-    new = {"recorded_at": sa.bindparam("recorded"), "occurred_at": sa.bindparam("occurred")}
+    new: dict[str, sa.BindParameter[int]] = {
+        "recorded_at": sa.bindparam("recorded"),
+        "occurred_at": sa.bindparam("occurred"),
+    }
     if dated:
         connection.execute(EVENTS.update().where(EVENTS.c.seq == sa.bindparam("place")).values(new), dated)
         catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))  # who read them before reads again
