@@ -20,7 +20,13 @@ LAYERS = [
     {"definitions", "components"},
     {"service"},
 ]
-TEXT_LAYERS = [{"lang"}, {"parse"}, {"embed", "score"}, {"compare"}, {"classification", "content_hash", "enrich"}]
+TEXT_LAYERS = [
+    {"display", "lang"},
+    {"parse"},
+    {"embed", "score"},
+    {"compare"},
+    {"classification", "content_hash", "enrich", "quoting"},
+]
 CONSOLIDATION_LAYERS = [{"state"}, {"edges", "groups"}, {"summaries"}, {"plans"}]
 RECALL_LAYERS = ["closed_statements", "models", "index", "rank", "live", "client"]
 PURE = ("text", "consolidation")

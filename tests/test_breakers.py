@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 from commands import told
 
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.commits import StaleInstant
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.runs import consolidate, inputs, undo
@@ -66,6 +67,36 @@ def test_what_was_remembered_while_a_clock_ran_ahead_is_found_after_it_was_set_b
         client.remember("The green bicycle was sold to Petra.")
         client.consolidate()
         assert ahead in {found.memory_id for found in client.recall("red kettle")}
+
+
+@pytest.mark.parametrize("consolidated", [False, True])
+def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_to_now_and_outranks_nothing_newer(tmp_path, consolidated):
+    real = datetime.now(UTC)
+    clock, texts = [real + YEARS], [f"The rent is {place}00 crowns." for place in range(4)]
+    with MemoryClient(tmp_path, clock=lambda: clock[0]) as client:
+        backdated = client.remember("We met in Brno.", occurred_at=real - timedelta(days=9))
+        early = [client.remember(text) for text in texts[:3]]
+        if consolidated:
+            client.consolidate()
+    with Lake(tmp_path) as lake:
+        lake.project()
+        assert lake.ahead(real) == {"default": 4}
+    told_by_doctor = [one for one in doctor.examine(homes.settings(tmp_path), repair=False) if one.subject == "clock"]
+    assert any("memories stored in the future: 4" in one.detail for one in told_by_doctor)
+    told_now = told("undo", "--ahead", home=tmp_path)
+    assert told_now["dated_to_now"] >= 4
+    assert told("undo", "--ahead", home=tmp_path)["dated_to_now"] == 0
+    with MemoryClient(tmp_path) as client:
+        newest = client.remember(texts[3])
+        assert [one.memory_id for one in client.list()] == [newest, *reversed(early), backdated]
+        assert client.get(backdated).created_at == real - timedelta(days=9)
+        assert all(client.get(name).created_at <= datetime.now(UTC) for name in early)
+        client.consolidate()
+        assert client.list()[0].memory_id == newest
+    with Lake(tmp_path) as lake:
+        assert lake.ahead(datetime.now(UTC)) == {}
+        assert lake.events()["recorded_at"].max() <= datetime.now(UTC)
+        assert lake.verify().is_empty()
 
 
 def test_after_a_long_silence_a_person_releases_what_leaves(lake):

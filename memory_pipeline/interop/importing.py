@@ -5,7 +5,7 @@ are compared (`reconciling.py`), and the formats (`formats.py` lists them).
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -16,6 +16,7 @@ from memory_pipeline.ledger.event import DeadLetter, Event, check_sizes
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import Stored, Updated
 from memory_pipeline.ledger.references import KnownMemory
+from memory_pipeline.recall.client.quotations import Separated
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import Settings
 
@@ -23,6 +24,13 @@ _BATCH: Final = 5000
 """Events that become durable together."""
 _BATCH_CHARACTERS: Final = 16_000_000
 """Most characters per batch, so that files with very long lines need no more memory."""
+
+QUOTATIONS: Final = "quotations of memories"
+"""Left out of the texts of turns, which name the memories instead."""
+ONLY_QUOTATIONS: Final = "turns that only quote memories"
+
+Separate = Callable[[Sequence[Event]], Sequence[Separated]]
+"""Returns events, in order, without what their texts quote."""
 
 SHOWN_REFUSALS: Final = 20
 """Refused events that a report names; all of them are dead letters."""
@@ -74,6 +82,7 @@ def import_events(
     batch: int = _BATCH,
     settings: Settings | None = None,
     progress: Callable[[ImportReport], None] | None = None,
+    separate: Separate | None = None,
 ) -> ImportReport:
     """Append a stream of events to the ledger, store refused ones as dead letters, and return the counts.
 
@@ -88,9 +97,11 @@ def import_events(
         batch: events that become durable together.
         settings: settings that limit texts and tags; default: no limits. An event over them is refused.
         progress: called after each batch with the report so far.
+        separate: leaves out of texts what they quote of stored memories; default: texts stay as they are.
     """
     report = ImportReport()
-    for items in _batches(_of_size(events, settings), batch):
+    for read in _batches(_of_size(events, settings), batch):
+        items = _own(read, separate)
         reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
         fresh = _new(ledger, reconciled.events)
         taken, new, conflicts = _append(ledger, reconciled.events)
@@ -104,7 +115,12 @@ def import_events(
 
 
 def preview_events(
-    ledger: Ledger | None, events: Iterable[Item], *, settings: Settings | None = None, most: int = 10
+    ledger: Ledger | None,
+    events: Iterable[Item],
+    *,
+    settings: Settings | None = None,
+    most: int = 10,
+    separate: Separate | None = None,
 ) -> Preview:
     """Return what `import_events` would do, and store nothing.
 
@@ -113,15 +129,30 @@ def preview_events(
         events: output of an importer.
         settings: settings that limit texts and tags; default: no limits.
         most: how many events to return.
+        separate: as for `import_events`.
     """
     report, first = ImportReport(), list[Event]()
-    for items in _batches(_of_size(events, settings), _BATCH):
+    for read in _batches(_of_size(events, settings), _BATCH):
+        items = _own(read, separate)
         reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
         new = _new(ledger, reconciled.events)
         first += new[: most - len(first)]
         letters = [item for item in items if isinstance(item, DeadLetter)]
         report = _added(report, items, reconciled, new=len(new), stored=_stored(new, new), letters=letters)
     return Preview(report, tuple(first))
+
+
+def _own(items: list[Item], separate: Separate | None) -> list[Item]:
+    """Return a batch whose texts quote no stored memories; what is left out is counted."""
+    events = [item for item in items if isinstance(item, Event)]
+    if separate is None or not events:
+        return items
+    others: list[Item] = [item for item in items if not isinstance(item, Event)]
+    found = separate(events)
+    kept: list[Item] = [one.event for one in found if one.event is not None]
+    quotations = sum(len(one.quoted) for one in found)
+    left_out = [(QUOTATIONS, quotations), (ONLY_QUOTATIONS, len(found) - len(kept))]
+    return [*kept, *others, *(Skipped(what, count) for what, count in left_out if count)]
 
 
 def _added(

@@ -19,11 +19,11 @@ import polars as pl
 
 from memory_pipeline.lake import compaction, files, identity, in_place, object_stores, publishing
 from memory_pipeline.lake.object_store import LocalObjectStore, StoredObject
-from memory_pipeline.ledger import catalog, commits, database, databases, disk, event, redaction
+from memory_pipeline.ledger import catalog, clocks, commits, database, databases, disk, event, redaction
 from memory_pipeline.ledger.catalog import File, Mark
 from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.ledger.database import LakeError, MissingFile, explained
-from memory_pipeline.ledger.event import PIPELINE
+from memory_pipeline.ledger.event import CLOCK_SKEW, PIPELINE
 from memory_pipeline.ledger.ledger import Ledger, Revert
 from memory_pipeline.schemas import INSTANT, TABLES
 
@@ -466,6 +466,37 @@ class Lake:
                     rows[file.table_name] += file.rows
             catalog.add_gone(transaction, rows)
         return problems
+
+    def set_back(self, now: datetime) -> int:
+        """Date the events that a clock recorded ahead of `now` to `now`, in the ledger and in the table `events`.
+
+        Returns:
+            How many events the ledger dated anew. After a crash in between, a second call does the rest.
+
+        Raises:
+            LakeError: the store cannot be written, or others published meanwhile; try again.
+
+        Cost: reads the instants of all events.
+        """
+        with self.ledger.writing() as transaction:
+            count = clocks.set_back(transaction, now)
+        ahead = pl.col("recorded_at") > now + CLOCK_SKEW, ~pl.col("event_type").is_in(PIPELINE)
+        columns = ["recorded_at", "event_type"]
+        events = [file for file in self._files() if file.table_name == "events" and file.removed_seq is None]
+        dated = [
+            file
+            for file in events
+            if files.collect(self.store, [file.key], TABLES["events"], columns=columns).filter(*ahead).height
+        ]
+        if dated:
+            publishing.replace_events(self.ledger, self.store, damaged=dated, limit=PROJECTED_AT_ONCE)
+            self.project()
+        return count
+
+    def ahead(self, now: datetime) -> dict[str, int]:
+        """Return how many memories of each profile were stored by a clock that ran ahead of `now`."""
+        with self.ledger.reading() as transaction:
+            return clocks.ahead(transaction, now)
 
     def gone(self) -> dict[str, int]:
         """Return how many rows of which tables were lost for good."""

@@ -398,15 +398,21 @@ class Review(Sequence[Pair]):
 
 @dataclass(frozen=True, kw_only=True)
 class Remembered:
-    """A memory that was stored, and earlier ones that it may replace, repeat or contradict."""
+    """A memory that was stored, and earlier ones that it quotes or may replace, repeat or contradict."""
 
     memory_id: str
+    """Its id; if it was not stored, that of the first memory that it quotes."""
     likely: tuple[Pair, ...]
     """At most three, the likeliest first."""
+    quoted: tuple[str, ...] = ()
+    """Memories that the text quoted as they are shown to agents; what it quoted is not stored again."""
+    stored: bool = True
+    """False if the text only quoted."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
-        return {"memory_id": self.memory_id, "likely": [pair.to_dict() for pair in self.likely]}
+        likely = [pair.to_dict() for pair in self.likely]
+        return {"memory_id": self.memory_id, "likely": likely, "quoted": [*self.quoted], "stored": self.stored}
 
 
 def within(lines: Sequence[str], token_budget: int | None) -> list[str]:

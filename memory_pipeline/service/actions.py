@@ -11,11 +11,14 @@ from typing import Any, Self
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from memory_pipeline.consolidation import core_memory
 from memory_pipeline.consolidation.scope import part
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, parse
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import Settings, load
+from memory_pipeline.text import quoting
+from memory_pipeline.text.parse.speakers import ASSISTANTS
 
 
 class Task(StrEnum):
@@ -92,8 +95,8 @@ def remember(
     user_id: str | None = None,
     occurred_at: datetime | None = None,
     **fields: Any,
-) -> Event:
-    """Store one memory without loading what only a recall needs.
+) -> tuple[Event | None, tuple[str, ...]]:
+    """Store one memory without loading what only a recall needs, unless its text may quote recalled memories.
 
     Args:
         home: data folder; created if it does not exist.
@@ -106,12 +109,13 @@ def remember(
         fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
 
     Returns:
-        The event that stored it.
+        The event that stored it, None if it only quotes; and the ids of the memories that it quotes.
 
     Raises:
         InvalidEvent: a value is out of range; names it.
         LakeError: the store cannot be written.
     """
+    settings = load(home)
     event = parse(
         {
             "event_type": EventType.STORED.value,
@@ -124,11 +128,25 @@ def remember(
         },
         recorded_at=datetime.now(UTC),
         origin="memory-pipeline remember",
-        settings=load(home),
+        settings=settings,
     )
     with Lake(home) as lake:
-        lake.ledger.append([event])
-    return event
+        by_agent = str(fields.get("speaker")).lower() in ASSISTANTS
+        own, quoted = _own(lake, settings, event) if quoting.may_quote(text, by_agent=by_agent) else (event, ())
+        if own is not None:
+            lake.ledger.append([own])
+    return own, quoted
+
+
+def _own(lake: Lake, settings: Settings, event: Event) -> tuple[Event | None, tuple[str, ...]]:
+    """Return a new memory without what it quotes, and the ids of the memories that it quotes."""
+    from memory_pipeline.recall.client import quotations  # noqa: PLC0415 - slow to import and rarely needed
+    from memory_pipeline.recall.live.state import StateCache  # noqa: PLC0415 - likewise
+
+    policy = settings.policy_of(event.profile_id)
+    cache = StateCache(lake, event.profile_id, policy)
+    (found,) = quotations.separated([event], cache.current, core_memory.names(policy))
+    return found.event, found.quoted
 
 
 def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str | None = None) -> dict[str, Any]:

@@ -361,7 +361,10 @@ def undo(
     profile: Annotated[str | None, profile_option("Only in this profile; default: wherever it applies.")] = None,
     cascade: Annotated[bool, typer.Option("--cascade", help="Also undo decisions that build on it.")] = False,
     ahead: Annotated[
-        bool, typer.Option("--ahead", help="Instead, undo every run whose clock was ahead of the present.")
+        bool,
+        typer.Option(
+            "--ahead", help="Instead, undo every run of a clock that was ahead, and date its memories to now."
+        ),
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -374,6 +377,7 @@ def undo(
 
     with existing_lake(settings_in_force()) as lake:
         now = datetime.now(UTC)
+        dated = lake.set_back(now) if ahead else 0  # first, so that what an undo publishes has these dates
         undone = (
             runs_undo.undo_ahead(lake, now=now)
             if target is None
@@ -382,9 +386,12 @@ def undo(
         path = snapshot.publish_after(lake, "the undo is committed")
         note = rebuild.note(lake)
     if as_json:
-        show_json({"undone": undone.to_dicts(), "snapshot": str(path), "note": note})
+        moved = {"dated_to_now": dated} if ahead else {}
+        show_json({"undone": undone.to_dicts(), "snapshot": str(path), "note": note} | moved)
     else:
         report_runs.undone(out(), undone, path, note)
+        if ahead:
+            report.line(out(), f"dated to now: {dated:,} events that a clock recorded ahead of its time")
 
 
 @snapshots.callback(invoke_without_command=True)

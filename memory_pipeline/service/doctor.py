@@ -291,10 +291,13 @@ def rebuild_lost(lake: Lake, lost: Collection[str]) -> dict[str, str]:
 
 
 def _clock(lake: Lake) -> Iterator[Finding]:
-    """Report runs in the future; yield nothing if there are none."""
-    ahead = status.progress(lake).filter(pl.col("last_as_of") > datetime.now(UTC) + CLOCK_SKEW)
+    """Report runs and memories in the future; yield nothing if there are none."""
+    now, remedy = datetime.now(UTC), "correct the clock if it is wrong, then: memory-pipeline undo --ahead"
+    for profile_id, count in lake.ahead(now).items():
+        detail = f"profile {profile_id} has memories stored in the future: {count:,}; {remedy}"
+        yield Finding("clock", well=False, detail=detail)
+    ahead = status.progress(lake).filter(pl.col("last_as_of") > now + CLOCK_SKEW)
     for profile_id, last in ahead.select("profile_id", "last_as_of").iter_rows():
-        remedy = "correct the clock if it is wrong, then: memory-pipeline undo --ahead"
         yield Finding("clock", well=False, detail=f"profile {profile_id} has a run dated {last.isoformat()}; {remedy}")
 
 

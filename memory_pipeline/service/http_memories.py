@@ -58,7 +58,14 @@ class Stored(BaseModel):
     """Ids of stored memories."""
 
     profile_id: str = Field(description="Their profile.")
-    memory_ids: list[str] = Field(description="Ids of the memories, in the order given.")
+    memory_ids: list[str] = Field(
+        description="Ids of the memories, in the order given; of one that only quotes, that of the memory it quotes."
+    )
+    quoted: dict[str, list[str]] | None = Field(
+        None,
+        description="By position in the order given, from 0: ids of the stored memories that a text quotes as they are "
+        "shown to agents. What it quotes is not stored again.",
+    )
 
 
 class Question(RequestBody):
@@ -185,7 +192,7 @@ _REFUSED: Final[dict[int | str, dict[str, Any]]] = {
 router = APIRouter(responses=_REFUSED)
 
 
-@router.post("/memories", status_code=201)
+@router.post("/memories", status_code=201, response_model_exclude_none=True)
 def remember(
     profile: Profile,
     client: Client,
@@ -196,7 +203,9 @@ def remember(
 ) -> Stored:
     """Store one memory or a list of them, all or none; they can be recalled at once."""
     rows = body if isinstance(body, list) else [body]
-    return Stored(profile_id=profile, memory_ids=client.remember_many([present_fields(row) for row in rows]))
+    stored = client.store([present_fields(row) for row in rows])
+    quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
+    return Stored(profile_id=profile, memory_ids=[one.memory_id for one in stored], quoted=quoted or None)
 
 
 @router.get("/memories")

@@ -18,6 +18,7 @@ from memory_pipeline.interop.formats import FLAGS, FORMATS, OPTIONS, Format
 from memory_pipeline.interop.importing import ImportReport
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import databases
+from memory_pipeline.recall.client import quotations
 from memory_pipeline.service import report, report_import
 from memory_pipeline.service.options import (
     Commands,
@@ -85,7 +86,13 @@ def run_import(
         for path, stream in streams.items():
             counter = report.counter(bar, path.name)
             with folder.being_imported(path, options.get("profile")):
-                reports[str(path)] = importing.import_events(lake.ledger, stream, settings=settings, progress=counter)
+                reports[str(path)] = importing.import_events(
+                    lake.ledger,
+                    stream,
+                    settings=settings,
+                    progress=counter,
+                    separate=quotations.of_store(lake, settings),
+                )
     if as_json:
         show_json({path: asdict(result) for path, result in reports.items()})
     else:
@@ -104,7 +111,10 @@ def show_preview(form: Format, paths: list[Path], *, as_json: bool, **options: A
     try:
         previews = {
             str(path): importing.preview_events(
-                ledger, formats.events(form, path, recorded_at=now, ledger=ledger, **options), settings=settings
+                ledger,
+                formats.events(form, path, recorded_at=now, ledger=ledger, **options),
+                settings=settings,
+                separate=quotations.of_store(lake, settings) if lake else None,
             )
             for path in paths
         }

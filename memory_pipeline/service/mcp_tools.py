@@ -190,7 +190,9 @@ class MemoryTools:
         with self._memory(owner) as memory:
             stored = memory.remember_checked(text, supersedes=supersedes, **fields)  # type: ignore[arg-type]
         likely = [pair.text() for pair in stored.likely]
-        return {"memory_id": stored.memory_id, "profile_id": owner} | ({"likely": "\n".join(likely)} if likely else {})
+        quoted = {"quoted": [*stored.quoted], "stored": stored.stored} if stored.quoted else {}
+        more = {"likely": "\n".join(likely)} if likely else {}
+        return {"memory_id": stored.memory_id, "profile_id": owner} | quoted | more
 
     def remember_many(
         self,
@@ -203,10 +205,10 @@ class MemoryTools:
         """Store several memories at once, all or none."""
         owner = self._chosen(profile_id)
         with self._memory(owner) as memory:
-            return {
-                "memory_ids": memory.remember_many([present_fields(row) for row in memories]),
-                "profile_id": owner,
-            }
+            stored = memory.store([present_fields(row) for row in memories])
+        quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
+        ids = {"memory_ids": [one.memory_id for one in stored], "profile_id": owner}
+        return ids | ({"quoted": quoted} if quoted else {})
 
     def update(
         self,

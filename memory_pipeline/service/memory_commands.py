@@ -7,7 +7,7 @@ import typer
 from rich.prompt import Prompt
 
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.event import InvalidEvent
+from memory_pipeline.ledger.event import Event, InvalidEvent
 from memory_pipeline.ledger.payloads import read_json
 from memory_pipeline.service import actions
 from memory_pipeline.service.options import (
@@ -62,7 +62,7 @@ def remember(
         with Lake(home) as lake:
             profile = choose_profile(lake, None)
     try:
-        event = actions.remember(
+        event, quoted = actions.remember(
             home,
             text,
             profile_id=profile,
@@ -81,9 +81,15 @@ def remember(
     except InvalidEvent as error:
         raise Misused(error.reason) from error
     if as_json:
-        show_json({"memory_id": event.memory_id, "profile_id": profile, "event_id": event.event_id})
-    else:
-        line(out(), f"remembered as {event.memory_id} in profile {profile}")
+        ids = {"memory_id": quoted[0], "event_id": None} if event is None else _ids(event)
+        show_json(ids | {"profile_id": profile} | ({"quoted": [*quoted]} if quoted else {}))
+        return
+    said = "not stored again" if event is None else f"remembered as {event.memory_id} in profile {profile}"
+    line(out(), f"{said}; it quotes {', '.join(quoted)}" if quoted else said)
+
+
+def _ids(event: Event) -> dict[str, str | None]:
+    return {"memory_id": event.memory_id, "event_id": event.event_id}
 
 
 @app.command()

@@ -82,6 +82,7 @@ class AsyncMemoryClient:
     flush = _asynchronous(MemoryClient.flush)
     remember = _asynchronous(MemoryClient.remember)
     remember_many = _asynchronous(MemoryClient.remember_many)
+    store = _asynchronous(MemoryClient.store)
     append = _asynchronous(MemoryClient.append)
     recall = _asynchronous(MemoryClient.recall)
     get = _asynchronous(MemoryClient.get)

@@ -12,6 +12,7 @@ import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -28,7 +29,7 @@ from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import Event
 from memory_pipeline.ledger.validation_errors import nearest, shown
-from memory_pipeline.recall.client import answering, restoring, reviewing, validation
+from memory_pipeline.recall.client import answering, quotations, restoring, reviewing, validation
 from memory_pipeline.recall.client.access_writer import AccessWriter
 from memory_pipeline.recall.client.explain import Explanation, explain
 from memory_pipeline.recall.client.validation import (
@@ -153,6 +154,8 @@ class MemoryClient:
     def remember(self, text: str, *, supersedes: str | None = None, **fields: Unpack[MemoryFields]) -> str:
         """Store a memory and return its id. On return it is on disk and can be recalled.
 
+        Recalled memories that the text hands back are left out of it (see `store`).
+
         Args:
             text: the text to remember.
             supersedes: id of a memory that this one replaces: that one no longer holds from now on (see `resolve`).
@@ -163,11 +166,23 @@ class MemoryClient:
             ValueError: a field is unknown or out of range, or its `memory_id` is or was that of another text; names it.
             LakeError: the store cannot be written.
         """
+        return self._remembered(text, supersedes, fields).memory_id
+
+    def _remembered(self, text: str, supersedes: str | None, fields: Mapping[str, Any]) -> Remembered:
+        """Store one memory."""
         self._check_open()
         event = self._event(stored_event({**fields, "text": text}))
-        answered = [] if supersedes is None else [self._superseding(event, supersedes)]
-        self._lake.ledger.append([event, *answered])
-        return str(event.memory_id)
+        if supersedes is not None:
+            self._lake.ledger.append([event, self._superseding(event, supersedes)])
+            return Remembered(memory_id=str(event.memory_id), likely=())
+        (own,) = self._separated([event])
+        if own.event is not None:
+            self._lake.ledger.append([own.event])
+        return _told_apart(own)
+
+    def _separated(self, events: Sequence[Event]) -> builtins.list[quotations.Separated]:
+        """Return new memories without what they quote of stored ones."""
+        return quotations.separated(events, self._state_cache.current, core_memory.names(self._policy))
 
     def remember_checked(
         self, text: str, *, supersedes: str | None = None, **fields: Unpack[MemoryFields]
@@ -184,13 +199,16 @@ class MemoryClient:
         Raises:
             UnknownMemory, ValueError, LakeError: see `remember`.
         """
-        memory_id = self.remember(text, supersedes=supersedes, **fields)
+        stored = self._remembered(text, supersedes, fields)
+        if not stored.stored:
+            return stored
+        memory_id = stored.memory_id
         found = reviewing.likely(self._state_cache, memory_id, self._policy, now=self._now())
         pairs = tuple(pair for pair in found if pair.older.memory_id != supersedes)
         self._checked |= {pair.pair_id: (pair.older.memory_id, pair.newer.memory_id) for pair in pairs}
         while len(self._checked) > _CHECKED:
             self._checked.popitem(last=False)
-        return Remembered(memory_id=memory_id, likely=pairs)
+        return replace(stored, likely=pairs)
 
     def correct(self, older: str, text: str, **fields: Unpack[MemoryFields]) -> str:
         """Store what is true instead of a memory, which no longer holds from then on, and return the id of the new one.
@@ -311,17 +329,41 @@ class MemoryClient:
             ValueError: a row is invalid, as in `remember`; names row and field.
             LakeError: the store cannot be written.
         """
+        return [one.memory_id for one in self.store(rows)]
+
+    def store(self, rows: Iterable[Mapping[str, Any] | str]) -> builtins.list[Remembered]:
+        """Store memories as `remember_many` does, and return what became of each, in order.
+
+        What a text quotes of stored memories, as they are shown to agents or word for word in an agent's turn, is left
+        out of the new memory, whose metadata names them in `quoted_memories`. Of a text that only quotes, nothing is
+        stored, and the id is that of the first memory it quotes. A text with `supersedes` is stored as it is.
+
+        Args:
+            rows: as for `remember_many`.
+
+        Raises:
+            ValueError, LakeError: see `remember_many`.
+        """
         self._check_open()
-        rows = as_rows(rows, self._settings.max_batch)
-        stored, answered = list[Event](), list[Event]()
-        for position, row in enumerate(rows):
-            event = validation.numbered(lambda row: self._event(stored_event(row)), row, position)
-            stored.append(event)
-            if (older := row.get("supersedes") if isinstance(row, Mapping) else None) is not None:
-                answered.append(validation.numbered(partial(self._superseding, event), older, position))
-        with validation.naming_rows():
-            self._lake.ledger.append([*stored, *answered])
-        return [str(event.memory_id) for event in stored]
+        given = as_rows(rows, self._settings.max_batch)
+        events = [
+            validation.numbered(lambda row: self._event(stored_event(row)), row, position)
+            for position, row in enumerate(given)
+        ]
+        answered, read = list[Event](), list[int]()
+        for position, row in enumerate(given):
+            older = row.get("supersedes") if isinstance(row, Mapping) else None
+            if older is None:
+                read.append(position)
+            else:
+                answered.append(validation.numbered(partial(self._superseding, events[position]), older, position))
+        found = [quotations.Separated(event, ()) for event in events]
+        for position, own in zip(read, self._separated([events[place] for place in read]), strict=True):
+            found[position] = own
+        stored = {position: own.event for position, own in enumerate(found) if own.event is not None}
+        with validation.naming_rows([*stored]):
+            self._lake.ledger.append([*stored.values(), *answered])
+        return [_told_apart(own) for own in found]
 
     def _superseding(self, event: Event, older: Any) -> Event:
         """Return the answer that a new memory replaces an older one.
@@ -815,6 +857,12 @@ class MemoryClient:
             if task != "lightweight":
                 snapshot.publish_after(self._lake, "the run is committed")
         return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=tables["consolidation_plan"])
+
+
+def _told_apart(own: quotations.Separated) -> Remembered:
+    """Return what became of a new memory."""
+    memory_id = own.quoted[0] if own.event is None else str(own.event.memory_id)
+    return Remembered(memory_id=memory_id, likely=(), quoted=own.quoted, stored=own.event is not None)
 
 
 def _close(writer: AccessWriter, lake: Lake) -> None:

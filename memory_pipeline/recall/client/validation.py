@@ -134,8 +134,11 @@ def numbered(make: Callable[[Any], Event], row: Any, position: int) -> Event:
 
 
 @contextmanager
-def naming_rows() -> Iterator[None]:
+def naming_rows(rows: Sequence[int] | None = None) -> Iterator[None]:
     """Name the row in the message if the ledger refuses an event.
+
+    Args:
+        rows: the row of each event; default: its position.
 
     Raises:
         InvalidRow: an event was refused.
@@ -143,7 +146,8 @@ def naming_rows() -> Iterator[None]:
     try:
         yield
     except KnownMemory as error:
-        raise InvalidRow(min(error.refused), str(error)) from error
+        known = error if rows is None else KnownMemory({rows[place]: why for place, why in error.refused.items()})
+        raise InvalidRow(min(known.refused), str(known)) from known
 
 
 def check_opening(home: Any, settings: Any) -> None:

@@ -1,0 +1,186 @@
+"""Separates what new memories say from what they quote of stored ones, before they are stored.
+
+Of a turn that hands back recalled memories only its own words are stored, with the ids of the quoted memories in its
+metadata; nothing is stored of a turn without words of its own. Not here: how quotations are found (`text/quoting`).
+"""
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from memory_pipeline.consolidation import core_memory
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import Event
+from memory_pipeline.ledger.payloads import Stored, canonical_json
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.postings import Integers, keys
+from memory_pipeline.recall.index.sessions import SAID_AT
+from memory_pipeline.recall.live.state import State, StateCache
+from memory_pipeline.settings import Settings
+from memory_pipeline.text import quoting
+from memory_pipeline.text.parse import tokens
+from memory_pipeline.text.parse.speakers import ASSISTANTS
+
+QUOTED: Final = "quoted_memories"
+"""Key of the metadata that holds the ids of the memories that a text quoted."""
+
+_RARE: Final = 4
+"""Words of a line by which its source is looked up: the rarest."""
+_UNITS: Final = 400
+"""Most passages that are looked at for one word."""
+_COMPARED: Final = 4
+"""Most memories that a line is compared with."""
+_LANGUAGES: Final = 3
+"""Most languages in which a line is read."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Separated:
+    """A new memory without its quotations."""
+
+    event: Event | None
+    """The event to store; None if the text has no words of its own."""
+    quoted: tuple[str, ...]
+    """Ids of the memories that it quotes."""
+
+
+def separated(
+    events: Sequence[Event], state: Callable[[], State], headings: Collection[str], *, marked: bool = False
+) -> list[Separated]:
+    """Return events with texts that quote nothing, in order.
+
+    Args:
+        events: events of one profile; those that store no memory stay as they are.
+        state: returns the profile's memories; called only if a text may quote.
+        headings: names of the blocks of core memory.
+        marked: read only texts that carry marks, not every turn of an agent.
+
+    Cost: a glance at each text; for those that carry marks, and for turns of agents, proportional to their length.
+    """
+    read = {
+        place: quoting.pieces(event.payload.content, headings)
+        for place, event in enumerate(events)
+        if isinstance(event.payload, Stored)
+        and quoting.may_quote(event.payload.content, by_agent=not marked and _by_agent(event))
+    }
+    if not read:
+        return [Separated(event, ()) for event in events]
+    sources = quoting.Sources()
+    _add_candidates(sources, state().pool.index, [piece for pieces in read.values() for piece in pieces])
+    found = list[Separated]()
+    for place, event in enumerate(events):
+        one = _separated(event, read[place], sources) if place in read else Separated(event, ())
+        if one.event is not None and isinstance(one.event.payload, Stored):
+            content, by_agent = one.event.payload.content, _by_agent(one.event)
+            sources.add(str(one.event.memory_id), content, by_agent=by_agent, at=one.event.occurred_at)
+        found.append(one)
+    if quotations := sum(bool(one.quoted) for one in found):
+        _LOG.info(
+            "%d of %d texts quote stored memories; only their own words are stored, for %d nothing",
+            quotations,
+            len(found),
+            sum(one.event is None for one in found),
+        )
+    return found
+
+
+def of_store(lake: Lake, settings: Settings) -> Callable[[Sequence[Event]], list[Separated]]:
+    """Return `separated` for the turns of conversations that are imported into a store, of any profile.
+
+    Only texts with marks are read. What is no turn, such as a line of a note, stays as it is.
+    """
+    caches = dict[str, StateCache]()
+
+    def of_profile(name: str, turns: Sequence[Event]) -> list[Separated]:
+        policy = settings.policy_of(name)
+        cache = caches.setdefault(name, StateCache(lake, name, policy))
+        return separated(turns, cache.current, core_memory.names(policy), marked=True)
+
+    def of_all(events: Sequence[Event]) -> list[Separated]:
+        found = [Separated(event, ()) for event in events]
+        turns = dict[str, list[int]]()
+        for place, event in enumerate(events):
+            if isinstance(event.payload, Stored) and event.payload.speaker and event.session_id:
+                turns.setdefault(event.profile_id, []).append(place)
+        for name, places in turns.items():
+            for place, one in zip(places, of_profile(name, [events[place] for place in places]), strict=True):
+                found[place] = one
+        return found
+
+    return of_all
+
+
+def _by_agent(event: Event) -> bool:
+    speaker = event.payload.speaker if isinstance(event.payload, Stored) else None
+    return speaker is not None and (speaker.lower() in ASSISTANTS or speaker == event.agent_id)
+
+
+def _separated(event: Event, read: list[quoting.Piece], sources: quoting.Sources) -> Separated:
+    by = event.occurred_at if event.occurred_at < event.recorded_at else None
+    find = partial(_find, sources, but=event.memory_id, by=by)
+    own = quoting.own(read, find, by_agent=_by_agent(event))
+    if own is None or not own.quoted or not isinstance(event.payload, Stored):
+        return Separated(event, ())
+    if own.text is None:
+        return Separated(None, own.quoted)
+    metadata = canonical_json({**json.loads(event.payload.metadata or "{}"), QUOTED: [*own.quoted]})
+    payload = event.payload.model_copy(update={"content": own.text, "metadata": metadata})
+    return Separated(event.model_copy(update={"payload": payload}), own.quoted)
+
+
+def _find(
+    sources: quoting.Sources, piece: quoting.Piece, *, but: str | None, by: datetime | None
+) -> quoting.Found | None:
+    return sources.find(piece.line, named=piece.named, but=but, by=by)
+
+
+def _add_candidates(sources: quoting.Sources, index: Index, pieces: Iterable[quoting.Piece]) -> None:
+    """Add the memories that lines may quote: those that their marks name, and those that share their rarest words."""
+    lines = dict.fromkeys(piece.line for piece in pieces if not piece.frame and piece.line)
+    named = [piece.named for piece in pieces if piece.named]
+    rows = index.row_ids.rows(named)
+    wanted = {int(row) for row in rows if row >= 0} | _sharing_words(index, [*lines])
+    ordered = sorted(wanted)
+    memories = index.memories.select("memory_id", "content", SAID_AT)[ordered]
+    agents = index.by_assistant(np.array(ordered, dtype=np.int64))
+    for (memory_id, content, at), by_agent in zip(memories.iter_rows(), agents.tolist(), strict=True):
+        sources.add(memory_id, content, by_agent=by_agent, at=at)
+
+
+def _sharing_words(index: Index, lines: list[str]) -> set[int]:
+    """Return the rows of the memories that have most of the rarest words of each line."""
+    if not lines or not index.memories.height:
+        return set()
+    low = tokens.fold(pl.Series(lines, dtype=pl.String))
+    postings: dict[int, Integers] = {}
+    rows = set[int]()
+    for language in index.passages.spoken[:_LANGUAGES] or (None,):
+        words = tokens.occurrences(low, pl.Series([language] * len(lines), dtype=pl.String))
+        words = words.filter(~pl.col("stop")).unique(["row", "stem"], maintain_order=True)
+        if words.is_empty():
+            continue
+        hashes = keys(words["stem"].to_list())
+        rare = (
+            words.select("row", key=pl.Series(hashes), count=pl.Series(index.postings.frequencies(hashes)))
+            .filter(pl.col("count") > 0)
+            .sort("row", "count", "key")
+            .group_by("row", maintain_order=True)
+            .agg(pl.col("key").head(_RARE))
+        )
+        for line_keys in rare["key"]:
+            counts = Counter[int]()
+            for key in line_keys.to_list():
+                if key not in postings:
+                    postings[key] = np.unique(index.passages.row[index.postings.postings(np.uint64(key))[0][:_UNITS]])
+                counts.update(postings[key].tolist())
+            rows |= {row for row, _ in counts.most_common(_COMPARED)}
+    return rows

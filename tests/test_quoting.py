@@ -1,0 +1,267 @@
+"""Recalled text that comes back: what a turn quotes of stored memories is not stored again, its own words are."""
+
+import json
+import time
+from datetime import UTC, datetime
+
+import homes
+import pytest
+from serving import bearer, within
+
+from memory_pipeline import MemoryClient
+from memory_pipeline.integrations.conversation import before_answering, remember_turns
+from memory_pipeline.interop import formats
+from memory_pipeline.interop.importing import ONLY_QUOTATIONS, import_events
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.payloads import read_json
+from memory_pipeline.recall.client import quotations
+from memory_pipeline.service import actions, auth_tokens
+from memory_pipeline.service.auth_tokens import Role
+from memory_pipeline.settings import load
+from memory_pipeline.text import quoting
+
+TOLD = [
+    "I am allergic to penicillin.",
+    "Always answer in German.",
+    "I live in Berlin. My sister Karin lives in Dresden.",
+    "Never push to main.",
+    "My dentist is Dr. Kern.",
+    "I prefer dark mode in every editor.",
+    "Ich trinke morgens nur grünen Tee.",
+]
+SAID = datetime(2026, 3, 1, tzinfo=UTC)
+HEADINGS = ("user_profile", "health_and_safety", "standing_instructions")
+CORE = """## standing instructions
+user: Always answer in German. (2026-03-01)
+---
+user: Never push to main. (2026-03-01; maybe outdated since 2026-03-04)"""
+LINES = """- [2026-03-01] user: My dentist is Dr. Kern.
+- [2026-03-01] user: I prefer dark mode in every editor. (possibly outdated since 2026-03-09)"""
+BLOCK = f"{CORE}\n\n## relevant memories\n{LINES}"
+
+
+def sources(texts=TOLD, *, by_agent=False):
+    found = quoting.Sources()
+    for place, text in enumerate(texts):
+        found.add(f"m{place}", text, by_agent=by_agent, at=SAID)
+    return found
+
+
+def own(text, *, by_agent=False, known=None):
+    """Return what is left of a text, and what it quotes."""
+    held = known or sources()
+    read = quoting.pieces(text, HEADINGS)
+    assert "".join(piece.raw for piece in read) == text
+    found = quoting.own(read, lambda piece: held.find(piece.line, named=piece.named), by_agent=by_agent)
+    return (text, ()) if found is None else (found.text, found.quoted)
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        (f"<memories>{BLOCK}Where do I live?", "Where do I live?"),
+        (f"<memories>\n{BLOCK}\n</memories>\n\nI moved to Bonn.", "I moved to Bonn."),
+        (f"<context source='memory'>\n{BLOCK}\n</context>\nBook the dentist.", "Book the dentist."),
+        (f"{quoting.INTRODUCTION}\n\n{BLOCK}\n\nWhat now?", "What now?"),
+        (f"What I know so far:\n{LINES}\n\nThe shed is green.", "The shed is green."),
+        (f"Before.\n\n{LINES}\n\nAfter.", "Before.\n\nAfter."),
+        (f"{' '.join(BLOCK.split())} What is new?", "What is new?"),
+        (f"{BLOCK}\n- and 3 more, 120 tokens; a larger token budget shows them\nAnd?", "And?"),
+        (f"```\n{LINES}\n```\nAnd?", "And?"),
+        ("> - [2026-03-01] user: My dentist is Dr. Kern.\nIs he open?", "Is he open?"),
+    ],
+)
+def test_a_block_that_comes_back_leaves_only_the_words_around_it(text, left):
+    rest, quoted = own(text)
+    assert rest == left
+    assert "m4" in quoted
+
+
+@pytest.mark.parametrize(
+    ("line", "source"),
+    [
+        ("- [2026-03-01] user: My dentist is Dr. Kern", "m4"),
+        ("[2026-03-01] My dentist is dr kern.", "m4"),
+        ("- [2026-03-01] You prefer **dark mode** in every editor", "m5"),
+        ("* [2026-03-01] The user is allergic to penicilin", "m0"),
+        ("1. [2026-03-01] My sister Karin lives in Dresden.", "m2"),
+        ("user: Never push to main. (2026-03-01)", "m3"),
+        ("- [2026-03-01] Ich trinke morgens nur grünen Tee. (archived)", "m6"),
+        ("- [2026-03-01] I live in Berlin. [outdated since 2026-04-01] My sister Karin lives in Dresden.", "m2"),
+    ],
+)
+def test_a_line_with_marks_is_recognised_though_slightly_edited(line, source):
+    assert own(line) == (None, (source,))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "- [2026-03-01] user: My dentist is Dr. Braun.",
+        "- [2026-03-01] I prefer light mode in every editor.",
+        "- [2026-03-01] push to main",
+        "- [2026-03-01] user: I am not allergic to penicillin.",
+        "- [2026-03-01] user: I am allergic to penicillin and latex.",
+        "- [2026-03-01] Ich trinke morgens nur schwarzen Tee.",
+        "- [2026-03-01] My sister Karin lives in Essen.",
+        "- [2026-03-02] Ran five kilometres along the canal.",
+        "My dentist is Dr. Kern.",
+        "I am allergic to penicillin.\nAlways answer in German.",
+        "## standing instructions\nNever push to main.",
+    ],
+)
+def test_what_is_new_or_said_again_by_a_person_stays_as_it_is(line):
+    assert own(line) == (line, ())
+
+
+@pytest.mark.parametrize(
+    ("turn", "left"),
+    [
+        ("My dentist is Dr. Kern.", None),
+        ("You are allergic to penicillin.\nI have booked a table.", "I have booked a table."),
+        (f"Summary of this session: {BLOCK}", None),
+        ("What I remember:\n- Always answer in German.\n- I prefer dark mode in every editor.", None),
+    ],
+)
+def test_an_agent_that_repeats_what_others_said_tells_nothing_new(turn, left):
+    assert own(turn, by_agent=True)[0] == left
+
+
+@pytest.mark.parametrize("turn", ["The build is green on main today.", "Yes, of course.", "Done."])
+def test_an_agent_that_says_its_own_words_again_tells_something(turn):
+    known = sources(["The build is green on main today.", "Yes, of course.", "Done."], by_agent=True)
+    assert own(turn, by_agent=True, known=known) == (turn, ())
+    assert own("Yes, of course.", by_agent=True, known=sources(["Yes, of course."])) == ("Yes, of course.", ())
+
+
+def test_a_passage_names_its_memory():
+    minutes = " ".join(f"Point {place} was discussed at length by the board." for place in range(400))
+    known = sources([f"{minutes} The spare key hangs behind the boiler. {minutes}"])
+    line = (
+        "- [2026-03-01] Minutes \u203a Keys: \u2026 Point 399 was discussed at length by the board. The spare key "
+        "hangs behind the boiler. \u2026 (passage at character 20,500 of a text of 8,010 tokens; all of it: memory m0)"
+    )
+    assert own(line, known=known) == (None, ("m0",))
+
+
+def test_the_cost_grows_with_the_length():
+    told = [f"Item {place} of the stock list costs {place * 7} crowns in shop {place % 13}." for place in range(4_000)]
+    known = sources(told)
+
+    def seconds(count):
+        text = "\n".join(f"- [2026-03-01] {line}" for line in told[:count])
+        begun = time.process_time()
+        assert own(text, known=known)[0] is None
+        return time.process_time() - begun
+
+    seconds(100)
+    assert seconds(2_000) < 8 * max(seconds(500), 0.02)
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory):
+    """A profile after a night."""
+    home = tmp_path_factory.mktemp("quoting") / "data"
+    with MemoryClient(home, profile_id="u", session_id="s") as memory:
+        for text in TOLD:
+            memory.remember(text, speaker="user", occurred_at=SAID)
+        memory.consolidate()
+    return home
+
+
+@pytest.fixture
+def memory(night):
+    with MemoryClient(night, profile_id="u", session_id="s") as opened:
+        yield opened
+
+
+def characters(memory):
+    return sum(len(one.content) for one in memory.list(limit=1_000, deep=True))
+
+
+@pytest.mark.parametrize("closed", ["", "\n", "</memories>\n"])
+@pytest.mark.parametrize("speaker", ["user", None, "assistant"])
+def test_twenty_turns_of_recalled_text_store_twenty_questions(memory, closed, speaker):
+    before, question = characters(memory), "Where do I live?"
+    for _ in range(20):
+        opening = memory.session_start(question).text()
+        memory.remember(f"<memories>{opening}{closed}{question}", **({"speaker": speaker} if speaker else {}))
+    assert characters(memory) - before <= 20 * len(question)
+
+
+def test_an_answer_stored_as_it_is_stores_nothing_and_names_its_source(memory):
+    answer = memory.recall("dentist", k=1)
+    before = characters(memory)
+    assert memory.remember(answer.text()) == answer[0].memory_id
+    checked = memory.remember_checked(answer.text(), speaker="user")
+    assert (checked.memory_id, checked.quoted, checked.stored) == (answer[0].memory_id, (answer[0].memory_id,), False)
+    assert memory.remember_many([answer.text(), answer.text()]) == [answer[0].memory_id] * 2
+    assert characters(memory) == before
+
+
+def test_own_words_keep_the_ids_of_what_they_quote_and_their_metadata(memory):
+    answer = memory.recall("dentist", k=1)
+    (stored,) = memory.store([{"text": f"{answer.text()}\nHe moved to Bonn.", "metadata": {"a": 1}}])
+    kept = memory.get(stored.memory_id)
+    assert kept.content == "He moved to Bonn."
+    assert kept.metadata == {"a": 1, quotations.QUOTED: [answer[0].memory_id]}
+    assert stored.stored
+
+
+def test_a_text_that_replaces_a_memory_is_stored_as_it_is(memory):
+    old = memory.remember("The shed is painted green.", speaker="user")
+    new = memory.correct(old, "- [2026-03-01] The shed is painted green.")
+    assert memory.get(new).content == "- [2026-03-01] The shed is painted green."
+
+
+def test_a_refused_row_keeps_its_place_behind_a_quotation(memory):
+    memory.remember("The gate is brown.", memory_id="gate")
+    answer = memory.recall("dentist", k=1).text()
+    with pytest.raises(ValueError, match=r"\b1\b.*gate"):
+        memory.remember_many([answer, {"text": "The gate is black.", "memory_id": "gate"}])
+
+
+def test_turns_of_an_integration_keep_the_words_of_the_user(memory):
+    shown = before_answering(memory, "Who is my dentist?", k=3)
+    (stored,) = remember_turns(memory, [f"{shown}\n\nWho cleans the gutters?"], session_id="s")
+    assert memory.get(stored).content == "Who cleans the gutters?"
+
+
+def test_http_says_what_was_quoted(night, memory):
+    answer = memory.recall("dentist", k=1)
+    token = auth_tokens.create(night, Role.AGENT, profile_id="u")[0]
+    with within(night) as client:
+        rows = [{"text": answer.text()}, {"text": "The lamp is broken."}]
+        told = client.post("/memories", json=rows, headers=bearer(token)).json()
+    assert told["memory_ids"][0] == answer[0].memory_id
+    assert told["quoted"] == {"0": [answer[0].memory_id]}
+
+
+def test_the_command_says_what_was_quoted(night, memory):
+    answer = memory.recall("dentist", k=1)
+    assert actions.remember(night, answer.text(), profile_id="u") == (None, (answer[0].memory_id,))
+    event, quoted = actions.remember(night, f"{answer.text()}\nThe bell rings.", profile_id="u")
+    assert (event.payload.content, quoted) == ("The bell rings.", (answer[0].memory_id,))
+
+
+def test_an_imported_turn_keeps_its_own_words_and_twice_is_once(night, tmp_path):
+    turns = [
+        {"event_id": "q1", "session_id": "t", "payload": {"content": f"{LINES}\nWho digs?", "speaker": "user"}},
+        {"event_id": "q2", "session_id": "t", "payload": {"content": LINES, "speaker": "assistant"}},
+        {"event_id": "q3", "payload": {"content": "- [2026-03-01] My dentist is Dr. Kern."}},
+    ]
+    path = tmp_path / "turns.jsonl"
+    path.write_text("\n".join(json.dumps(turn | {"event_type": "memory.stored"}) for turn in turns))
+    settings = load(night)
+    with Lake(night) as lake:
+        events = [
+            [*formats.events(formats.FORMATS["jsonl"], path, recorded_at=homes.RECORDED, profile="u")] for _ in "12"
+        ]
+        separate = quotations.of_store(lake, settings)
+        first, again = (import_events(lake.ledger, each, separate=separate) for each in events)
+    assert (first.memories, first.skipped[ONLY_QUOTATIONS]) == (2, 1)
+    assert (again.accepted, again.duplicates) == (0, 2)
+    with MemoryClient(night, profile_id="u") as memory:
+        assert memory.get("q1").content == "Who digs?"
+        assert memory.get("q3").content == "- [2026-03-01] My dentist is Dr. Kern."
+        assert read_json(json.dumps(memory.get("q1").metadata))[quotations.QUOTED]
