@@ -140,7 +140,7 @@ def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None)
     source = _source(path, datetime.now(UTC), profile, name)
     before = open_memories(ledger, profile, source.instance) | _exported(path, profile, ledger)
     return [
-        Place(one.memory_id, one.file, one.unit.line - 1, one.unit.after - 1, one.note.whole)
+        Place(one.memory_id, one.file, one.unit.line - 1, one.unit.after - 1, one.note.whole, one.unit.text)
         for one in _named(_Folder.of(path).places, before, source, ledger, _taken_out(ledger, profile))
     ]
 
