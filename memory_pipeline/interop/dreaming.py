@@ -57,9 +57,8 @@ def changes(
     """Return the new text of each file that changes, None for a file that is to be removed; new files are among them.
 
     A summary takes the place of the first of its members: as a list item with its id, or as the text of the file if
-    that member was a file of its own. Tables, code,
-    quotes, tasks, list items with others below them, and lines that are only a link always stay. A file with nothing left but headings is removed, with the lines that only point
-    to it.
+    that member was a file of its own. Tables, code, quotes, tasks, list items with others below them, and lines that
+    are only a link always stay. A file with nothing left but headings is removed, with the lines that only point to it.
 
     Args:
         texts: text of every file by its path.
