@@ -255,3 +255,23 @@ def test_what_was_erased_since_a_dream_comes_back_only_if_somebody_insists(tmp_p
     assert (notes / "a.md").read_text("utf-8") == after
     assert commands.told("dream", notes, "--undo", "--force", home=home)["files"] == ["a.md"]
     assert (notes / "a.md").read_text("utf-8") == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| k | v |\n|---|---|\n| port | 25 |",
+        "```sh\nmake all\n```",
+        "> A line of somebody.",
+        "[ ] Call Ida.",
+        "[x] Call Ida.",
+        "[[Shop]]",
+        "part_of [[Shop]]",
+        "![[map.png]]",
+        "[Shop](shop.md)",
+        "Mail\n  - Port: 25",
+    ],
+)
+def test_structure_stays_whatever_leaves(text):
+    here = [Place("a", "n.md", 0, 3, whole=False, text=text)]
+    assert changes({"n.md": f"{text}\n"}, here, leaving={"a"}, summaries=[Summary("s", text, ["a"])]) == {}

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.interop import formats, markdown_text
+from memory_pipeline.interop import formats, markdown_dates, markdown_text
 from memory_pipeline.interop.importing import import_events, preview_events
 from memory_pipeline.ledger.event import frame, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -291,3 +291,52 @@ def test_what_is_no_memory_is_counted(tmp_path, ledger):
     report = imported(ledger, tmp_path / "notes")
     assert report.skipped == {"comments": 1, "files without text": 2, "headings without text": 3}
     assert report.accepted == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "headings", "day"),
+    [
+        ("2026-03-01.md", [], "2026-03-01"),
+        ("journals/2020_10_03.md", [], "2020-10-03"),
+        ("20260301.md", [], "2026-03-01"),
+        ("202603011230 Boat.md", [], "2026-03-01"),
+        ("2026-03-01-standup.md", [], "2026-03-01"),
+        ("standup-2026-03-01.md", [], "2026-03-01"),
+        ("March 1st, 2026.md", [], "2026-03-01"),
+        ("journal/2026/03/01.md", [], "2026-03-01"),
+        ("2026-03-01/notes.md", [], "2026-03-01"),
+        ("log.md", ["Log", "2026-02-01"], "2026-02-01"),
+        ("log.md", ["2026-02-01", "Boat"], "2026-02-01"),
+        ("2026-03-01.md", ["2026-02-01 Standup"], "2026-02-01"),
+        ("log.md", ["Sunday, 1 March 2026"], "2026-03-01"),
+        ("log.md", ["Sun 2026-03-01"], "2026-03-01"),
+        ("log.md", ["[[2026-03-01]]"], "2026-03-01"),
+        ("log.md", ["01.03.2026"], "2026-03-01"),
+        ("CHANGELOG.md", ["[1.2.0] - 2026-02-01"], "2026-02-01"),
+        ("log.md", ["Standup (2026-02-01)"], "2026-02-01"),
+        ("log.md", ["Due 2026-02-01"], None),
+        ("log.md", ["2026-13-01"], None),
+        ("log.md", ["2026-05-02"], None),
+        ("2026-03-01.md", ["2027-01-01"], "2026-03-01"),
+        ("12020260301.md", [], None),
+        ("2026-03.md", ["Costs 2026"], None),
+        ("log.md", ["01/02/2026"], None),
+        ("10.2026.03.011.md", [], None),
+    ],
+)
+def test_names_of_files_and_headings_date_what_is_below_them(file, headings, day):
+    found = markdown_dates.day_of(file, headings, until=NOW)
+    assert (found and found.isoformat()) == (day and f"{day}T00:00:00+00:00")
+
+
+def test_the_front_matter_counts_before_a_heading_and_that_before_the_name_of_the_file(tmp_path, ledger):
+    notes = {
+        "2026-03-01.md": "Rain.\n\n## 2026-03-02\n\n- Sun.\n\n## Later\n\n- Snow.\n",
+        "2026-03-05.md": "---\ndate: 2026-01-05\n---\n\n## 2026-03-06\n\nFog.\n",
+    }
+    for name, text in notes.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    imported(ledger, tmp_path)
+    stored = written(ledger).drop_nulls("content")
+    days = dict(zip(stored["content"], stored["occurred_at"].dt.strftime("%m-%d"), strict=True))
+    assert days == {"Rain.": "03-01", "Sun.": "03-02", "Snow.": "03-01", "Fog.": "01-05"}

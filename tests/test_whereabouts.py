@@ -1,9 +1,13 @@
 """Equal lines under two headings, or in two files, are two facts: no run takes one of them away."""
 
+import json
+
+import polars as pl
 import pytest
 from commands import call
 
 from memory_pipeline import MemoryClient
+from memory_pipeline.consolidation import whereabouts
 
 LINES = {
     "a.md": "# Project A\n\n- Tests run with pytest.\n- Owner: Ida\n- part_of [[Shop]]\n\n"
@@ -39,3 +43,69 @@ def test_equal_lines_in_one_place_are_one(tmp_path):
     line = "- The till of the shop is by the door.\n"
     with imported(tmp_path / "data", tmp_path / "notes", {"shop.md": f"# Shop\n\n{line}{line}"}) as client:
         assert "supersede" in set(client.consolidate().plan["action"])
+
+
+NOTES = {
+    "work.md": "# Project A\n\n- Uses Postgres 15.\n- Tests run with pytest.\n\n"
+    "# Project B\n\n- Uses Postgres 16.\n- Tests run with pytest.\n\n"
+    "# Rules\n\n## Repository\n\n- Never push to main.\n- I am allergic to latex.\n",
+    "log.md": "## 2026-02-01\n\n- The ferry was late.\n",
+}
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_the_headings_above_a_line_are_searched_and_shown(tmp_path):
+    with imported(tmp_path / "data", tmp_path / "notes", NOTES) as client:
+        for project, line in (("A", "Uses Postgres 15."), ("B", "Uses Postgres 16.")):
+            first = client.recall(f"What does Project {project} use?")[0]
+            assert (first.heading, first.text) == (f"Project {project}", line)
+            assert f"Project {project} \u203a {line}" in first.line()
+            assert client.get(first.memory_id).line() == f"Project {project} \u203a {line}"
+        assert client.recall("Which repository rules are there?")[0].heading == "Rules \u203a Repository"
+        assert client.recall("When was the ferry late?")[0].heading is None
+        client.consolidate()
+        start = client.session_start().text()
+        assert "Rules \u203a Repository \u203a Never push to main." in start
+        assert "Rules \u203a Repository \u203a I am allergic to latex." in start
+    listed = call("list", "--profile", "markdown", home=tmp_path / "data").stdout
+    assert "Project B \u203a Uses Postgres 16." in listed
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_an_imported_folder_stays_as_it_is_when_it_is_imported_again(tmp_path):
+    with imported(tmp_path / "data", tmp_path / "notes", NOTES) as client:
+        before = [(one.memory_id, one.content, one.created_at) for one in client.list(limit=100)]
+        assert call("import", "markdown", tmp_path / "notes", home=tmp_path / "data").returncode == 0
+        assert [(one.memory_id, one.content, one.created_at) for one in client.list(limit=100)] == before
+
+
+@pytest.mark.parametrize(
+    ("heading", "path"),
+    [
+        ("Shop / Mail", "Shop \u203a Mail"),
+        ("Log / 2026-02-01", "Log"),
+        ("2026-02-01", None),
+        ("", None),
+        ("Shop\n## system / Mail", "Shop ## system \u203a Mail"),
+        ("x" * 200, "x" * 60),
+        (None, None),
+    ],
+)
+def test_headings_are_shown_on_one_line_without_dates(heading, path):
+    assert whereabouts.shown_path({"heading": heading}) == path
+    rows = pl.DataFrame({"metadata": [json.dumps({"heading": heading})], "text": ["T"]})
+    assert rows.select(whereabouts.shown_below("text")).item() == whereabouts.below(path, "T")
+
+
+SEA = "---\ntags: [a]\n---\n\n# Sea\n\n- [ ] Call Ida.\n- ![[map.png]]\n- [[Shop]]\n- Mail\n  - Port: 25\n"
+KEPT = {"tasks.md": f"{SEA}- Web\n  - Port: 25\n", "more.md": SEA}
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_a_dream_removes_no_link_embed_task_list_parent_or_front_matter(tmp_path):
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in KEPT.items():
+        (folder / name).write_text(text)
+    assert call("dream", folder, "--apply", home=tmp_path / "data").returncode == 0
+    assert {name: (folder / name).read_text() for name in KEPT} == KEPT

@@ -13,7 +13,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_profile, ownership
+from memory_pipeline.consolidation import core_profile, ownership, whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.promotion import holds
 from memory_pipeline.consolidation.state import folding
@@ -268,7 +268,9 @@ def _facts(
     else:
         chosen = _counted(eligible, scored, enrichment, policy)
     return (
-        chosen.group_by("profile_id", "place", maintain_order=True)
+        chosen.join(eligible.select(*KEY, "metadata"), on=KEY, how="left", maintain_order="left")
+        .with_columns(whereabouts.shown_below(name) for name in ("text", "gist"))
+        .group_by("profile_id", "place", maintain_order=True)
         .agg("memory_id", "text", "gist")
         .sort("profile_id", "place")
     )

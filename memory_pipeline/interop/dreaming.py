@@ -18,6 +18,10 @@ from memory_pipeline.interop.exports.markdown import line_of, note_name
 
 _LINK: Final = re.compile(r"^[ \t]*[-*+][ \t].*?\]\(<?([^()\s<>]+)>?\)|^[ \t]*[-*+][ \t]+\[\[([^\[\]|#\n]+)")
 """A line of an index: a list item that leads to a file."""
+_ALONE: Final = re.compile(r"\[[^\[\]]\] .*|(?:\w+ )?!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\s]*\)", re.DOTALL)
+"""A task, or a text that is only a link or an embedded file, perhaps behind the kind of the link."""
+_BLOCK: Final = re.compile(r"[ \t]*(?:[|>]|`{3}|~{3}|(?:[-*+]|[0-9]{1,9}[.)])[ \t])")
+"""A line of a table, a quote, code, or a list."""
 _BARE: Final = re.compile(r"#{1,6}\s.*|\s*|---")
 
 
@@ -34,6 +38,8 @@ class Place:
     """The line after its last one."""
     whole: bool
     """Whether it is the whole content of the file."""
+    text: str = ""
+    """What it says."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +57,8 @@ def changes(
     """Return the new text of each file that changes, None for a file that is to be removed; new files are among them.
 
     A summary takes the place of the first of its members: as a list item with its id, or as the text of the file if
-    that member was a file of its own. A file with nothing left but headings is removed, with the lines that only point
-    to it.
+    that member was a file of its own. Tables, code, quotes, tasks, list items with others below them, and lines that
+    are only a link always stay. A file with nothing left but headings is removed, with the lines that only point to it.
 
     Args:
         texts: text of every file by its path.
@@ -60,11 +66,12 @@ def changes(
         leaving: memories that no longer hold.
         summaries: memories that are to be in the folder instead.
     """
-    hosted = _hosted([place for place in places if place.memory_id in leaving], summaries)
+    gone = [place for place in places if place.memory_id in leaving and not _is_structure(place.text)]
+    hosted = _hosted(gone, summaries)
     standing = {place.memory_id for place in places}
     made, removed = dict[str, str | None](), set[str]()
     edits = defaultdict[str, list[tuple[Place, str]]](list)
-    for place in (place for place in places if place.memory_id in leaving):
+    for place in gone:
         own = [one for one in hosted.get(place.memory_id, []) if one.memory_id not in standing]
         if not place.whole:
             edits[place.file].append((place, "".join(markdown_notes.item(_id(one), one.content) for one in own)))
@@ -101,6 +108,11 @@ def diff(texts: Mapping[str, str], changed: Mapping[str, str | None]) -> Iterato
 
 def _lines(text: str | None) -> list[str]:
     return text.removesuffix("\n").split("\n") if text else []
+
+
+def _is_structure(text: str) -> bool:
+    """Return whether a text is more than prose: a part of the note's form, or a place that people act on."""
+    return _ALONE.fullmatch(text) is not None or any(_BLOCK.match(line) for line in text.split("\n"))
 
 
 def _hosted(places: Sequence[Place], summaries: Sequence[Summary]) -> dict[str, list[Summary]]:

@@ -23,6 +23,7 @@ from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Imported, ImportedAs, Item, Skipped, raw_bytes, stable_id
+from memory_pipeline.interop.markdown_dates import day_of
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
 from memory_pipeline.interop.reconciling import fields_now, open_memories
@@ -107,7 +108,8 @@ def events(
     """Yield the memories of a folder or file of Markdown, the links between them, and the end of those that are gone.
 
     A memory is a note with name and description as a whole, else a list item, else a paragraph; headings, tags and
-    type are its tags. It is dated by the front matter, else by the commit that added the file, else by the file.
+    type are its tags. It is dated by the front matter, else by a date in the headings above it or in the name of the
+    file or its folder, else by the commit that added the file, else by the file.
 
     Args:
         path: folder, archive or file to read.
@@ -138,7 +140,7 @@ def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None)
     source = _source(path, datetime.now(UTC), profile, name)
     before = open_memories(ledger, profile, source.instance) | _exported(path, profile, ledger)
     return [
-        Place(one.memory_id, one.file, one.unit.line - 1, one.unit.after - 1, one.note.whole)
+        Place(one.memory_id, one.file, one.unit.line - 1, one.unit.after - 1, one.note.whole, one.unit.text)
         for one in _named(_Folder.of(path).places, before, source, ledger, _taken_out(ledger, profile))
     ]
 
@@ -207,7 +209,8 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
         yield exact
         return
     fields = {**place.note.front, **place.unit.fields}
-    created = next((fields[key] for key in _CREATED if key in fields), committed or place.member.modified)
+    stands = day_of(place.file, place.unit.heading, until=source.recorded_at)
+    created = next((fields[key] for key in _CREATED if key in fields), stands or committed or place.member.modified)
     changed = next((fields[key] for key in _CHANGED if key in fields), place.member.modified)
     record = _record(source, place, at=created)
     ours = place.unit.memory_id is not None

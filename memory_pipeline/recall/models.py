@@ -12,6 +12,7 @@ from typing import Any, Final, Self, overload
 
 import polars as pl
 
+from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import plan_document
 from memory_pipeline.consolidation.state.folding import ORIGINAL
@@ -139,6 +140,8 @@ class Recalled:
     passage that answers the query. Sentences that no longer hold are marked."""
     content: str
     """The whole text."""
+    heading: str | None
+    """The headings above it in the notes that it comes from, outermost first."""
     score: float
     """0..1; comparable within one answer. Only that of the ranking `cosine` means the same for every query."""
     parts: tuple[Part, ...]
@@ -199,6 +202,7 @@ class Recalled:
         if self.passage is not None:
             marks += [f"{self.passage.where()}; all of it: memory {one_line(self.memory_id)}"]
             text = self.passage.around(text, len(self.content))
+        text = whereabouts.below(self.heading, text)
         note = f" ({'; '.join(marks)})" if marks else ""
         return f"- [{day}] {one_line(f'{self.speaker}: {text}' if self.speaker else text)}{note}"
 
@@ -273,6 +277,8 @@ class Memory:
     """The text that a recall returns: trimmed, if the memory was trimmed; sentences that no longer hold are marked."""
     content: str
     """The whole text."""
+    heading: str | None
+    """The headings above it in the notes that it comes from, outermost first."""
     speaker: str | None
     memory_type: str
     category: str
@@ -312,6 +318,7 @@ class Memory:
         """
         columns = {field.name: row[field.name] for field in fields(cls) if field.name in row}
         statements = closed_statements(row.get("closed_statements"))
+        metadata = json.loads(row["metadata"]) if row["metadata"] else None
         return cls(
             **columns
             | {
@@ -319,11 +326,17 @@ class Memory:
                 "closed_statements": tuple(statements),
                 "importance": row["importance_given"],
                 "tags": tuple(row["tags"]),
-                "metadata": json.loads(row["metadata"]) if row["metadata"] else None,
+                "metadata": metadata,
+                "heading": whereabouts.shown_path(metadata),
                 "members": tuple(row["members"]),
                 "created_at": row.get("said_at") or row["created_at"],
             }
         )
+
+    def line(self) -> str:
+        """Return its text as people read it: speaker, headings above it, text."""
+        text = whereabouts.below(self.heading, self.text)
+        return f"{self.speaker}: {text}" if self.speaker else text
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
@@ -503,7 +516,9 @@ class Opening:
         relevant = [
             memory
             for memory in self.answer or ()
-            if not (_is_plain_statement(memory) and _sentences(memory.text) <= written)
+            if not (
+                _is_plain_statement(memory) and _sentences(whereabouts.below(memory.heading, memory.text)) <= written
+            )
         ]
         lines = within([memory.line(relevant) for memory in relevant], token_budget)
         parts += ["\n".join(["## relevant memories", *lines])] if lines else []

@@ -17,6 +17,7 @@ import polars as pl
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field, ValidationError
 
+from memory_pipeline.consolidation.whereabouts import SEPARATOR
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import InvalidEvent
 from memory_pipeline.ledger.payloads import Instant
@@ -424,7 +425,7 @@ def _recalled(hit: Recalled, *, brief: bool) -> dict[str, Any]:
             "said_at": f"{hit.created_at:%Y-%m-%d}",
             "speaker": hit.speaker,
             "text": text,
-            "heading": (hit.passage and hit.passage.heading) or None,
+            "heading": SEPARATOR.join(filter(None, (hit.heading, hit.passage and hit.passage.heading))) or None,
             "cut": f"{hit.passage.where() if hit.passage and not brief else 'beginning'}" if cut else None,
             "score": round(hit.score, 2),
             "current": hit.current,
@@ -463,6 +464,7 @@ def _brief(memory: Memory, most: int) -> dict[str, Any]:
             "memory_id": memory.memory_id,
             "said_at": f"{memory.created_at:%Y-%m-%d}",
             "speaker": memory.speaker,
+            "heading": memory.heading,
             "text": text,
             "cut": True if text != memory.text else None,
             "memory_type": memory.memory_type,

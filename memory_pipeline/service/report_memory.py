@@ -58,7 +58,7 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
         row: the memory.
         whole: print all of a long text, not only how it begins.
     """
-    text = f"{row.speaker}: {row.text}" if row.speaker else row.text
+    text = row.line()
     begun = text if whole else preview(text, BUDGET)
     parts = begun.splitlines()
     for part in parts:
@@ -99,12 +99,11 @@ def memories(console: Console, listed: Sequence[Memory], *, limit: int) -> None:
     if not listed:
         line(console, "no memory matches")
     for row in listed:
-        text = f"{row.speaker}: {row.text}" if row.speaker else row.text
         marks = [
             *([] if row.kind == "original" else ["summary"]),
             *([] if row.lifecycle == "active" else [row.lifecycle]),
         ]
         mark = f"[{', '.join(marks)}] " if marks else ""
-        line(console, f"{row.memory_id}  {when(row.created_at)}  {mark}{shorten(text, _TEXT)}")
+        line(console, f"{row.memory_id}  {when(row.created_at)}  {mark}{shorten(row.line(), _TEXT)}")
     if len(listed) == limit and console.is_terminal:
         line(console, f"the newest {limit}; more with --limit N", style="dim")

@@ -32,6 +32,7 @@ _MEMORY_COLUMNS: Final = (
 _RANKING_COLUMNS: Final = (
     "memory_id",
     "text",
+    "heading",
     "score",
     "rank",
     "tokens",

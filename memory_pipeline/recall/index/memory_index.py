@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.recall.index.passages import CUES, Passages
 from memory_pipeline.recall.index.postings import Postings
@@ -31,7 +32,7 @@ _ASKS: Final = CUES.index("asks")
 _ORDER: Final = (SAID_AT, "seq", "memory_id")
 _LASTING: Final = (
     *("created_at", "said_at", "seq", "memory_id", "kind", "members", "session_id", "speaker"),
-    *("content", "index_text", "content_hash"),
+    *("content", "index_text", "content_hash", "metadata"),
 )
 """Columns that determine a memory's position in the index and its words."""
 _CHUNKS: Final = 32
@@ -126,7 +127,7 @@ class Index:
         Cost: about 5 s for 100,000 short memories on one core.
         """
         rows = _recallable(memories)
-        texts = rows.select(pl.coalesce("index_text", "content")).to_series()
+        texts = rows.select(whereabouts.searched()).to_series()
         passages, passage_texts = Passages.of(texts, _said_at(rows))
         postings = Postings.build(passage_texts, passages.languages)
         return cls.of(rows, model, postings, passages, VectorRows.build(rows, vectors, model))
@@ -213,7 +214,7 @@ class Index:
         remaining = np.delete(np.arange(height), outdated)
         positions = np.searchsorted(remaining, self._older(rows))
         order = np.insert(remaining, positions, height + np.arange(rows.height))
-        texts = rows.select(pl.coalesce("index_text", "content")).to_series()
+        texts = rows.select(whereabouts.searched()).to_series()
         new, passage_texts = Passages.of(texts, _said_at(rows))
         names = rows["speaker"].drop_nulls().unique(maintain_order=True).to_list()
         speakers = (*self.speakers, *(name for name in names if name not in set(self.speakers)))

@@ -4,6 +4,7 @@ The default ranking is one linear model over named features (`features`) with it
 the published formulas are available by name (`baselines`). Not here: reading the store and recording accesses.
 """
 
+import json
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -12,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.ledger.event import micros
 from memory_pipeline.recall.closed_statements import closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
@@ -48,6 +50,7 @@ _SHOWN: Final = [
     "memory_id",
     "content",
     "index_text",
+    "metadata",
     "trimmed",
     "speaker",
     "valid_from",
@@ -61,6 +64,7 @@ SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "score": pl.Float64,
     "tokens": pl.Int64,
     "text": pl.String,
+    "heading": pl.String,
     "passage": _PASSAGE,
     "parts": pl.List(_PART),
     "current": pl.Boolean,
@@ -349,12 +353,13 @@ def _answer(
     """Return the best memories as rows of `SCHEMA`."""
     head = ranked.order[:depth]
     memories = index.memories[ranked.rows[head], _SHOWN].to_dicts()
+    headings = [whereabouts.shown_path(json.loads(memory["metadata"] or "{}")) for memory in memories]
     texts, passages = _texts(index, question, ranked, head, memories, deep=deep)
     texts = [
         marked(text, closed_statements(memory["closed_statements"], now))
         for text, memory in zip(texts, memories, strict=True)
     ]
-    costs = _costs([memory["speaker"] for memory in memories], texts)
+    costs = _costs([memory["speaker"] for memory in memories], list(map(whereabouts.below, headings, texts)))
     taken = _within(costs, k, budget)
     head, memories = head[taken], [memories[place] for place in taken]
     ids = [memory["memory_id"] for memory in memories]
@@ -370,6 +375,7 @@ def _answer(
             "score": ranked.scores[head],
             "tokens": [costs[place] for place in taken],
             "text": [texts[place] for place in taken],
+            "heading": [headings[place] for place in taken],
             "passage": [passages.get(place) for place in taken],
             "parts": _parts(ranked, head).zip_with(~expanded, pl.Series([[]], dtype=SCHEMA["parts"])),
             "current": [

@@ -1,0 +1,76 @@
+"""Reads the day that the name of a file or a heading gives to the notes below it.
+
+Not here: which of several dates counts (`markdown`), and dates within texts (`text/parse/dates`).
+"""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, date, datetime, time
+from pathlib import PurePosixPath
+from typing import Final
+
+from memory_pipeline.text.parse.dates import MONTHS, WEEKDAYS
+
+_DIGITS: Final = r"(?P<year>(?:19|20)[0-9]{2})(?P<mark>[-_./]?)(?P<month>[0-9]{2})(?P=mark)(?P<day>[0-9]{2})"
+_MONTH: Final = rf"(?P<name>{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in MONTHS)})\.?"
+_DAY: Final = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th|\.)?"
+_YEAR: Final = r"(?P<year>(?:19|20)[0-9]{2})"
+_WEEKDAY: Final = rf"(?:(?:{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in WEEKDAYS)})\.?,?[ _]+)?"
+_OPENING: Final = r"[\[(]{0,2}"
+_ENDS: Final = r"(?:[0-9]{4}(?:[0-9]{2})?)?(?:T[0-9]|[^\w./]|[_.](?![0-9])|\Z)"
+"""What follows a date: a time, or anything that is no further part of a number, word or path."""
+_FORMS: Final = tuple(
+    re.compile(_OPENING + _WEEKDAY + form, re.IGNORECASE)
+    for form in (
+        _DIGITS + _ENDS,
+        rf"{_DAY}[ _]{_MONTH},?[ _]{_YEAR}(?!\w)",
+        rf"{_MONTH}[ _]{_DAY},?[ _]{_YEAR}(?!\w)",
+        r"(?P<day>[0-9]{1,2})\.[ ]?(?P<month>[0-9]{1,2})\.[ ]?" + _YEAR + r"(?!\w)",
+    )
+)
+_HEADING_END: Final = re.compile(rf"(?:(?<=[ ][-\u2013\u2014][ ])|(?<=[ ]\()){_DIGITS}\)?\Z")
+"""A date at the end of a heading counts behind a dash or in parentheses: "Due 2026-03-01" names another day."""
+_NAME_END: Final = re.compile(rf"(?<![0-9]){_DIGITS}\Z")
+_FOLDERS: Final = re.compile(rf"(?:\A|/){_YEAR}/(?P<month>[0-9]{{2}})[/-](?P<day>[0-9]{{2}})\Z")
+_LONGEST: Final = 200
+"""Most characters of a heading or name that is read."""
+
+
+def day_of(file: str, headings: Sequence[str], *, until: datetime) -> datetime | None:
+    """Return the first moment (UTC) of the day that notes were written on, by where they stand; None if nothing says.
+
+    The innermost heading with a date counts, else the name of the file, else that of the innermost folder. Days after
+    `until` do not count: nobody has written on them yet.
+
+    Args:
+        file: path in the folder, with slashes.
+        headings: headings above the notes, outermost first.
+        until: last moment that counts.
+    """
+    path = PurePosixPath(file)
+    found = [_first((*_FORMS, _HEADING_END), heading) for heading in reversed(headings)]
+    found += [_first((*_FORMS, _NAME_END), path.stem), _first([_FOLDERS], str(path.with_suffix("")))]
+    found += [_first((*_FORMS, _NAME_END), name) for name in reversed(path.parts[:-1])]
+    days = (datetime.combine(day, time(), UTC) for day in found if day is not None)
+    return next((day for day in days if day <= until), None)
+
+
+def _first(forms: Sequence[re.Pattern[str]], text: str) -> date | None:
+    """Return the day that a name begins with, or ends with where a form says so."""
+    plain = text.strip(" *_")
+    if len(plain) > _LONGEST:
+        return None
+    for form in forms:
+        match = form.match(plain) if form in _FORMS else form.search(plain)
+        if match and (day := _day(match.groupdict())):
+            return day
+    return None
+
+
+def _day(parts: dict[str, str | None]) -> date | None:
+    name = (parts.get("name") or "")[:3].lower()
+    month = next((at for at, known in enumerate(MONTHS, start=1) if name and known.startswith(name)), 0)
+    try:
+        return date(int(parts["year"] or 0), month or int(parts.get("month") or 0), int(parts["day"] or 0))
+    except ValueError:
+        return None
