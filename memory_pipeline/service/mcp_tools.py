@@ -419,13 +419,14 @@ def _recalled(hit: Recalled, *, brief: bool) -> dict[str, Any]:
     """Return the fields of a recalled memory that an agent needs and that are set; if `brief`, its text only begins."""
     text = preview(hit.text, _BRIEF) if brief else hit.text
     cut = hit.passage is not None or text != hit.text
+    headings = [named for named in (hit.heading, hit.passage.heading if hit.passage else None) if named]
     return _filled(
         {
             "memory_id": hit.memory_id,
             "said_at": f"{hit.created_at:%Y-%m-%d}",
             "speaker": hit.speaker,
             "text": text,
-            "heading": SEPARATOR.join(filter(None, (hit.heading, hit.passage and hit.passage.heading))) or None,
+            "heading": SEPARATOR.join(headings) or None,
             "cut": f"{hit.passage.where() if hit.passage and not brief else 'beginning'}" if cut else None,
             "score": round(hit.score, 2),
             "current": hit.current,

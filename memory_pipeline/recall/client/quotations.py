@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import polars as pl
@@ -20,14 +20,16 @@ from memory_pipeline.consolidation import core_memory
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event
 from memory_pipeline.ledger.payloads import Stored, canonical_json
-from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.postings import Integers, keys
 from memory_pipeline.recall.index.sessions import SAID_AT
-from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.settings import Settings
 from memory_pipeline.text import quoting
 from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.parse.speakers import ASSISTANTS
+
+if TYPE_CHECKING:
+    from memory_pipeline.recall.index.memory_index import Index
+    from memory_pipeline.recall.live.state import State, StateCache
 
 QUOTED: Final = "quoted_memories"
 """Key of the metadata that holds the ids of the memories that a text quoted."""
@@ -54,7 +56,7 @@ class Separated:
 
 
 def separated(
-    events: Sequence[Event], state: Callable[[], State], headings: Collection[str], *, marked: bool = False
+    events: Sequence[Event], state: "Callable[[], State]", headings: Collection[str], *, marked: bool = False
 ) -> list[Separated]:
     """Return events with texts that quote nothing, in order.
 
@@ -98,12 +100,16 @@ def of_store(lake: Lake, settings: Settings) -> Callable[[Sequence[Event]], list
 
     Only texts with marks are read. What is no turn, such as a line of a note, stays as it is.
     """
-    caches = dict[str, StateCache]()
+    caches: dict[str, StateCache] = {}
+
+    def state_of(name: str) -> "State":
+        from memory_pipeline.recall.live.state import StateCache  # noqa: PLC0415 - slow to import and rarely needed
+
+        return caches.setdefault(name, StateCache(lake, name, settings.policy_of(name))).current()
 
     def of_profile(name: str, turns: Sequence[Event]) -> list[Separated]:
-        policy = settings.policy_of(name)
-        cache = caches.setdefault(name, StateCache(lake, name, policy))
-        return separated(turns, cache.current, core_memory.names(policy), marked=True)
+        headings = core_memory.names(settings.policy_of(name))
+        return separated(turns, partial(state_of, name), headings, marked=True)
 
     def of_all(events: Sequence[Event]) -> list[Separated]:
         found = [Separated(event, ()) for event in events]
@@ -143,7 +149,7 @@ def _find(
     return sources.find(piece.line, named=piece.named, but=but, by=by)
 
 
-def _add_candidates(sources: quoting.Sources, index: Index, pieces: Iterable[quoting.Piece]) -> None:
+def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[quoting.Piece]) -> None:
     """Add the memories that lines may quote: those that their marks name, and those that share their rarest words."""
     lines = dict.fromkeys(piece.line for piece in pieces if not piece.frame and piece.line)
     named = [piece.named for piece in pieces if piece.named]
@@ -156,7 +162,7 @@ def _add_candidates(sources: quoting.Sources, index: Index, pieces: Iterable[quo
         sources.add(memory_id, content, by_agent=by_agent, at=at)
 
 
-def _sharing_words(index: Index, lines: list[str]) -> set[int]:
+def _sharing_words(index: "Index", lines: list[str]) -> set[int]:
     """Return the rows of the memories that have most of the rarest words of each line."""
     if not lines or not index.memories.height:
         return set()
