@@ -46,7 +46,7 @@ ROUTES = {
     "POST /memories/{memory_id}/restore": (OWNED, None),
     "POST /memories/{memory_id}/feedback": (OWNED, {"helpful": True}),
     "GET /review": (OWNED, None),
-    "POST /review": (OWNED, {"pair": ["m-ana", "m-bo"], "relation": "update"}),
+    "POST /review": (OWNED, {"pair": ["m", "n"], "relation": "update"}),
     "POST /undo": (OWNED, {"target": "none"}),
     "POST /tick": (OWNED, None),
     "POST /recall": (OWNED, {"query": "tea", "record": False}),
@@ -69,7 +69,7 @@ TOOLS = {
     "erase_user": (ADMIN, {"user_id": "u"}),
     "erase_questions": (ADMIN, {"since": "2026-01-01T00:00:00Z"}),
     "review": (OWNED, {}),
-    "resolve": (OWNED, {"pair": "m-ana m-bo", "relation": "update"}),
+    "resolve": (OWNED, {"pair": "none", "relation": "update"}),
     "end_session": (OWNED, {"session_id": "s"}),
     "consolidate": (OWNED, {"task": "promote", "dry_run": True}),
     "tick": (OWNED, {}),
@@ -184,6 +184,17 @@ def test_a_route_in_ones_own_profile_does_not_reach_what_is_in_another(servers, 
         assert answer.status_code == 404, answer.text
     kept = client.get("/memories/m-bo", headers=headers(tokens["admin"]), params={"profile_id": "bo"})
     assert kept.json()["content"] == WORDS
+
+
+def test_an_answer_does_not_reach_a_memory_of_another_profile(servers, tokens):
+    _, client, mcp = servers
+    body = {"pair": ["m-ana", "m-bo"], "relation": "update"}
+    answer = client.post("/review", headers=headers(tokens["agent"]), params={"profile_id": "ana"}, json=body)
+    assert answer.status_code == 404, answer.text
+    assert "7341" not in answer.text
+    _, wrong, said = call(mcp, "resolve", tokens["agent"], pair="m-ana m-bo", relation="update")
+    assert wrong
+    assert "7341" not in said
 
 
 @pytest.mark.parametrize("tool", TOOLS)
