@@ -226,6 +226,8 @@ def test_no_row_holds_the_key():
 
 
 NOTES = ("Anna moved to Rome on 12 June", "Anna moved to Rome on 12 June.", "Bob owns 3 boats", "Bob owns three boats")
+OWN = ("I moved to Rome on 12 June", "I moved to Rome on 12 June.", "I own 3 boats", "I own three boats")
+"""Statements about the one whose memory it is, which a block of core memory may hold."""
 
 
 def state(texts=NOTES, *, profile="p", groups=(("near_duplicates", (0, 1)), ("similarity_components", (2, 3)))):
@@ -279,8 +281,8 @@ def test_without_a_model_nothing_is_wanted():
 
 
 def test_blocks_come_first_then_summaries_by_importance():
-    found = wanted(state())
-    clusters = state()[0].select("method", "cluster_id")
+    found = wanted(state(OWN))
+    clusters = state(OWN)[0].select("method", "cluster_id")
     methods = found.join(clusters, left_on="subject", right_on="cluster_id", how="left", maintain_order="left")
     assert methods.select(pl.coalesce("method", "subject")).to_series().to_list() == [
         "user_profile",
@@ -291,7 +293,7 @@ def test_blocks_come_first_then_summaries_by_importance():
 
 def test_only_what_the_run_may_decide_is_asked():
     purposes = {
-        name: wanted(state(), actions=frozenset(actions))["purpose"].unique().sort().to_list()
+        name: wanted(state(OWN), actions=frozenset(actions))["purpose"].unique().sort().to_list()
         for name, actions in {
             "lightweight": (Action.PRUNE, Action.COMPILE),
             "cluster": (Action.SUMMARISE, Action.SUPERSEDE),

@@ -91,7 +91,7 @@ def test_the_alert_hears_of_a_held_run_and_of_no_other(home, monkeypatch):
     settings = homes.settings(home).model_copy(update={"alert_url": "http://127.0.0.1:9", "home": home})
     with dg.DagsterInstance.ephemeral() as instance:
         monkeypatch.setattr(held, "is_own", lambda *_: True)
-        sensor = held.sensor(settings, Names(), start=False, in_force=lambda: settings)
+        sensor = held.sensor(settings, Names(), start=False, alert_url=lambda: settings.alert_url)
         for run_id in ("run", "another"):
             run = dg.DagsterRun(job_name="full", run_id=run_id)
             success = dg.DagsterEvent(dg.DagsterEventType.PIPELINE_SUCCESS.value, "full")
