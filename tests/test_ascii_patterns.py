@@ -37,7 +37,6 @@ def read(texts):
         classification.category(series),
         commands.commands_a_model(series),
         commands.instructs_reader(series),
-        core_facts.doses(series),
         tokens.count_tokens(series),
         tokens.content_stems(series),
         [lemmas[text] for text in texts],

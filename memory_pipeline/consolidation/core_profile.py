@@ -35,11 +35,12 @@ LEAST_IMPORTANCE: Final = 0.2
 """Minimum importance of a memory that is worth reading before every session."""
 LEAST_NOTED: Final = LEAST_IMPORTANCE - importance.FIRST_PERSON
 """The same of a note about "the user", whose words lack what the rule adds for the first person."""
-LEAST_SHARED: Final = 2
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
 ALIKE: Final = 5
 """Number of first letters that the nouns of an ended thing and of a fact have in common: renewal, renew."""
+LEAST_NAMED: Final = 3
+"""Minimum number of a profile's notes that begin with the name of the person it is about."""
 MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
@@ -158,7 +159,7 @@ def _read(rows: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
 def _partly(changes: pl.DataFrame) -> pl.DataFrame:
     """Return statements that a newer memory may outdate while the rest of their memory holds."""
     updates = changes.filter(pl.col("relation") == currency.UPDATE, pl.col("statement").is_not_null())
-    return updates.select(*KEY, "other_id", "statement")
+    return updates.select(*KEY, "other_id", "statement", "at")
 
 
 def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
@@ -173,16 +174,15 @@ def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFram
         "profile_id", source="memory_id", at="created_at"
     )
     unsure = changes.filter(pl.col("relation") == "doubt").select(*KEY, "statement", "at", linked=pl.lit(value=False))
-    partly = changes.filter(pl.col("relation") == currency.UPDATE, pl.col("statement").is_not_null())
     whole = edges.filter(pl.col("edge_type") == currency.MAY_UPDATE).join(present, on=["profile_id", "source"])
     linked = [
-        partly.select(*KEY, "statement", "at"),
+        _partly(changes).drop("other_id"),
         whole.select("profile_id", "at", memory_id="target", statement=pl.lit(None, pl.String)).select(
             *KEY, "statement", "at"
         ),
     ]
-    everything = pl.concat([unsure, pl.concat(linked).with_columns(linked=pl.lit(value=True))])
-    return everything.group_by(KEY).agg(doubted=pl.struct("statement", "at", "linked"))
+    doubts = pl.concat([unsure, pl.concat(linked).with_columns(linked=pl.lit(value=True))])
+    return doubts.group_by(KEY).agg(doubted=pl.struct("statement", "at", "linked"))
 
 
 def _disputed(edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
@@ -434,7 +434,7 @@ def _main_names(memories: pl.DataFrame) -> pl.DataFrame:
         notes.filter(~pl.col("name").str.to_lowercase().is_in(words))
         .group_by("profile_id", "name")
         .agg(count=pl.len(), notes=pl.col("notes").first())
-        .filter(pl.col("count") >= pl.max_horizontal(pl.lit(LEAST_SHARED + 1), MAIN_SHARE * pl.col("notes")))
+        .filter(pl.col("count") >= pl.max_horizontal(pl.lit(LEAST_NAMED), MAIN_SHARE * pl.col("notes")))
         .sort("profile_id", "count", "name", descending=[False, True, False])
         .unique("profile_id", keep="first", maintain_order=True)
         .select("profile_id", "name")

@@ -24,8 +24,7 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         pairs: older and newer (rows of `points`), relation.
-        points: content, user_id, file and heading (see `whereabouts`) of the memories
-            that are compared.
+        points: content, user_id, file and heading (see `whereabouts`) of the memories that are compared.
 
     Cost: the texts of the pairs are read once.
     """
@@ -78,23 +77,22 @@ def _other_members() -> pl.Expr:
         held = pl.col("older_kinds").list.set_intersection("newer_kinds")
         return held.list.set_intersection(list(kinds)).list.len() > 0
 
-    alone = [
-        pl.col(f"{one}_stems").list.set_difference(f"{other}_stems").list.len() > 0
-        for one, other in (("older", "newer"), ("newer", "older"))
-    ]
-    told_apart = pl.all_horizontal(alone)
     ends = (pl.col("older_negated") != pl.col("newer_negated")) | (_shared("medicines") > 0)
     update = pl.col("relation") == "update"
-    return told_apart & ((both(*_SETS) & ~update) | (both(*_KEPT_APART) & update & ~ends))
+    return _told_apart("stems") & ((both(*_SETS) & ~update) | (both(*_KEPT_APART) & update & ~ends))
 
 
 def _other_names() -> pl.Expr:
     """Return whether two texts that are said to repeat each other each name something that the other does not."""
-    alone = [
-        pl.col(f"{one}_names").list.set_difference(f"{other}_names").list.len() > 0
+    return (pl.col("relation") == "duplicate") & _told_apart("names")
+
+
+def _told_apart(name: str) -> pl.Expr:
+    """Return whether each of the two has a word of a list that the other lacks."""
+    return pl.all_horizontal(
+        pl.col(f"{one}_{name}").list.set_difference(f"{other}_{name}").list.len() > 0
         for one, other in (("older", "newer"), ("newer", "older"))
-    ]
-    return (pl.col("relation") == "duplicate") & pl.all_horizontal(alone)
+    )
 
 
 def _shared(name: str) -> pl.Expr:

@@ -436,16 +436,10 @@ def _append(client: MemoryClient, make: Callable[[], Iterator[dict[str, Any]]]) 
     Raises:
         ValueError: one cannot be stored; names the item.
     """
-    made = list[dict[str, Any]]()
-
-    def events() -> list[dict[str, Any]]:
-        made[:] = make()
-        return made
-
     try:
-        client.append(events)
+        client.append(make)
     except InvalidRow as error:
-        item = made[error.position]["payload"]["metadata"][PUT]
+        item = error.row["payload"]["metadata"][PUT]
         reason = f"item {shown(item['key'])} of namespace {shown(tuple(item['namespace']))}: {error.reason}"
         raise ValueError(reason) from error.__cause__
 

@@ -112,16 +112,10 @@ class MemoryFolder:
         Raises:
             ValueError: one cannot be stored, or there are too many; speaks of files and their parts.
         """
-        made = list[dict[str, Any]]()
-
-        def events() -> list[dict[str, Any]]:
-            made[:] = make()
-            return made
-
         try:
-            self._client.append(events)
+            self._client.append(make)
         except InvalidRow as error:
-            kept = made[error.position]["payload"]["metadata"][NAME]
+            kept = error.row["payload"]["metadata"][NAME]
             reason = _FIELD.sub("it ", error.reason)
             raise ValueError(f"the part {shown(kept['text'].strip())} of {kept['path']}: {reason}") from error
         except TooManyRows as error:

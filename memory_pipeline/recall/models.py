@@ -6,7 +6,7 @@ Not here: computing an answer (`rank/ranking`) and the client itself (`client/me
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Self, overload
 
@@ -449,12 +449,12 @@ def _told(memory: Memory) -> str:
 
 
 def told(memory: Memory) -> str:
-    """Return a memory's text after its speaker; of a long one the beginning, and how to read the rest."""
-    who = f"{memory.speaker}: " if memory.speaker else ""
+    """Return a memory's line; of a long one the beginning, and how to read the rest."""
     if (begun := preview(memory.text)) == memory.text:
-        return who + begun
+        return memory.line()
     whole = count_tokens(pl.Series([memory.text])).item()
-    return f"{who}{begun} (beginning of a text of {whole:,} tokens; all of it: memory {memory.memory_id})"
+    begun = replace(memory, text=begun).line()
+    return f"{begun} (beginning of a text of {whole:,} tokens; all of it: memory {memory.memory_id})"
 
 
 def _quoted(text: str) -> str:

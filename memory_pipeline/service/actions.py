@@ -5,6 +5,7 @@ Not here: how requests are made and answered (`commands`, `http_server`, `mcp_se
 
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,10 +16,9 @@ from memory_pipeline.consolidation import core_memory
 from memory_pipeline.consolidation.scope import part
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, parse
+from memory_pipeline.recall.client import quotations
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import Settings, load
-from memory_pipeline.text import quoting
-from memory_pipeline.text.parse.speakers import ASSISTANTS
 
 
 class Task(StrEnum):
@@ -131,22 +131,11 @@ def remember(
         settings=settings,
     )
     with Lake(home) as lake:
-        by_agent = str(fields.get("speaker")).lower() in ASSISTANTS
-        own, quoted = _own(lake, settings, event) if quoting.may_quote(text, by_agent=by_agent) else (event, ())
-        if own is not None:
-            lake.ledger.append([own])
-    return own, quoted
-
-
-def _own(lake: Lake, settings: Settings, event: Event) -> tuple[Event | None, tuple[str, ...]]:
-    """Return a new memory without what it quotes, and the ids of the memories that it quotes."""
-    from memory_pipeline.recall.client import quotations  # noqa: PLC0415 - slow to import and rarely needed
-    from memory_pipeline.recall.live.state import StateCache  # noqa: PLC0415 - likewise
-
-    policy = settings.policy_of(event.profile_id)
-    cache = StateCache(lake, event.profile_id, policy)
-    (found,) = quotations.separated([event], cache.current, core_memory.names(policy))
-    return found.event, found.quoted
+        state_of, headings = quotations.states(lake, settings), core_memory.names(settings.policy_of(profile_id))
+        (own,) = quotations.separated([event], partial(state_of, profile_id), headings)
+        if own.event is not None:
+            lake.ledger.append([own.event])
+    return own.event, own.quoted
 
 
 def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str | None = None) -> dict[str, Any]:

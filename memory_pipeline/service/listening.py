@@ -115,7 +115,7 @@ class ImpatientProtocol(H11Protocol):
     @property
     def waiting(self) -> bool:
         """Whether the server waits for the client: for a header, or for more of a body."""
-        return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
+        return self.idle or self.cycle.more_body
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock of the first header, and count the connection."""

@@ -62,9 +62,9 @@ _FEWEST_KEPT: Final = 2
 """Words of its source, other than empty ones, that an edited quotation must have."""
 _LOST: Final = 0.25
 """Most words that a quotation may leave out, as a share of those of its source."""
-_RARE: Final = 4
+RARE: Final = 4
 """Words of a line by which its source is looked up: those that the fewest texts have."""
-_COMPARED: Final = 4
+COMPARED: Final = 4
 """Texts that a line is compared with: those with most of these words."""
 _LONGEST: Final = 400
 """Words above which a line is compared as a whole only, so that the cost stays proportional to the length."""
@@ -175,8 +175,8 @@ class Sources:
     def _candidates(self, words: list[str]) -> list[str]:
         """Return the texts with most of the rarest words of a line, the first added first among equals."""
         having = sorted((self._by_word[word] for word in dict.fromkeys(words) if word in self._by_word), key=len)
-        counts = Counter(name for names in having[:_RARE] for name in list(names)[:_LONGEST])
-        return [name for name, _ in counts.most_common(_COMPARED)]
+        counts = Counter(name for names in having[:RARE] for name in list(names)[:_LONGEST])
+        return [name for name, _ in counts.most_common(COMPARED)]
 
 
 @dataclass(frozen=True)

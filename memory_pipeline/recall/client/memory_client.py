@@ -361,7 +361,7 @@ class MemoryClient:
         for position, own in zip(read, self._separated([events[place] for place in read]), strict=True):
             found[position] = own
         stored = {position: own.event for position, own in enumerate(found) if own.event is not None}
-        with validation.naming_rows([*stored]):
+        with validation.naming_rows(given, [*stored]):
             self._lake.ledger.append([*stored.values(), *answered])
         return [_told_apart(own) for own in found]
 
@@ -392,7 +392,7 @@ class MemoryClient:
         with self._lake.ledger.holding([self._profile]) if callable(events) else nullcontext():
             rows = as_rows(events() if callable(events) else events, self._settings.max_batch)
             parsed = [validation.numbered(self._given_event, row, position) for position, row in enumerate(rows)]
-            with validation.naming_rows():
+            with validation.naming_rows(rows):
                 self._lake.ledger.append(parsed)
 
     def recall(

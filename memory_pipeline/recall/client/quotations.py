@@ -34,12 +34,8 @@ if TYPE_CHECKING:
 QUOTED: Final = "quoted_memories"
 """Key of the metadata that holds the ids of the memories that a text quoted."""
 
-_RARE: Final = 4
-"""Words of a line by which its source is looked up: the rarest."""
 _UNITS: Final = 400
 """Most passages that are looked at for one word."""
-_COMPARED: Final = 4
-"""Most memories that a line is compared with."""
 _LANGUAGES: Final = 3
 """Most languages in which a line is read."""
 _LOG: Final = logging.getLogger(__name__)
@@ -100,16 +96,7 @@ def of_store(lake: Lake, settings: Settings) -> Callable[[Sequence[Event]], list
 
     Only texts with marks are read. What is no turn, such as a line of a note, stays as it is.
     """
-    caches: dict[str, StateCache] = {}
-
-    def state_of(name: str) -> "State":
-        from memory_pipeline.recall.live.state import StateCache  # noqa: PLC0415 - slow to import and rarely needed
-
-        return caches.setdefault(name, StateCache(lake, name, settings.policy_of(name))).current()
-
-    def of_profile(name: str, turns: Sequence[Event]) -> list[Separated]:
-        headings = core_memory.names(settings.policy_of(name))
-        return separated(turns, partial(state_of, name), headings, marked=True)
+    state_of = states(lake, settings)
 
     def of_all(events: Sequence[Event]) -> list[Separated]:
         found = [Separated(event, ()) for event in events]
@@ -118,11 +105,25 @@ def of_store(lake: Lake, settings: Settings) -> Callable[[Sequence[Event]], list
             if isinstance(event.payload, Stored) and event.payload.speaker and event.session_id:
                 turns.setdefault(event.profile_id, []).append(place)
         for name, places in turns.items():
-            for place, one in zip(places, of_profile(name, [events[place] for place in places]), strict=True):
+            headings = core_memory.names(settings.policy_of(name))
+            own = separated([events[place] for place in places], partial(state_of, name), headings, marked=True)
+            for place, one in zip(places, own, strict=True):
                 found[place] = one
         return found
 
     return of_all
+
+
+def states(lake: Lake, settings: Settings) -> "Callable[[str], State]":
+    """Return a function of a profile's id that returns the current memories, loading what that needs when called."""
+    caches: dict[str, StateCache] = {}
+
+    def state_of(name: str) -> "State":
+        from memory_pipeline.recall.live.state import StateCache  # noqa: PLC0415 - slow to import and rarely needed
+
+        return caches.setdefault(name, StateCache(lake, name, settings.policy_of(name))).current()
+
+    return state_of
 
 
 def _by_agent(event: Event) -> bool:
@@ -180,7 +181,7 @@ def _sharing_words(index: "Index", lines: list[str]) -> set[int]:
             .filter(pl.col("count") > 0)
             .sort("row", "count", "key")
             .group_by("row", maintain_order=True)
-            .agg(pl.col("key").head(_RARE))
+            .agg(pl.col("key").head(quoting.RARE))
         )
         for line_keys in rare["key"]:
             counts = Counter[int]()
@@ -188,5 +189,5 @@ def _sharing_words(index: "Index", lines: list[str]) -> set[int]:
                 if key not in postings:
                     postings[key] = np.unique(index.passages.row[index.postings.postings(np.uint64(key))[0][:_UNITS]])
                 counts.update(postings[key].tolist())
-            rows |= {row for row, _ in counts.most_common(_COMPARED)}
+            rows |= {row for row, _ in counts.most_common(quoting.COMPARED)}
     return rows

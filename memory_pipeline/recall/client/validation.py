@@ -92,10 +92,10 @@ def parse_event(fields: Mapping[str, Any], at: datetime, settings: Settings) -> 
 class InvalidRow(ValueError):
     """A row of several cannot be stored; the message names it, its field and the remedy."""
 
-    def __init__(self, position: int, reason: str) -> None:
+    def __init__(self, row: Any, position: int, reason: str) -> None:
         """Say which row it is, counted from 0, and why."""
         super().__init__(f"rows[{position}]: {reason}")
-        self.position, self.reason = position, reason
+        self.row, self.reason = row, reason
 
 
 class TooManyRows(ValueError):
@@ -130,15 +130,16 @@ def numbered(make: Callable[[Any], Event], row: Any, position: int) -> Event:
     try:
         return make(row)
     except ValueError as error:
-        raise InvalidRow(position, str(error)) from error
+        raise InvalidRow(row, position, str(error)) from error
 
 
 @contextmanager
-def naming_rows(rows: Sequence[int] | None = None) -> Iterator[None]:
+def naming_rows(rows: Sequence[Any], places: Sequence[int] | None = None) -> Iterator[None]:
     """Name the row in the message if the ledger refuses an event.
 
     Args:
-        rows: the row of each event; default: its position.
+        rows: the rows.
+        places: which row each event is of; default: that of its position.
 
     Raises:
         InvalidRow: an event was refused.
@@ -146,8 +147,8 @@ def naming_rows(rows: Sequence[int] | None = None) -> Iterator[None]:
     try:
         yield
     except KnownMemory as error:
-        known = error if rows is None else KnownMemory({rows[place]: why for place, why in error.refused.items()})
-        raise InvalidRow(min(known.refused), str(known)) from known
+        refused = [at if places is None else places[at] for at in error.refused]
+        raise InvalidRow(rows[min(refused)], min(refused), str(error)) from error
 
 
 def check_opening(home: Any, settings: Any) -> None:

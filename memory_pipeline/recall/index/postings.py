@@ -259,8 +259,7 @@ def _canonical(stems: pl.Series) -> pl.Series:
     other = distinct.filter(distinct.str.len_bytes() != distinct.str.len_chars())
     if other.is_empty():
         return stems
-    plain = other.to_frame().select(folding.plain(pl.first())).to_series()
-    roots = pl.DataFrame({"stem": other, "root": [stem(word) for word in plain]})
+    roots = pl.DataFrame({"stem": other, "root": [stem(folding.plain(word)) for word in other]})
     joined = stems.to_frame("stem").join(roots, on="stem", how="left", maintain_order="left")
     return joined.select(pl.coalesce("root", "stem")).to_series()
 

@@ -4,7 +4,6 @@ Not here: how well a memory answers a query (`rank/features`).
 """
 
 import re
-import unicodedata
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from itertools import pairwise
@@ -15,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.postings import Keys, keys
+from memory_pipeline.text.lang import folding
 from memory_pipeline.text.lang.en.stemming import stem as english_stem
 from memory_pipeline.text.lang.registry import ENGLISH, pack
 from memory_pipeline.text.parse import dates, facts, tokens
@@ -271,20 +271,14 @@ def _named(text: str, speakers: tuple[str, ...]) -> dict[int, tuple[int, int]]:
     """Return the speakers whose name or first name the text contains as a name, in its order, and their spans."""
     words: dict[str, tuple[int, int]] = {}
     for word in re.finditer(r"[^\W\d_][\w-]*", text):
-        words.setdefault(_unaccented(word[0]), word.span())
+        words.setdefault(folding.plain(word[0]), word.span())
     places = {}
     for place, name in enumerate(speakers):
         if name.lower() not in USERS | ASSISTANTS and name.split():
-            first = _unaccented(name.split()[0])
+            first = folding.plain(name.split()[0])
             if span := words.get(first) or words.get(first.capitalize()):
                 places[place] = span
     return dict(sorted(places.items(), key=lambda named: named[1]))
-
-
-def _unaccented(name: str) -> str:
-    """Return a name without accents, its letters as they are."""
-    apart = unicodedata.normalize("NFKD", name)
-    return "".join(letter for letter in apart if not unicodedata.combining(letter))
 
 
 def _asked_about(text: str, named: dict[int, tuple[int, int]]) -> tuple[int, ...]:

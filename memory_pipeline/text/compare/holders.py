@@ -112,18 +112,16 @@ def read(reading: Reading) -> Subjects:
     statements = reading.statements
     text, memory = statements["text"], statements["memory"]
     speakers = [_first_name(name) for name in reading.memories["speaker"].to_list()]
-    speaker = [speakers[place] for place in memory.to_list()]
     profile = statements["profile_id"].to_list()
+    speaker = _named_owner(profile, [speakers[place] for place in memory.to_list()])
     aliases = _aliases(text, speaker, profile)
-    names = _alone(profile, speaker)
     holders: list[set[str]] = [set() for _ in range(len(text))]
     first_known, implied = np.zeros(len(text), dtype=np.bool_), np.zeros(len(text), dtype=np.bool_)
     open_ended = np.zeros(len(text), dtype=np.bool_)
     seen: set[int] = set()
     capital = _capitalised(text)
     for row, sentence in split_sentences(text).select("row", "sentence").iter_rows():
-        own = names.get(profile[row], _OWNER) if speaker[row] == _OWNER else speaker[row]
-        found = list(_subjects(sentence, own, capital))
+        found = list(_subjects(sentence, speaker[row], capital))
         open_ended[row] |= not found and not _THIRD.match(sentence)
         if row not in seen:
             first_known[row] = bool(found)
@@ -136,11 +134,10 @@ def read(reading: Reading) -> Subjects:
     named = np.zeros(len(text), dtype=np.bool_)
     cells: list[tuple[int, tuple[int, str]]] = []
     for row, about in enumerate(holders):
-        own = names.get(profile[row], _OWNER) if speaker[row] == _OWNER else speaker[row]
         every = set(about)
         for holder in about:
             every |= aliases.get((profile[row], holder), set())
-        own_rows[row] = own in about or _OWNER in about
+        own_rows[row] = speaker[row] in about or _OWNER in about
         named[row] = any("." not in holder for holder in every)
         cells += [(row, (profile[row], holder)) for holder in every]
     columns = {key: place for place, key in enumerate(sorted({key for _, key in cells}))}
@@ -210,18 +207,18 @@ def _first_name(speaker: str | None) -> str:
     return _OWNER if not low or low in USERS else low.split()[0]
 
 
-def _alone(profile: list[int], speaker: list[str]) -> dict[int, str]:
-    """Return the only named speaker of each profile that has just one: the user."""
+def _named_owner(profile: list[int], speaker: list[str]) -> list[str]:
+    """Return the speakers, the user by name where a profile has just one named speaker."""
     named: dict[int, set[str]] = {}
     for one, name in zip(profile, speaker, strict=True):
         if name != _OWNER:
             named.setdefault(one, set()).add(name)
-    return {one: next(iter(found)) for one, found in named.items() if len(found) == 1}
+    alone = {one: next(iter(found)) for one, found in named.items() if len(found) == 1}
+    return [alone.get(one, name) if name == _OWNER else name for one, name in zip(profile, speaker, strict=True)]
 
 
 def _aliases(text: pl.Series, speaker: list[str], profile: list[int]) -> dict[tuple[int, str], set[str]]:
     """Return other words for the same person, by profile and word: "my sister Ada" makes the sister and Ada one."""
-    names = _alone(profile, speaker)
     result: dict[tuple[int, str], set[str]] = {}
 
     def same(row: int, one: str, other: str) -> None:
@@ -233,7 +230,7 @@ def _aliases(text: pl.Series, speaker: list[str], profile: list[int]) -> dict[tu
             row, name = int(match["row"]), match["name"].lower()
             if is_common(name):
                 continue
-            own = names.get(profile[row], _OWNER) if speaker[row] == _OWNER else speaker[row]
+            own = speaker[row]
             other = f"{own}.{match['relation'].lower()}" if "relation" in match else own
             same(row, name, other)
             same(row, other, name)

@@ -72,7 +72,8 @@ class RelationModel:
         probability = screened(reading, pair, left, right, needed)
         probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
         about = holders.read(reading)
-        probability[about.differ(left, right)] = _NOTHING
+        differ = about.differ(left, right)
+        probability[differ] = _NOTHING
         several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
         probability[several[pair], _DUPLICATE] = 0.0
         _bar(probability, reading, left, right)
@@ -90,7 +91,7 @@ class RelationModel:
         confidence = probability[best, relation]
         rule = np.full(len(older), "likely", dtype="<U13")
         stated = stated_changes.find(reading.memories, older, newer)
-        apart = np.bincount(pair, ~about.differ(left, right), len(older)) == 0
+        apart = np.bincount(pair, ~differ, len(older)) == 0
         stated = stated.filter(~pl.Series(apart[stated["pair"].to_numpy()]))
         place, kind = stated["pair"].to_numpy(), stated["kind"].to_numpy()
         relation[place] = _UPDATE

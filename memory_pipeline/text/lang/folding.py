@@ -1,7 +1,6 @@
 """The normal form in which all words are compared: NFKC, lower case, straight apostrophes."""
 
 import re
-import sys
 import unicodedata
 from typing import Final
 
@@ -16,7 +15,12 @@ def folded(texts: pl.Expr) -> pl.Expr:
     return texts.fill_null("").str.normalize("NFKC").str.to_lowercase().str.replace_all(_APOSTROPHES, "'")
 
 
-_MARKS: Final = "[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]"
+def fold_text(text: str) -> str:
+    """Return one text in normal form, equal to that of `folded`."""
+    return _ANY_APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text).lower())
+
+
+_MARKS: Final = re.compile("[\u0300-\u036f\u0591-\u05c7\u064b-\u065f\u0670]")
 """Accents of Latin, Greek and Cyrillic letters, and the points of Hebrew and Arabic."""
 _SHORT_I: Final = "\u0438\u0306"
 """A letter of its own in Cyrillic, though it is written as another one with an accent."""
@@ -37,21 +41,16 @@ _LETTERS: Final = {
     "\u0640": "",
 }
 """Letters that are no accented ones, and how they are written where there is no key for them."""
-_DIGITS: Final = {
-    chr(code): str(unicodedata.digit(chr(code)))
-    for code in range(0x80, sys.maxunicode + 1)
-    if unicodedata.category(chr(code)) == "Nd"
-}
-"""Digits of other scripts."""
-_PLAIN: Final = _LETTERS | _DIGITS
+_PLAIN: Final = str.maketrans(
+    _LETTERS | {letter.upper(): plain.capitalize() for letter, plain in _LETTERS.items() if letter in "øłđðþæœħŧŋ"}
+)
+_DIGIT: Final = re.compile(r"[^\D0-9]")
 
 
-def plain(words: pl.Expr) -> pl.Expr:
-    """Return words in normal form without accents, with ASCII digits, and with the letters that stand in for others."""
-    apart = words.str.normalize("NFKD").str.replace_all(_SHORT_I, "\u0439", literal=True).str.replace_all(_MARKS, "")
-    return apart.str.normalize("NFC").str.replace_many(list(_PLAIN), list(_PLAIN.values()))
-
-
-def fold_text(text: str) -> str:
-    """Return one text in normal form, equal to that of `folded`."""
-    return _ANY_APOSTROPHE.sub("'", unicodedata.normalize("NFKC", text).lower())
+def plain(word: str) -> str:
+    """Return a word without accents, with ASCII digits, and with the letters that stand in for others."""
+    if word.isascii():
+        return word
+    apart = unicodedata.normalize("NFKD", word).replace(_SHORT_I, "\u0439")
+    whole = unicodedata.normalize("NFC", _MARKS.sub("", apart)).translate(_PLAIN)
+    return _DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), whole)

@@ -100,15 +100,6 @@ def _found(texts: pl.Series) -> pl.DataFrame:
     )
 
 
-def doses(sentences: pl.Series) -> pl.Series:
-    """Return the medicines for which each sentence gives a dose, in lower case; null for none."""
-    folded = tokens.fold(sentences)
-    low, form = pl.DataFrame({"low": folded}), form_for(folded)
-    medicines = pl.col("low").str.extract_all(rf"(?-u:\b){core_cues.MEDICINE}(?-u:\b)").list.unique().list.sort()
-    given = _contains(pl.col("low"), core_cues.DOSE, form) & (medicines.list.len() > 0)
-    return low.select(pl.when(given).then(medicines.list.join(" "))).to_series()
-
-
 def changed_medicines(texts: pl.Series) -> pl.Series:
     """Return the medicines of which each text states the end or another dose, in lower case, each once.
 

@@ -6,6 +6,8 @@ Patterns are matched as whole words in folded text: lower case, straight apostro
 
 from typing import Final
 
+from memory_pipeline.text.lang.en.kinship import KIN, PET
+
 _BE: Final = r"(?:am|is|are|\w+'(?:m|s|re))"
 _OWN: Final = r"(?:my|our|his|her|their|\w+'s|\w+s')"
 _COUNT: Final = r"(?:an?|no|one|two|three|four|five|six|several|\d+)"
@@ -13,13 +15,6 @@ _SPELLED: Final = (
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen"
     r"|(?:twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety)(?:-\w+)?)"
 )
-KIN: Final = (
-    r"(?:wife|husband|spouse|partner|fianc[ée]e?|girlfriend|boyfriend|mother|mum|mam|mom|father|dad|parents?|son|sons"
-    r"|daughters?|child|children|kids?|baby|brothers?|sisters?|siblings?|twins?|grand(?:mother|father|parents?|son"
-    r"|daughter|children|kids?|ma|pa)|nan|nana|aunts?|uncles?|cousins?|nieces?|nephews?|in-laws?"
-    r"|step(?:mother|father|son|daughter))"
-)
-_PET: Final = r"(?:dogs?|cats?|pets?|pup(?:s|py|pies)?|kittens?|horses?|rabbits?|parrots?|hamsters?|tortoises?)"
 _LANGUAGE: Final = (
     r"(?:\w+(?:ish|ese)|english|french|german|italian|russian|ukrainian|arabic|hindi|urdu|bengali|dutch|greek|hebrew"
     r"|korean|mandarin|cantonese|persian|farsi|tamil|thai|czech|welsh|norwegian|hungarian|latin|several languages"
@@ -252,7 +247,7 @@ OF_ANOTHER: Final = (
     r"^(?:my|our) (?:\S+ ){1,3}?(?:prefers?|loves?|likes?|enjoys?|hates?|dislikes?|adores?|detests?|wants?)(?-u:\b)"
 )
 """A taste of somebody or something that belongs to the speaker, which is the speaker's only within the household."""
-OF_HOUSEHOLD: Final = rf"^(?:my|our) (?:\S+ ){{0,2}}(?:{KIN}|{_PET})(?-u:\b)"
+OF_HOUSEHOLD: Final = rf"^(?:my|our) (?:\S+ ){{0,2}}(?:{KIN}|{PET})(?-u:\b)"
 """First words about a relative or an animal of the speaker's."""
 OWNER_START: Final = r"^(?:i|we|(?:the )?user) [a-z]"
 """First words of a sentence that says what its speaker, or the user, does."""
@@ -365,9 +360,9 @@ IDENTITY: Final = rf"""
     (?:speaks?|fluent in) (?:fluent |some |a little )?{_LANGUAGE}
     bilingual
     {_OWN} (?:\S+ ){{0,2}}{KIN},? (?:\S+ ){{0,4}}{_STATE}
-    {_OWN} (?:\S+ ){{0,2}}(?:{KIN}|{_PET}) (?:is|are|was) (?:called|named)
-    (?:have|has|\w+'ve got|\w+'s got) {_COUNT} (?:\S+ ){{0,3}}(?:{KIN}|{_PET})
-    there {_BE} {_COUNT} (?:{KIN}|{_PET})
+    {_OWN} (?:\S+ ){{0,2}}(?:{KIN}|{PET}) (?:is|are|was) (?:called|named)
+    (?:have|has|\w+'ve got|\w+'s got) {_COUNT} (?:\S+ ){{0,3}}(?:{KIN}|{PET})
+    there {_BE} {_COUNT} (?:{KIN}|{PET})
     (?:married to|engaged to)
     {_BE} (?:happily |newly |recently )?{_STATUS}
     (?:citizen|citizenship|nationality)
@@ -386,7 +381,7 @@ INTRODUCTION: Final = (
 CALLED: Final = (
     rf"(?i:(?-u:\b)(?:people|friends|everyone|everybody|family|colleagues|they|just|please|you can)) call me {_NAME}"
     rf"|^[Cc]all (?:me|her|him|them) {_NAME}(?:[.,;!]|$| (?:in|when|if|only|at))"
-    rf"|(?-u:\b)(?i:my|our) (?:\w+ ){{0,2}}(?i:{KIN}|name|landlord|landlady|{_PET})(?: is|'s|\x{{2019}}s) {_NAME}"
+    rf"|(?-u:\b)(?i:my|our) (?:\w+ ){{0,2}}(?i:{KIN}|name|landlord|landlady|{PET})(?: is|'s|\x{{2019}}s) {_NAME}"
     rf"|(?-u:\b)(?i:my|our) (?:new |line )?(?i:boss|manager|employer)(?: is|'s|\x{{2019}}s) {_NAME}"
 )
 """What somebody is called; likewise."""
@@ -523,7 +518,7 @@ PERSON_START: Final = r"(?i)^(?:and |but |so )?(?:he|she|they|his|her|their)(?-u
 _PERSONS: Final = r"(?:he|she|him|her|his)"
 PERSON: Final = rf"(?i)^(.*?)(?-u:\b){_PERSONS}(?-u:\b)"
 """The words of a sentence before its first pronoun of a person."""
-PERSON_NAMED: Final = rf"(?:[\p{{Ll}},;:)] |^)\p{{Lu}}\p{{Ll}}+|(?i:(?-u:\b)(?:{KIN}|{_WORK}|{_CARER}|{_PET})(?-u:\b))"
+PERSON_NAMED: Final = rf"(?:[\p{{Ll}},;:)] |^)\p{{Lu}}\p{{Ll}}+|(?i:(?-u:\b)(?:{KIN}|{_WORK}|{_CARER}|{PET})(?-u:\b))"
 """Words for somebody to whom such a pronoun can refer."""
 THING: Final = r"(?i)^(.*?)(?-u:\b)(?:it|they|them|its|their)(?-u:\b)"
 """The words of a sentence before its first pronoun of things or of several people."""
@@ -558,8 +553,8 @@ _COUPLE: Final = (
 )
 _END_OF_HOME: Final = rf"(){_I_HAVE} moved (?:to|into|out|house|back)(?-u:\b)"
 _HOME: Final = r"()(?-u:\b)(?:(?:i|we)(?: \w+)? live|(?:my|our) (?:\w+ )?(?:address|home|flat|house) is)(?-u:\b)"
-_END_OF_PET: Final = rf"(?-u:\b)(?:my|our) (?:\w+ )?({_PET})(?: \S+)? (?:died|passed away|was put down|is dead)(?-u:\b)"
-_A_PET: Final = rf"(?-u:\b)(?:i|we)(?: have|'ve got) an? (?:\S+ ){{0,2}}?({_PET})(?-u:\b)"
+_END_OF_PET: Final = rf"(?-u:\b)(?:my|our) (?:\w+ )?({PET})(?: \S+)? (?:died|passed away|was put down|is dead)(?-u:\b)"
+_A_PET: Final = rf"(?-u:\b)(?:i|we)(?: have|'ve got) an? (?:\S+ ){{0,2}}?({PET})(?-u:\b)"
 _END_OF_ANOTHERS_JOB: Final = (
     r"^(\w+)(?: has| have|'s)?(?: \w+ly)? (?:retired|quit|resigned"
     r"|left (?:his|her|their|the) (?:job|work|post|company|firm)"

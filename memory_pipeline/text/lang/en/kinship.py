@@ -1,13 +1,20 @@
-"""Nouns for a person by the relation to another: "my sister", "Emil's teacher". A closed class of English."""
+"""Nouns for a person or an animal by the relation to another: "my sister", "Emil's teacher". Closed classes."""
 
 from typing import Final
 
-RELATIONS: Final = (
-    r"(?:(?:grand|step|god|great-grand|half-)?(?:mother|father|son|daughter|sister|brother|child|children|parents?|mum|mom"
-    r"|dad|sisters|brothers|sons|daughters|kids?|ma|pa)|(?:mother|father|sister|brother|son|daughter)-in-law|(?:great-)?aunt"
-    r"|(?:great-)?uncle|cousin|niece|nephew|twin|wife|husband|spouse|partner|fianc[e\u00e9]+|girlfriend|boyfriend|ex"
-    r"|friend|neighbou?r|colleague|coworker|co-worker|boss|manager|mentor|assistant|teacher|tutor|coach|trainer|doctor"
-    r"|dentist|therapist|landlord|landlady|flatmate|roommate|housemate|tenant|client|customer|patient|student|pupil"
-    r"|dog|cat|puppy|kitten|horse|rabbit|parrot|hamster|pet|baby|nanny|carer)"
+KIN: Final = (
+    r"(?:wife|husband|spouse|partner|fianc[ée]e?|girlfriend|boyfriend|mother|mum|mam|mom|father|dad|parents?|son|sons"
+    r"|daughters?|child|children|kids?|baby|brothers?|sisters?|siblings?|twins?|grand(?:mother|father|parents?|son"
+    r"|daughter|children|kids?|ma|pa)|nan|nana|aunts?|uncles?|cousins?|nieces?|nephews?|in-laws?"
+    r"|step(?:mother|father|son|daughter))"
 )
-"""Pattern of a word for someone who belongs to another person, a pet included."""
+"""A relative or partner."""
+PET: Final = r"(?:dogs?|cats?|pets?|pup(?:s|py|pies)?|kittens?|horses?|rabbits?|parrots?|hamsters?|tortoises?)"
+"""An animal that belongs to somebody."""
+RELATIONS: Final = (
+    r"(?:(?:mother|father|sister|brother|son|daughter)-in-law|great-(?:aunt|uncle|grand(?:mother|father|son|daughter))"
+    rf"|(?:god|half-)(?:mother|father|son|daughter|sister|brother)|{KIN}|{PET}|ma|pa|ex|friend|neighbou?r|colleague"
+    r"|coworker|co-worker|boss|manager|mentor|assistant|teacher|tutor|coach|trainer|doctor|dentist|therapist|landlord"
+    r"|landlady|flatmate|roommate|housemate|tenant|client|customer|patient|student|pupil|nanny|carer)"
+)
+"""Anybody who belongs to another person, a pet included."""
