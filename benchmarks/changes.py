@@ -14,7 +14,7 @@ import polars as pl
 
 from memory_pipeline.evaluation.compare_cost import compared, memories, texts
 from memory_pipeline.text.compare import relation_reading
-from memory_pipeline.text.compare.relation_model import RelationModel
+from memory_pipeline.text.compare.relation_model import WordModel
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     began = time.process_time()
     points = memories(said).with_columns(since=pl.col("created_at"))
     reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
-    RelationModel().judge(reading, older, newer)
+    WordModel().judge(reading, older, newer)
     print(f"every pair of 1000: {(time.process_time() - began) / ours:.1f} times the CPU time of candidates only")
 
 

@@ -33,7 +33,7 @@ GROUPS: Final = {
     ),
     "associations": (
         *("neighbours", "comparisons", "derived_edges", "memory_importance", "scored_memories", "deferred"),
-        *("judgements", "change_odds", "fact_changes", "verdicts", "proposed_edges", "association_edges"),
+        *("judgements", "change_odds", "pair_readings", "fact_changes", "verdicts", "proposed_edges", "association_edges"),
     ),
     "proposals": (
         *("clusters", "cluster_members", "merge_refusals", "groupings", "completions", "summaries"),
@@ -49,6 +49,7 @@ KINDS: Final = {
     "decisions": {"sqlite"},
     "reverted": {"sqlite"},
     "vectors": {"numpy", "parquet"},
+    "pair_readings": {"numpy", "parquet"},
     "enrichment": {"polars", "parquet"},
     "neighbours": {"numpy"},
     "memory_importance": {"scipy"},

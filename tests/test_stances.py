@@ -9,7 +9,7 @@ import pytest
 from frames import ago
 
 from memory_pipeline.text.compare import relation_reading, stances, standing
-from memory_pipeline.text.compare.relation_model import RelationModel
+from memory_pipeline.text.compare.relation_model import WordModel
 from memory_pipeline.text.parse.tokens import fold
 
 STANDING = [
@@ -65,7 +65,7 @@ def relation(older, newer, *, days=3):
     ]
     memories = frames.memories(rows).with_columns(since="created_at")
     reading = relation_reading.read(memories.select(list(relation_reading.MEMORY_COLUMNS)))
-    return RelationModel().judge(reading, np.array([0]), np.array([1]))["relation"][0]
+    return WordModel().judge(reading, np.array([0]), np.array([1]))["relation"][0]
 
 
 @pytest.mark.parametrize(

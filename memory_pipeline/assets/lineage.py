@@ -19,6 +19,10 @@ CARRIED: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
     },
     "enrichment": {"content_hash": ("memories", "content_hash")},
     "vectors": {"content_hash": ("memories", "content_hash")},
+    "pair_readings": {
+        "older_hash": ("memories", "content_hash"),
+        "newer_hash": ("memories", "content_hash"),
+    },
     "scored_memories": {
         "importance": ("memory_importance", "importance"),
         "confidence": ("memories", "confidence"),

@@ -34,6 +34,7 @@ class Compared(NamedTuple):
     fact_changes: pl.DataFrame
     judgements: pl.DataFrame
     change_odds: pl.DataFrame
+    pair_readings: pl.DataFrame
 
 
 def compare(
@@ -46,6 +47,7 @@ def compare(
     as_of: datetime,
     plan_id: str,
     kept: pl.DataFrame | None = None,
+    recorded: pl.DataFrame | None = None,
 ) -> Compared:
     """Find memories that a newer one updates, contradicts or repeats.
 
@@ -57,27 +59,29 @@ def compare(
     Args:
         memories: table `memories`.
         enrichment: table `enrichment`; texts in a language without full rules are not compared.
-        vectors: table `vectors`; only those of the policy's embedder are read.
+        vectors: table `vectors`; only those of the policy's embedder and of the reader are read.
         edges: table `association_edges`; pairs joined by SIMILAR_TO are compared too.
         policy: whether facts are compared (`fact_changes`), by which `judge`, and the confidence for links and for
             closing.
         as_of: instant of the state; memories that become valid later change nothing yet.
         plan_id: plan that the rows belong to.
         kept: table `judgements` as any earlier run left it; default: none.
+        recorded: table `pair_readings` so far; default: none.
 
     Returns:
-        Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`; and,
-        under a token budget, of `change_odds`. A memory closed by a committed update is not compared with anything
+        Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`; under
+        a token budget, of `change_odds`; and the rows to add to `pair_readings`. A memory closed by a committed update is not compared with anything
         newer than its successor.
 
-    Cost: linear in the memories, because the candidates per memory are bounded: about 0.2 ms per short memory that is
-    judged, and a hundredth of that for others.
+    Cost: see `judging.judge`.
     """
     points = _points(memories, enrichment, policy, as_of)
     if not policy.fact_changes or points.is_empty():
         return Compared(*(TABLES[name].empty() for name in Compared._fields))
     similar = _similar(points, edges)
-    judgements = judging.judge(points, similar, policy, kept=kept)
+    judgements, readings = judging.judge(
+        points, similar, policy, vectors=vectors, kept=kept, recorded=recorded
+    )
     pairs = judging.pairs(judgements, points)
     doubt = pl.when(judging.doubtful(policy)).then(pl.lit("doubt")).otherwise("relation")
     unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy).with_columns(relation=doubt)
@@ -87,6 +91,7 @@ def compare(
         TABLES["fact_changes"].conform(found.with_columns(plan_id=pl.lit(plan_id))),
         TABLES["judgements"].conform(judgements),
         TABLES["change_odds"].conform(_odds(odds, points).with_columns(plan_id=pl.lit(plan_id))),
+        readings,
     )
 
 

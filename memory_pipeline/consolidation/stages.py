@@ -70,6 +70,7 @@ from memory_pipeline.schemas import (
     MemoryImportance,
     MergeRefusals,
     Neighbours,
+    PairReadings,
     Profiles,
     Promotions,
     ProposedBlocks,
@@ -97,7 +98,8 @@ from memory_pipeline.schemas import (
     empty,
 )
 from memory_pipeline.text import enrich
-from memory_pipeline.text.embed import embedding
+from memory_pipeline.text.compare.judges import JUDGES
+from memory_pipeline.text.embed import embedding, encoder
 from memory_pipeline.text.score import importance
 
 EDGES: Final = frozenset(Action) - {Action.PRUNE, Action.COMPILE}
@@ -187,15 +189,23 @@ def enrich_texts(
 def new_texts(
     context: Context, memories: Frame[Memories], enrichment: Frame[Enrichment], vectors: Frame[Vectors]
 ) -> Added:
-    """Return the rows that the texts of memories lack in `enrichment` and `vectors`."""
-    embedded = vectors.filter(pl.col("model") == context.policy.embedder)
+    """Return the rows that the texts of memories lack in `enrichment` and `vectors`.
+
+    The judge reads vectors of its own where the policy's embedder is another one.
+    """
     keys = ["profile_id", "content_hash"]
     texts = enrich.texts(memories)
-    missing = texts.join(embedded, on=keys, how="anti").with_columns(content="embedded")
-    wanted = missing if "embedding" in context.policy.enrichments else missing.clear()
+    models = {context.policy.embedder} if "embedding" in context.policy.enrichments else set[str]()
+    if context.policy.fact_changes and JUDGES[context.policy.judge].reads:
+        models.add(encoder.NAME)
+    added = [empty(Vectors)]
+    for model in sorted(models):
+        embedded = vectors.filter(pl.col("model") == model)
+        missing = texts.join(embedded, on=keys, how="anti").with_columns(content="embedded")
+        added.append(conform(Vectors, embedding.embed_texts(missing, model)))
     return Added(
         conform(Enrichment, enrich.enrich(texts.join(enrichment, on=keys, how="anti"))),
-        conform(Vectors, embedding.embed_texts(wanted, context.policy.embedder)),
+        conform(Vectors, pl.concat(added)),
     )
 
 
@@ -329,6 +339,7 @@ class Changes(NamedTuple):
     judgements: Frame[Judgements]
     verdicts: Frame[Verdicts]
     change_odds: Frame[ChangeOdds]
+    pair_readings: Frame[PairReadings]
 
 
 @stage(serves=frozenset({Action.LINK, Action.CLOSE}))
@@ -341,6 +352,7 @@ def detect_changes(
     decided_edges: Frame[DecidedEdges],
     derived_edges: Frame[DerivedEdges],
     judgements: Frame[Judgements],
+    pair_readings: Frame[PairReadings],
     verdicts: Frame[Verdicts],
     events: Frame[Events],
 ) -> Changes:
@@ -351,12 +363,13 @@ def detect_changes(
     """
     compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
     similar = pl.col("edge_type") == "SIMILAR_TO"
-    changes, judged, odds = change_detection.compare(
+    changes, judged, odds, readings = change_detection.compare(
         memories=compared,
         enrichment=enabled,
         vectors=vectors,
         edges=associations.union(decided_edges.filter(similar), derived_edges.filter(similar)),
         kept=judgements,
+        recorded=pair_readings,
         policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
@@ -384,6 +397,7 @@ def detect_changes(
         conform(Judgements, judged),
         conform(Verdicts, asked),
         conform(ChangeOdds, odds),
+        conform(PairReadings, readings),
     )
 
 

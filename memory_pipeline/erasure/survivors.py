@@ -64,13 +64,16 @@ def _places(lake: Lake, profile_id: str) -> list[str]:
     erased = events.filter(pl.col("event_type") == EventType.ERASED.value)["memory_id"].unique()
     quotes = pl.col("members").list.set_intersection(erased.implode()).list.len() > 0
     kept = pl.col("memory_id").is_in(erased.implode()) & (pl.col("lifecycle") != Lifecycle.ERASED.value)
-    unknown = ~pl.col("content_hash").is_in(_known_hashes(lake, profile_id, memories).implode())
+    known = _known_hashes(lake, profile_id, memories).implode()
+    unknown = ~pl.col("content_hash").is_in(known)
+    either_unknown = ~(pl.col("older_hash").is_in(known) & pl.col("newer_hash").is_in(known))
     held = {
         "events": events.filter(redacted, pl.col("erased_at").is_null()),
         "payloads": lake.read("payloads", profiles=[profile_id]).filter(redacted),
         "memories": memories.filter(kept | quotes.fill_null(value=False)),
         "enrichment": lake.read("enrichment", profiles=[profile_id]).filter(unknown),
         "vectors": lake.read("vectors", profiles=[profile_id]).filter(unknown),
+        "pair_readings": lake.read("pair_readings", profiles=[profile_id]).filter(either_unknown),
     }
     return [*(f"table {name}" for name, rows in held.items() if rows.height), *redact_files.archived(lake.store, seqs)]
 

@@ -200,6 +200,19 @@ class Vectors(dy.Schema):
     vector = dy.List(dy.Float32(allow_nan=False, allow_inf=False), description="Unit vector.")
 
 
+class PairReadings(dy.Schema):
+    """What the reader found in pairs of texts, recorded once and never computed again; append-only."""
+
+    profile_id = profile()
+    older_hash = text("Hash of speaker and text of the older memory, as in memories.", key=True)
+    newer_hash = text("Hash of the newer one's.", key=True)
+    model = text("What was read, with its version, such as alignment 1.", key=True)
+    numbers = dy.List(
+        dy.Float64(allow_nan=False, allow_inf=False),
+        description="The features, in the order of `text/compare/alignment`.",
+    )
+
+
 class Completions(dy.Schema):
     """Requests to language models with their answers, recorded once and replayed; append-only."""
 

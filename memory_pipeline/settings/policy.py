@@ -185,13 +185,14 @@ class Policy(Values):
     )
     fact_changes: bool = Field(True, description="Detect changed and contradicting facts.")
     judge: Judge = Field(
-        "rules",
-        description="What judges whether a memory updates, contradicts or repeats an older one; llm_model judges the "
-        "likeliest pairs as well (llm_pairs).",
+        "reader",
+        description="What judges whether a memory updates, contradicts or repeats an older one: reader (trees over "
+        "words and the reader's vectors) or rules (words alone); llm_model judges the likeliest pairs as well "
+        "(llm_pairs).",
     )
-    fact_confidence: Share = Field(0.85, description="Minimum confidence for linking an older memory as outdated.")
-    repeat_confidence: Share = Field(0.30, description="Minimum confidence for linking two memories of one fact.")
-    conflict_confidence: Share = Field(0.65, description="Minimum confidence for linking contradicting memories.")
+    fact_confidence: Share = Field(0.75, description="Minimum confidence for linking an older memory as outdated.")
+    repeat_confidence: Share = Field(0.50, description="Minimum confidence for linking two memories of one fact.")
+    conflict_confidence: Share = Field(0.50, description="Minimum confidence for linking contradicting memories.")
     close_confidence: Share = Field(
         0.50,
         description="Minimum confidence for closing what an update outdates, if its text also states the change.",

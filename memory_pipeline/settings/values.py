@@ -144,8 +144,8 @@ def _judge(name: str) -> str:
 
 def _embedder(name: str) -> str:
     kind, _, model = name.partition(":")
-    if name != "hashing" and not (kind == "local" and (model.strip() or ":" not in name)):
-        raise ValueError("unknown embedder; use hashing, local, local:MODEL or local:FOLDER")
+    if name not in {"hashing", "reader"} and not (kind == "local" and (model.strip() or ":" not in name)):
+        raise ValueError("unknown embedder; use hashing, reader, local, local:MODEL or local:FOLDER")
     return name
 
 
@@ -215,7 +215,7 @@ Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Zurich"])]
 Method = Annotated[str, AfterValidator(_method), Field(json_schema_extra={"enum": list(clustering_methods())})]
 Judge = Annotated[str, AfterValidator(_judge), Field(json_schema_extra={"enum": list(judges())})]
 MemoryType = Annotated[str, AfterValidator(_memory_type), Field(json_schema_extra={"enum": list(MEMORY_TYPES)})]
-EmbedderName = Annotated[str, AfterValidator(_embedder), Field(examples=["hashing", "local", "local:/models/minilm"])]
+EmbedderName = Annotated[str, AfterValidator(_embedder), Field(examples=["hashing", "reader", "local", "local:/models/minilm"])]
 LedgerAddress = Annotated[
     str,
     AfterValidator(check_ledger),

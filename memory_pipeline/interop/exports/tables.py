@@ -129,6 +129,11 @@ def read(lake: Lake, chosen: State, name: str) -> pl.DataFrame:
     if name in _OF_TEXTS and chosen.is_past:
         memories = read(lake, chosen, "memories")
         return _only(lake.read(name, profiles=chosen.profiles), memories, ["profile_id", "content_hash"])
+    if name == "pair_readings" and chosen.is_past:
+        rows, texts = lake.read(name, profiles=chosen.profiles), read(lake, chosen, "memories")
+        for end in ("older_hash", "newer_hash"):
+            rows = _only(rows, texts.select("profile_id", pl.col("content_hash").alias(end)), ["profile_id", end])
+        return rows
     if name == "score_history" and chosen.is_past:
         stood = read(lake, chosen, "consolidation_runs").filter(pl.col("outcome") != "reverted")
         return _only(lake.read(name, profiles=chosen.profiles), stood, ["profile_id", "plan_id"])

@@ -25,7 +25,7 @@ from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
-from memory_pipeline.text.compare import relation_reading
+from memory_pipeline.text.compare import closeness, relation_reading
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.score.core_facts import HEALTH
@@ -142,7 +142,9 @@ def _judged(state: State, memory_ids: Collection[str], policy: Policy) -> pl.Dat
     others = np.delete(np.arange(points.height), new)
     older, newer = np.minimum(others, new), np.maximum(others, new)
     reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
-    judged = JUDGES[policy.judge].judge(reading, older, newer)
+    judge = JUDGES[policy.judge]
+    near = closeness.of_few(reading, older, newer) if judge.reads else None
+    judged = judge.judge(reading, older, newer, closeness=near)
     ends = {"memory_id": points["memory_id"].gather(older), "other_id": points["memory_id"].gather(newer)}
     likely_relations = pl.col("relation").is_in(list(_MEANS)) & (pl.col("confidence") >= LEAST_ODDS)
     return judged.with_columns(**ends).filter(likely_relations)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from memory_pipeline.text.compare.relation_reading import Reading
 
 Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 RELATIONS: Final = ("update", "duplicate", "conflict", "unrelated")
 """Relations of the newer memory to the older, most consequential first.
@@ -53,8 +54,19 @@ NO_LEAST: Final[Mapping[str, float]] = MappingProxyType({})
 class RelationJudge(Protocol):
     """Judge of pairs of memories. Pure: equal memories and pairs give equal judgements, in any order of the pairs."""
 
+    @property
+    def reads(self) -> bool:
+        """Whether it needs `closeness`."""
+        ...
+
     def judge(
-        self, reading: Reading, older: Rows, newer: Rows, *, least: Mapping[str, float] = NO_LEAST
+        self,
+        reading: Reading,
+        older: Rows,
+        newer: Rows,
+        *,
+        closeness: Floats | None = None,
+        least: Mapping[str, float] = NO_LEAST,
     ) -> pl.DataFrame:
         """Judge pairs of memories of one profile each.
 
@@ -63,6 +75,7 @@ class RelationJudge(Protocol):
                 `relation_reading.MEMORY_COLUMNS`.
             older: index of the older memory of each pair.
             newer: index of the newer one, as many.
+            closeness: [pairs, `relation_trees.CLOSENESS`]: what the reader's vectors say of them; default: nothing.
             least: minimum confidence at which each relation has an effect; a pair below it may be judged unrelated,
                 which saves most of the work.
 

@@ -27,11 +27,15 @@ _CONTEXT_WEIGHT: Final = 0.3
 _ROWS_AT_ONCE: Final = 2048
 
 
-def candidates(reading: Reading) -> tuple[Rows, Rows]:
+def candidates(reading: Reading, *, most: int = MOST_CANDIDATES) -> tuple[Rows, Rows]:
     """Return pairs of memories worth judging, (older, newer): for each memory the older ones that share most with it.
 
     A word in more than `MOST_SHARED` statements pairs each of them only with the `NEAREST_BEFORE` statements before it,
     so that the cost is linear: about 0.1 ms per memory.
+
+    Args:
+        reading: the memories.
+        most: maximum number of older memories of each.
     """
     keys = _keys(reading)
     counts = np.bincount(keys.indices, minlength=keys.shape[1])
@@ -46,7 +50,7 @@ def candidates(reading: Reading) -> tuple[Rows, Rows]:
         near = block.data >= _LEAST_SIMILARITY
         older, newer = memory[block.col[near]], memory[block.row[near] + low]
         earlier = older < newer
-        found.append(_nearest(older[earlier], newer[earlier], block.data[near][earlier]))
+        found.append(_nearest(older[earlier], newer[earlier], block.data[near][earlier], most))
     return each_once(np.concatenate(found), len(reading.memories))
 
 
@@ -86,12 +90,12 @@ def _latest(keys: sparse.csr_array, counts: Rows) -> sparse.csr_array:
     return sparse.csr_array(shared)
 
 
-def _nearest(older: Rows, newer: Rows, similarity: Floats) -> Rows:
-    """Return the `MOST_CANDIDATES` nearest older memories of each newer one, [n, 2]; ties go to the later one."""
+def _nearest(older: Rows, newer: Rows, similarity: Floats, most: int) -> Rows:
+    """Return the `most` nearest older memories of each newer one, [n, 2]; ties go to the later one."""
     order = np.lexsort((-older, -similarity, newer))
     pairs = np.stack([older[order], newer[order]], axis=1)
     numbers = pl.Series(pairs @ np.array([1, int(newer.max(initial=0)) + 1]))
     pairs = pairs[numbers.is_first_distinct().to_numpy()]
     rank = np.arange(len(pairs)) - np.searchsorted(pairs[:, 1], pairs[:, 1])
-    nearest: Rows = pairs[rank < MOST_CANDIDATES]
+    nearest: Rows = pairs[rank < most]
     return nearest

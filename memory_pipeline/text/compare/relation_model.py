@@ -1,9 +1,9 @@
-"""The default judge: a linear model over what two memories share and where they differ.
+"""The judges by features: boosted trees that read words and vectors (the default), and a linear model of words alone.
 
-The probability of each relation is the softmax of four linear scores over `relation_features`; the weights were fitted
-on synthetic stores (`evaluation/fit_relations`) and are in `models/relations.toml`. Nothing depends on particular
-texts. The rule of an update is `changed_value` or `ended` where the newer memory states the change outright
-(`stated_changes`), else `likely`.
+The linear model's probability is the softmax of four linear scores over `relation_features`; the weights were fitted on
+synthetic stores (`evaluation/fit_relations`) and are in `models/relations.toml`. Not here: the trees
+(`relation_trees`). Nothing depends on particular texts. The rule of an update is `changed_value` or `ended` where the
+newer memory states the change outright (`stated_changes`), else `likely`.
 """
 
 from collections.abc import Mapping
@@ -15,13 +15,14 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.compare import holders, stances, stated_changes
+from memory_pipeline.text.compare import holders, relation_trees, stances, stated_changes
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.numbered_things import are_others
 from memory_pipeline.text.compare.relation_features import (
     OF_CLAUSES,
     columns,
+    features,
     parts,
     ranks,
     statement_pairs,
@@ -59,73 +60,158 @@ _OTHER_NAME: Final = 0.85
 """Confidence of a change where the newer memory gives another name for something that the subject has only one of."""
 
 
-class RelationModel:
-    """The default judge, by features of the words. Deterministic, offline; judges texts in English."""
+class WordModel:
+    """The judge `rules`, by features of the words alone. Deterministic, offline; judges texts in English."""
+
+    reads: Final = False
 
     def judge(
-        self, reading: Reading, older: Rows, newer: Rows, *, least: Mapping[str, float] = NO_LEAST
+        self,
+        reading: Reading,
+        older: Rows,
+        newer: Rows,
+        *,
+        closeness: Floats | None = None,  # noqa: ARG002 - it reads words alone
+        least: Mapping[str, float] = NO_LEAST,
     ) -> pl.DataFrame:
         """Judge pairs of memories: see `RelationJudge.judge`. Cost: about 10 µs per pair of short memories."""
-        needed = np.array([max(least.get(name, 0.0), LEAST_CONFIDENCE) for name in RELATIONS[:_UNRELATED]])
+        needed = _needed(least)
         pair, left, right = statement_pairs(reading, older, newer)
-        asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
         probability = screened(reading, pair, left, right, needed)
-        probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
-        about = holders.read(reading)
-        differ = about.differ(left, right)
-        probability[differ] = _NOTHING
-        several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
-        probability[several[pair], _DUPLICATE] = 0.0
-        _bar(probability, reading, left, right)
-        unsure = np.flatnonzero(probability[:, [_DUPLICATE, _CONFLICT]].max(axis=1, initial=0.0) >= LEAST_CONFIDENCE)
-        unrelated = unsure[holders.only_subject(reading, about, left[unsure], right[unsure])]
-        probability[unrelated, _CONFLICT] = 0.0
-        probability[unrelated, _DUPLICATE] = 0.0
-        _bar_of_copies(probability, reading.statements["low"], left, right)
-        _bar_of_conditions(probability, reading.statements["low"], left, right)
-        related = 1.0 - probability[:, _UNRELATED]
-        order = np.lexsort((np.arange(len(pair)), related, pair))
-        best = np.full(len(older), -1)
-        best[pair[order]] = order  # the last of each pair, its most related statements, stays
-        relation = probability[best][:, :_UNRELATED].argmax(axis=1)
-        confidence = probability[best, relation]
-        rule = np.full(len(older), "likely", dtype="<U13")
-        stated = stated_changes.find(reading.memories, older, newer)
-        apart = np.bincount(pair, ~differ, len(older)) == 0
-        stated = stated.filter(~pl.Series(apart[stated["pair"].to_numpy()]))
-        place, kind = stated["pair"].to_numpy(), stated["kind"].to_numpy()
-        relation[place] = _UPDATE
-        confidence[place] = np.where(kind == "likely", _OTHER_NAME, _STATED)
-        rule[place] = kind
-        confident = np.flatnonzero(confidence >= needed[relation])
-        texts = reading.statements["text"]
-        pairs = pl.DataFrame(
-            {
-                "index": confident,
-                "relation": pl.Series(RELATIONS).gather(relation[confident]),
-                "older": texts.gather(left[best[confident]]),
-                "newer": texts.gather(right[best[confident]]),
-                "whole": reading.memories["content"].gather(older[confident]),
-            }
-        ).join(stated.select("ended", "by", index="pair"), on="index", how="left", maintain_order="left")
-        described = _described(pairs.with_row_index("pair"))
-        judged = described.with_columns(
-            index=confident, confidence=confidence[confident].round(6), rule=pl.Series(rule[confident], dtype=pl.String)
-        )
-        everything = pl.DataFrame({"index": np.arange(len(older))}).join(
-            judged, on="index", how="left", maintain_order="left"
-        )
-        unrelated = 1.0 - confidence
-        return everything.select(
-            pl.col("relation").fill_null("unrelated"),
-            pl.col("confidence").fill_null(pl.Series(unrelated)),
-            "statement",
-            "attribute",
-            "value",
-            "other_value",
-            pl.col("rule").fill_null("unrelated"),
-            pl.col("reason").fill_null("Neither changes, contradicts or repeats the other."),
-        ).cast(pl.Schema(JUDGEMENT_COLUMNS))
+        return _judged(reading, (older, newer), (pair, left, right), probability, needed)
+
+
+class ReaderModel:
+    """The judge `reader`, by trees over words, vectors and aligned tokens. Deterministic, offline; judges English."""
+
+    reads: Final = True
+
+    def judge(
+        self,
+        reading: Reading,
+        older: Rows,
+        newer: Rows,
+        *,
+        closeness: Floats | None = None,
+        least: Mapping[str, float] = NO_LEAST,
+    ) -> pl.DataFrame:
+        """Judge pairs of memories: see `RelationJudge.judge`. Cost: about 70 µs per pair of short memories.
+
+        Raises:
+            ValueError: `closeness` is missing.
+        """
+        if closeness is None:
+            raise ValueError("closeness = None: the judge `reader` needs the features of the reader's vectors")
+        pair, left, right = statement_pairs(reading, older, newer)
+        names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
+        table = relation_trees.features(reading, older, newer, (names, words[best]), closeness)
+        probability = np.tile(_NOTHING, (len(pair), 1))
+        probability[best] = relation_trees.probabilities(*table)
+        return _judged(reading, (older, newer), (pair, left, right), probability, _needed(least))
+
+
+def statements_that_share_most(
+    reading: Reading, statements: tuple[Rows, Rows, Rows], count: int
+) -> tuple[tuple[str, ...], Floats, Rows]:
+    """Return names and values of `relation_features` of pairs of statements, and the row of the best of each pair.
+
+    The best are the likeliest to be related by the linear model.
+
+    Args:
+        reading: the memories.
+        statements: as `statement_pairs` returns them.
+        count: number of pairs of memories.
+    """
+    pair, left, right = statements
+    names, words = features(reading, left, right)
+    return names, words, _best(pair, 1.0 - probabilities(names, words)[:, _UNRELATED], count)
+
+
+def _needed(least: Mapping[str, float]) -> Floats:
+    """Return the minimum confidence of each relation except `unrelated`."""
+    return np.array([max(least.get(name, 0.0), LEAST_CONFIDENCE) for name in RELATIONS[:_UNRELATED]])
+
+
+def _best(pair: Rows, value: Floats, count: int) -> Rows:
+    """Return the row of the highest value of each pair; of equal ones the last."""
+    order = np.lexsort((np.arange(len(pair)), value, pair))
+    best = np.full(count, -1)
+    best[pair[order]] = order
+    return best
+
+
+def _judged(
+    reading: Reading,
+    memories: tuple[Rows, Rows],
+    statements: tuple[Rows, Rows, Rows],
+    probability: Floats,
+    needed: Floats,
+) -> pl.DataFrame:
+    """Return the judgement of each pair of memories, from the probabilities of its pairs of statements.
+
+    Args:
+        reading: the memories.
+        memories: older and newer memory of each pair.
+        statements: as `statement_pairs` returns them.
+        probability: [pairs of statements, relations]; changed in place.
+        needed: minimum confidence of each relation.
+    """
+    (older, newer), (pair, left, right) = memories, statements
+    asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
+    probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
+    about = holders.read(reading)
+    differ = about.differ(left, right)
+    probability[differ] = _NOTHING
+    several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
+    probability[several[pair], _DUPLICATE] = 0.0
+    _bar(probability, reading, left, right)
+    unsure = np.flatnonzero(probability[:, [_DUPLICATE, _CONFLICT]].max(axis=1, initial=0.0) >= LEAST_CONFIDENCE)
+    unrelated = unsure[holders.only_subject(reading, about, left[unsure], right[unsure])]
+    probability[unrelated, _CONFLICT] = 0.0
+    probability[unrelated, _DUPLICATE] = 0.0
+    _bar_of_copies(probability, reading.statements["low"], left, right)
+    _bar_of_conditions(probability, reading.statements["low"], left, right)
+    related = 1.0 - probability[:, _UNRELATED]
+    best = _best(pair, related, len(older))
+    relation = probability[best][:, :_UNRELATED].argmax(axis=1)
+    confidence = probability[best, relation]
+    rule = np.full(len(older), "likely", dtype="<U13")
+    stated = stated_changes.find(reading.memories, older, newer)
+    apart = np.bincount(pair, ~differ, len(older)) == 0
+    stated = stated.filter(~pl.Series(apart[stated["pair"].to_numpy()]))
+    place, kind = stated["pair"].to_numpy(), stated["kind"].to_numpy()
+    relation[place] = _UPDATE
+    confidence[place] = np.where(kind == "likely", _OTHER_NAME, _STATED)
+    rule[place] = kind
+    confident = np.flatnonzero(confidence >= needed[relation])
+    texts = reading.statements["text"]
+    pairs = pl.DataFrame(
+        {
+            "index": confident,
+            "relation": pl.Series(RELATIONS).gather(relation[confident]),
+            "older": texts.gather(left[best[confident]]),
+            "newer": texts.gather(right[best[confident]]),
+            "whole": reading.memories["content"].gather(older[confident]),
+        }
+    ).join(stated.select("ended", "by", index="pair"), on="index", how="left", maintain_order="left")
+    described = _described(pairs.with_row_index("pair"))
+    judged = described.with_columns(
+        index=confident, confidence=confidence[confident].round(6), rule=pl.Series(rule[confident], dtype=pl.String)
+    )
+    everything = pl.DataFrame({"index": np.arange(len(older))}).join(
+        judged, on="index", how="left", maintain_order="left"
+    )
+    unrelated = 1.0 - confidence
+    return everything.select(
+        pl.col("relation").fill_null("unrelated"),
+        pl.col("confidence").fill_null(pl.Series(unrelated)),
+        "statement",
+        "attribute",
+        "value",
+        "other_value",
+        pl.col("rule").fill_null("unrelated"),
+        pl.col("reason").fill_null("Neither changes, contradicts or repeats the other."),
+    ).cast(pl.Schema(JUDGEMENT_COLUMNS))
 
 
 def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floats) -> Floats:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.text.embed.encoder import ReaderEmbedder
 from memory_pipeline.text.embed.local import DEFAULT_MODEL, LocalEmbedder
 from memory_pipeline.text.parse import tokens
 
@@ -77,7 +78,7 @@ class HashingEmbedder:
 
 @cache
 def embedder(name: str) -> Embedder:
-    """Return the embedder of this name: `hashing`, `local`, or `local:` and a model or folder (see `local`).
+    """Return the embedder of this name: `hashing`, `reader`, `local`, or `local:` and a model or folder (see `local`).
 
     Raises:
         ValueError: no embedder has this name; lists the names.
@@ -85,9 +86,11 @@ def embedder(name: str) -> Embedder:
     kind, _, model = name.partition(":")
     if name == HashingEmbedder.name:
         return HashingEmbedder()
+    if name == ReaderEmbedder.name:
+        return ReaderEmbedder()
     if kind == "local" and (model or ":" not in name):
         return LocalEmbedder(name, model or DEFAULT_MODEL)
-    raise ValueError(f"embedder = {name!r} is unknown; choose hashing, local or local:FOLDER")
+    raise ValueError(f"embedder = {name!r} is unknown; choose hashing, reader, local or local:FOLDER")
 
 
 def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:

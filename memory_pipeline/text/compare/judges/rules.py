@@ -1,8 +1,8 @@
-"""The judge by rules: the fitted model of relations, without a language model."""
+"""The judge by words: the linear model of relations, which needs no vectors."""
 
 from typing import Final
 
 from memory_pipeline.text.compare.judge import RelationJudge
-from memory_pipeline.text.compare.relation_model import RelationModel
+from memory_pipeline.text.compare.relation_model import WordModel
 
-JUDGE: Final[RelationJudge] = RelationModel()
+JUDGE: Final[RelationJudge] = WordModel()

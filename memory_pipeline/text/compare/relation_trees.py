@@ -1,0 +1,144 @@
+"""The trees that judge pairs of memories, and the features they read.
+
+Boosted trees (Friedman 2001) over what two memories share in words (`relation_features`), how near their vectors are
+among all others (`rivals`), and how their tokens align (`alignment`). They were grown on made-up memories
+(`evaluation/fit_trees`) and are kept as plain arrays in `models/relation_trees.npz`. Not here: what follows from a
+probability (`relation_model`).
+"""
+
+from functools import cache
+from importlib import resources
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_pipeline.text.compare import alignment, rivals
+from memory_pipeline.text.compare.judge import RELATIONS
+from memory_pipeline.text.compare.relation_reading import Reading
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
+"""Names of the features that come from the reader's vectors."""
+_OWN: Final = ("log_days", "same_speaker", "same_session", "log_length_old", "log_length_new", "log_statement_pairs")
+_DAY: Final = 86_400_000_000
+"""Microseconds."""
+
+
+class Trees(NamedTuple):
+    """Trees as arrays over all nodes: a node with feature -1 is a leaf."""
+
+    names: tuple[str, ...]
+    """Names of the features, in the order of the columns."""
+    roots: Rows
+    """First node of each tree; trees of the relations take turns, in the order of `RELATIONS`."""
+    feature: Rows
+    threshold: Floats
+    """A pair whose feature is at most the threshold goes left."""
+    left: Rows
+    right: Rows
+    value: Floats
+    known: Floats
+    """[relations, knots]: scores at which the share of right pairs was measured on stores left out, ascending."""
+    share: Floats
+    """[relations, knots]: that share."""
+
+
+@cache
+def trees() -> Trees:
+    """Return the trees that ship with the package."""
+    path = resources.files("memory_pipeline") / "models" / "relation_trees.npz"
+    with resources.as_file(path) as file, np.load(file) as stored:
+        return loaded(dict(stored))
+
+
+def loaded(stored: dict[str, NDArray[np.generic]]) -> Trees:
+    """Return the trees of the arrays of a file."""
+    whole, real = ("roots", "feature", "left", "right"), ("threshold", "value", "known", "share")
+    arrays = {name: stored[name].astype(np.int64) for name in whole} | {
+        name: stored[name].astype(np.float64) for name in real
+    }
+    return Trees(names=tuple(str(stored["names"]).split()), **arrays)  # type: ignore[arg-type]
+
+
+def features(
+    reading: Reading, older: Rows, newer: Rows, words: tuple[tuple[str, ...], Floats], closeness: Floats
+) -> tuple[tuple[str, ...], Floats]:
+    """Return the features of pairs of memories: names, and [pairs, names].
+
+    Args:
+        reading: the memories.
+        older: row of the older memory of each pair.
+        newer: row of the newer, as many.
+        words: names and values of `relation_features`, of the statements of each pair that share most.
+        closeness: [pairs, `CLOSENESS`].
+    """
+    memories = reading.memories
+    at = memories["since"].dt.epoch("us").to_numpy()
+    length = np.log1p(memories["content"].str.len_chars().fill_null(0).to_numpy())
+    same = [
+        (memories[name].gather(older).eq_missing(memories[name].gather(newer))).to_numpy()
+        for name in ("speaker", "session_id")
+    ]
+    statements = np.diff(reading.start)
+    own = [
+        np.log1p(np.maximum(at[newer] - at[older], 0) / _DAY),
+        *same,
+        length[older],
+        length[newer],
+        np.log1p(statements[older] * statements[newer]),
+    ]
+    table = np.concatenate([words[1], np.stack(own, axis=1), closeness], axis=1)
+    return (*words[0], *_OWN, *CLOSENESS), table
+
+
+def probabilities(names: tuple[str, ...], table: Floats, grown: Trees | None = None) -> Floats:
+    """Return the probability of each of `RELATIONS`, [pairs, relations].
+
+    The probability of a relation is the share of right ones among pairs of that score on stores left out, so the rest
+    is `unrelated`, and a row adds up to one.
+
+    Args:
+        names: names of the columns.
+        table: [pairs, features].
+        grown: the trees; default: those that ship.
+
+    Raises:
+        ValueError: a feature of the trees is missing.
+
+    Cost: about 50 µs per pair.
+    """
+    grown = trees() if grown is None else grown
+    if missing := sorted(set(grown.names) - set(names)):
+        raise ValueError(f"the trees read {', '.join(missing)}, which nothing computes; grow them anew")
+    place = [names.index(name) for name in grown.names]
+    raw = scores(np.ascontiguousarray(table[:, place].T), grown)
+    shares = np.stack([np.interp(raw[:, one], grown.known[one], grown.share[one]) for one in range(raw.shape[1] - 1)])
+    total = shares.sum(axis=0)
+    shares = np.where(total > 1, shares / np.maximum(total, 1), shares)
+    return np.concatenate([shares, 1 - shares.sum(axis=0, keepdims=True)]).T
+
+
+def scores(columns: Floats, grown: Trees) -> Floats:
+    """Return the softmax of the sums of the trees' leaves, [pairs, relations].
+
+    Args:
+        columns: [features, pairs], in the order of the trees' names.
+        grown: the trees.
+    """
+    count = columns.shape[1]
+    sums = np.zeros((len(RELATIONS), count))
+    pairs = np.arange(count)
+    for number, root in enumerate(grown.roots):
+        node = np.full(count, root)
+        while (inner := grown.feature[node] >= 0).any():
+            rows, at = pairs[inner], node[inner]
+            goes_left = columns[grown.feature[at], rows] <= grown.threshold[at]
+            node[rows] = np.where(goes_left, grown.left[at], grown.right[at])
+        sums[number % len(RELATIONS)] += grown.value[node]
+    exponential = np.exp(sums - sums.max(axis=0, keepdims=True, initial=-np.inf))
+    result: Floats = (exponential / exponential.sum(axis=0)).T
+    return result
+

@@ -1,0 +1,204 @@
+"""Grows the trees that judge pairs of memories, and measures them on stores left out.
+
+Run with `python research/fit_trees.py [--measure FOLDER]`, in an environment that has the package and LightGBM. The
+stores it learns from are the made-up ones (`memory_pipeline/evaluation/made_up_stores`); those of FOLDER, in the format
+of `memory_pipeline/evaluation/labelled_stores`, are only measured. Writes `memory_pipeline/models/relation_trees.npz`.
+
+The probability of a relation is the share of right ones at a score (isotonic regression), where each store is scored by
+trees grown on the others.
+"""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import lightgbm
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
+
+from memory_pipeline.evaluation import labelled_stores
+from memory_pipeline.evaluation.labelled_stores import LabelledStore
+from memory_pipeline.evaluation.made_up_stores import stores
+from memory_pipeline.text.compare import closeness, relation_trees
+from memory_pipeline.text.compare.judge import RELATIONS
+from memory_pipeline.text.compare.relation_features import statement_pairs
+from memory_pipeline.text.compare.relation_model import statements_that_share_most
+from memory_pipeline.text.compare.relation_reading import MEMORY_COLUMNS, read
+from memory_pipeline.text.embed.encoder import encoder
+
+OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models" / "relation_trees.npz"
+LABELS: Final = {"update": 0, "duplicate": 1, "contradiction": 2}
+UNRELATED: Final = RELATIONS.index("unrelated")
+FOLDS: Final = 7
+ROUNDS: Final = 150
+SEEDS: Final = 3
+SETTINGS: Final = {
+    "objective": "multiclass",
+    "num_class": len(RELATIONS),
+    "learning_rate": 0.05,
+    "num_leaves": 15,
+    "min_data_in_leaf": 30,
+    "feature_fraction": 0.5,
+    "lambda_l2": 1.0,
+    "deterministic": True,
+    "force_row_wise": True,
+    "num_threads": 2,
+    "verbose": -1,
+}
+KNOTS: Final = 40
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Candidates of one store: their features and relations, and how many of each relation the store has."""
+
+    name: str
+    names: tuple[str, ...]
+    features: NDArray[np.float64]
+    relations: NDArray[np.int64]
+    exist: NDArray[np.int64]
+    memories: int
+
+
+def tabulate(store: LabelledStore) -> Table:
+    """Return the features and relations of all candidates of a store."""
+    turns = store.turns.with_columns(profile_id=pl.lit(store.name), content_hash="id", since="at")
+    reading = read(turns.select(MEMORY_COLUMNS.keys()).cast(pl.Schema(MEMORY_COLUMNS)))
+    texts = closeness.texts(reading.memories)
+    encoded = list(encoder().read(texts.to_list()))
+    vectors = np.stack([one.vector for one in encoded])
+    profile = np.zeros(len(texts), dtype=np.int64)
+    older, newer = closeness.candidates(reading, vectors, profile)
+    statements = statement_pairs(reading, older, newer)
+    names, words, best = statements_that_share_most(reading, statements, len(older))
+    tokens = [one.tokens for one in encoded]
+    aligned = closeness.alignments(tokens, older, newer)
+    near = closeness.table(vectors, profile, older, newer, aligned)
+    named, table = relation_trees.features(reading, older, newer, (names, words[best]), near)
+    rows = {memory: row for row, memory in enumerate(turns["id"])}
+    labels = {
+        tuple(sorted((rows[one], rows[other]))): place
+        for kind, place in LABELS.items()
+        for strength in ("", "weak ")
+        for one, other in store.relations.get(f"{strength}{kind}", ())
+    }
+    found = [labels.get(pair, UNRELATED) for pair in zip(older.tolist(), newer.tolist(), strict=True)]
+    exist = np.bincount(list(labels.values()), minlength=len(RELATIONS))
+    return Table(store.name, named, table, np.array(found, dtype=np.int64), exist, len(turns))
+
+
+def grow(tables: Sequence[Table], *, rounds: int = ROUNDS, seeds: int = SEEDS) -> dict[str, NDArray[Any]]:
+    """Return trees grown on tables, as the arrays of the file, without what calibrates them."""
+    features = np.concatenate([one.features for one in tables])
+    relations = np.concatenate([one.relations for one in tables])
+    grown = [
+        lightgbm.train(SETTINGS | {"seed": seed}, lightgbm.Dataset(features, relations), rounds).dump_model()
+        for seed in range(seeds)
+    ]
+    arrays: dict[str, list[Any]] = {
+        name: [] for name in ("roots", "feature", "threshold", "left", "right", "value")
+    }
+
+    def add(node: dict[str, Any]) -> int:
+        place = len(arrays["feature"])
+        for name, empty in (("feature", -1), ("threshold", 0.0), ("left", -1), ("right", -1), ("value", 0.0)):
+            arrays[name].append(empty)
+        if "split_feature" in node:
+            arrays["feature"][place] = node["split_feature"]
+            arrays["threshold"][place] = node["threshold"]
+            arrays["left"][place] = add(node["left_child"])
+            arrays["right"][place] = add(node["right_child"])
+        else:
+            arrays["value"][place] = node["leaf_value"] / seeds
+        return place
+
+    for model in grown:
+        for tree in model["tree_info"]:
+            arrays["roots"].append(add(tree["tree_structure"]))
+    return {name: np.array(values) for name, values in arrays.items()} | {
+        "names": np.array(" ".join(tables[0].names)),
+        "known": np.tile(np.array([0.0, 1.0]), (UNRELATED, 1)),
+        "share": np.tile(np.array([0.0, 1.0]), (UNRELATED, 1)),
+    }
+
+
+def scored(table: Table, grown: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
+    """Return the uncalibrated scores of a table."""
+    return relation_trees.scores(np.ascontiguousarray(table.features.T), relation_trees.loaded(grown))
+
+
+def left_out(tables: Sequence[Table]) -> list[NDArray[np.float64]]:
+    """Return the scores of each table by trees grown on stores of other folds."""
+    result: list[NDArray[np.float64]] = [np.empty(0)] * len(tables)
+    for fold in range(FOLDS):
+        grown = grow([table for place, table in enumerate(tables) if place % FOLDS != fold], seeds=1)
+        for place in range(fold, len(tables), FOLDS):
+            result[place] = scored(tables[place], grown)
+    return result
+
+
+def calibration(relations: NDArray[np.int64], raw: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    """Return [relations, knots]: scores, and the share of right pairs at each."""
+    known, share = [], []
+    for relation in range(UNRELATED):
+        order = np.argsort(raw[:, relation], kind="stable")
+        score, right = raw[order, relation], (relations[order] == relation).astype(np.float64)
+        fitted = isotonic_regression(right).x
+        quantiles = np.unique(np.r_[np.linspace(0, 1, KNOTS // 2), 1 - np.geomspace(1, 1 / len(score), KNOTS // 2)])
+        places = np.clip((quantiles * (len(score) - 1)).astype(int), 0, len(score) - 1)
+        knots = np.interp(np.linspace(0, 1, KNOTS), np.linspace(0, 1, len(places)), score[places])
+        known.append(np.maximum.accumulate(knots))
+        smooth = np.array([fitted[np.abs(score - knot).argsort()[:15]].mean() for knot in knots])
+        share.append(np.minimum(np.maximum.accumulate(smooth), 0.99))
+    return {"known": np.array(known), "share": np.array(share)}
+
+
+def figures(tables: Sequence[Table], predicted: Sequence[NDArray[np.float64]]) -> list[str]:
+    """Return, of each relation: average precision, and the share found at some precisions."""
+    relations = np.concatenate([one.relations for one in tables])
+    table = np.concatenate(predicted)
+    exist = sum(one.exist for one in tables)
+    lines = []
+    for relation, name in enumerate(RELATIONS[:UNRELATED]):
+        order = np.argsort(-table[:, relation], kind="stable")
+        right = np.cumsum(relations[order] == relation)
+        precision = right / np.arange(1, len(order) + 1)
+        average = float((precision * (relations[order] == relation)).sum() / exist[relation])
+        found = {
+            least: right[np.flatnonzero(precision >= least)[-1]] / exist[relation] if (precision >= least).any() else 0
+            for least in (0.95, 0.9, 0.75, 0.65)
+        }
+        shares = " ".join(f"@{least:g} {share:.2f}" for least, share in found.items())
+        lines.append(f"{name}: AP {average:.3f} {shares} of {exist[relation]}")
+        for least in (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
+            chosen = table[:, relation] >= least
+            if chosen.any():
+                good = int((relations[chosen] == relation).sum())
+                lines.append(f"   confidence {least:g}: {good} of {int(chosen.sum())} right")
+    return lines
+
+
+def main() -> None:
+    """Grow, calibrate, measure and write the trees."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--measure", type=Path, help="folder of labelled stores that are only measured")
+    options = parser.parse_args()
+    tables = [tabulate(store) for store in stores.load()]
+    raw = left_out(tables)
+    relations = np.concatenate([one.relations for one in tables])
+    grown = grow(tables) | calibration(relations, np.concatenate(raw))
+    np.savez_compressed(OUT, **grown)
+    print("left out of the made-up stores:", *figures(tables, raw), sep="\n")
+    if options.measure:
+        others = [tabulate(store) for store in labelled_stores.load(options.measure)]
+        ready = relation_trees.loaded(grown)
+        by = [relation_trees.probabilities(one.names, one.features, ready) for one in others]
+        print("measured:", *figures(others, by), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
