@@ -24,10 +24,14 @@ typer.main.get_command = cache(typer.main.get_command)  # the commands are the s
 
 
 def environment(**variables):
-    """The process's own variables, without any that a test's machine happens to set for the pipeline."""
+    """The process's own variables, without any that a test's machine happens to set for the pipeline.
+
+    The embedder is that of all tests (`conftest`).
+    """
     foreign = ("MEMORY_PIPELINE_", "CONSOLIDATION_", "DAGSTER_")
     own = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
-    return own | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONWARNINGS": "error"} | variables
+    kept = {name: value for name, value in os.environ.items() if name == "MEMORY_PIPELINE_EMBEDDER"}
+    return own | kept | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONWARNINGS": "error"} | variables
 
 
 def process(*args, home=None, cwd=None, **variables):

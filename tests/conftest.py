@@ -17,6 +17,9 @@ for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
         name, "1"
     )  # the workers of a test run share the cores: their threads would wait for each other
 
+# Stores of tests keep the embedder without weights: it is fast, and what the tests expect was worked out with it.
+os.environ["MEMORY_PIPELINE_EMBEDDER"] = "hashing"
+
 gc.disable()  # until all tests are collected: what imports and collection make stays
 example_counts.register()
 

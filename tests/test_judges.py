@@ -17,12 +17,14 @@ from memory_pipeline.text.compare.judges import JUDGES
 class Repeating:
     """Says of every pair that both state the same, with some confidence."""
 
+    reads = False
+
     def __init__(self, confidence=0.9):
         self.confidence = confidence
 
-    def judge(self, reading, older, newer, *, least):
+    def judge(self, reading, older, newer, *, closeness, least):
         """One row a pair."""
-        del reading, newer, least
+        del reading, newer, closeness, least
         rows = pl.DataFrame(schema=JUDGEMENT_COLUMNS).clear(len(older))
         return rows.with_columns(
             relation=pl.lit("duplicate"), confidence=self.confidence, rule=pl.lit("all"), reason=pl.lit(".")
@@ -40,7 +42,7 @@ def test_the_named_judge_judges(monkeypatch):
     texts = ("The kiln is fired on Mondays.", "The kiln has a new door.")
     memories = frames.memories({"content": text, "created_at": ago(9 - n)} for n, text in enumerate(texts))
     empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
-    monkeypatch.setitem(JUDGES, "rules", Repeating())
+    monkeypatch.setitem(JUDGES, Policy().judge, Repeating())
     found = change_detection.compare(memories, *empty, Policy(), as_of=AS_OF, plan_id="plan")
     assert found.fact_changes.select("memory_id", "other_id", "relation", "rule").rows() == [
         ("m0", "m1", "duplicate", "all")
@@ -52,7 +54,7 @@ def test_what_is_too_unsure_for_a_link_counts_under_a_token_budget_alone(monkeyp
     texts = ("The kiln is fired on Mondays.", "The kiln has a new door.")
     memories = frames.memories({"content": text, "created_at": ago(9 - n)} for n, text in enumerate(texts))
     empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
-    monkeypatch.setitem(JUDGES, "rules", Repeating(0.2))
+    monkeypatch.setitem(JUDGES, Policy().judge, Repeating(0.2))
     found = change_detection.compare(memories, *empty, Policy(token_budget=budget), as_of=AS_OF, plan_id="plan")
     assert found.fact_changes.is_empty()
     assert found.change_odds.select("memory_id", "repeats").rows() == odds

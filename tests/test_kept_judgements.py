@@ -38,14 +38,16 @@ SAID = (
 
 
 class Counting:
-    """The judge by rules; it notes whose memories it read."""
+    """The default judge; it notes whose memories it read."""
+
+    reads = True
 
     def __init__(self):
-        self.rules, self.read = JUDGES["rules"], []
+        self.default, self.read = JUDGES["reader"], []
 
-    def judge(self, reading, older, newer, *, least):
+    def judge(self, reading, older, newer, *, closeness, least):
         self.read += reading.memories["profile_id"].unique().sort().to_list()
-        return self.rules.judge(reading, older, newer, least=least)
+        return self.default.judge(reading, older, newer, closeness=closeness, least=least)
 
 
 def stored(profile_id, name, content, day):
@@ -79,7 +81,7 @@ def lake(settled, tmp_path):
 @pytest.fixture
 def judge(monkeypatch):
     counting = Counting()
-    monkeypatch.setitem(JUDGES, "rules", counting)
+    monkeypatch.setitem(JUDGES, "reader", counting)
     return counting
 
 

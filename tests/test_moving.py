@@ -11,7 +11,7 @@ from encoders import encoder
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.service import commands as cli
+from memory_pipeline.settings import load
 from memory_pipeline.text.embed.embedding import embedder
 
 RUN = {"plan_id"}
@@ -83,7 +83,8 @@ def _nothing(texts, _model):
     return TABLES["vectors"].empty()
 
 
-def test_one_command_moves_a_store_and_recall_follows(tmp_path, told, once, name):
+def test_one_command_moves_a_store_and_recall_follows(tmp_path, told, once, name, monkeypatch):
+    monkeypatch.delenv("MEMORY_PIPELINE_EMBEDDER")
     shutil.copytree(once, tmp_path, symlinks=True, dirs_exist_ok=True)
     query = next(event.payload.content for event in told if hasattr(event.payload, "content"))
     first = commands.told("recall", query, home=tmp_path)
@@ -104,14 +105,29 @@ def test_a_model_that_cannot_be_loaded_changes_nothing(tmp_path, told):
     assert not (tmp_path / "memory_pipeline.toml").exists()
 
 
-def test_a_new_store_takes_the_encoder_that_is_at_hand_and_an_old_one_keeps_its_own(tmp_path, told, monkeypatch):
-    monkeypatch.setattr(cli.local, "is_at_hand", lambda: True)
-    assert "embedder: local" in commands.text("init", home=tmp_path / "new")
-    assert 'embedder = "local"' in (tmp_path / "new" / "memory_pipeline.toml").read_text("utf-8")
+def test_a_new_store_begins_with_the_reader_and_an_old_one_keeps_its_own(tmp_path, told, monkeypatch):
     homes.filled(tmp_path / "old", told[:3]).close()
-    assert "embedder" not in commands.text("init", home=tmp_path / "old")
-    given = commands.text("init", home=tmp_path / "given", MEMORY_PIPELINE_EMBEDDER="hashing")
-    assert "embedder" not in given
-    monkeypatch.setattr(cli.local, "is_at_hand", lambda: False)
-    assert "embedder" not in commands.text("init", home=tmp_path / "bare")
-    assert not (tmp_path / "bare" / "memory_pipeline.toml").exists()
+    commands.text("init", home=tmp_path / "given")
+    monkeypatch.delenv("MEMORY_PIPELINE_EMBEDDER")
+    commands.text("init", home=tmp_path / "new")
+    assert 'embedder = "reader"' in (tmp_path / "new" / "memory_pipeline.toml").read_text("utf-8")
+    commands.text("init", home=tmp_path / "old")
+    for name in ("given", "old"):
+        assert not (tmp_path / name / "memory_pipeline.toml").exists()
+        assert load(tmp_path / name).policy.embedder == "hashing"
+    assert load(tmp_path / "new").policy.embedder == load(tmp_path / "none").policy.embedder == "reader"
+
+
+def test_a_new_store_keeps_the_settings_that_somebody_wrote_before(tmp_path, told, monkeypatch):
+    monkeypatch.delenv("MEMORY_PIPELINE_EMBEDDER")
+    for name, text, embedder in (
+        ("some", "# mine\n[policy]\ntoken_budget = 0.5\n", "reader"),
+        ("own", '[policy]\nembedder = "hashing"\n', "hashing"),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "memory_pipeline.toml").write_text(text, "utf-8")
+        before = load(tmp_path / name).policy
+        homes.filled(tmp_path / name, told[:3]).close()
+        assert (tmp_path / name / "memory_pipeline.toml").read_text("utf-8").startswith(text[:20])
+        assert load(tmp_path / name).policy == before
+        assert before.embedder == embedder

@@ -352,7 +352,7 @@ def test_a_variable_that_names_no_setting_is_refused(tmp_path, variable, nearest
         ("linkage = 'double'", ("linkage = 'double'", "'single' or 'average'")),
         ("methods = ['fading']", ("methods", "'fading'", "did you mean 'fading_groups'?")),
         ("protected_types = ['Decison']", ("protected_types", "'Decison'", "did you mean 'Decision'?")),
-        ("embedder = 'minilm'", ("embedder = 'minilm'", "use hashing, local")),
+        ("embedder = 'minilm'", ("embedder = 'minilm'", "use hashing, reader, local")),
         ("history_limit = 0", ("history_limit = 0", "greater than or equal to 1")),
         ("token_budget = true", ("token_budget = True", "takes a number above 0, or unset, not true or false")),
         ("decay_interval_seconds = 31536000001", ("31536000001", "less than or equal to 31536000000")),

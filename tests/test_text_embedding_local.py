@@ -60,15 +60,5 @@ def test_thresholds_follow_the_embedder_unless_set(tmp_path):
 
 @pytest.mark.parametrize("name", ["minilm", "local:", "local: ", "hashing:x"])
 def test_an_unknown_embedder_is_refused(tmp_path, name):
-    with pytest.raises(SettingsError, match=r"embedder = .*unknown embedder; use hashing, local"):
+    with pytest.raises(SettingsError, match=r"embedder = .*unknown embedder; use hashing, reader, local"):
         load(tmp_path, environment={"MEMORY_PIPELINE_EMBEDDER": name})
-
-
-def test_a_model_that_would_have_to_be_downloaded_is_not_at_hand(tmp_path, monkeypatch):
-    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path))
-    assert not local.is_at_hand()
-
-
-def test_without_the_extra_no_model_is_at_hand(monkeypatch):
-    monkeypatch.setattr(local, "find_spec", lambda _: None)
-    assert not local.is_at_hand()

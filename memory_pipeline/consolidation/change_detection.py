@@ -269,7 +269,7 @@ def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
 def _unsettled(judged: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Drop pairs that are settled: newer than the older memory's successor, or begun after the older one ended.
 
-    Adds `decided`, true for the earliest of the sure updates of a memory that its own speaker states.
+    A successor of this run counts as one of any earlier run. Adds `decided`, true for the earliest of the sure updates of a memory that its own speaker states.
     """
     ends = points.select(
         *("row", "profile_id", "memory_id", "since", "valid_until", "superseded_by", "superseded_kind", "voice")
@@ -294,7 +294,9 @@ def _unsettled(judged: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl
         .sort("older", "newer")
         .with_columns(sure=sure, rank=rank)
         .filter(~update | pl.col("sure") | (pl.col("rank") <= MOST_UPDATES))
-        .with_columns(decided=pl.col("sure") & (pl.col("newer") == pl.col("newer").filter("sure").min().over("older")))
+        .with_columns(successor=pl.col("newer").filter("sure").min().over("older"))
+        .with_columns(decided=pl.col("sure") & (pl.col("newer") == pl.col("successor")))
+        .filter(pl.col("successor").is_null() | (pl.col("newer") <= pl.col("successor")))
     )
 
 

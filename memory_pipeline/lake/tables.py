@@ -26,6 +26,7 @@ from memory_pipeline.ledger.database import LakeError, MissingFile, explained
 from memory_pipeline.ledger.event import CLOCK_SKEW, PIPELINE
 from memory_pipeline.ledger.ledger import Ledger, Revert
 from memory_pipeline.schemas import INSTANT, TABLES
+from memory_pipeline.settings import SETTINGS_FILE, SQLITE, ledger_address, new_stores
 
 __all__ = ["Commit", "Conflict", "Lake", "LakeError", "Revert", "StaleInstant", "check_path"]
 
@@ -86,11 +87,13 @@ class Lake:
         check_path(self.home)
         identity.refuse_backup(self.home)
         self.store = object_stores.opened(self.home)
-        if not databases.exists(self.home, ledger):
+        if is_new := not databases.exists(self.home, ledger):
             identity.check_ledger_there(self.home, self.store)
         self.ledger = Ledger.at(
             home, address=ledger, timeout=timeout, moved_payloads=partial(compaction.read_payloads, self.store)
         )
+        if is_new and (ledger or ledger_address(self.home)) == SQLITE:
+            new_stores.begin(self.home / SETTINGS_FILE)
         try:
             if checked:
                 identity.check(self.home, self.ledger, self.store)

@@ -21,8 +21,9 @@ import sqlalchemy as sa
 from memory_pipeline.ledger.database import ERASURES, WRITE_SECONDS, WRITERS, Database, LakeError, explained
 from memory_pipeline.ledger.disk import private, sync, writable
 from memory_pipeline.ledger.tables import META, METADATA, SCHEMA
+from memory_pipeline.settings.values import LEDGER_FILE
 
-FILE_NAME: Final = "ledger.sqlite"
+FILE_NAME: Final = LEDGER_FILE
 """Name of the database's file in the data folder."""
 
 _FILES: Final = (FILE_NAME, f"{FILE_NAME}-wal", f"{FILE_NAME}-shm", "ledger.lock")

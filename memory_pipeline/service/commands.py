@@ -57,7 +57,6 @@ from memory_pipeline.service.options import (
     show_json,
 )
 from memory_pipeline.settings import HOME_VARIABLE
-from memory_pipeline.text.embed import local
 
 app = typer.Typer(
     name="memory-pipeline",
@@ -112,17 +111,13 @@ def common(
 
 @app.command()
 def init() -> None:
-    """Create a data folder. With ledger, lake and Dagster's storage, and a sentence encoder if one is installed."""
+    """Create a data folder. With ledger, lake, Dagster's storage, and the settings that a new store begins with."""
     from memory_pipeline.service import launch  # noqa: PLC0415
 
     home = settings_in_force(writing=True).home
-    with Lake(home) as lake:
-        is_new = lake.ledger.position() == 0
+    Lake(home).close()
     launch.dagster_home(home)
     out().print(f"ready: {home}", soft_wrap=True)
-    if is_new and config_file.is_default(home, "embedder") and local.is_at_hand():
-        config_file.put(home, "embedder", "local")
-        out().print(f"embedder: local ({local.DEFAULT_MODEL}, found on this machine)", soft_wrap=True)
     out().print("next: memory-pipeline import detect PATH, or memory-pipeline sample OUT.jsonl", soft_wrap=True)
 
 
@@ -303,7 +298,7 @@ def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
 @app.command("embedder")
 def move_to_embedder(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="hashing, local, local:MODEL or local:FOLDER.", show_default=False)
+        str, typer.Argument(metavar="NAME", help="hashing, reader, local, local:MODEL or local:FOLDER.", show_default=False)
     ],
     as_json: JsonOption = False,
 ) -> None:

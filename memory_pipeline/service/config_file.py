@@ -74,11 +74,6 @@ def put(home: Path, name: str, raw: str, *, profile_id: str | None = None) -> Ch
     return _change(home, setting, profile_id, written=True)
 
 
-def is_default(home: Path, setting: str) -> bool:
-    """Tell whether a setting has its default value because nothing sets it."""
-    return _origin(load(home), setting, None).origin == "default"
-
-
 def remove(home: Path, name: str, *, profile_id: str | None = None) -> Change:
     """Remove a setting from the settings file, so that the preset's value or the default applies again.
 

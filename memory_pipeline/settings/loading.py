@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from memory_pipeline.settings import aliases
+from memory_pipeline.settings import aliases, new_stores
 from memory_pipeline.settings.deployment import STRUCTURE, Origin, Settings
 from memory_pipeline.settings.policy import Policy
 from memory_pipeline.settings.presets import embedder_values, preset, unset
@@ -51,7 +51,7 @@ def load(
 
     Args:
         home: data folder; overrides `MEMORY_PIPELINE_HOME`.
-        environment: variables to use instead of those of the process.
+        environment: variables to use instead of those of the process; what a new store begins with is left out then.
         preset_name: preset that overrides file and environment.
         text: content of the settings file, for checking it before it is written.
         component: settings of a Dagster component, in the layout of the settings file, which takes precedence.
@@ -72,6 +72,8 @@ def load(
             f"component: {placed[0]} cannot be set here, where commands do not look; set it in the settings file"
         )
     top, common, own = _layered(below, _from_file(file, _parsed(file, text), in_force=in_force))
+    if environment is None and text is None and _begins_a_store(folder[0], top):
+        common = {"embedder": (new_stores.EMBEDDER, "new store")} | common
     _refuse_password(top)
     settings = _validated(Settings, {"home": folder} | top | _only(Settings, overrides), "")
     deployment = _origins(settings, {"home": folder} | top | _only(Settings, overrides), "")
@@ -83,6 +85,11 @@ def load(
         policies[profile_id] = _validated(Policy, known, "policy.")
         origins[profile_id] = (*deployment, *_origins(policies[profile_id], known, "policy."), *_idle(given))
     return settings.model_copy(update={"policy": policies.pop(""), "profiles": policies, "origins": origins})
+
+
+def _begins_a_store(folder: Path, top: Given) -> bool:
+    """Return whether a data folder holds no store yet, and would hold its ledger."""
+    return LEDGER_VARIABLE not in os.environ and "ledger" not in top and new_stores.is_new(folder)
 
 
 def ledger_address(home: Path, *, environment: Mapping[str, str] | None = None) -> str:

@@ -25,6 +25,9 @@ MEMORY_TYPES: Final = (
 )
 """Types of a memory; MetaPattern is the type of summaries."""
 
+LEDGER_FILE: Final = "ledger.sqlite"
+"""File of a ledger in a data folder."""
+
 SQLITE: Final = "sqlite"
 """Value of the setting `ledger` for a SQLite file in the data folder."""
 

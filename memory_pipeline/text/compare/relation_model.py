@@ -174,7 +174,10 @@ def _judged(
     related = 1.0 - probability[:, _UNRELATED]
     best = _best(pair, related, len(older))
     relation = probability[best][:, :_UNRELATED].argmax(axis=1)
-    confidence = probability[best, relation]
+    # Nothing in two texts tells whether a second value is the newer one or contradicts the first: they differ either way.
+    other = np.select([relation == _UPDATE, relation == _CONFLICT], [_CONFLICT, _UPDATE], _UNRELATED)
+    differing = np.where(other == _UNRELATED, 0.0, probability[best, other])
+    confidence = np.minimum(probability[best, relation] + differing, 1.0)
     rule = np.full(len(older), "likely", dtype="<U13")
     stated = stated_changes.find(reading.memories, older, newer)
     apart = np.bincount(pair, ~differ, len(older)) == 0

@@ -6,7 +6,6 @@ their text, so each text is encoded once. Not here: the built-in embedder, which
 
 from collections.abc import Sequence
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -98,24 +97,6 @@ class LocalEmbedder:
                 "model.onnx, tokenizer.json, tokenizer_config.json, special_tokens_map.json and config.json as "
                 "local:FOLDER, or a model that fastembed can download"
             ) from error
-
-
-def is_at_hand() -> bool:
-    """Return whether the default model loads without a download: fastembed is installed and has it in its cache.
-
-    Cost: nothing without fastembed; else the time to load the model, about a second.
-    """
-    if find_spec("fastembed") is None:
-        return False
-    from fastembed import TextEmbedding  # noqa: PLC0415
-    from loguru import logger  # noqa: PLC0415
-
-    logger.disable("fastembed")
-    try:
-        TextEmbedding(DEFAULT_MODEL, local_files_only=True)
-    except Exception:  # noqa: BLE001 - whatever keeps it from loading, it is not at hand
-        return False
-    return True
 
 
 def _encode(encoder: Any, texts: list[str]) -> NDArray[np.float32]:

@@ -1,0 +1,162 @@
+"""The reader: a text's vectors depend on the text alone; what lies between two texts, and which are worth comparing."""
+
+import hashlib
+import os
+import subprocess
+import sys
+from importlib import resources
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_pipeline.text.compare import alignment, rivals
+from memory_pipeline.text.embed.embedding import embedder
+from memory_pipeline.text.embed.encoder import DIMENSION, MOST_TOKENS, encoder
+
+TEXTS = (
+    "User works at Siemens as an engineer.",
+    "",
+    "User quit Siemens and now works at Bosch.",
+    "The ferry to Bergen leaves at 7:40 from pier four, and the last one back is at 22:15. " * 4,
+    "x",
+    "Ich wohne in Köln.",
+    "我住在上海。",
+    "The cat sleeps on the sofa.",
+)
+SHIPPED = {
+    "encoder.npz": "9e7dfaa25d1399d74a98a547da301cf38531b1e1545446b3446f700933f299f9",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+}
+
+
+def same(one, other):
+    return (
+        np.array_equal(one.vector, other.vector)
+        and np.array_equal(one.tokens.vectors, other.tokens.vectors)
+        and np.array_equal(one.tokens.ids, other.tokens.ids)
+    )
+
+
+def test_the_weights_are_those_of_the_notice():
+    folder = resources.files("memory_pipeline") / "models" / "reader"
+    notice = (folder / "NOTICE").read_text("utf-8")
+    for name, digest in SHIPPED.items():
+        assert hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest
+        assert digest in notice
+
+
+@given(st.permutations(range(len(TEXTS))), st.integers(1, len(TEXTS)))
+def test_what_is_read_of_a_text_depends_neither_on_order_nor_on_its_batch(order, size):
+    alone = [next(encoder().read([text])) for text in TEXTS]
+    for start in range(0, len(order), size):
+        part = order[start : start + size]
+        for place, read in zip(part, encoder().read([TEXTS[place] for place in part]), strict=True):
+            assert same(read, alone[place])
+
+
+def test_what_is_read_of_a_text_does_not_depend_on_the_number_of_threads():
+    script = (
+        "import hashlib, sys; from memory_pipeline.text.embed.encoder import encoder\n"
+        f"texts = {TEXTS!r}\n"
+        "print(hashlib.sha256(b''.join(r.vector.tobytes() + r.tokens.vectors.tobytes() "
+        "for r in encoder().read(texts))).hexdigest())"
+    )
+    digests = {
+        subprocess.run(
+            [sys.executable, "-c", script],
+            env=os.environ | {"OPENBLAS_NUM_THREADS": threads},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for threads in ("1", "2")
+    }
+    assert len(digests) == 1
+
+
+def test_vectors_are_of_unit_length_and_a_text_without_words_has_none():
+    vectors = embedder("reader").embed([*TEXTS, "  "])
+    assert vectors.shape == (len(TEXTS) + 1, DIMENSION)
+    lengths = np.linalg.norm(vectors, axis=1)
+    assert lengths == pytest.approx([1, 0, 1, 1, 1, 1, 1, 1, 0], abs=1e-5)
+
+
+def test_statements_of_one_fact_are_nearer_than_others():
+    old, again, new, other = embedder("reader").embed(
+        [TEXTS[0], "Siemens employs the user; an engineer.", TEXTS[2], TEXTS[7]]
+    )
+    assert old @ again > old @ new > 0.5 > 0.2 > old @ other
+
+
+def test_only_the_beginning_of_a_long_text_is_read():
+    long = "word " * 1000
+    assert len(next(encoder().read([long])).tokens.ids) == MOST_TOKENS - 2
+
+
+def test_alignment_says_what_each_text_covers_of_the_other():
+    old, new, other = (read.tokens for read in encoder().read([TEXTS[0], TEXTS[2], TEXTS[7]]))
+    features = dict(zip(alignment.NAMES, alignment.aligned(old, new), strict=True))
+    itself = dict(zip(alignment.NAMES, alignment.aligned(old, old), strict=True))
+    apart = dict(zip(alignment.NAMES, alignment.aligned(old, other), strict=True))
+    assert itself["covered_old"] == itself["covered_new"] == itself["same_old"] == itself["same_new"] == 1
+    assert itself["left_old"] == itself["left_new"] == 0
+    assert 1 > features["covered_old"] > apart["covered_old"] > 0
+    assert features["left_new"] < apart["left_new"]
+
+
+def test_a_text_without_tokens_aligns_with_nothing():
+    empty, full = (read.tokens for read in encoder().read(["", TEXTS[0]]))
+    assert not alignment.aligned(empty, full).any()
+    assert not alignment.aligned(full, empty).any()
+
+
+def test_digits_that_the_other_text_lacks_are_counted():
+    tokens = [read.tokens for read in encoder().read(["The code is 5518.", "The code is 5581."])]
+    features = dict(zip(alignment.NAMES, alignment.aligned(*tokens), strict=True))
+    assert features["digits_old"] > 0
+    assert features["other_digits_old"] > 0
+
+
+def units(count, seed):
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(count, 8)).astype(np.float32)
+    rows[1::3] = rows[::3][: len(rows[1::3])]  # equal ones
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@given(st.integers(1, 40), st.integers(0, 5), st.integers(1, 3))
+def test_the_nearest_older_ones_of_a_profile_are_paired(count, seed, profiles):
+    vectors, profile = units(count, seed), np.sort(np.arange(count) % profiles)
+    expected = set()
+    for newer in range(count):
+        older = [row for row in range(newer) if profile[row] == profile[newer]]
+        cosines = {row: round(float(vectors[row] @ vectors[newer]), 4) for row in older}
+        best = sorted((row for row in older if cosines[row] > 0), key=lambda row: (-cosines[row], -row))
+        expected |= {(row, newer) for row in best[: rivals.NEAREST]}
+    assert set(map(tuple, rivals.nearest(vectors, profile).tolist())) == expected
+
+
+@given(st.integers(2, 25), st.integers(0, 5), st.integers(1, 2))
+def test_ranks_are_counted_among_the_memories_of_the_profile(count, seed, profiles):
+    vectors, profile = units(count, seed), np.sort(np.arange(count) % profiles)
+    pairs = [(old, new) for new in range(count) for old in range(new) if profile[old] == profile[new]]
+    older, newer = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    table = rivals.features(vectors, profile, older, newer)
+    cosines = np.round(vectors @ vectors.T, 4)
+    for (old, new), row in zip(pairs, table, strict=True):
+        values = dict(zip(rivals.NAMES, row, strict=True))
+        own = cosines[old, new]
+        before = [cosines[new, other] for other in range(new) if profile[other] == profile[new] and other != old]
+        after = [
+            cosines[old, other] for other in range(old + 1, count) if profile[other] == profile[old] and other != new
+        ]
+        between = range(old + 1, new)
+        assert values["reader_cosine"] == pytest.approx(own, abs=2e-4)
+        assert values["cosine_above_older"] == pytest.approx(own - max([0, *before]), abs=2e-4)
+        assert values["cosine_above_newer"] == pytest.approx(own - max([0, *after]), abs=2e-4)
+        assert values["rank_among_older"] == sum(other > own for other in before)
+        assert values["rank_among_newer"] == sum(other > own for other in after)
+        assert values["between_nearer_to_older"] == sum(cosines[old, other] > own for other in between)
+        assert values["between_nearer_to_newer"] == sum(cosines[new, other] > own for other in between)

@@ -1,0 +1,111 @@
+"""The trees that judge pairs: the arrays say what the trees say, and what was read of two texts is recorded once."""
+
+import frames
+import homes
+import numpy as np
+import polars as pl
+import pytest
+from frames import ago
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_pipeline.consolidation import change_detection
+from memory_pipeline.ledger.event import parse
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Policy
+from memory_pipeline.text.compare import relation_trees
+from memory_pipeline.text.compare.judge import RELATIONS
+from memory_pipeline.text.compare.judges import JUDGES
+
+TEXTS = ("The kiln is fired on Mondays.", "The kiln has a new door.", "We fire the kiln on Fridays from this week.")
+
+
+def leaf(grown, root, row):
+    """Return the value of the leaf that a row of features reaches, one step at a time."""
+    node = root
+    while grown.feature[node] >= 0:
+        left = row[grown.feature[node]] <= grown.threshold[node]
+        node = grown.left[node] if left else grown.right[node]
+    return grown.value[node]
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_each_pair_reaches_the_leaves_that_its_features_lead_to(seed):
+    grown = relation_trees.trees()
+    rng = np.random.default_rng(seed)
+    spread = np.zeros(len(grown.names))
+    inner = grown.feature >= 0
+    np.maximum.at(spread, grown.feature[inner], np.abs(grown.threshold[inner]))
+    rows = rng.uniform(-0.2, 1.2, size=(3, len(grown.names))) * spread
+    sums = np.array(
+        [
+            [sum(leaf(grown, root, row) for root in grown.roots[place :: len(RELATIONS)]) for place in range(4)]
+            for row in rows
+        ]
+    )
+    expected = np.exp(sums) / np.exp(sums).sum(axis=1, keepdims=True)
+    assert relation_trees.scores(np.ascontiguousarray(rows.T), grown) == pytest.approx(expected)
+    probability = relation_trees.probabilities(grown.names, rows)
+    assert probability.sum(axis=1) == pytest.approx(1)
+    assert (probability >= 0).all()
+
+
+def test_a_higher_score_is_never_less_sure():
+    grown = relation_trees.trees()
+    assert (np.diff(grown.known, axis=1) >= 0).all()
+    assert (np.diff(grown.share, axis=1) >= 0).all()
+    assert grown.share.max() < 1
+
+
+def test_a_feature_that_nothing_computes_is_named():
+    with pytest.raises(ValueError, match="the trees read .*log_days"):
+        relation_trees.probabilities(("shared",), np.zeros((1, 1)))
+
+
+def test_the_reader_says_what_it_needs():
+    with pytest.raises(ValueError, match="closeness = None"):
+        JUDGES["reader"].judge(None, None, None)
+
+
+def compared(**kept):
+    memories = frames.memories({"content": text, "created_at": ago(9 - n)} for n, text in enumerate(TEXTS))
+    empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
+    return change_detection.compare(memories, *empty, Policy(), as_of=frames.AS_OF, plan_id="plan", **kept)
+
+
+def test_pairs_of_texts_are_read_once(monkeypatch):
+    first = compared()
+    assert first.pair_readings.height == len(TEXTS)
+    again = compared(recorded=first.pair_readings)
+    assert again.pair_readings.is_empty()
+    assert again.fact_changes.equals(first.fact_changes)
+    part = compared(recorded=first.pair_readings.head(1))
+    assert part.pair_readings.equals(first.pair_readings.tail(2))
+    assert part.fact_changes.equals(first.fact_changes)
+
+
+def test_readings_of_another_version_do_not_count():
+    first = compared()
+    other = first.pair_readings.with_columns(model=pl.lit("alignment 0"), numbers=pl.lit([0.0]))
+    assert compared(recorded=other).pair_readings.equals(first.pair_readings)
+
+
+def stored(name, content, day):
+    event = {
+        "event_type": "memory.stored",
+        "memory_id": name,
+        "profile_id": "ida",
+        "occurred_at": homes.START,
+        "payload": {"content": content},
+    }
+    return parse(event, recorded_at=homes.RECORDED, origin="test", future=None)
+
+
+def test_a_second_night_and_a_rebuild_read_nothing_anew(tmp_path):
+    told = [stored(f"m{place}", text, place) for place, text in enumerate(TEXTS)]
+    with homes.filled(tmp_path / "home", told) as lake:
+        homes.night(lake, as_of=homes.RECORDED, run_id="one")
+        first = lake.read("pair_readings")
+        assert first.height == len(TEXTS)
+        homes.night(lake, as_of=homes.RECORDED, run_id="two")
+        assert lake.read("pair_readings").equals(first)
