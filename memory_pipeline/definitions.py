@@ -33,7 +33,8 @@ GROUPS: Final = {
     ),
     "associations": (
         *("neighbours", "comparisons", "derived_edges", "memory_importance", "scored_memories", "deferred"),
-        *("judgements", "change_odds", "pair_readings", "fact_changes", "verdicts", "proposed_edges", "association_edges"),
+        *("judgements", "change_odds", "pair_readings", "fact_changes", "verdicts"),
+        *("proposed_edges", "association_edges"),
     ),
     "proposals": (
         *("clusters", "cluster_members", "merge_refusals", "groupings", "completions", "summaries"),

@@ -1,22 +1,26 @@
 """Grows the trees that judge pairs of memories, and measures them on stores left out.
 
-Run with `python research/fit_trees.py [--measure FOLDER]`, in an environment that has the package and LightGBM. The
-stores it learns from are the made-up ones (`memory_pipeline/evaluation/made_up_stores`); those of FOLDER, in the format
-of `memory_pipeline/evaluation/labelled_stores`, are only measured. Writes `memory_pipeline/models/relation_trees.npz`.
+Run with `python research/fit_trees.py [--measure FOLDER]`, in an environment that has the package and LightGBM, after
+`train_pairs.py`. The stores it learns from are the made-up ones (`memory_pipeline/evaluation/made_up_stores`) and the
+episodes of the corpus, of which the reader of pairs has learned nothing; those of FOLDER, in the format of
+`memory_pipeline/evaluation/labelled_stores`, are only measured. Writes `relation_trees.npz` and `pair_trees.npz` in
+`memory_pipeline/models`.
 
-The probability of a relation is the share of right ones at a score (isotonic regression), where each store is scored by
-trees grown on the others.
+The first trees judge all candidates; those that they leave possible are judged by second trees, which read the scores
+of the reader of pairs too. The probability of a relation is the share of right ones at a score (isotonic regression),
+where each store is scored by trees grown on others.
 """
 
 import argparse
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 import lightgbm
 import numpy as np
 import polars as pl
+from corpus_files import episodes
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
@@ -30,7 +34,7 @@ from memory_pipeline.text.compare.relation_model import statements_that_share_mo
 from memory_pipeline.text.compare.relation_reading import MEMORY_COLUMNS, read
 from memory_pipeline.text.embed.encoder import encoder
 
-OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models" / "relation_trees.npz"
+OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models"
 LABELS: Final = {"update": 0, "duplicate": 1, "contradiction": 2}
 UNRELATED: Final = RELATIONS.index("unrelated")
 FOLDS: Final = 7
@@ -62,6 +66,8 @@ class Table:
     relations: NDArray[np.int64]
     exist: NDArray[np.int64]
     memories: int
+    scores: Callable[[NDArray[np.int64]], NDArray[np.float64]]
+    """Takes places of candidates; returns what the reader says of the two texts."""
 
 
 def tabulate(store: LabelledStore) -> Table:
@@ -88,7 +94,17 @@ def tabulate(store: LabelledStore) -> Table:
     }
     found = [labels.get(pair, UNRELATED) for pair in zip(older.tolist(), newer.tolist(), strict=True)]
     exist = np.bincount(list(labels.values()), minlength=len(RELATIONS))
-    return Table(store.name, named, table, np.array(found, dtype=np.int64), exist, len(turns))
+    return Table(
+        *(store.name, named, table, np.array(found, dtype=np.int64), exist, len(turns)),
+        lambda places: closeness.scores(texts, older[places], newer[places]),
+    )
+
+
+def second(table: Table, possible: NDArray[np.int64]) -> Table:
+    """Return the candidates that are left possible, with the scores of the reader."""
+    features = np.concatenate([table.features[possible], table.scores(possible)], axis=1)
+    names = (*table.names, *relation_trees.SCORES)
+    return replace(table, names=names, features=features, relations=table.relations[possible])
 
 
 def grow(tables: Sequence[Table], *, rounds: int = ROUNDS, seeds: int = SEEDS) -> dict[str, NDArray[Any]]:
@@ -99,9 +115,7 @@ def grow(tables: Sequence[Table], *, rounds: int = ROUNDS, seeds: int = SEEDS) -
         lightgbm.train(SETTINGS | {"seed": seed}, lightgbm.Dataset(features, relations), rounds).dump_model()
         for seed in range(seeds)
     ]
-    arrays: dict[str, list[Any]] = {
-        name: [] for name in ("roots", "feature", "threshold", "left", "right", "value")
-    }
+    arrays: dict[str, list[Any]] = {name: [] for name in ("roots", "feature", "threshold", "left", "right", "value")}
 
     def add(node: dict[str, Any]) -> int:
         place = len(arrays["feature"])
@@ -182,22 +196,40 @@ def figures(tables: Sequence[Table], predicted: Sequence[NDArray[np.float64]]) -
     return lines
 
 
+def possible(probability: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return the places of the candidates that the second trees judge."""
+    return np.flatnonzero(probability[:, :UNRELATED].sum(axis=1) >= relation_trees.POSSIBLE)
+
+
+def fitted(tables: Sequence[Table], name: str) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.float64]]]:
+    """Grow, calibrate and write trees; return them, and the probabilities of each table by trees grown on others."""
+    raw = left_out(tables)
+    grown = grow(tables) | calibration(np.concatenate([one.relations for one in tables]), np.concatenate(raw))
+    np.savez_compressed(OUT / f"{name}.npz", **grown)
+    return grown, [relation_trees.calibrated(one, relation_trees.loaded(grown)) for one in raw]
+
+
 def main() -> None:
     """Grow, calibrate, measure and write the trees."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", type=Path, help="folder of labelled stores that are only measured")
     options = parser.parse_args()
-    tables = [tabulate(store) for store in stores.load()]
-    raw = left_out(tables)
-    relations = np.concatenate([one.relations for one in tables])
-    grown = grow(tables) | calibration(relations, np.concatenate(raw))
-    np.savez_compressed(OUT, **grown)
-    print("left out of the made-up stores:", *figures(tables, raw), sep="\n")
+    tables = [tabulate(store) for store in (*stores.load(), *episodes())]
+    first, by_first = fitted(tables, relation_trees.FIRST)
+    print("first trees, left out:", *figures(tables, by_first), sep="\n")
+    read = [second(table, possible(one)) for table, one in zip(tables, by_first, strict=True)]
+    share = sum(len(one.relations) for one in read) / sum(one.memories for one in tables)
+    print(f"pairs read: {share:.2f} a memory", flush=True)
+    last, by_second = fitted(read, relation_trees.SECOND)
+    print("second trees, left out:", *figures(read, by_second), sep="\n")
     if options.measure:
         others = [tabulate(store) for store in labelled_stores.load(options.measure)]
-        ready = relation_trees.loaded(grown)
-        by = [relation_trees.probabilities(one.names, one.features, ready) for one in others]
-        print("measured:", *figures(others, by), sep="\n")
+        ready = [relation_trees.loaded(one) for one in (first, last)]
+        by = [relation_trees.probabilities(one.names, one.features, ready[0]) for one in others]
+        print("measured, first trees:", *figures(others, by), sep="\n")
+        rest = [second(table, possible(one)) for table, one in zip(others, by, strict=True)]
+        by = [relation_trees.probabilities(one.names, one.features, ready[1]) for one in rest]
+        print("measured, second trees:", *figures(rest, by), sep="\n")
 
 
 if __name__ == "__main__":

@@ -23,9 +23,9 @@ def load(path: Path) -> dict[str, NDArray[np.float32]]:
     start = 8 + int.from_bytes(data[:8], "little")
     header = json.loads(data[8:start])
     return {
-        name: np.frombuffer(
-            data, "<f4", int(np.prod(entry["shape"])), start + entry["data_offsets"][0]
-        ).reshape(entry["shape"])
+        name: np.frombuffer(data, "<f4", int(np.prod(entry["shape"])), start + entry["data_offsets"][0]).reshape(
+            entry["shape"]
+        )
         for name, entry in header.items()
         if name != "__metadata__" and entry["dtype"] == "F32"
     }
@@ -37,14 +37,12 @@ def quantised(weights: NDArray[np.float32], axis: int) -> tuple[NDArray[np.int8]
     return np.rint(weights / scale).astype(np.int8), scale.astype(np.float32)
 
 
-def stored(model: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays of the file."""
-    embeddings = {part: model[f"embeddings.{part}_embeddings.weight"] for part in ("word", "position", "token_type")}
-    words, scale = quantised(embeddings["word"], 1)
+def network(model: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of a transformer without its word table."""
+    kinds = model["embeddings.token_type_embeddings.weight"]
     result: dict[str, NDArray[np.generic]] = {
-        "words": words,
-        "words.scale": scale,
-        "places": embeddings["position"] + embeddings["token_type"][0],
+        "places": model["embeddings.position_embeddings.weight"],
+        "kinds": kinds,
         "gain": model["embeddings.LayerNorm.weight"],
         "offset": model["embeddings.LayerNorm.bias"],
     }
@@ -64,6 +62,14 @@ def stored(model: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.generi
             result[f"{layer}.{name}.gain"] = model[f"{of}{part}.LayerNorm.weight"]
             result[f"{layer}.{name}.offset"] = model[f"{of}{part}.LayerNorm.bias"]
     return result
+
+
+def stored(model: dict[str, NDArray[np.float32]]) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of the encoder: a text is of the first kind throughout."""
+    words, scale = quantised(model["embeddings.word_embeddings.weight"], 1)
+    result = network(model)
+    result["places"] = result["places"] + result.pop("kinds")[0]
+    return result | {"words": words, "words.scale": scale}
 
 
 def main() -> None:

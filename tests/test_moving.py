@@ -120,7 +120,7 @@ def test_a_new_store_begins_with_the_reader_and_an_old_one_keeps_its_own(tmp_pat
 
 def test_a_new_store_keeps_the_settings_that_somebody_wrote_before(tmp_path, told, monkeypatch):
     monkeypatch.delenv("MEMORY_PIPELINE_EMBEDDER")
-    for name, text, embedder in (
+    for name, text, expected in (
         ("some", "# mine\n[policy]\ntoken_budget = 0.5\n", "reader"),
         ("own", '[policy]\nembedder = "hashing"\n', "hashing"),
     ):
@@ -130,4 +130,4 @@ def test_a_new_store_keeps_the_settings_that_somebody_wrote_before(tmp_path, tol
         homes.filled(tmp_path / name, told[:3]).close()
         assert (tmp_path / name / "memory_pipeline.toml").read_text("utf-8").startswith(text[:20])
         assert load(tmp_path / name).policy == before
-        assert before.embedder == embedder
+        assert before.embedder == expected

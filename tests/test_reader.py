@@ -87,7 +87,8 @@ def test_statements_of_one_fact_are_nearer_than_others():
     old, again, new, other = embedder("reader").embed(
         [TEXTS[0], "Siemens employs the user; an engineer.", TEXTS[2], TEXTS[7]]
     )
-    assert old @ again > old @ new > 0.5 > 0.2 > old @ other
+    assert old @ again > old @ new > 0.5
+    assert old @ other < 0.2
 
 
 def test_only_the_beginning_of_a_long_text_is_read():

@@ -1,5 +1,7 @@
 """The trees that judge pairs: the arrays say what the trees say, and what was read of two texts is recorded once."""
 
+from datetime import timedelta
+
 import frames
 import homes
 import numpy as np
@@ -58,7 +60,7 @@ def test_a_higher_score_is_never_less_sure():
 
 
 def test_a_feature_that_nothing_computes_is_named():
-    with pytest.raises(ValueError, match="the trees read .*log_days"):
+    with pytest.raises(ValueError, match=r"the trees read .*log_days"):
         relation_trees.probabilities(("shared",), np.zeros((1, 1)))
 
 
@@ -73,7 +75,7 @@ def compared(**kept):
     return change_detection.compare(memories, *empty, Policy(), as_of=frames.AS_OF, plan_id="plan", **kept)
 
 
-def test_pairs_of_texts_are_read_once(monkeypatch):
+def test_pairs_of_texts_are_read_once():
     first = compared()
     assert first.pair_readings.height == len(TEXTS)
     again = compared(recorded=first.pair_readings)
@@ -95,7 +97,7 @@ def stored(name, content, day):
         "event_type": "memory.stored",
         "memory_id": name,
         "profile_id": "ida",
-        "occurred_at": homes.START,
+        "occurred_at": homes.START + timedelta(days=day),
         "payload": {"content": content},
     }
     return parse(event, recorded_at=homes.RECORDED, origin="test", future=None)

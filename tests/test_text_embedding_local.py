@@ -6,7 +6,6 @@ import pytest
 from encoders import encoder
 
 from memory_pipeline.settings import SettingsError, load
-from memory_pipeline.text.embed import local
 from memory_pipeline.text.embed.embedding import embed_texts, embedder
 
 

@@ -69,9 +69,9 @@ def compare(
         recorded: table `pair_readings` so far; default: none.
 
     Returns:
-        Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`; under
-        a token budget, of `change_odds`; and the rows to add to `pair_readings`. A memory closed by a committed update is not compared with anything
-        newer than its successor.
+        Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`;
+        under a token budget, of `change_odds`; and the rows to add to `pair_readings`. A memory closed by an update is
+        not compared with anything newer than its successor.
 
     Cost: see `judging.judge`.
     """
@@ -79,9 +79,7 @@ def compare(
     if not policy.fact_changes or points.is_empty():
         return Compared(*(TABLES[name].empty() for name in Compared._fields))
     similar = _similar(points, edges)
-    judgements, readings = judging.judge(
-        points, similar, policy, vectors=vectors, kept=kept, recorded=recorded
-    )
+    judgements, readings = judging.judge(points, similar, policy, vectors=vectors, kept=kept, recorded=recorded)
     pairs = judging.pairs(judgements, points)
     doubt = pl.when(judging.doubtful(policy)).then(pl.lit("doubt")).otherwise("relation")
     unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy).with_columns(relation=doubt)
@@ -269,7 +267,8 @@ def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
 def _unsettled(judged: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Drop pairs that are settled: newer than the older memory's successor, or begun after the older one ended.
 
-    A successor of this run counts as one of any earlier run. Adds `decided`, true for the earliest of the sure updates of a memory that its own speaker states.
+    A successor of this run counts as one of any earlier run. Adds `decided`, true for the earliest of the sure updates
+    of a memory that its own speaker states.
     """
     ends = points.select(
         *("row", "profile_id", "memory_id", "since", "valid_until", "superseded_by", "superseded_kind", "voice")

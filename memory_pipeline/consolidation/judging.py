@@ -7,6 +7,8 @@ What the reader finds in two texts depends on these alone: it is recorded once (
 Not here: which memories are compared and what follows (`change_detection`), and the judges (`text.compare`).
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,7 +18,14 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation import readings, relation_guards
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare import alignment, closeness, relation_candidates, relation_reading
+from memory_pipeline.text.compare import (
+    alignment,
+    closeness,
+    relation_candidates,
+    relation_reading,
+    relation_trees,
+)
+from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.compare.relation_reading import Reading
@@ -134,12 +143,11 @@ def _judged(
     if points.is_empty():
         return TABLES["judgements"].empty().drop("read"), recorded.clear()
     reading = relation_reading.read(points.select(_SEEN))
-    added, near = recorded.clear(), None
+    readings, near = _Readings(points, recorded), None
     if JUDGES[policy.judge].reads:
         read_vectors, profile = _vectors(points, vectors), points["profile_id"].rle_id().to_numpy().astype(np.int64)
         older, newer = closeness.candidates(reading, read_vectors, profile)
-        aligned, added = _alignments(points, older, newer, recorded)
-        near = closeness.table(read_vectors, profile, older, newer, aligned)
+        near = _closeness(points, read_vectors, profile, (older, newer), readings)
     else:
         rows = points["row"].to_numpy()
         older, newer = _candidates(reading, np.searchsorted(rows, similar[np.isin(similar[:, 0], rows)]))
@@ -156,7 +164,7 @@ def _judged(
     pairs = profiles.join(found, on="profile_id", how="left", maintain_order="left").with_columns(
         pl.col("pairs").fill_null([])
     )
-    return pairs, added
+    return pairs, pl.concat(readings.added)
 
 
 def _candidates(reading: Reading, similar: Rows) -> tuple[Rows, Rows]:
@@ -178,36 +186,64 @@ def _vectors(points: pl.DataFrame, vectors: pl.DataFrame) -> Vectors:
     return result
 
 
-def _alignments(
-    points: pl.DataFrame, older: Rows, newer: Rows, recorded: pl.DataFrame
-) -> tuple[Floats, pl.DataFrame]:
-    """Return the alignment of each pair, [pairs, features], and the rows that are not recorded yet."""
-    hashes = points["content_hash"]
-    pairs = pl.DataFrame(
-        {
-            "profile_id": points["profile_id"].gather(older),
-            "older_hash": hashes.gather(older),
-            "newer_hash": hashes.gather(newer),
-        }
-    )
-    known = recorded.filter(pl.col("model") == alignment.MODEL).select(*_TEXTS, "numbers")
-    found = pairs.join(known, on=_TEXTS, how="left", maintain_order="left")
-    unread = pairs.with_columns(older=older, newer=newer).filter(found["numbers"].is_null()).unique(
-        _TEXTS, keep="first", maintain_order=True
-    )
-    rows = np.unique(unread.select("older", "newer").to_numpy())
-    read = encoder.encoder().read(closeness.texts(points[rows]).to_list()) if len(rows) else ()
-    tokens = [one.tokens for one in read]
-    ends = (np.searchsorted(rows, unread[name].to_numpy()) for name in ("older", "newer"))
-    new = unread.select(
-        *_TEXTS,
-        model=pl.lit(alignment.MODEL),
-        numbers=pl.Series(closeness.alignments(tokens, *ends), dtype=pl.List(pl.Float64)),
-    )
-    added = TABLES["pair_readings"].conform(new)
-    whole = pairs.join(pl.concat([known, added.select(known.columns)]), on=_TEXTS, how="left", maintain_order="left")
-    numbers = whole["numbers"].explode().to_numpy().astype(np.float64)
-    return numbers.reshape(-1, len(alignment.NAMES)), added
+class _Readings:
+    """What the reader finds in pairs of texts: as recorded, else read now and noted."""
+
+    def __init__(self, points: pl.DataFrame, recorded: pl.DataFrame) -> None:
+        """Take the memories, and table `pair_readings` so far."""
+        self._hashes = points.select("profile_id", "content_hash")
+        self._recorded = recorded
+        self.added = [TABLES["pair_readings"].empty()]
+
+    def of(self, model: str, older: Rows, newer: Rows, read: Callable[[Rows, Rows], Floats], width: int) -> Floats:
+        """Return the numbers of each pair, [pairs, width].
+
+        Args:
+            model: what is read, with its version.
+            older: row of the older memory of each pair.
+            newer: row of the newer.
+            read: reads pairs of rows.
+            width: count of the numbers.
+        """
+        pairs = pl.DataFrame(
+            {
+                "profile_id": self._hashes["profile_id"].gather(older),
+                "older_hash": self._hashes["content_hash"].gather(older),
+                "newer_hash": self._hashes["content_hash"].gather(newer),
+            }
+        )
+        known = self._recorded.filter(pl.col("model") == model).select(*_TEXTS, "numbers")
+        found = pairs.join(known, on=_TEXTS, how="left", maintain_order="left")
+        ends = pairs.with_columns(older=older, newer=newer).filter(found["numbers"].is_null())
+        unread = ends.unique(_TEXTS, keep="first", maintain_order=True)
+        numbers = read(unread["older"].to_numpy(), unread["newer"].to_numpy())
+        new = TABLES["pair_readings"].conform(
+            unread.select(*_TEXTS, model=pl.lit(model), numbers=pl.Series(numbers, dtype=pl.List(pl.Float64)))
+        )
+        self.added.append(new)
+        whole = pairs.join(pl.concat([known, new.select(known.columns)]), on=_TEXTS, how="left", maintain_order="left")
+        return whole["numbers"].explode().to_numpy().astype(np.float64).reshape(-1, width)
+
+
+def _closeness(
+    points: pl.DataFrame, vectors: Vectors, profile: Rows, pairs: tuple[Rows, Rows], readings: _Readings
+) -> Closeness:
+    """Return what the reader says of pairs of memories."""
+    older, newer = pairs
+    texts = closeness.texts(points)
+
+    def align(left: Rows, right: Rows) -> Floats:
+        rows = np.unique(np.concatenate([left, right]))
+        read = encoder.encoder().read(texts.gather(rows).to_list()) if len(rows) else ()
+        tokens = [one.tokens for one in read]
+        return closeness.alignments(tokens, np.searchsorted(rows, left), np.searchsorted(rows, right))
+
+    def score(places: Rows) -> Floats:
+        chosen = older[places], newer[places]
+        return readings.of(encoder.PAIRS, *chosen, partial(closeness.scores, texts), len(relation_trees.SCORES))
+
+    aligned = readings.of(alignment.MODEL, older, newer, align, len(alignment.NAMES))
+    return Closeness(closeness.table(vectors, profile, older, newer, aligned), score)
 
 
 def _best(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:

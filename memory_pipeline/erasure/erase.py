@@ -591,7 +591,13 @@ def _remove_derived_rows(lake: Lake, profile_id: str, receipt: Receipt) -> list[
     unused = of_profile & ~pl.col("content_hash").is_in(hashes.implode())
     unpaired = of_profile & ~pl.all_horizontal(pl.col("older_hash", "newer_hash").is_in(hashes.implode()))
     answers = {"completions": of_profile, "verdicts": of_profile}
-    tables = {"enrichment": unused, "vectors": unused, "pair_readings": unpaired, **answers, "score_history": of_removed}
+    tables = {
+        "enrichment": unused,
+        "vectors": unused,
+        "pair_readings": unpaired,
+        **answers,
+        "score_history": of_removed,
+    }
     new_files = list[str]()
     for name, which in tables.items():
         new_files += redact_files.rewrite(lake.ledger, lake.store, name, which, partial(_rows_without, which))

@@ -298,7 +298,8 @@ def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
 @app.command("embedder")
 def move_to_embedder(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="hashing, reader, local, local:MODEL or local:FOLDER.", show_default=False)
+        str,
+        typer.Argument(metavar="NAME", help="hashing, reader, local, local:MODEL or local:FOLDER.", show_default=False),
     ],
     as_json: JsonOption = False,
 ) -> None:

@@ -29,9 +29,9 @@ class Policy(Values):
     preset: str = Field("default", description="Preset that provides the starting values.")
     embedder: EmbedderName = Field(
         "hashing",
-        description="Embedder for texts and queries: `reader` is the sentence encoder that comes with the package, with "
-        "which new stores begin; `hashing` needs no weights and is 50 times as fast; `local` is an encoder that is "
-        "downloaded once; `local:MODEL` or `local:FOLDER` selects another one. Changing it re-embeds every text.",
+        description="Embedder for texts and queries: `reader` is the sentence encoder that comes with the package and "
+        "with which new stores begin; `hashing` needs no weights and is 50 times as fast; `local` is an encoder that "
+        "is downloaded once; `local:MODEL` or `local:FOLDER` selects another one. Changing it re-embeds every text.",
     )
     enrichments: tuple[Literal["keywords", "entities", "embedding", "importance", "gist"], ...] = Field(
         ("keywords", "entities", "embedding", "importance", "gist"), description="What is extracted from each text."

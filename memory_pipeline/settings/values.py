@@ -218,7 +218,9 @@ Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Zurich"])]
 Method = Annotated[str, AfterValidator(_method), Field(json_schema_extra={"enum": list(clustering_methods())})]
 Judge = Annotated[str, AfterValidator(_judge), Field(json_schema_extra={"enum": list(judges())})]
 MemoryType = Annotated[str, AfterValidator(_memory_type), Field(json_schema_extra={"enum": list(MEMORY_TYPES)})]
-EmbedderName = Annotated[str, AfterValidator(_embedder), Field(examples=["hashing", "reader", "local", "local:/models/minilm"])]
+EmbedderName = Annotated[
+    str, AfterValidator(_embedder), Field(examples=["hashing", "reader", "local", "local:/models/minilm"])
+]
 LedgerAddress = Annotated[
     str,
     AfterValidator(check_ledger),

@@ -14,10 +14,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.relation_reading import Reading
 
 Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 RELATIONS: Final = ("update", "duplicate", "conflict", "unrelated")
 """Relations of the newer memory to the older, most consequential first.
@@ -65,7 +65,7 @@ class RelationJudge(Protocol):
         older: Rows,
         newer: Rows,
         *,
-        closeness: Floats | None = None,
+        closeness: Closeness | None = None,
         least: Mapping[str, float] = NO_LEAST,
     ) -> pl.DataFrame:
         """Judge pairs of memories of one profile each.
@@ -75,7 +75,7 @@ class RelationJudge(Protocol):
                 `relation_reading.MEMORY_COLUMNS`.
             older: index of the older memory of each pair.
             newer: index of the newer one, as many.
-            closeness: [pairs, `relation_trees.CLOSENESS`]: what the reader's vectors say of them; default: nothing.
+            closeness: what the reader says of them; default: nothing.
             least: minimum confidence at which each relation has an effect; a pair below it may be judged unrelated,
                 which saves most of the work.
 

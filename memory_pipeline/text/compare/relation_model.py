@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.compare import holders, relation_trees, stances, stated_changes
+from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.numbered_things import are_others
@@ -71,7 +72,7 @@ class WordModel:
         older: Rows,
         newer: Rows,
         *,
-        closeness: Floats | None = None,  # noqa: ARG002 - it reads words alone
+        closeness: Closeness | None = None,  # noqa: ARG002 - it reads words alone
         least: Mapping[str, float] = NO_LEAST,
     ) -> pl.DataFrame:
         """Judge pairs of memories: see `RelationJudge.judge`. Cost: about 10 µs per pair of short memories."""
@@ -92,10 +93,12 @@ class ReaderModel:
         older: Rows,
         newer: Rows,
         *,
-        closeness: Floats | None = None,
+        closeness: Closeness | None = None,
         least: Mapping[str, float] = NO_LEAST,
     ) -> pl.DataFrame:
-        """Judge pairs of memories: see `RelationJudge.judge`. Cost: about 70 µs per pair of short memories.
+        """Judge pairs of memories: see `RelationJudge.judge`.
+
+        Cost: about 70 µs per pair of short memories, and what it costs to read the pairs that are possible.
 
         Raises:
             ValueError: `closeness` is missing.
@@ -104,9 +107,14 @@ class ReaderModel:
             raise ValueError("closeness = None: the judge `reader` needs the features of the reader's vectors")
         pair, left, right = statement_pairs(reading, older, newer)
         names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
-        table = relation_trees.features(reading, older, newer, (names, words[best]), closeness)
+        known, table = relation_trees.features(reading, older, newer, (names, words[best]), closeness.table)
+        found = relation_trees.probabilities(known, table)
+        read = np.flatnonzero(found[:, :_UNRELATED].sum(axis=1) >= relation_trees.POSSIBLE)
+        scored = np.concatenate([table[read], closeness.scores(read)], axis=1)
+        second = relation_trees.trees(relation_trees.SECOND)
+        found[read] = relation_trees.probabilities((*known, *relation_trees.SCORES), scored, second)
         probability = np.tile(_NOTHING, (len(pair), 1))
-        probability[best] = relation_trees.probabilities(*table)
+        probability[best] = found
         return _judged(reading, (older, newer), (pair, left, right), probability, _needed(least))
 
 
@@ -174,7 +182,7 @@ def _judged(
     related = 1.0 - probability[:, _UNRELATED]
     best = _best(pair, related, len(older))
     relation = probability[best][:, :_UNRELATED].argmax(axis=1)
-    # Nothing in two texts tells whether a second value is the newer one or contradicts the first: they differ either way.
+    # Nothing in two texts tells whether a second value is the newer one or contradicts the first: they differ anyway.
     other = np.select([relation == _UPDATE, relation == _CONFLICT], [_CONFLICT, _UPDATE], _UNRELATED)
     differing = np.where(other == _UNRELATED, 0.0, probability[best, other])
     confidence = np.minimum(probability[best, relation] + differing, 1.0)

@@ -1,9 +1,10 @@
 """The trees that judge pairs of memories, and the features they read.
 
 Boosted trees (Friedman 2001) over what two memories share in words (`relation_features`), how near their vectors are
-among all others (`rivals`), and how their tokens align (`alignment`). They were grown on made-up memories
-(`evaluation/fit_trees`) and are kept as plain arrays in `models/relation_trees.npz`. Not here: what follows from a
-probability (`relation_model`).
+among all others (`rivals`), and how their tokens align (`alignment`). Pairs that these leave possible are judged by
+second trees, which also read what the reader says of the two texts together. Both were grown on made-up memories
+(`research/fit_trees.py`) and are kept as plain arrays in `models/`. Not here: what follows from a probability
+(`relation_model`).
 """
 
 from functools import cache
@@ -20,6 +21,13 @@ from memory_pipeline.text.compare.relation_reading import Reading
 Floats = NDArray[np.float64]
 Rows = NDArray[np.int64]
 
+FIRST: Final = "relation_trees"
+SECOND: Final = "pair_trees"
+"""Names of the two models."""
+POSSIBLE: Final = 0.06
+"""Probability of any relation, by the first trees, from which a pair is read: about 1.3 pairs a memory."""
+SCORES: Final = tuple(f"reader_{relation}" for relation in RELATIONS)
+"""Names of the features that only the second trees read (`encoder.PairReader`)."""
 CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
 """Names of the features that come from the reader's vectors."""
 _OWN: Final = ("log_days", "same_speaker", "same_session", "log_length_old", "log_length_new", "log_statement_pairs")
@@ -47,9 +55,9 @@ class Trees(NamedTuple):
 
 
 @cache
-def trees() -> Trees:
-    """Return the trees that ship with the package."""
-    path = resources.files("memory_pipeline") / "models" / "relation_trees.npz"
+def trees(name: str = FIRST) -> Trees:
+    """Return trees that ship with the package: `FIRST` or `SECOND`."""
+    path = resources.files("memory_pipeline") / "models" / f"{name}.npz"
     with resources.as_file(path) as file, np.load(file) as stored:
         return loaded(dict(stored))
 
@@ -115,10 +123,16 @@ def probabilities(names: tuple[str, ...], table: Floats, grown: Trees | None = N
         raise ValueError(f"the trees read {', '.join(missing)}, which nothing computes; grow them anew")
     place = [names.index(name) for name in grown.names]
     raw = scores(np.ascontiguousarray(table[:, place].T), grown)
+    return calibrated(raw, grown)
+
+
+def calibrated(raw: Floats, grown: Trees) -> Floats:
+    """Return the probability of each of `RELATIONS`, [pairs, relations], of the scores of trees."""
     shares = np.stack([np.interp(raw[:, one], grown.known[one], grown.share[one]) for one in range(raw.shape[1] - 1)])
     total = shares.sum(axis=0)
     shares = np.where(total > 1, shares / np.maximum(total, 1), shares)
-    return np.concatenate([shares, 1 - shares.sum(axis=0, keepdims=True)]).T
+    result: Floats = np.concatenate([shares, 1 - shares.sum(axis=0, keepdims=True)]).T
+    return result
 
 
 def scores(columns: Floats, grown: Trees) -> Floats:
@@ -141,4 +155,3 @@ def scores(columns: Floats, grown: Trees) -> Floats:
     exponential = np.exp(sums - sums.max(axis=0, keepdims=True, initial=-np.inf))
     result: Floats = (exponential / exponential.sum(axis=0)).T
     return result
-

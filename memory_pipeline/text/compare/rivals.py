@@ -1,4 +1,4 @@
-"""Features of a pair of memories that depend on the other memories of the profile: cosines, ranks and what lies between.
+"""Features of a pair of memories that depend on the others of the profile: cosines, ranks and what lies between.
 
 A newer memory that is nearest to an older one, and nearer than all between, is likelier to be about the same fact than
 one of many alike. Not here: the vectors (`text/embed/encoder`), and what the two texts share (`relation_features`,
@@ -79,7 +79,9 @@ def features(vectors: NDArray[np.float32], profile: Rows, older: Rows, newer: Ro
     return result
 
 
-def _fill(table: Floats, pairs: Rows, cosines: NDArray[np.float32], older: Rows, newer: Rows, *, of_newer: bool) -> None:
+def _fill(
+    table: Floats, pairs: Rows, cosines: NDArray[np.float32], older: Rows, newer: Rows, *, of_newer: bool
+) -> None:
     """Fill the features that come from the cosines of one side of the pairs with all memories of the profile."""
     places = np.arange(cosines.shape[1])
     own = np.take_along_axis(cosines, (older if of_newer else newer)[:, np.newaxis], axis=1)

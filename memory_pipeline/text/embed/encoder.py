@@ -1,14 +1,15 @@
-"""The reader's encoder: texts as token vectors and as unit vectors, by a small transformer that ships with the package.
+"""The reader: a small transformer that ships with the package and reads texts, and pairs of texts.
 
-The weights are those of all-MiniLM-L6-v2 (`models/reader/NOTICE`), stored in eight bits and computed in float32 with
-NumPy. A result depends on its text alone: the linear layers run over rows of whole blocks, in which a row's sums have
-the same order wherever it stands, and attention runs over one text at a time. Not here: how the vectors of two texts
-are compared (`text/compare/alignment`).
+The weights are those of all-MiniLM-L6-v2 (`models/reader/NOTICE`), for pairs trained further on a corpus of this
+project (`research/`), stored in eight bits and computed in float32 with NumPy. A result depends on its text alone: the
+linear layers run over rows of whole blocks, in which a row's sums have the same order wherever it stands, and attention
+runs over one text at a time. Not here: how the vectors of two texts are compared (`text/compare/alignment`).
 """
 
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
+from importlib.resources.abc import Traversable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -22,9 +23,13 @@ Numbers = NDArray[np.int64]
 
 NAME: Final = "reader"
 """Name under which its vectors are stored."""
+PAIRS: Final = "pairs 1"
+"""Name and version under which what it says of two texts is recorded."""
 DIMENSION: Final = 384
 MOST_TOKENS: Final = 256
 """Tokens read of a text; the rest is ignored."""
+MOST_OF_PAIR: Final = 160
+"""Tokens read of two texts together; the ends of the longer one are ignored."""
 _LAYERS: Final = 6
 _HEADS: Final = 12
 _ROWS: Final = 32
@@ -61,51 +66,116 @@ class _Layer(NamedTuple):
     closed: tuple[Floats, Floats]
 
 
+class _Network(NamedTuple):
+    """A transformer: what it adds to the words, its layers, and other arrays of its file."""
+
+    places: Floats
+    normalisation: tuple[Floats, Floats]
+    layers: tuple[_Layer, ...]
+    other: dict[str, NDArray[np.generic]]
+
+    @classmethod
+    def load(cls, name: str) -> "_Network":
+        """Load a file of `models/reader`."""
+        with resources.as_file(_folder() / name) as path, np.load(path) as stored:
+            weights = {name: stored[name] for name in stored.files}
+        layers = tuple(_layer(weights, place) for place in range(_LAYERS))
+        other = {name: values for name, values in weights.items() if not name[0].isdigit()}
+        return cls(weights["places"], (weights["gain"], weights["offset"]), layers, other)
+
+    def run(self, words: Floats, spans: Sequence[slice]) -> Floats:
+        """Return the rows of the last layer, of the rows of the words of some texts."""
+        rows = np.zeros((-(-len(words) // _ROWS) * _ROWS, DIMENSION), dtype=np.float32)
+        rows[: len(words)] = words
+        rows = _normalised(rows, *self.normalisation)
+        for layer in self.layers:
+            rows = _through(rows, layer, spans)
+        return rows
+
+
 class Encoder:
     """Encodes texts. Cost: about 10 ms of one core for a text of 30 tokens; 0.3 s to load, at the first text."""
 
     def __init__(self) -> None:
         """Load the weights."""
-        folder = resources.files("memory_pipeline") / "models" / "reader"
-        self._tokenizer = Tokenizer.from_str((folder / "tokenizer.json").read_text("utf-8"))
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(MOST_TOKENS)
-        with resources.as_file(folder / "encoder.npz") as path, np.load(path) as stored:
-            weights = {name: stored[name] for name in stored.files}
-        self._words = weights["words"], weights["words.scale"]
-        self._places = weights["places"]
-        self._normalisation = weights["gain"], weights["offset"]
-        self._layers = [_layer(weights, place) for place in range(_LAYERS)]
+        self._tokenizer = _tokenizer(MOST_TOKENS)
+        self._network = _Network.load("encoder.npz")
+
+    def words(self, ids: Numbers) -> Floats:
+        """Return the rows of the word table, [tokens, 384]."""
+        table, scale = (self._network.other[name] for name in ("words", "words.scale"))
+        return np.multiply(table[ids], scale[ids], dtype=np.float32)
 
     def read(self, texts: Sequence[str]) -> Iterator[Read]:
         """Yield what is read of each text, in order."""
         encodings = [np.array(one.ids, dtype=np.int64) for one in self._tokenizer.encode_batch(list(texts))]
-        start = 0
         with threadpool_limits(1, user_api="blas"):
-            while start < len(encodings):
-                end, rows = start, 0
-                while end < len(encodings) and (end == start or rows + len(encodings[end]) <= _AT_ONCE):
-                    rows += len(encodings[end])
-                    end += 1
+            for start, end in _parts([len(one) for one in encodings]):
                 yield from self._encode(encodings[start:end])
-                start = end
 
     def _encode(self, texts: Sequence[Numbers]) -> Iterator[Read]:
-        ends = np.cumsum([len(text) for text in texts])
-        spans = [slice(end - len(text), end) for text, end in zip(texts, ends, strict=True)]
-        ids = np.concatenate(texts)
-        rows = np.zeros((-(-len(ids) // _ROWS) * _ROWS, DIMENSION), dtype=np.float32)
-        words, scale = self._words
+        spans = _spans([len(text) for text in texts])
         place = np.concatenate([np.arange(len(text)) for text in texts])
-        rows[: len(ids)] = words[ids] * scale[ids] + self._places[place]
-        rows = _normalised(rows, *self._normalisation)
-        for layer in self._layers:
-            rows = _through(rows, layer, spans)
+        rows = self._network.run(self.words(np.concatenate(texts)) + self._network.places[place], spans)
         for text, span in zip(texts, spans, strict=True):
             vectors = rows[span]
             inner = vectors[1:-1]
             mean = vectors.mean(axis=0) if len(inner) else np.zeros(DIMENSION, dtype=np.float32)
             yield Read(_unit(mean), Tokens(text[1:-1], _unit(inner)))
+
+
+class PairReader:
+    """Reads two texts together: how the newer relates to the older. Cost: about 20 ms of one core for 60 tokens."""
+
+    def __init__(self) -> None:
+        """Load the weights."""
+        self._tokenizer = _tokenizer(MOST_OF_PAIR)
+        self._network = _Network.load("pairs.npz")
+
+    def read(self, pairs: Sequence[tuple[str, str]]) -> Floats:
+        """Return the score of each relation (`judge.RELATIONS`) of pairs of texts, older first, [pairs, relations]."""
+        encodings = self._tokenizer.encode_batch(list(pairs))
+        found = [np.zeros((0, 4), dtype=np.float32)]
+        with threadpool_limits(1, user_api="blas"):
+            for start, end in _parts([len(one.ids) for one in encodings]):
+                part = encodings[start:end]
+                spans = _spans([len(one.ids) for one in part])
+                ids, kinds = (np.concatenate([getattr(one, name) for one in part]) for name in ("ids", "type_ids"))
+                place = np.concatenate([np.arange(len(one.ids)) for one in part])
+                network = self._network
+                words = encoder().words(ids) + network.places[place] + network.other["kinds"][kinds]
+                rows = network.run(words, spans)
+                whole = np.stack([np.concatenate([rows[span][0], rows[span].mean(axis=0)]) for span in spans])
+                found += [row @ network.other["head"] + network.other["head.offset"] for row in whole[:, np.newaxis]]
+        return np.concatenate(found)
+
+
+def _folder() -> Traversable:
+    return resources.files("memory_pipeline") / "models" / "reader"
+
+
+def _tokenizer(most: int) -> Tokenizer:
+    tokenizer = Tokenizer.from_str((_folder() / "tokenizer.json").read_text("utf-8"))
+    tokenizer.no_padding()
+    tokenizer.enable_truncation(most)
+    return tokenizer
+
+
+def _parts(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield first and end of the texts that are encoded together."""
+    start = 0
+    while start < len(lengths):
+        end, rows = start, 0
+        while end < len(lengths) and (end == start or rows + lengths[end] <= _AT_ONCE):
+            rows += lengths[end]
+            end += 1
+        yield start, end
+        start = end
+
+
+def _spans(lengths: Sequence[int]) -> list[slice]:
+    ends = np.cumsum(lengths).tolist()
+    return [slice(end - length, end) for length, end in zip(lengths, ends, strict=True)]
 
 
 def _layer(weights: dict[str, NDArray[np.generic]], place: int) -> _Layer:
@@ -167,6 +237,12 @@ def _unit(rows: Floats) -> Floats:
 def encoder() -> Encoder:
     """Return the encoder, loaded once."""
     return Encoder()
+
+
+@cache
+def pair_reader() -> PairReader:
+    """Return the reader of pairs, loaded once."""
+    return PairReader()
 
 
 class ReaderEmbedder:

@@ -232,7 +232,7 @@ IMPERATIVE: Final = (
     rf"|^(?:please,? )?(?:be|stay|keep (?:it|them|things|(?:the |your )?{_REPLY})) (?:\w+ and )?{_MANNER}(?-u:\b)"
     rf"|^(?:please,? )?(?:{_ROUTINE}|give|put|book|order) (?:\S+ ){{1,6}}?not (?:to|in|as|by|with|from|via|on) \S+"
     rf"|(?:^|, )(?:please,? )?(?:{_ACT}|{_TELL}) (?:no|nothing|nobody|only) \S+"
-    rf"|, (?:so|and|but) (?:please,? )?(?:don't|do not|never) (?:{_ACT}|{_TELL}|let|use) \S+"
+    rf"|, (?:so|and|but) (?:please,? )?(?:don't|do not|never) (?:{_ACT}|{_TELL}|let) \S+"
     r"|^(?:if|when|whenever) [^,;]{4,80}, (?:\w+ )?\w+ (?:must|has to|have to) \S+"
 )
 """A sentence that commands: by its first words, after a case or a purpose, or by a verb and when to do it."""
@@ -278,7 +278,7 @@ RETRACTED: Final = (
 """A sentence that takes back what it says."""
 JOKE: Final = (
     r"(?-u:\b)(?:ha(?:ha)+\w*|lol|lmao|rofl|kidding|jk|jok(?:ed|ing|ingly)|pretend(?:s|ed|ing)?|dream(?:t|ed|ing)"
-    r"|(?:dreams? (?:of|about|that)|jokes? that)"
+    r"|dreams? (?:of|about|that)"
     r"|imagin(?:es?|ed|ing|ary)|fictional|said (?:nobody|no one))(?-u:\b)|^ha(?-u:\b)"
 )
 """Jokes, dreams and pretence."""
@@ -347,9 +347,8 @@ IDENTITY: Final = rf"""
     (?:(?:i|he|she) comes?|we come|i'm|i am|we're|we are|(?:he|she)(?:'s| is)) (?:originally )?from [a-z]+
     (?:rents?|owns?) (?:an?|two|three|{_OWN})
     {_BE} (?:an?|the) (?:\S+ ){{0,3}}{_WORK}
-    (?:works|i(?: now| still| also| currently)? work|we work|they work|is working) (?:as|at|for|in|from|nights)
-    i'm working (?:as|at|for|in|from|nights)
-    (?:works?|working) (?:part-time|full-time)
+    (?:works|i(?: now| still| also| currently)? work|we work|they work|is working) (?:as|at|for|in|from|nights|part-time|full-time)
+    i'm working (?:as|at|for|in|from|nights|part-time|full-time)
     for a living
     {_OWN} (?:job|salary|contract|office) (?:is|are|pays|gives)
     {_OWN} (?:boss|employer|manager) (?:is called|is named)
