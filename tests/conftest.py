@@ -20,6 +20,10 @@ for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 # Stores of tests keep the embedder without weights: it is fast, and what the tests expect was worked out with it.
 os.environ["MEMORY_PIPELINE_EMBEDDER"] = "hashing"
 
+import readings  # noqa: E402 - the variables above are read when NumPy is loaded
+
+readings.keep()
+
 gc.disable()  # until all tests are collected: what imports and collection make stays
 example_counts.register()
 

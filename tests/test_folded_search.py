@@ -50,3 +50,11 @@ def test_letters_that_are_others_stay_apart(tmp_path):
         client.remember("かき are sold at the market.")
         wanted = client.remember("がき is a word in the text.")
         assert client.recall("がき", 1, record=False)[0].memory_id == wanted
+
+
+def test_a_speaker_is_asked_about_in_another_spelling(tmp_path):
+    with MemoryClient(tmp_path, clock=lambda: START) as client:
+        for speaker in ("Zoe", "Ørsted"):
+            client.remember("I would rather sit at the window.", speaker=speaker, occurred_at=START - timedelta(days=9))
+        for name in ("Ørsted", "Orsted"):
+            assert client.recall(f"Where does {name} like to sit?", 1, record=False)[0].speaker == "Ørsted"

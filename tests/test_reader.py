@@ -5,15 +5,25 @@ import os
 import subprocess
 import sys
 from importlib import resources
+from itertools import pairwise
 
 import numpy as np
 import pytest
+import readings
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.compare import alignment, rivals
+from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.embed.embedding import embedder
-from memory_pipeline.text.embed.encoder import DIMENSION, MOST_TOKENS, encoder
+from memory_pipeline.text.embed.encoder import (
+    DIMENSION,
+    MOST_TOKENS,
+    Encoder,
+    PairReader,
+    encoder,
+    pair_reader,
+)
 
 TEXTS = (
     "User works at Siemens as an engineer.",
@@ -28,7 +38,17 @@ TEXTS = (
 SHIPPED = {
     "encoder.npz": "9e7dfaa25d1399d74a98a547da301cf38531b1e1545446b3446f700933f299f9",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "pairs.npz": "aeac9a52d2d8585cd9cbf29480ff7f1ccb7faf86a4853f352da7da492342574b",
 }
+
+
+@pytest.fixture(autouse=True, scope="module")
+def anew():
+    """Read each text again, however often it was read."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Encoder, "read", readings.READ)
+        patch.setattr(PairReader, "read", readings.READ_PAIRS)
+        yield
 
 
 def same(one, other):
@@ -54,6 +74,31 @@ def test_what_is_read_of_a_text_depends_neither_on_order_nor_on_its_batch(order,
         part = order[start : start + size]
         for place, read in zip(part, encoder().read([TEXTS[place] for place in part]), strict=True):
             assert same(read, alone[place])
+
+
+@given(st.permutations(range(len(TEXTS) - 1)), st.integers(1, len(TEXTS) - 1))
+def test_what_is_read_of_a_pair_depends_neither_on_order_nor_on_its_batch(order, size):
+    pairs = list(pairwise(TEXTS))
+    alone = np.concatenate([pair_reader().read([pair]) for pair in pairs])
+    for start in range(0, len(order), size):
+        part = order[start : start + size]
+        assert np.array_equal(pair_reader().read([pairs[place] for place in part]), alone[part])
+
+
+def test_no_pairs_are_read_as_none():
+    assert pair_reader().read([]).shape == (0, 4)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "relation"),
+    [
+        ("User works at Siemens as an engineer.", "User quit Siemens and works at Bosch.", "update"),
+        ("The locker code is 2204.", "To open the locker enter two-two-zero-four.", "duplicate"),
+        ("User is allergic to peanuts.", "The dentist moved to Harbour Street.", "unrelated"),
+    ],
+)
+def test_two_texts_are_read_together(older, newer, relation):
+    assert RELATIONS[int(pair_reader().read([(older, newer)])[0].argmax())] == relation
 
 
 def test_what_is_read_of_a_text_does_not_depend_on_the_number_of_threads():

@@ -109,3 +109,23 @@ def test_a_dream_removes_no_link_embed_task_list_parent_or_front_matter(tmp_path
         (folder / name).write_text(text)
     assert call("dream", folder, "--apply", home=tmp_path / "data").returncode == 0
     assert {name: (folder / name).read_text() for name in KEPT} == KEPT
+
+
+HEADINGS = (
+    None,
+    "Services / Mail",
+    "2026-03-01 / Services",
+    "Services / 2026-03-01",
+    "2026-03-01",
+    "Log 2026-03-01 / Web",
+    "  spaced \n out  /  ",
+    "long " * 40 + " / short",
+)
+
+
+@pytest.mark.parametrize("heading", HEADINGS)
+def test_headings_are_shown_alike_by_row_and_by_column(heading):
+    metadata = {} if heading is None else {"heading": heading}
+    row = pl.DataFrame({"metadata": [json.dumps(metadata)], "content": ["Port: 2525"]})
+    shown = row.select(whereabouts.shown_below("content")).item()
+    assert shown == whereabouts.below(whereabouts.shown_path(metadata), "Port: 2525")
