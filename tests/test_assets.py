@@ -143,7 +143,9 @@ def test_new_texts_are_enriched_by_a_launch_of_that_asset_alone(lake, instance):
     assert lake.read("enrichment").is_empty()
     result = launches.run(lake.home, instance, only=["events", "memories", "enrichment"], as_of=AS_OF)
     assert result.success
-    assert lake.read("enrichment").height == lake.read("vectors").height > 0
+    vectors = lake.read("vectors")
+    assert set(vectors["model"]) == {"hashing", "reader"}
+    assert 2 * lake.read("enrichment").height == vectors.height > 0
     assert lake.read("memories").is_empty()
     assert lake.ledger.runs().is_empty()
 

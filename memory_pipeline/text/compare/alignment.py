@@ -57,7 +57,8 @@ def aligned(older: Tokens, newer: Tokens) -> Floats:
         *(found["other_digits"], other["other_digits"], found["digits"], other["digits"], found["heaviest"]),
         *(float(near[0].max()), float(near[:, 0].max())),
     ]
-    return np.round(np.array(values, dtype=np.float64), DIGITS)
+    result: Floats = np.array([round(value, DIGITS) for value in values], dtype=np.float64)
+    return result
 
 
 def _sides(

@@ -65,7 +65,8 @@ def alignments(tokens: Sequence[Tokens], older: Rows, newer: Rows) -> Floats:
 def scores(texts_of: pl.Series, older: Rows, newer: Rows) -> Floats:
     """Return what the reader says of pairs of texts together, [pairs, `relation_trees.SCORES`]."""
     pairs = zip(texts_of.gather(older).to_list(), texts_of.gather(newer).to_list(), strict=True)
-    return np.round(pair_reader().read(list(pairs)).astype(np.float64), DIGITS)
+    result: Floats = pair_reader().read(list(pairs)).astype(np.float64).round(DIGITS)
+    return result
 
 
 def table(vectors: Vectors, profile: Rows, older: Rows, newer: Rows, aligned: Floats) -> Floats:

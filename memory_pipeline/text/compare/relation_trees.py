@@ -24,8 +24,8 @@ Rows = NDArray[np.int64]
 FIRST: Final = "relation_trees"
 SECOND: Final = "pair_trees"
 """Names of the two models."""
-POSSIBLE: Final = 0.06
-"""Probability of any relation, by the first trees, from which a pair is read: about 1.3 pairs a memory."""
+POSSIBLE: Final = 0.1
+"""Probability of any relation, by the first trees, from which a pair is read: about one pair a memory."""
 SCORES: Final = tuple(f"reader_{relation}" for relation in RELATIONS)
 """Names of the features that only the second trees read (`encoder.PairReader`)."""
 CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)

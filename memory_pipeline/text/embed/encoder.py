@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import erf
 from threadpoolctl import threadpool_limits
-from tokenizers import Tokenizer
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
@@ -104,7 +105,8 @@ class Encoder:
     def words(self, ids: Numbers) -> Floats:
         """Return the rows of the word table, [tokens, 384]."""
         table, scale = (self._network.other[name] for name in ("words", "words.scale"))
-        return np.multiply(table[ids], scale[ids], dtype=np.float32)
+        rows: Floats = np.multiply(table[ids], scale[ids], dtype=np.float32)
+        return rows
 
     def read(self, texts: Sequence[str]) -> Iterator[Read]:
         """Yield what is read of each text, in order."""
@@ -154,7 +156,9 @@ def _folder() -> Traversable:
     return resources.files("memory_pipeline") / "models" / "reader"
 
 
-def _tokenizer(most: int) -> Tokenizer:
+def _tokenizer(most: int) -> "Tokenizer":
+    from tokenizers import Tokenizer  # noqa: PLC0415 - only a process that reads texts pays for it
+
     tokenizer = Tokenizer.from_str((_folder() / "tokenizer.json").read_text("utf-8"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(most)
@@ -199,13 +203,15 @@ def _layer(weights: dict[str, NDArray[np.generic]], place: int) -> _Layer:
 
 def _through(rows: Floats, layer: _Layer, spans: Sequence[slice]) -> Floats:
     """Return the rows after one layer: attention within each text, then the feed-forward part."""
+    from scipy.special import erf  # noqa: PLC0415 - as in `_tokenizer`
+
     projected = (rows @ layer.projection[0] + layer.projection[1]).reshape(len(rows), 3, _HEADS, -1)
     attended = np.zeros_like(rows)
     for span in spans:
         attended[span] = _attention(projected[span])
     rows = _normalised(rows + attended @ layer.output[0] + layer.output[1], *layer.attended)
-    inner = rows @ layer.inner[0] + layer.inner[1]
-    inner *= np.float32(0.5) * (1 + erf(inner * np.float32(np.sqrt(0.5))))
+    inner: Floats = rows @ layer.inner[0] + layer.inner[1]
+    inner *= np.float32(0.5) * (1 + erf(inner * np.float32(np.sqrt(0.5)))).astype(np.float32)
     return _normalised(rows + inner @ layer.outer[0] + layer.outer[1], *layer.closed)
 
 

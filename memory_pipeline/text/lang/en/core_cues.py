@@ -347,8 +347,8 @@ IDENTITY: Final = rf"""
     (?:(?:i|he|she) comes?|we come|i'm|i am|we're|we are|(?:he|she)(?:'s| is)) (?:originally )?from [a-z]+
     (?:rents?|owns?) (?:an?|two|three|{_OWN})
     {_BE} (?:an?|the) (?:\S+ ){{0,3}}{_WORK}
-    (?:works|i(?: now| still| also| currently)? work|we work|they work|is working) (?:as|at|for|in|from|nights|part-time|full-time)
-    i'm working (?:as|at|for|in|from|nights|part-time|full-time)
+    (?:works|i(?: now| still| also| currently)? work|we work|they work) (?:as|at|for|in|from|nights|part-time|full-time)
+    (?:is|i'm) working (?:as|at|for|in|from|nights|part-time|full-time)
     for a living
     {_OWN} (?:job|salary|contract|office) (?:is|are|pays|gives)
     {_OWN} (?:boss|employer|manager) (?:is called|is named)
