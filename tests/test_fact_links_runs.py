@@ -67,7 +67,8 @@ def compare(memories, *_, as_of, plan_id, **__):
     ]
     table = TABLES["fact_changes"]
     changes = table.conform(pl.DataFrame(rows, table.empty().schema)) if rows else table.empty()
-    return change_detection.Compared(changes, TABLES["judgements"].empty(), TABLES["change_odds"].empty())
+    others = [TABLES[name].empty() for name in ("judgements", "change_odds", "pair_readings")]
+    return change_detection.Compared(changes, *others)
 
 
 @pytest.fixture(autouse=True)

@@ -208,9 +208,11 @@ def test_what_is_switched_off_is_as_if_nothing_had_been_read_out_of_the_text(nam
 def test_without_embeddings_texts_are_read_and_no_vector_is_made():
     memories = frames.memories([{"memory_id": "a", "content": "Ada lives in Bath."}])
     words, points, _ = apply(stages.enrich_texts, context(), memories=memories)
-    assert (words.height, points.height) == (1, 1)
-    same, none, _ = apply(stages.enrich_texts, context(enrichments=("keywords",)), memories=memories)
-    assert none.is_empty()
+    assert (words.height, sorted(points["model"])) == (1, ["hashing", "reader"])
+    same, read, _ = apply(stages.enrich_texts, context(enrichments=("keywords",)), memories=memories)
+    assert read["model"].to_list() == ["reader"]  # what the judge reads
+    unread = context(enrichments=("keywords",), judge="rules")
+    assert apply(stages.enrich_texts, unread, memories=memories)[1].is_empty()
     assert_frame_equal(same, words)
     again = apply(stages.enrich_texts, context(), memories=memories, enrichment=words, vectors=points)
     assert again.enrichment.is_empty()

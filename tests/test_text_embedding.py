@@ -119,7 +119,9 @@ def test_very_long_text():
 
 def test_embedders_are_found_by_name():
     assert embedder("hashing").dimension == 384
-    with pytest.raises(ValueError, match="embedder = 'minilm' is unknown; choose hashing, local or local:FOLDER"):
+    with pytest.raises(
+        ValueError, match="embedder = 'minilm' is unknown; choose hashing, reader, local or local:FOLDER"
+    ):
         embedder("minilm")
 
 

@@ -20,8 +20,9 @@ from memory_pipeline.schemas import TABLES
 NAMES: Final = tuple(name for name, table in TABLES.items() if table.write_mode not in {"per_run", "moved"})
 """Tables that can be exported."""
 
-OF_NOW: Final = ("completions", "verdicts", "dead_letters")
-"""Tables without past states: stored answers of models belong to no run, and a dead letter goes when it is requeued."""
+OF_NOW: Final = ("completions", "verdicts", "pair_readings", "dead_letters")
+"""Tables without past states: stored answers of models and readings of the reader belong to no run, and a dead letter
+goes when it is requeued."""
 
 WITHOUT_OWNER: Final = tuple(name for name in NAMES if "profile_id" not in TABLES[name].schema.columns())
 """Tables whose rows belong to no profile."""
@@ -129,11 +130,6 @@ def read(lake: Lake, chosen: State, name: str) -> pl.DataFrame:
     if name in _OF_TEXTS and chosen.is_past:
         memories = read(lake, chosen, "memories")
         return _only(lake.read(name, profiles=chosen.profiles), memories, ["profile_id", "content_hash"])
-    if name == "pair_readings" and chosen.is_past:
-        rows, texts = lake.read(name, profiles=chosen.profiles), read(lake, chosen, "memories")
-        for end in ("older_hash", "newer_hash"):
-            rows = _only(rows, texts.select("profile_id", pl.col("content_hash").alias(end)), ["profile_id", end])
-        return rows
     if name == "score_history" and chosen.is_past:
         stood = read(lake, chosen, "consolidation_runs").filter(pl.col("outcome") != "reverted")
         return _only(lake.read(name, profiles=chosen.profiles), stood, ["profile_id", "plan_id"])

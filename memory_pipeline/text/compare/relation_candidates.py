@@ -25,6 +25,8 @@ MOST_CANDIDATES: Final = 24
 _LEAST_SIMILARITY: Final = 0.03
 _CONTEXT_WEIGHT: Final = 0.3
 _ROWS_AT_ONCE: Final = 2048
+_DIGITS: Final = 9
+"""Decimals of a similarity that count: the rest depends on the order of its sum."""
 
 
 def candidates(reading: Reading, *, most: int = MOST_CANDIDATES) -> tuple[Rows, Rows]:
@@ -92,7 +94,7 @@ def _latest(keys: sparse.csr_array, counts: Rows) -> sparse.csr_array:
 
 def _nearest(older: Rows, newer: Rows, similarity: Floats, most: int) -> Rows:
     """Return the `most` nearest older memories of each newer one, [n, 2]; ties go to the later one."""
-    order = np.lexsort((-older, -similarity, newer))
+    order = np.lexsort((-older, -np.round(similarity, _DIGITS), newer))
     pairs = np.stack([older[order], newer[order]], axis=1)
     numbers = pl.Series(pairs @ np.array([1, int(newer.max(initial=0)) + 1]))
     pairs = pairs[numbers.is_first_distinct().to_numpy()]

@@ -132,7 +132,7 @@ def statements_that_share_most(
     """
     pair, left, right = statements
     names, words = features(reading, left, right)
-    return names, words, _best(pair, 1.0 - probabilities(names, words)[:, _UNRELATED], count)
+    return names, words, _best(pair, np.round(1.0 - probabilities(names, words)[:, _UNRELATED], 9), count)
 
 
 def _needed(least: Mapping[str, float]) -> Floats:

@@ -31,6 +31,8 @@ SCORES: Final = tuple(f"reader_{relation}" for relation in RELATIONS)
 CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
 """Names of the features that come from the reader's vectors."""
 _OWN: Final = ("log_days", "same_speaker", "same_session", "log_length_old", "log_length_new", "log_statement_pairs")
+_DIGITS: Final = 6
+"""Decimals of a feature: which other profiles are judged beside one changes the order of its sums, and nothing else."""
 _DAY: Final = 86_400_000_000
 """Microseconds."""
 
@@ -98,7 +100,7 @@ def features(
         length[newer],
         np.log1p(statements[older] * statements[newer]),
     ]
-    table = np.concatenate([words[1], np.stack(own, axis=1), closeness], axis=1)
+    table = np.round(np.concatenate([words[1], np.stack(own, axis=1), closeness], axis=1), _DIGITS)
     return (*words[0], *_OWN, *CLOSENESS), table
 
 
