@@ -48,6 +48,7 @@ def anew():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Encoder, "read", readings.READ)
         patch.setattr(PairReader, "read", readings.READ_PAIRS)
+        patch.setattr("memory_pipeline.text.embed.encoder._KEPT", 0)
         yield
 
 

@@ -109,7 +109,7 @@ class ReaderModel:
         names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
         known, table = relation_trees.features(reading, older, newer, (names, words[best]), closeness.table)
         found = relation_trees.probabilities(known, table)
-        read = np.flatnonzero(found[:, :_UNRELATED].sum(axis=1) >= relation_trees.POSSIBLE)
+        read = relation_trees.worth_reading(found, newer)
         scored = np.concatenate([table[read], closeness.scores(read)], axis=1)
         second = relation_trees.trees(relation_trees.SECOND)
         found[read] = relation_trees.probabilities((*known, *relation_trees.SCORES), scored, second)

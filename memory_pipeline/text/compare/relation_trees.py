@@ -25,7 +25,7 @@ FIRST: Final = "relation_trees"
 SECOND: Final = "pair_trees"
 """Names of the two models."""
 POSSIBLE: Final = 0.1
-"""Probability of any relation, by the first trees, from which a pair is read: about one pair a memory."""
+"""Probability of any relation, by the first trees, from which a pair may be read."""
 SCORES: Final = tuple(f"reader_{relation}" for relation in RELATIONS)
 """Names of the features that only the second trees read (`encoder.PairReader`)."""
 CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
@@ -126,6 +126,19 @@ def probabilities(names: tuple[str, ...], table: Floats, grown: Trees | None = N
     place = [names.index(name) for name in grown.names]
     raw = scores(np.ascontiguousarray(table[:, place].T), grown)
     return calibrated(raw, grown)
+
+
+def worth_reading(probability: Floats, newer: Rows) -> Rows:
+    """Return the places of the pairs that the second trees judge: of each newer memory the likeliest, if possible.
+
+    Args:
+        probability: [pairs, relations], by the first trees.
+        newer: row of the newer memory of each pair.
+    """
+    related = np.round(probability[:, :-1].sum(axis=1), 9)
+    order = np.lexsort((np.arange(len(newer)), -related, newer))
+    first = order[np.diff(newer[order], prepend=-1) > 0]
+    return np.sort(first[related[first] >= POSSIBLE])
 
 
 def calibrated(raw: Floats, grown: Trees) -> Floats:

@@ -6,21 +6,24 @@ linear layers run over rows of whole blocks, in which a row's sums have the same
 runs over one text at a time. Not here: how the vectors of two texts are compared (`text/compare/alignment`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from tokenizers import Encoding, Tokenizer
 
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int64]
+T = TypeVar("T")
 
 NAME: Final = "reader"
 """Name under which its vectors are stored."""
@@ -37,6 +40,10 @@ _ROWS: Final = 32
 """Rows of a block: linear layers run over a multiple of it, so that every row is computed alike."""
 _AT_ONCE: Final = 512
 """Rows of the texts that are encoded together; bounds the scratch memory to some megabytes."""
+_KEPT: Final = 2_000
+"""Texts whose tokens a process keeps, the latest: a night reads each new text for its vector, then for its pairs."""
+_WINDOW: Final = 500
+"""Texts that are looked up at once."""
 _TINY: Final = np.float32(1e-12)
 
 
@@ -101,6 +108,8 @@ class Encoder:
         """Load the weights."""
         self._tokenizer = _tokenizer(MOST_TOKENS)
         self._network = _Network.load("encoder.npz")
+        self._kept: dict[str, Read] = {}
+        self._lock = Lock()
 
     def words(self, ids: Numbers) -> Floats:
         """Return the rows of the word table, [tokens, 384]."""
@@ -110,20 +119,28 @@ class Encoder:
 
     def read(self, texts: Sequence[str]) -> Iterator[Read]:
         """Yield what is read of each text, in order."""
-        encodings = [np.array(one.ids, dtype=np.int64) for one in self._tokenizer.encode_batch(list(texts))]
-        with threadpool_limits(1, user_api="blas"):
-            for start, end in _parts([len(one) for one in encodings]):
-                yield from self._encode(encodings[start:end])
+        for start in range(0, len(texts), _WINDOW):
+            window = texts[start : start + _WINDOW]
+            known = {text: self._kept.get(text) for text in window}
+            missing = [text for text, read in known.items() if read is None]
+            found = dict(zip(missing, self._read(missing), strict=True))
+            with self._lock:
+                self._kept.update(found)
+                for text in list(self._kept)[: max(len(self._kept) - _KEPT, 0)]:
+                    del self._kept[text]
+            yield from (found.get(text) or known[text] for text in window)  # type: ignore[misc]  # one of them is there
 
-    def _encode(self, texts: Sequence[Numbers]) -> Iterator[Read]:
+    def _read(self, texts: Sequence[str]) -> Iterator[Read]:
+        encodings = [np.array(one.ids, dtype=np.int64) for one in self._tokenizer.encode_batch(list(texts))]
+        parts = [encodings[start:end] for start, end in _parts([len(one) for one in encodings])]
+        for read in _side_by_side(self._encode, parts):
+            yield from read
+
+    def _encode(self, texts: Sequence[Numbers]) -> list[Read]:
         spans = _spans([len(text) for text in texts])
         place = np.concatenate([np.arange(len(text)) for text in texts])
         rows = self._network.run(self.words(np.concatenate(texts)) + self._network.places[place], spans)
-        for text, span in zip(texts, spans, strict=True):
-            vectors = rows[span]
-            inner = vectors[1:-1]
-            mean = vectors.mean(axis=0) if len(inner) else np.zeros(DIMENSION, dtype=np.float32)
-            yield Read(_unit(mean), Tokens(text[1:-1], _unit(inner)))
+        return [_as_read(text, rows[span]) for text, span in zip(texts, spans, strict=True)]
 
 
 class PairReader:
@@ -137,19 +154,39 @@ class PairReader:
     def read(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """Return the score of each relation (`judge.RELATIONS`) of pairs of texts, older first, [pairs, relations]."""
         encodings = self._tokenizer.encode_batch(list(pairs))
-        found = [np.zeros((0, 4), dtype=np.float32)]
-        with threadpool_limits(1, user_api="blas"):
-            for start, end in _parts([len(one.ids) for one in encodings]):
-                part = encodings[start:end]
-                spans = _spans([len(one.ids) for one in part])
-                ids, kinds = (np.concatenate([getattr(one, name) for one in part]) for name in ("ids", "type_ids"))
-                place = np.concatenate([np.arange(len(one.ids)) for one in part])
-                network = self._network
-                words = encoder().words(ids) + network.places[place] + network.other["kinds"][kinds]
-                rows = network.run(words, spans)
-                whole = np.stack([np.concatenate([rows[span][0], rows[span].mean(axis=0)]) for span in spans])
-                found += [row @ network.other["head"] + network.other["head.offset"] for row in whole[:, np.newaxis]]
-        return np.concatenate(found)
+        parts = [encodings[start:end] for start, end in _parts([len(one.ids) for one in encodings])]
+        return np.concatenate([np.zeros((0, 4), dtype=np.float32), *_side_by_side(self._score, parts)])
+
+    def _score(self, pairs: Sequence["Encoding"]) -> Floats:
+        spans = _spans([len(one.ids) for one in pairs])
+        ids, kinds = (np.concatenate([getattr(one, name) for one in pairs]) for name in ("ids", "type_ids"))
+        place = np.concatenate([np.arange(len(one.ids)) for one in pairs])
+        other = self._network.other
+        rows = self._network.run(encoder().words(ids) + self._network.places[place] + other["kinds"][kinds], spans)
+        whole = [np.concatenate([rows[span][0], rows[span].mean(axis=0)])[np.newaxis] for span in spans]
+        return np.concatenate([row @ other["head"] + other["head.offset"] for row in whole])
+
+
+def _as_read(text: Numbers, vectors: Floats) -> Read:
+    """Return what is read of a text, from its tokens and the rows of the last layer."""
+    inner = vectors[1:-1]
+    mean = vectors.mean(axis=0) if len(inner) else np.zeros(DIMENSION, dtype=np.float32)
+    return Read(_unit(mean), Tokens(text[1:-1], _unit(inner)))
+
+
+def _side_by_side(read: Callable[[Sequence[T]], Any], parts: Sequence[Sequence[T]]) -> Iterable[Any]:
+    """Yield what is read of each part, in order: in as many threads as a product has, each with products of one."""
+    libraries = _libraries()
+    products = libraries.select(user_api="blas").info()
+    threads = max((int(library["num_threads"]) for library in products), default=1)
+    with libraries.limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+        for start in range(0, len(parts), threads):  # what is read ahead of its use is bounded
+            yield from pool.map(read, parts[start : start + threads])
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def _folder() -> Traversable:
