@@ -110,5 +110,12 @@ def test_snapshots_in_a_bucket(s3, tmp_path):
         "SELECT name FROM now.snapshot_info LIMIT 1",
         "USE now; SELECT count(*) FROM similar_to((SELECT min(memory_id) FROM memories), 3)",
     )
-    assert [rows[0][0] for rows in found] == [nights[0], 30, 30, nights[-1], 30, 30]
-    assert (early, now, nearest) == ([(first.stem,)], [(last.stem,)], [(3,)])
+    assert [rows[0][0] for rows in found] == [
+        nights[0],
+        60,
+        30,
+        nights[-1],
+        60,
+        30,
+    ]  # vectors of the embedder and of the judge
+    assert (early, now, nearest) == ([(first.stem,)], [(last.stem,)], [(6,)])  # three of each model
