@@ -32,6 +32,7 @@ from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_features import statement_pairs
 from memory_pipeline.text.compare.relation_model import statements_that_share_most
 from memory_pipeline.text.compare.relation_reading import MEMORY_COLUMNS, read
+from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import encoder
 
 OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models"
@@ -74,7 +75,7 @@ def tabulate(store: LabelledStore) -> Table:
     """Return the features and relations of all candidates of a store."""
     turns = store.turns.with_columns(profile_id=pl.lit(store.name), content_hash="id", since="at")
     reading = read(turns.select(MEMORY_COLUMNS.keys()).cast(pl.Schema(MEMORY_COLUMNS)))
-    texts = closeness.texts(reading.memories)
+    texts = attributed(reading.memories)
     encoded = list(encoder().read(texts.to_list()))
     vectors = np.stack([one.vector for one in encoded])
     profile = np.zeros(len(texts), dtype=np.int64)

@@ -30,6 +30,7 @@ from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed import encoder
+from memory_pipeline.text.embed.embedding import attributed
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -81,7 +82,7 @@ def judge(
         kept: table `judgements` as any earlier run left it; default: none.
         recorded: table `pair_readings` so far; default: none.
 
-    Cost: about 1 ms per short memory of a profile that is judged, and 10 ms for each text whose pairs are not recorded
+    Cost: about 2 ms per short memory of a profile that is judged, and 10 ms for each text whose pairs are not recorded
     yet; a hundredth of a millisecond for other profiles.
     """
     read = _read(points, similar, policy)
@@ -182,7 +183,7 @@ def _vectors(points: pl.DataFrame, vectors: pl.DataFrame) -> Vectors:
     if known.any():
         result[known] = joined.drop_nulls().explode().to_numpy().reshape(-1, encoder.DIMENSION)
     if not known.all():
-        result[~known] = encoder.ReaderEmbedder().embed(closeness.texts(points.filter(~known)).to_list())
+        result[~known] = encoder.ReaderEmbedder().embed(attributed(points.filter(~known)).to_list())
     return result
 
 
@@ -230,7 +231,7 @@ def _closeness(
 ) -> Closeness:
     """Return what the reader says of pairs of memories."""
     older, newer = pairs
-    texts = closeness.texts(points)
+    texts = attributed(points)
 
     def align(left: Rows, right: Rows) -> Floats:
         rows = np.unique(np.concatenate([left, right]))

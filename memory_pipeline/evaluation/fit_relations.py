@@ -1,4 +1,4 @@
-"""Fits the default judge of relations from made-up stores whose relations are known.
+"""Fits the judge `rules` of relations from made-up stores whose relations are known.
 
 Run with `python -m memory_pipeline.evaluation.fit_relations [--out FILE]`. The training data are the made-up stores
 without questions; those with questions measure it. The output is `models/relations.toml`: weights and fit report in one

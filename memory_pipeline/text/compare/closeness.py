@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.text.compare import alignment, relation_candidates, rivals
 from memory_pipeline.text.compare.relation_reading import Reading
+from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import Tokens, encoder, pair_reader
 
 Floats = NDArray[np.float64]
@@ -32,16 +33,6 @@ class Closeness(NamedTuple):
     """[pairs, `relation_trees.CLOSENESS`]"""
     scores: Callable[[Rows], Floats]
     """Takes places of pairs; returns what it says of the two texts together, [places, `relation_trees.SCORES`]."""
-
-
-def texts(memories: pl.DataFrame) -> pl.Series:
-    """Return what the reader reads of memories: the text, with its speaker in front."""
-    return memories.select(
-        pl.concat_str("speaker", pl.lit(": "), pl.col("content").fill_null(""))
-        .fill_null(pl.col("content"))
-        .fill_null("")
-        .alias("text")
-    ).to_series()
 
 
 def candidates(reading: Reading, vectors: Vectors, profile: Rows) -> tuple[Rows, Rows]:
@@ -79,7 +70,7 @@ def of_few(reading: Reading, older: Rows, newer: Rows) -> Closeness:
 
     Cost: 10 ms per memory, and 20 ms per pair whose scores are asked for.
     """
-    read_of = texts(reading.memories)
+    read_of = attributed(reading.memories)
     read = list(encoder().read(read_of.to_list()))
     aligned = alignments([one.tokens for one in read], older, newer)
     vectors, profile = np.stack([one.vector for one in read]), np.zeros(len(read), dtype=np.int64)

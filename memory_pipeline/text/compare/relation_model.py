@@ -98,7 +98,7 @@ class ReaderModel:
     ) -> pl.DataFrame:
         """Judge pairs of memories: see `RelationJudge.judge`.
 
-        Cost: about 70 µs per pair of short memories, and what it costs to read the pairs that are possible.
+        Cost: about 0.2 ms per pair of short memories, and what it costs to read one pair of each newer memory.
 
         Raises:
             ValueError: `closeness` is missing.

@@ -67,14 +67,13 @@ def features(vectors: NDArray[np.float32], profile: Rows, older: Rows, newer: Ro
     result = np.zeros((len(older), len(NAMES)))
     for start, end in _spans(profile):
         here = np.flatnonzero((newer >= start) & (newer < end))
-        for side, other in ((newer, older), (older, newer)):
+        for side in (newer, older):
             order = here[np.argsort(side[here], kind="stable")]
             for low in range(0, len(order), _ROWS_AT_ONCE):
                 part = order[low : low + _ROWS_AT_ONCE]
                 rows, place = np.unique(side[part], return_inverse=True)
                 cosines = np.round(vectors[rows] @ vectors[start:end].T, _DIGITS)[place]
                 _fill(result, part, cosines, older[part] - start, newer[part] - start, of_newer=side is newer)
-                _ = other
     result[:, 7] = np.log1p(newer - older)
     return result
 

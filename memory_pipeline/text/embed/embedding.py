@@ -93,6 +93,12 @@ def embedder(name: str) -> Embedder:
     raise ValueError(f"embedder = {name!r} is unknown; choose hashing, reader, local or local:FOLDER")
 
 
+def attributed(texts: pl.DataFrame) -> pl.Series:
+    """Return what is read of texts: the columns speaker and content, with the speaker in front."""
+    said = pl.concat_str("speaker", pl.lit(": "), pl.col("content").fill_null(""))
+    return texts.select(said.fill_null(pl.col("content")).fill_null("").alias("text")).to_series()
+
+
 def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
     """Embed texts together with their speakers.
 
@@ -107,12 +113,7 @@ def embed_texts(texts: pl.DataFrame, model: str) -> pl.DataFrame:
         ValueError: `model` is unknown, or its vectors are of another size or not finite: stored, they would stay.
     """
     chosen = embedder(model)
-    attributed = texts.select(
-        pl.concat_str("speaker", pl.lit(": "), pl.col("content").fill_null(""))
-        .fill_null(pl.col("content"))
-        .fill_null("")
-    ).to_series()
-    rows = chosen.embed(attributed.to_list())
+    rows = chosen.embed(attributed(texts).to_list())
     if rows.shape != (texts.height, chosen.dimension) or not np.isfinite(rows).all():
         raise ValueError(
             f"embedder = {model!r} returned {'x'.join(map(str, rows.shape))} numbers for {texts.height} texts of "
