@@ -9,7 +9,7 @@ from importlib import resources
 from importlib.resources.abc import Traversable
 from types import MappingProxyType
 
-from memory_pipeline.settings.values import SettingsError, nearest
+from memory_pipeline.settings.values import SettingsError, encoder_family, nearest
 
 
 def model_names() -> list[str]:
@@ -19,7 +19,7 @@ def model_names() -> list[str]:
 
 def ranking_name(embedder: str) -> str:
     """Return the name of the default ranking's model for an embedder: that of its family, if one was fitted to it."""
-    name = f"ranking_{embedder.partition(':')[0]}"
+    name = f"ranking_{encoder_family(embedder)}"
     return name if name in model_names() else "ranking"
 
 

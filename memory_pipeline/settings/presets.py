@@ -4,7 +4,7 @@ import tomllib
 from importlib import resources
 from typing import Any
 
-from memory_pipeline.settings.values import SettingsError, nearest
+from memory_pipeline.settings.values import SettingsError, encoder_family, nearest
 
 
 def preset_names() -> list[str]:
@@ -35,7 +35,7 @@ def preset(name: str) -> dict[str, Any]:
 def embedder_values(name: object) -> dict[str, Any]:
     """Return the thresholds of an embedder; empty for the built-in one, for which the defaults are calibrated."""
     shipped = {file.name: file for file in (resources.files("memory_pipeline") / "embedders").iterdir()}
-    file = shipped.get(f"{str(name).partition(':')[0]}.toml")  # a name is not a path: it may be long, or lead elsewhere
+    file = shipped.get(f"{encoder_family(str(name))}.toml")  # a name is not a path: it may be long, or lead elsewhere
     return tomllib.loads(file.read_text("utf-8")) if file else {}
 
 

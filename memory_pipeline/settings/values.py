@@ -128,6 +128,12 @@ def clustering_methods() -> tuple[str, ...]:
     return tuple(name for name in _modules("consolidation", "groups", "strategies") if name != "strategy")
 
 
+def encoder_family(embedder: str) -> str:
+    """Return the family whose thresholds and ranking an embedder has: `reader` and `local` are one network."""
+    name = embedder.partition(":")[0]
+    return "local" if name == "reader" else name
+
+
 def judges() -> tuple[str, ...]:
     """Return the names of the judges of pairs of memories: the modules in `text/compare/judges`."""
     return _modules("text", "compare", "judges")
