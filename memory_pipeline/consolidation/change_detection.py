@@ -84,12 +84,15 @@ def compare(
     doubt = pl.when(judging.doubtful(policy)).then(pl.lit("doubt")).otherwise("relation")
     unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy).with_columns(relation=doubt)
     found = _described(unsettled, points, vectors, policy)
+    repeats = judging.sure_repeats(unsettled, points, policy)
+    known = readings if recorded is None else recorded
+    repeats = repeats.join(known, on=TABLES["pair_readings"].key, how="anti", maintain_order="left")
     odds = pairs.clear() if policy.token_budget is None else pairs
     return Compared(
         TABLES["fact_changes"].conform(found.with_columns(plan_id=pl.lit(plan_id))),
         TABLES["judgements"].conform(judgements),
         TABLES["change_odds"].conform(_odds(odds, points).with_columns(plan_id=pl.lit(plan_id))),
-        readings,
+        pl.concat([readings, repeats]),
     )
 
 

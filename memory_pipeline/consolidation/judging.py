@@ -36,8 +36,11 @@ Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
 
-CERTAIN: Final = ("changed_value", "ended")
-"""Rules that show what changed; an update that is only likely is never decided."""
+STATED: Final = ("changed_value", "ended")
+"""Rules of updates that the newer text states outright; such an update may end one statement of several."""
+
+REPEATS: Final = "repeats 1"
+"""Model of the rows of `pair_readings` that hold the confidence of a repetition sure enough to merge."""
 
 DOUBT: Final = 0.5
 """Minimum confidence of an update that is reported although it makes no link: more likely than not."""
@@ -116,9 +119,37 @@ def likely(policy: Policy) -> pl.Expr:
 
 
 def sure(policy: Policy) -> pl.Expr:
-    """Return whether an update is sure and shows what changed."""
-    update = (pl.col("relation") == "update") & pl.col("rule").is_in(CERTAIN)
+    """Return whether an update is sure enough to close what it outdates.
+
+    What only the reader finds ends a memory of one statement: of several it might end the wrong one.
+    """
+    read = pl.lit(JUDGES[policy.judge].reads) & pl.col("statement").is_null()
+    update = (pl.col("relation") == "update") & (pl.col("rule").is_in(STATED) | read)
     return update & (pl.col("confidence") >= policy.close_confidence)
+
+
+def sure_repeats(found: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return rows of `pair_readings` for the repetitions that are sure enough to merge the two texts.
+
+    They are recorded because a merged memory is not judged again, and what was merged must stay so.
+
+    Args:
+        found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
+        points: the memories that are compared.
+        policy: the judge, and the least confidence for merging.
+    """
+    repeated = (pl.col("relation") == "duplicate") & (pl.col("confidence") >= policy.merge_confidence)
+    rows = found.filter(repeated & pl.lit(JUDGES[policy.judge].reads))
+    hashes = points["content_hash"]
+    return TABLES["pair_readings"].conform(
+        rows.select(
+            profile_id=points["profile_id"].gather(rows["older"]),
+            older_hash=hashes.gather(rows["older"]),
+            newer_hash=hashes.gather(rows["newer"]),
+            model=pl.lit(REPEATS),
+            numbers=pl.concat_list(pl.col("confidence")),
+        ).unique([*_TEXTS], keep="first", maintain_order=True)
+    )
 
 
 def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:

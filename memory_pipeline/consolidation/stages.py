@@ -19,6 +19,7 @@ from memory_pipeline.consolidation import (
     currency,
     deferral,
     forgetting,
+    judging,
     keeping,
     model_judge,
     model_requests,
@@ -478,6 +479,7 @@ def cluster(
     association_edges: Frame[AssociationEdges],
     groupings: Frame[Groupings],
     events: Frame[Events],
+    pair_readings: Frame[PairReadings],
 ) -> Groups:
     """Group memories by each method of the policy.
 
@@ -500,6 +502,7 @@ def cluster(
             kept=groupings if len(sides) == 1 else None,
             neighbours=neighbours if near.hold_all(context.policy, context.policy.duplicate_similarity) else None,
             answered=answered,
+            read=pair_readings.filter(pl.col("model") == judging.REPEATS),
         )
         for side in sides
     ]

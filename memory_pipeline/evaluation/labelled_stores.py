@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 
 import polars as pl
 
+from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation import bm25_baseline, replay
 from memory_pipeline.evaluation.conversations import TURNS
 from memory_pipeline.evaluation.replay import LiveIndex
@@ -137,18 +138,29 @@ def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
     events = replay.stored(store.turns)
     night = datetime.combine(store.last, _NIGHT)
     if state == "raw":
-        policy = replay.policy_for(embedder=policy.embedder)
-    elif state != "consolidated":
+        return _stored(store, events, replay.policy_for(embedder=policy.embedder))
+    if state != "consolidated":
         policy = policy.model_copy(update={"token_budget": _HALF})
     if state == "half used":
         before = next(simulate(lambda _: events, replay.policy_for(embedder=policy.embedder), [store.last]))
         events = pl.concat([events, *_uses(store, LiveIndex(before, events, policy))])
         night = store.last
     done = next(simulate(lambda _: events, policy, [night], max_archived_share=1.0))
-    index = LiveIndex(done, events, policy)
-    results = {one["id"]: index.recall(one["question"], now=one["at"], k=DEPTH) for one in store.questions}
     memories, edges = done.after["memories"], done.after["association_edges"]
+    results = _answers(store, LiveIndex(done, events, policy))
     return Outcome(store, state, memories, edges, results, done.tables["proposed_blocks"])
+
+
+def _stored(store: LabelledStore, events: pl.DataFrame, policy: Policy) -> Outcome:
+    """Ask all questions of a store that no run has seen."""
+    memories, edges = projection.project(events).memories, TABLES["association_edges"].empty()
+    return Outcome(store, "raw", memories, edges, _answers(store, LiveIndex(None, events, policy)))
+
+
+def _answers(store: LabelledStore, index: LiveIndex) -> dict[str, pl.DataFrame]:
+    """Return what recall finds for each question of a store, asked in order of time."""
+    asked = sorted(store.questions, key=lambda one: one["at"])
+    return {one["id"]: index.recall(one["question"], now=one["at"], k=DEPTH) for one in asked}
 
 
 def _uses(store: LabelledStore, index: LiveIndex) -> list[pl.DataFrame]:

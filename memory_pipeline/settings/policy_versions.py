@@ -43,7 +43,16 @@ def _settings_of_two(values: Recorded) -> Recorded:
     return {"judge": "rules"} | values
 
 
-STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {1: _settings_of_one, 2: _settings_of_two}
+def _settings_of_three(values: Recorded) -> Recorded:
+    """Add the confidence for merging what the judge takes for a repetition; none was merged."""
+    return {"merge_confidence": 1.0} | values
+
+
+STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {
+    1: _settings_of_one,
+    2: _settings_of_two,
+    3: _settings_of_three,
+}
 """Steps by the version that they produce, each from the version before it."""
 
 POLICY_VERSION: Final = max(STEPS)

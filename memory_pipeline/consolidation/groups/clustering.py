@@ -61,6 +61,7 @@ def cluster(
     kept: pl.DataFrame | None = None,
     neighbours: pl.DataFrame | None = None,
     answered: pl.DataFrame | None = None,
+    read: pl.DataFrame | None = None,
 ) -> Clustering:
     """Group memories by each of the policy's methods.
 
@@ -83,6 +84,7 @@ def cluster(
         neighbours: table `neighbours` of the same memories, if it holds all pairs from `duplicate_similarity` on;
             default: it does not, and near duplicates are compared anew.
         answered: answers about pairs of memories, as `answers.standing` returns them; default: none.
+        read: rows of `pair_readings` of texts that repeat each other (see `judging.sure_repeats`); default: none.
 
     Returns:
         The four tables.
@@ -94,7 +96,14 @@ def cluster(
     space = similarity.matrix(points["vector"])
     comparable, free = ~similarity.unknown(space), np.ones(len(points), dtype=np.bool_)
     no_answers = pl.DataFrame(schema=dict.fromkeys(("profile_id", *answers.PAIR, "relation"), pl.String))
-    repeats = (no_answers if answered is None else answered).filter(pl.col("relation") == "repeat")
+    given = no_answers if answered is None else answered
+    judged = _repeats(points, TABLES["pair_readings"].empty() if read is None else read, policy)
+    repeats = pl.concat(
+        [
+            given.filter(pl.col("relation") == "repeat").select("profile_id", *answers.PAIR),
+            judged.join(given, on=["profile_id", *answers.PAIR], how="anti"),
+        ]
+    )
     described_parts, refusals = list[pl.DataFrame](), list[pl.DataFrame]()
     groupings = [TABLES["groupings"].empty()]
     for method, strategy in STRATEGIES.items():
@@ -107,7 +116,7 @@ def cluster(
             free=free,
             edges=edges,
             policy=policy,
-            repeats=repeats.select("profile_id", *answers.PAIR),
+            repeats=repeats,
             neighbours=neighbours,
         )
         groups, found = reuse.grouped(method, strategy, inputs, kept=kept)
@@ -126,6 +135,24 @@ def cluster(
         TABLES["merge_refusals"].conform(pl.concat([TABLES["merge_refusals"].empty(), *refusals])),
         TABLES["groupings"].conform(pl.concat(groupings)),
     )
+
+
+def _repeats(points: pl.DataFrame, read: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the pairs of memories whose texts are recorded to repeat each other: profile_id and `answers.PAIR`.
+
+    Of memories with the same text, owner and place the oldest stands for all.
+    """
+    sure = read.filter(pl.col("numbers").list.first() >= policy.merge_confidence)
+    place = ["user_id", "agent_id", "file", "heading"]
+    hashed = points.select(*KEY, *place, hash="content_hash").unique(
+        ["profile_id", *place, "hash"], keep="first", maintain_order=True
+    )
+    for side in ("older", "newer"):
+        of_side = hashed.rename({name: f"{side}_{name}" for name in ("memory_id", "hash", *place)})
+        sure = sure.join(of_side, on=["profile_id", f"{side}_hash"])
+    here = pl.all_horizontal(pl.col(f"older_{name}").eq_missing(pl.col(f"newer_{name}")) for name in place)
+    ids = ["older_memory_id", "newer_memory_id"]
+    return sure.filter(here).select("profile_id", low=pl.min_horizontal(ids), high=pl.max_horizontal(ids)).unique()
 
 
 def cluster_id(method: str, members: Iterable[str], level: str | None = None) -> str:

@@ -118,7 +118,7 @@ def extracts(members: pl.DataFrame, *, joined: bool = False) -> pl.DataFrame:
     Args:
         members: one row per group and member: profile_id, summary_id, memory_id, created_at, speaker, content; tokens,
             numbers, dates and entities of the content (as in `enrichment`); whole (Boolean): the members state one
-            thing in several ways, so the fullest is kept whole and the others only add to it.
+            thing in several ways, so the fullest is kept whole and the others only add facts that it lacks.
         joined: concatenate the different texts of each group instead of selecting: "Summary: a | b | c".
 
     Returns:
@@ -154,11 +154,10 @@ def _chosen(ordered: pl.DataFrame) -> pl.DataFrame:
     for row in groups.iter_rows(named=True):
         member_sentences = [sentences.get(member, []) for member in row["member"]]
         facts_owed = [frozenset(held) for held in row["owed"]]
-        budget = max(LEAST_BUDGET, row["tokens"] // 2)
         texts.append(
-            _version(member_sentences, facts_owed, budget, row["content"])
+            _version(member_sentences, facts_owed, row["content"])
             if row["whole"]
-            else _digest(member_sentences, facts_owed, budget)
+            else _digest(member_sentences, facts_owed, max(LEAST_BUDGET, row["tokens"] // 2))
         )
     return groups.select(*_GROUP, content=pl.Series(texts, dtype=pl.String))
 
@@ -287,23 +286,13 @@ def _digest(members: list[list[Sentence]], required: list[frozenset[str]], budge
     return _rendered([draft.chosen[order] for order in sorted(draft.chosen)], dated=True)
 
 
-def _version(members: list[list[Sentence]], required: list[frozenset[str]], budget: int, contents: list[str]) -> str:
-    """Return the fullest of several versions of one text, and what the others add."""
+def _version(members: list[list[Sentence]], required: list[frozenset[str]], contents: list[str]) -> str:
+    """Return the fullest of several versions of one text, and sentences of the others with facts that it lacks."""
     draft = Draft()
     fullest = max(range(len(members)), key=lambda place: _fullness(members[place]))
     for sentence in members[fullest]:
         draft.add(sentence)
     _keep_facts(draft, members, required)
-    draft.fill(
-        (
-            sentence
-            for member_sentences in members
-            for sentence in member_sentences
-            if sentence.order not in draft.chosen
-        ),
-        lambda sentence: _fresh(draft, sentence, 0.0),
-        budget,
-    )
     chosen = list(draft.chosen.values())
     if len(chosen) == len(members[fullest]) and not any(sentence.passing for sentence in chosen):
         speaker = chosen[0].speaker if chosen else ""

@@ -164,8 +164,8 @@ def rank(
         answers the query, the same in every row; null by a formula). Sentences that no longer hold are marked in the
         text.
         The order differs from that of the scores in some cases: for a query about what holds, a memory that closed
-        another precedes it and memories that do not hold yet follow those that do; a summary comes after what it
-        repeats. Ties go to the older memory, then by id.
+        another, or may have outdated it, precedes it and memories that do not hold yet follow those that do; a summary
+        comes after what it repeats. Ties go to the older memory, then by id.
 
     Raises:
         ValueError: the ranking is unknown, `k` or the budget is below 1, or the formula needs `scored`.
@@ -229,7 +229,9 @@ def _by_model(
         least = np.minimum(scores[head], min(1.0, scores[behind].max(initial=0.0) + _LEAST))
         least[:COMPARED] = min(1.0, scores[behind].max(initial=0.0) + _LEAST)
         scores[head] = np.clip(lifted, least, 1.0)
-        order = selection.after_closers(index, rows, selection.best_first(index, rows, scores))
+        best = selection.best_first(index, rows, scores)
+        names = index.memories["memory_id"].gather(rows[best[:k]]).to_list()
+        order = selection.newer_first(index, rows, best, links.outdated(index, names, now))
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now), selection.BEST)
     if series.asks_for_latest(question, micros(now)):
         order = series.newest_first(

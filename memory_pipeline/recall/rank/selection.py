@@ -1,10 +1,11 @@
 """Orders scored candidates into an answer.
 
-If the query asks for what holds, a memory that closed another precedes it, and memories that do not hold yet follow.
-Contradicting memories are included, and so are standing rules if the query asks for help. Not here: the scores
-(`features`, `changes`, `baselines`) and repetition within an answer (`redundancy`).
+If the query asks for what holds, a memory that closed another, or may have outdated it, precedes it, and memories that
+do not hold yet follow. Contradicting memories are included, and so are standing rules if the query asks for help. Not
+here: the scores (`features`, `changes`, `baselines`) and repetition within an answer (`redundancy`).
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -79,19 +80,32 @@ def valid_first(order: Integers, candidates: Candidates, invalid: Marks, depth: 
     return np.concatenate([head[matching], head[invalid[head]], head[unmatched], order[depth:]])
 
 
-def after_closers(index: Index, rows: Integers, order: Integers) -> Integers:
-    """Move the memory that closed another right before it, where it would come later."""
+def newer_first(index: Index, rows: Integers, order: Integers, linked: Sequence[Sequence[str]]) -> Integers:
+    """Move the memories that outdate another right before it, the newest first, where they would come later.
+
+    Args:
+        index: the memories.
+        rows: rows of the candidates.
+        order: positions of the candidates, best first.
+        linked: for each of the first candidates the newer memories that may have outdated it.
+    """
     memories = index.memories[rows, ["memory_id", "closed_by"]]
     place = {memory: at for at, memory in enumerate(memories["memory_id"])}
-    closers = {at: place[by] for at, by in enumerate(memories["closed_by"]) if by in place}
-    if not closers:
+    newer = {at: [place[by]] for at, by in enumerate(memories["closed_by"]) if by in place}
+    for at, names in zip(order.tolist(), linked, strict=False):
+        newer.setdefault(at, []).extend(place[name] for name in names if name in place)
+    if not any(newer.values()):
         return order
     placed: dict[int, None] = {}
     for at in order.tolist():
-        chain = [at]
-        while chain[-1] in closers and closers[chain[-1]] not in chain:
-            chain.append(closers[chain[-1]])
-        placed |= dict.fromkeys(link for link in reversed(chain) if link not in placed)
+        chain, open_ends = dict[int, None](), [at]
+        while open_ends:
+            older = open_ends.pop()
+            if older not in chain and older not in placed:
+                chain[older] = None
+                open_ends += newer.get(older, ())
+        by_age = sorted(chain, key=lambda one: (one == at, -index.created[rows[one]]))
+        placed |= dict.fromkeys(by_age)
     return np.array(list(placed), dtype=np.int64)
 
 

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import similarity
+from memory_pipeline.consolidation.components import components
 from memory_pipeline.consolidation.groups import linkage
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     IN_CONFLICT,
@@ -54,7 +55,8 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     agreeing pairs with a cosine of at least `duplicate_similarity`, split where two members would disagree, with at
     least `duplicate_min_size` memories. Memories joined by a conflict edge stay apart. Per memory the
     `NEAREST_REFUSALS` nearest refusals are kept; of identical texts the oldest represents all. Two memories that were
-    answered to say the same count as near, and other words or another day do not keep them apart; other facts do.
+    answered, or surely judged, to say the same count as near, and other words or another day do not keep them apart;
+    other facts do.
 
     Costs a similarity join, if there are no neighbours of all live memories, and about 25 µs for each pair that the
     guard judges.
@@ -62,7 +64,7 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     rows = inputs.rows(_COMPARED)
     conflicts, repeats = (
         (pairs["left"].to_numpy(), pairs["right"].to_numpy())
-        for pairs in (inputs.links(rows, IN_CONFLICT), inputs.answered_repeats(rows))
+        for pairs in (inputs.links(rows, IN_CONFLICT), inputs.repeated(rows))
     )
     labels, refusals = _near_duplicates(inputs, rows, conflicts, repeats)
     return ClusteringResult(grouped(rows, labels, inputs.policy.duplicate_min_size), refusals)
@@ -78,7 +80,7 @@ def reads(inputs: ClusteringInput) -> Reading:
         columns=("memory_id", *own, *_STATED, "content_hash", "created_at", "judged"),
         settings=(policy.duplicate_similarity, policy.duplicate_min_size),
         apart=inputs.links(rows, IN_CONFLICT).select("left", "right").unique().sort("left", "right"),
-        together=inputs.answered_repeats(rows).select("left", "right").unique().sort("left", "right"),
+        together=inputs.repeated(rows).select("left", "right").unique().sort("left", "right"),
     )
 
 
@@ -97,11 +99,12 @@ def _near_duplicates(
     stated, vectors = stated[nodes], inputs.space[rows[nodes]]
     near = inputs.near(rows[nodes], stated["kin"].to_numpy(), inputs.policy.duplicate_similarity)
     near = _take(near, (stated["judged"].gather(near.left) & stated["judged"].gather(near.right)).to_numpy())
-    same = _of_one_owner(stated, _between(node, repeats))
-    near = _joined(near, _take(same, ~_contains(near, same)))
+    repeated = _of_one_owner(stated, _between(node, repeats))
+    same = components(len(nodes), repeated.left, repeated.right)
+    near = _joined(near, _take(repeated, ~_contains(near, repeated)))
     contrary = _between(node, conflicts)
     denied = _contains(contrary, near)
-    plain = ~denied & _plainly_apart(stated, near) & ~_contains(same, near)
+    plain = ~denied & _plainly_apart(stated, near) & (same[near.left] != same[near.right])
     judged = _take(near, ~plain & ~denied)
     refused = pl.concat([_disagreeing(stated, judged, same), _denied(_take(near, denied))])
     agreeing = _take(judged, ~_contains(_ends(refused), judged))
@@ -186,10 +189,11 @@ def _of_one_owner(stated: pl.DataFrame, pairs: Pairs) -> Pairs:
     return Pairs(ends[:, 0], ends[:, 1], np.zeros(len(ends), dtype=np.float32))
 
 
-def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: Pairs) -> pl.DataFrame:
+def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: Rows) -> pl.DataFrame:
     """Return the pairs that state different facts: left, right, similarity, reason, detail (smaller id first).
 
-    Of the pairs `same`, answered to say the same, neither other words nor another day makes them different.
+    Two nodes with the same number in `same` were found to repeat each other, maybe through others: neither other words
+    nor another day makes them different.
     """
     no_text = pl.lit(None, pl.String)
     judged = [_frame(_take(pairs, slice(0))).with_columns(reason=no_text, detail=no_text)]
@@ -200,8 +204,8 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: Pairs) -> pl.DataFram
         sides = [stated[end].select(pl.col(_STATED).name.prefix(f"{side}_")) for side, end in ends.items()]
         verdicts = merge_guard.disagreements(pl.concat(sides, how="horizontal")).select("reason", "detail")
         days = [stated["occasion"].gather(end).alias(side) for side, end in ends.items()]
-        answered = pl.Series("answered", _contains(same, part))
-        found = _on_one_day(verdicts.with_columns(*days, answered))
+        found_same = pl.Series("repeated", same[part.left] == same[part.right])
+        found = _on_one_day(verdicts.with_columns(*days, found_same))
         judged.append(_frame(part).hstack(found).drop_nulls("reason"))
     return pl.concat(judged)
 
@@ -209,11 +213,11 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: Pairs) -> pl.DataFram
 def _on_one_day(verdicts: pl.DataFrame) -> pl.DataFrame:
     """Return `reason` and `detail`, refusing events of two days that are described in the same words.
 
-    What differs in words alone, or is of two days, counts as the same where that was answered.
+    What differs in words alone, or is of two days, counts as the same where it was found to repeat.
     """
-    told_apart = pl.when(~pl.col("answered") | (pl.col("reason") != _WORDS))
+    told_apart = pl.when(~pl.col("repeated") | (pl.col("reason") != _WORDS))
     verdicts = verdicts.with_columns(reason=told_apart.then("reason"), detail=told_apart.then("detail"))
-    apart = pl.col("reason").is_null() & (pl.col("left") != pl.col("right")) & ~pl.col("answered")
+    apart = pl.col("reason").is_null() & (pl.col("left") != pl.col("right")) & ~pl.col("repeated")
     days = pl.format("[{}] / [{}]", pl.col("left").cast(pl.String), pl.col("right").cast(pl.String))
     return verdicts.select(
         reason=pl.when(apart).then(pl.lit("dates")).otherwise("reason"),
@@ -226,7 +230,8 @@ def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.D
     nearest = _frame(_take(plain, slice(0)))
     for start in range(0, len(plain), _REFUSED_AT_ONCE):
         nearest = _nearest(pl.concat([nearest, _frame(_take(plain, slice(start, start + _REFUSED_AT_ONCE)))]))
-    nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest), _take(plain, slice(0)))]))
+    alone = np.arange(len(stated))
+    nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest), alone)]))
     one, two = (stated["memory_id"].gather(nearest[side]) for side in ("left", "right"))
     texts = [stated["content"].gather(nearest[side]) for side in ("left", "right")]
     ordered = pl.when(pl.col("one") <= pl.col("two"))

@@ -40,7 +40,7 @@ class ClusteringInput:
         comparable: mask of those with a comparable vector, Boolean [n].
         free: mask of those that no earlier method has superseded, Boolean [n].
         edges: table `association_edges` at present weight.
-        repeats: `profile_id`, `low` and `high` of the memories that were answered to say the same.
+        repeats: `profile_id`, `low` and `high` of the memories that were answered or surely judged to say the same.
         neighbours: table `neighbours`, if it holds all pairs from `duplicate_similarity` on; None: it does not.
         policy: thresholds and sizes.
     """
@@ -63,8 +63,8 @@ class ClusteringInput:
         """Return edges that match `which` between two of the memories; `left` < `right` are positions in `rows`."""
         return self._placed(rows, self.edges.filter(which), "source", "target")
 
-    def answered_repeats(self, rows: Rows) -> pl.DataFrame:
-        """Return the pairs of the memories that were answered to say the same, as `links` does."""
+    def repeated(self, rows: Rows) -> pl.DataFrame:
+        """Return the pairs of the memories that say the same, as `links` does."""
         return self._placed(rows, self.repeats, "low", "high")
 
     def _placed(self, rows: Rows, pairs: pl.DataFrame, *ends: str) -> pl.DataFrame:
@@ -110,7 +110,7 @@ class Reading:
         columns: columns of the points that it reads.
         settings: values of the policy that it reads.
         apart: pairs of positions in `rows` that must stay apart, `left` and `right`.
-        together: pairs that were answered to say the same, likewise.
+        together: pairs that say the same, likewise.
     """
 
     rows: Rows
