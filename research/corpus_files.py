@@ -5,7 +5,7 @@ Raises ValueError with file and line for anything that is not of the format.
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -14,6 +14,8 @@ import polars as pl
 
 from memory_pipeline.evaluation.conversations import TURNS
 from memory_pipeline.evaluation.labelled_stores import LabelledStore, Pair
+from memory_pipeline.text.parse.sentences import split_sentences
+from memory_pipeline.text.score.sentence_kinds import GROUPS
 
 FOLDER: Final = Path(__file__).parent / "corpus"
 KINDS: Final = {"U": "update", "P": "partial", "D": "repeat", "C": "conflict", "N": "none"}
@@ -24,6 +26,10 @@ _RELATIONS: Final = {
     "conflict": "contradiction",
     "lookalike": "lookalike",
 }
+LEARNED: Final = ("q", "r", "s")
+"""Files of episodes that the network learns from; on the others its scores are honest."""
+OTHERS: Final = ("a", "b", "c", "p", "t")
+"""The other files of episodes in English."""
 _NOTE: Final = re.compile(r"(\d+) (\d{4}-\d\d-\d\d) (\S+) (.+)")
 
 
@@ -55,9 +61,100 @@ def situations(folder: Path = FOLDER / "situations") -> list[Situation]:
     return found
 
 
-def episodes(folder: Path = FOLDER / "episodes") -> list[LabelledStore]:
-    """Read all episodes, by file."""
-    return [store for path in sorted(folder.glob("*.txt")) for store in _episodes(path)]
+class Labelled(NamedTuple):
+    """A sentence in context, and its label in each of `GROUPS`."""
+
+    text: str
+    """The sentence, after its speaker."""
+    before: str
+    """The sentence before it in its note; empty for the first."""
+    labels: tuple[int, ...]
+
+
+class Core(NamedTuple):
+    """What the labels of an episode say of its notes."""
+
+    labels: dict[str, list[tuple[int, ...]]]
+    """Labels of each note, one of each sentence."""
+    core: tuple[str, ...]
+    """Notes to read first at the end of the episode."""
+
+
+def episodes(folder: Path = FOLDER / "episodes", *, files: Container[str] | None = None) -> list[LabelledStore]:
+    """Read the episodes of some files; default: all."""
+    paths = [path for path in sorted(folder.glob("*.txt")) if files is None or path.stem in files]
+    return [store for path in paths for store in _episodes(path)]
+
+
+def sentences(files: Container[str]) -> list[Labelled]:
+    """Read the labelled sentences: those of `sentences/`, and those of the notes of some files of episodes.
+
+    Notes of which the labels and the program count different sentences are left out.
+    """
+    found = [one for path in sorted((FOLDER / "sentences").glob("*.txt")) for one in _notes(path)]
+    given = labels()
+    for store in episodes(files=files):
+        core = given.get(store.name)
+        for note, speaker, text in store.turns.select("id", "speaker", "content").iter_rows():
+            found += _in_context(speaker, text, core.labels.get(note, []) if core else [])
+    return found
+
+
+def labels() -> dict[str, Core]:
+    """Read the labels of all episodes, by name of the episode: those beside the notes, else the first reader's."""
+    paths = [FOLDER / "labels" / "second.txt", FOLDER / "labels" / "first.txt", *(FOLDER / "episodes").glob("*.txt")]
+    found: dict[str, Core] = {}
+    for path in paths:
+        found |= _labels(path)
+    return found
+
+
+def _labels(path: Path) -> dict[str, Core]:
+    """Read the labels of a file; an episode without labels is left out."""
+    found: dict[str, Core] = {}
+    name, of_notes, core = "", dict[str, list[tuple[int, ...]]](), tuple[str, ...]()
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if line.startswith("EPISODE "):
+            name, of_notes, core = line.removeprefix("EPISODE ").partition(" | ")[0].strip(), {}, ()
+        elif line.startswith("L "):
+            note, _, given = line.removeprefix("L ").partition(" ")
+            of_notes[note] = _label(given, f"{path.name}, line {number}")
+        elif line.startswith("CORE"):
+            core = tuple(line.split()[1:])
+        elif line.strip() == "END" and of_notes:
+            found[name] = Core(of_notes, core)
+    return found
+
+
+def _notes(path: Path) -> Iterator[Labelled]:
+    note: tuple[str | None, str] | None = None
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if line.startswith("NOTE "):
+            speaker, _, text = line.removeprefix("NOTE ").partition("|")
+            note = (None if speaker.strip() in {"-", ""} else speaker.strip(), text.strip())
+        elif line.startswith("L ") and note:
+            yield from _in_context(*note, _label(line.removeprefix("L "), f"{path.name}, line {number}"))
+
+
+def _label(given: str, where: str) -> list[tuple[int, ...]]:
+    result = []
+    for group in given.split(";"):
+        words = group.split()
+        if len(words) != len(GROUPS) or any(
+            word not in known for word, known in zip(words, GROUPS.values(), strict=True)
+        ):
+            raise ValueError(f"{where}: {group.strip()!r} is not one label each of {', '.join(GROUPS)}")
+        result.append(tuple(known.index(word) for word, known in zip(words, GROUPS.values(), strict=True)))
+    return result
+
+
+def _in_context(speaker: str | None, text: str, given: list[tuple[int, ...]]) -> list[Labelled]:
+    parts = split_sentences(pl.Series([text]))["sentence"].str.strip_chars().to_list()
+    if len(parts) != len(given):
+        return []
+    spoken = f"{speaker}: " if speaker else ""
+    befores = ["", *parts[:-1]]
+    return [Labelled(spoken + part, before, label) for part, before, label in zip(parts, befores, given, strict=True)]
 
 
 def _episodes(path: Path) -> Iterator[LabelledStore]:
@@ -101,7 +198,7 @@ def _store(path: Path, name: str, lines: list[tuple[int, str]]) -> LabelledStore
             asked = {"id": f"{name}-q{len(questions) + 1}", "qtype": parts[0], "question": parts[1]}
             at = turns[-1]["at"] + timedelta(hours=12)
             questions.append(asked | {"at": at, "gold": [[one] for one in gold], "stale": stale})
-        else:
-            raise ValueError(f"{where} is no note, relation or question")
+        elif not line.startswith(("L ", "CORE")):
+            raise ValueError(f"{where} is no note, relation, question or label")
     pairs = defaultdict(frozenset[Pair], {kind: frozenset(of_kind) for kind, of_kind in relations.items()})
     return LabelledStore(name, pl.DataFrame(turns, schema=TURNS), pairs, questions)

@@ -1,14 +1,14 @@
 """Grows the trees that judge pairs of memories, and measures them on stores left out.
 
 Run with `python research/fit_trees.py [--measure FOLDER]`, in an environment that has the package and LightGBM, after
-`train_pairs.py`. The stores it learns from are the made-up ones (`memory_pipeline/evaluation/made_up_stores`) and the
-episodes of the corpus, of which the reader of pairs has learned nothing; those of FOLDER, in the format of
-`memory_pipeline/evaluation/labelled_stores`, are only measured. Writes `relation_trees.npz` and `pair_trees.npz` in
-`memory_pipeline/models`.
+`train_reader.py`. The stores it learns from are the made-up ones (`memory_pipeline/evaluation/made_up_stores`) and the
+English episodes of the corpus; those of FOLDER, in the format of `memory_pipeline/evaluation/labelled_stores`, are only
+measured. Writes `relation_trees.npz` and `pair_trees.npz` in `memory_pipeline/models`.
 
 The first trees judge all candidates; those that they leave possible are judged by second trees, which read the scores
-of the reader of pairs too. The probability of a relation is the share of right ones at a score (isotonic regression),
-where each store is scored by trees grown on others.
+of the reader of pairs too, and learn only from stores that this has not read. The probability of a relation is the
+share of right ones at a score (isotonic regression), where each store is scored by trees grown on others; `DENSITY`
+corrects it for stores in which less is related.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from typing import Any, Final
 import lightgbm
 import numpy as np
 import polars as pl
-from corpus_files import episodes
+from corpus_files import LEARNED, OTHERS, episodes
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
@@ -55,6 +55,9 @@ SETTINGS: Final = {
     "verbose": -1,
 }
 KNOTS: Final = 40
+DENSITY: Final = 0.5
+"""Relations in stores of real use, as a share of those in the episodes, whose notes were written to relate: the odds of
+each relation are multiplied by it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +171,8 @@ def calibration(relations: NDArray[np.int64], raw: NDArray[np.float64]) -> dict[
         knots = np.interp(np.linspace(0, 1, KNOTS), np.linspace(0, 1, len(places)), score[places])
         known.append(np.maximum.accumulate(knots))
         smooth = np.array([fitted[np.abs(score - knot).argsort()[:15]].mean() for knot in knots])
-        share.append(np.minimum(np.maximum.accumulate(smooth), 0.99))
+        capped = np.minimum(np.maximum.accumulate(smooth), 0.99)
+        share.append(DENSITY * capped / (DENSITY * capped + 1 - capped))
     return {"known": np.array(known), "share": np.array(share)}
 
 
@@ -215,11 +219,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", type=Path, help="folder of labelled stores that are only measured")
     options = parser.parse_args()
-    tables = [tabulate(store) for store in (*stores.load(), *episodes())]
+    unread = [tabulate(store) for store in (*stores.load(), *episodes(files=OTHERS))]
+    tables = [*unread, *(tabulate(store) for store in episodes(files=LEARNED))]
     first, by_first = fitted(tables, relation_trees.FIRST)
     print("first trees, left out:", *figures(tables, by_first), sep="\n")
-    read = [second(table, possible(one)) for table, one in zip(tables, by_first, strict=True)]
-    share = sum(len(one.relations) for one in read) / sum(one.memories for one in tables)
+    read = [second(table, possible(one)) for table, one in zip(unread, by_first, strict=False)]
+    share = sum(len(one.relations) for one in read) / sum(one.memories for one in unread)
     print(f"pairs read: {share:.2f} a memory", flush=True)
     last, by_second = fitted(read, relation_trees.SECOND)
     print("second trees, left out:", *figures(read, by_second), sep="\n")

@@ -5,27 +5,35 @@ What is read of a text, or of a pair, depends on it alone, as `test_reader` show
 
 import numpy as np
 
+from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.embed.encoder import Encoder, PairReader
+from memory_pipeline.text.score import sentence_kinds
 
-READ, READ_PAIRS = Encoder.read, PairReader.read
+READ, READ_PAIRS, LABEL = Encoder.read, PairReader.read, PairReader.label
 """The readers themselves."""
 _TEXTS, _PAIRS = 5_000, 100_000
 """How many texts and pairs are kept."""
 
 
 def keep():
-    texts, pairs = {}, {}
+    texts, pairs, sentences = {}, {}, {}
 
     def read(self, wanted):
         found = _missing(texts, wanted, lambda missing: READ(self, missing), _TEXTS)
         return (found.get(text) or texts[text] for text in wanted)
 
-    def read_pairs(self, wanted):
-        found = _missing(pairs, wanted, lambda missing: READ_PAIRS(self, missing), _PAIRS)
-        rows = [found[pair] if pair in found else pairs[pair] for pair in wanted]
-        return np.array(rows, dtype=np.float32).reshape(-1, 4)
+    def kept_rows(kept, read, width):
+        def rows(self, wanted):
+            found = _missing(kept, wanted, lambda missing: read(self, missing), _PAIRS)
+            return np.array(
+                [found[pair] if pair in found else kept[pair] for pair in wanted], dtype=np.float32
+            ).reshape(-1, width)
 
-    Encoder.read, PairReader.read = read, read_pairs
+        return rows
+
+    Encoder.read = read
+    PairReader.read = kept_rows(pairs, READ_PAIRS, len(RELATIONS))
+    PairReader.label = kept_rows(sentences, LABEL, sentence_kinds.WIDTH)
 
 
 def _missing(kept, wanted, read, most):

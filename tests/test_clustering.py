@@ -32,10 +32,10 @@ def scores(memories, relevance=None):
     return found if relevance is None else found.with_columns(relevance=pl.Series(relevance, dtype=pl.Float64))
 
 
-def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None, near=False):
+def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None, near=False, **said):
     """Cluster by real words; by the built-in vectors or, in a few dimensions, by given ones.
 
-    With `near`, the neighbours are known.
+    With `near`, the neighbours are known. `said`: what was answered or read about pairs.
     """
     texts = enrich.texts(memories)
     if vectors is None:
@@ -54,6 +54,7 @@ def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None
         as_of=AS_OF,
         plan_id="plan",
         neighbours=neighbours.find(memories, known, policy) if near else None,
+        **said,
     )
 
 

@@ -24,6 +24,7 @@ from memory_pipeline.text.embed.encoder import (
     encoder,
     pair_reader,
 )
+from memory_pipeline.text.score import sentence_kinds
 
 TEXTS = (
     "User works at Siemens as an engineer.",
@@ -38,7 +39,7 @@ TEXTS = (
 SHIPPED = {
     "encoder.npz": "9e7dfaa25d1399d74a98a547da301cf38531b1e1545446b3446f700933f299f9",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "pairs.npz": "aeac9a52d2d8585cd9cbf29480ff7f1ccb7faf86a4853f352da7da492342574b",
+    "pairs.npz": "7fe08548eee6ac49b094da9bcc2bf5d47f8ccf4254dd521af477124218273618",
 }
 
 
@@ -48,6 +49,7 @@ def anew():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Encoder, "read", readings.READ)
         patch.setattr(PairReader, "read", readings.READ_PAIRS)
+        patch.setattr(PairReader, "label", readings.LABEL)
         patch.setattr("memory_pipeline.text.embed.encoder._KEPT", 0)
         yield
 
@@ -80,14 +82,24 @@ def test_what_is_read_of_a_text_depends_neither_on_order_nor_on_its_batch(order,
 @given(st.permutations(range(len(TEXTS) - 1)), st.integers(1, len(TEXTS) - 1))
 def test_what_is_read_of_a_pair_depends_neither_on_order_nor_on_its_batch(order, size):
     pairs = list(pairwise(TEXTS))
-    alone = np.concatenate([pair_reader().read([pair]) for pair in pairs])
-    for start in range(0, len(order), size):
-        part = order[start : start + size]
-        assert np.array_equal(pair_reader().read([pairs[place] for place in part]), alone[part])
+    for read in (pair_reader().read, pair_reader().label):
+        alone = np.concatenate([read([pair]) for pair in pairs])
+        for start in range(0, len(order), size):
+            part = order[start : start + size]
+            assert np.array_equal(read([pairs[place] for place in part]), alone[part])
 
 
 def test_no_pairs_are_read_as_none():
     assert pair_reader().read([]).shape == (0, 4)
+    assert sentence_kinds.read([], []).shape == (0, sentence_kinds.WIDTH)
+
+
+def test_the_labels_of_each_group_are_shares_of_one():
+    read = sentence_kinds.read(["", "I moved in May."], ["User is allergic to peanuts.", "The flat is small."])
+    for group, labels in sentence_kinds.GROUPS.items():
+        assert sentence_kinds.probability(read, group, *labels) == pytest.approx(1.0)
+    assert sentence_kinds.probability(read, "kind", "health")[0] > 0.5
+    assert sentence_kinds.expected(read, "harm")[0] > sentence_kinds.expected(read, "harm")[1]
 
 
 @pytest.mark.parametrize(

@@ -48,6 +48,7 @@ def compare(
     plan_id: str,
     kept: pl.DataFrame | None = None,
     recorded: pl.DataFrame | None = None,
+    sentences: pl.DataFrame | None = None,
 ) -> Compared:
     """Find memories that a newer one updates, contradicts or repeats.
 
@@ -67,6 +68,7 @@ def compare(
         plan_id: plan that the rows belong to.
         kept: table `judgements` as any earlier run left it; default: none.
         recorded: table `pair_readings` so far; default: none.
+        sentences: table `core_sentences`: texts of which the kinds are known; default: none.
 
     Returns:
         Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`;
@@ -79,12 +81,14 @@ def compare(
     if not policy.fact_changes or points.is_empty():
         return Compared(*(TABLES[name].empty() for name in Compared._fields))
     similar = _similar(points, edges)
-    judgements, readings = judging.judge(points, similar, policy, vectors=vectors, kept=kept, recorded=recorded)
+    judgements, readings = judging.judge(
+        points, similar, policy, vectors=vectors, kept=kept, recorded=recorded, sentences=sentences
+    )
     pairs = judging.pairs(judgements, points)
     doubt = pl.when(judging.doubtful(policy)).then(pl.lit("doubt")).otherwise("relation")
     unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy).with_columns(relation=doubt)
     found = _described(unsettled, points, vectors, policy)
-    repeats = judging.sure_repeats(unsettled, points, policy)
+    repeats = judging.sure_repeats(unsettled, points, policy, sentences)
     known = readings if recorded is None else recorded
     repeats = repeats.join(known, on=TABLES["pair_readings"].key, how="anti", maintain_order="left")
     odds = pairs.clear() if policy.token_budget is None else pairs

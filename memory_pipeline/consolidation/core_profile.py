@@ -14,12 +14,13 @@ from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.ownership import OWNER
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
-from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN_NAME, PLACEHOLDER
+from memory_pipeline.text.embed import encoder
+from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN, OWN_NAME, PLACEHOLDER
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
 from memory_pipeline.text.parse import facts as facts_of_texts
 from memory_pipeline.text.parse.speakers import by_assistant
-from memory_pipeline.text.score import core_facts, importance
+from memory_pipeline.text.score import core_facts
 
 NAMES: Final = (
     core_facts.IDENTITY,
@@ -33,8 +34,6 @@ PROJECT_DAYS: Final = 90
 """Age in days after which a project no longer counts as current."""
 LEAST_IMPORTANCE: Final = 0.2
 """Minimum importance of a memory that is worth reading before every session."""
-LEAST_NOTED: Final = LEAST_IMPORTANCE - importance.FIRST_PERSON
-"""The same of a note about "the user", whose words lack what the rule adds for the first person."""
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
 ALIKE: Final = 5
@@ -44,20 +43,16 @@ LEAST_NAMED: Final = 3
 MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
-_FIRST_PERSON: Final = r"(?i)(?-u:\b)(?:i|i'm|i've|i'd|me|my|mine|we|we're|our|user|user's)(?-u:\b)"
-_OF_THE_USER: Final = r"(?i)^(?:the )?user(?-u:\b)"
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 
 
 _TEXT: Final = ["profile_id", "content_hash"]
-_SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user")
+_SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "harm")
 _COLUMNS: Final = (
-    *("place", "memory_id", "text", "about", "lasting", "importance", "access_count", "created_at"),
+    *("place", "memory_id", "text", "about", "lasting", "harm", "importance", "access_count", "created_at"),
     *("doubted_since", "disputed"),
 )
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
-_NOUN_PHRASE: Final = r"(?i)^(?:the|an?|his|her|their|its|this|that) (?:\p{L}|\p{N})"
-"""The beginning of a sentence about something or somebody else."""
 
 
 def facts(
@@ -77,8 +72,9 @@ def facts(
     statements that are closed, what an assistant said, facts of one kind about somebody else than the owner (health
     apart, which is everybody's), what others instruct or prefer, commands in a conversation of several people,
     statements whose subject is named elsewhere, and deadlines and spans that have passed. Of facts in the same words
-    the newest is kept. Facts are ranked by whether they are in doubt, then by use (accesses, helpful feedback), then by
-    whether they are commands or about the owner, then by importance, then by age, newest first.
+    the newest is kept. Facts are ranked by whether they are in doubt, then (of health) by the harm if they were
+    forgotten, by use (accesses, helpful feedback), whether they are commands or about the owner, whether they hold for
+    years, importance, and age, newest first.
 
     Args:
         memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`).
@@ -104,9 +100,9 @@ def facts(
     found = _stated(present, scored, as_of, known)
     doubtful = pl.any_horizontal(pl.col("doubted_since", "disputed").is_not_null())
     ranked = found.sort(
-        *("profile_id", "place", doubtful, "access_count", "about", "lasting", "importance", "created_at"),
+        *("profile_id", "place", doubtful, "harm", "access_count", "about", "lasting", "importance", "created_at"),
         *("memory_id", "text"),
-        descending=[False, False, False, True, True, True, True, True, False, False],
+        descending=[False, False, False, *[True] * 6, False, False],
     )
     marks = pl.concat_str(
         pl.col("created_at").dt.date(),
@@ -124,24 +120,46 @@ def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.Da
     Args:
         memories: rows of `memories` whose texts are whole.
         kept: table `core_sentences` as any earlier run left it; default: none.
+
+    Cost: about 10 ms of one core per sentence of texts that are not in `kept`.
     """
-    table, by = TABLES["core_sentences"], program.digest()
-    texts = memories.filter(~by_assistant(pl.col("speaker"))).select(*_TEXT, "content").unique(_TEXT, keep="first")
-    before = (table.empty() if kept is None else kept).filter(read=by)
+    table, by = TABLES["core_sentences"], {"read": program.digest(), "model": encoder.SENTENCES}
+    texts = memories.filter(~by_assistant(pl.col("speaker"))).select(*_TEXT, "speaker", "content")
+    texts = texts.unique(_TEXT, keep="first", maintain_order=True)
+    before = (table.empty() if kept is None else kept).filter(model=by["model"])
     known = _texts(before).join(texts, on=_TEXT, how="semi")
-    new = texts.join(known, on=_TEXT, how="anti").with_row_index("row")
-    facts = core_facts.core_facts(new["content"]).group_by("row").agg(sentences=pl.struct(_SENTENCE))
-    read = new.join(facts, on="row", how="left").with_columns(pl.col("sentences").fill_null([]))
-    everything = pl.concat([known, read.select(known.columns).cast(known.schema)]).sort(_TEXT)
+    same = _texts(before.filter(read=by["read"])).join(texts, on=_TEXT, how="semi")
+    new = texts.join(same, on=_TEXT, how="anti", maintain_order="left").with_row_index("row")
+    read = new.join(known.select(*_TEXT, "numbers"), on=_TEXT, how="left", maintain_order="left")
+    unread = read.filter(pl.col("numbers").is_null())
+    added = unread.with_columns(numbers=core_facts.read(unread["content"], unread["speaker"]))
+    read = pl.concat([read.drop_nulls("numbers"), added]).sort("row")
+    facts = core_facts.core_facts(read["content"], read["speaker"], readings=read["numbers"])
+    chosen = facts.group_by("row").agg(sentences=pl.struct(_SENTENCE))
+    chosen = read.join(chosen, on="row", how="left").with_columns(pl.col("sentences").fill_null([]))
+    everything = pl.concat([same, chosen.select(same.columns).cast(same.schema)]).sort(_TEXT)
     return table.conform(
         everything.group_by("profile_id", maintain_order=True).agg(
-            read=pl.lit(by), texts=pl.struct("content_hash", "sentences")
+            **{name: pl.lit(value) for name, value in by.items()},
+            texts=pl.struct("content_hash", "numbers", "sentences"),
         )
     )
 
 
+def kinds(texts: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
+    """Return the kinds of core facts that each text states, a list each.
+
+    Args:
+        texts: profile_id, content_hash, speaker, content.
+        known: table `core_sentences`: texts that need not be read again; default: none.
+    """
+    numbered = texts.select(*_TEXT, "speaker", "content").with_row_index("row")
+    found = _read(numbered, known).group_by("row").agg(kinds=pl.col("section").unique())
+    return numbered.join(found, on="row", how="left", maintain_order="left")["kinds"].fill_null([])
+
+
 def _texts(known: pl.DataFrame) -> pl.DataFrame:
-    """Return the texts of table `core_sentences`, a row each: profile_id, content_hash, sentences."""
+    """Return the texts of table `core_sentences`, a row each: profile_id, content_hash, numbers, sentences."""
     return known.select("profile_id", "texts").explode("texts").drop_nulls("texts").unnest("texts")
 
 
@@ -149,7 +167,7 @@ def _read(rows: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
     """Return what `core_facts.core_facts` returns for numbered memories, reading only texts that are not known."""
     texts = _texts(TABLES["core_sentences"].empty() if known is None else known)
     new = rows.join(texts, on=_TEXT, how="anti", maintain_order="left")
-    read = core_facts.core_facts(new["content"])
+    read = core_facts.core_facts(new["content"], new["speaker"])
     read = read.with_columns(new["row"].gather(read["row"]).alias("row"))
     found = rows.select("row", *_TEXT).join(texts, on=_TEXT).explode("sentences").drop_nulls("sentences")
     taken = found.select("row", "sentences").unnest("sentences")
@@ -215,9 +233,6 @@ def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 
 def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known: pl.DataFrame | None) -> pl.DataFrame:
     """Return the core facts that memories state, with what ranks them."""
-    own = pl.col("sentence").str.contains(_FIRST_PERSON) | pl.col("sentence").str.starts_with(pl.col("name"))
-    named = pl.col("sentence").str.contains(pl.col("name"), literal=True)
-    about = pl.when(own | pl.col("commands")).then(2).when(named).then(1).otherwise(0)
     several = pl.col("session_id").is_not_null() & (pl.col("speaker").n_unique().over("profile_id", "session_id") > 1)
     people = pl.when(several).then(2).otherwise(1)
     current = pl.lit(as_of, dtype=INSTANT) - pl.col("created_at") <= timedelta(days=PROJECT_DAYS)
@@ -229,30 +244,29 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     by_name = [pl.col("sentence").str.starts_with(pl.col("name"))]
     by_name += [first == pl.col(own).str.strip_chars().str.to_lowercase() for own in ("user_id", "speaker")]
     named_first = pl.any_horizontal(one.fill_null(value=False) for one in by_name)
-    of_user = pl.col("of_user") | named_first
-    own_subject = pl.col("sentence").str.contains(_FIRST_PERSON) | named_first | ~_about_another(pl.col("sentence"))
     health, instruction = (pl.col("section") == name for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
+    read_so = pl.col("of_user") & (instruction | ~_about_another(pl.col("sentence")))
+    of_user = read_so | named_first | pl.any_horizontal(_marked_by_agents())
     project = pl.col("section") == core_facts.PROJECT
-    by_agent = pl.any_horizontal(_marked_by_agents())
-    owners = instruction | project | own_subject | by_agent
-    stated = stated.filter(health | ((pl.col("voice") == OWNER) & of_user & owners))
+    owners = (pl.col("voice") == OWNER) & (of_user | pl.col("commands"))
+    stated = stated.filter((health & ~pl.col("commands")) | owners)
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
-    certain = health | (pl.col("importance_given").is_null() & (pl.col("lasting") | instruction))
-    noted = pl.col("importance_given").is_null() & pl.col("sentence").str.contains(_OF_THE_USER)
-    least = pl.when(certain).then(0.0).when(noted).then(LEAST_NOTED).otherwise(LEAST_IMPORTANCE)
     current_facts = _within_time(_still_true(stated), as_of)
     for doubts in (_ended, _given_up, _other_dose):
         current_facts = doubts(current_facts, rows)
     lasting_facts = current_facts.filter(
-        health | (pl.coalesce("importance", "importance_given", pl.lit(1.0)) >= least),
+        health | instruction | (pl.col("importance_given").fill_null(1.0) >= LEAST_IMPORTANCE),
         ~(heard & pl.col("leans")),
         ~((pl.col("people") > 1) & pl.col("commands")),
         ~project | current,
     ).with_row_index("fact")
     projects = lasting_facts.filter(project)
     overdue = projects["fact"].filter(_overdue(projects, as_of))
-    told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(about=about, place=block)
+    about = pl.when(of_user | pl.col("commands")).then(1).otherwise(0)
+    told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(
+        harm=pl.when(health).then(pl.col("harm").round()).otherwise(0.0), about=about, place=block
+    )
     return (
         _whole(told, stated)
         .with_columns(text=pl.concat_str("speaker", "sentence", separator=": ", ignore_nulls=True))
@@ -261,11 +275,11 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
 
 
 def _about_another(sentence: pl.Expr) -> pl.Expr:
-    """Return whether a sentence begins with somebody or something else than the owner: a name, or a noun phrase."""
+    """Return whether a sentence begins with a name and has no word for the owner."""
     name = sentence.str.extract(_FIRST_NAME)
     words = STOP_WORDS | frozenset(COMMON_WORDS[0])
     named = name.is_not_null() & ~name.str.to_lowercase().is_in(words)
-    return named | sentence.str.contains(_NOUN_PHRASE)
+    return named & ~sentence.str.to_lowercase().str.contains(OWN)
 
 
 def _whole(told: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
@@ -300,7 +314,7 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     section = pl.when(core).then(pl.lit(core_facts.IDENTITY)).when(liked).then(pl.lit(core_facts.PREFERENCE))
     no = pl.lit(value=False)
     named = rows.with_columns(
-        sentence=_LINE, section=section, place=pl.lit(0), lasting=core, commands=no, leans=no, of_user=~no
+        sentence=_LINE, section=section, place=pl.lit(0), lasting=core, commands=no, leans=no, of_user=~no, harm=0.0
     )
     short = pl.col("sentence").str.len_chars() <= MOST_CHARACTERS
     named = named.filter(pl.col("section").is_not_null() & short).join(read, on="row", how="anti")

@@ -72,6 +72,7 @@ def judge(
     vectors: pl.DataFrame,
     kept: pl.DataFrame | None = None,
     recorded: pl.DataFrame | None = None,
+    sentences: pl.DataFrame | None = None,
 ) -> Judged:
     """Return table `judgements`: the pairs likely enough for a link or a doubt or, under a token budget, to count.
 
@@ -84,6 +85,7 @@ def judge(
         vectors: table `vectors`, with the reader's.
         kept: table `judgements` as any earlier run left it; default: none.
         recorded: table `pair_readings` so far; default: none.
+        sentences: table `core_sentences`: texts of which the kinds are known; default: none.
 
     Cost: about 2 ms per short memory of a profile that is judged, and 10 ms for each text whose pairs are not recorded
     yet; a hundredth of a millisecond for other profiles.
@@ -92,7 +94,7 @@ def judge(
     known = TABLES["judgements"].empty() if kept is None else kept.join(read, on=read.columns, how="semi")
     unknown = points.join(known, on="profile_id", how="anti", maintain_order="left")
     recorded = TABLES["pair_readings"].empty() if recorded is None else recorded
-    found, added = _judged(unknown, similar, policy, vectors, recorded)
+    found, added = _judged(unknown, similar, policy, vectors, recorded, sentences)
     new = found.join(read, on="profile_id")
     judgements = pl.concat([known, new.select(known.columns)])
     return Judged(TABLES["judgements"].conform(judgements), TABLES["pair_readings"].conform(added))
@@ -128,7 +130,9 @@ def sure(policy: Policy) -> pl.Expr:
     return update & (pl.col("confidence") >= policy.close_confidence)
 
 
-def sure_repeats(found: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def sure_repeats(
+    found: pl.DataFrame, points: pl.DataFrame, policy: Policy, sentences: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return rows of `pair_readings` for the repetitions that are sure enough to merge the two texts.
 
     They are recorded because a merged memory is not judged again, and what was merged must stay so.
@@ -137,9 +141,11 @@ def sure_repeats(found: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> p
         found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
         points: the memories that are compared.
         policy: the judge, and the least confidence for merging.
+        sentences: table `core_sentences`; default: none.
     """
     repeated = (pl.col("relation") == "duplicate") & (pl.col("confidence") >= policy.merge_confidence)
     rows = found.filter(repeated & pl.lit(JUDGES[policy.judge].reads))
+    rows = relation_guards.one_fact(rows, points, sentences)
     hashes = points["content_hash"]
     return TABLES["pair_readings"].conform(
         rows.select(
@@ -161,7 +167,12 @@ def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:
 
 
 def _judged(
-    points: pl.DataFrame, similar: Rows, policy: Policy, vectors: pl.DataFrame, recorded: pl.DataFrame
+    points: pl.DataFrame,
+    similar: Rows,
+    policy: Policy,
+    vectors: pl.DataFrame,
+    recorded: pl.DataFrame,
+    sentences: pl.DataFrame | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Judge the pairs of some profiles: profile_id and pairs, as in table `judgements`, and rows of `pair_readings`.
 
@@ -171,6 +182,7 @@ def _judged(
         policy: the judge, and the least confidence that is of use.
         vectors: table `vectors`.
         recorded: table `pair_readings` so far.
+        sentences: table `core_sentences`, if there is one.
     """
     if points.is_empty():
         return TABLES["judgements"].empty().drop("read"), recorded.clear()
@@ -185,7 +197,7 @@ def _judged(
         older, newer = _candidates(reading, np.searchsorted(rows, similar[np.isin(similar[:, 0], rows)]))
     judged = JUDGES[policy.judge].judge(reading, older, newer, closeness=near, least=_least(policy))
     useful = judged.with_columns(older=older, newer=newer).filter(likely(policy) | _counts(policy))
-    kept = relation_guards.permitted(useful, points)
+    kept = relation_guards.permitted(useful, points, sentences)
     placed = kept.with_columns(
         points["profile_id"].gather(kept["older"]),
         older=points["place"].gather(kept["older"]),

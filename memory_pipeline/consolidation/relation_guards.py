@@ -1,7 +1,7 @@
 """Keeps judged relations from joining what cannot be one fact: other users', and several members of one set.
 
-A person's allergies, medicines, prohibitions, instructions and preferences collect: a second one is no newer value, no
-repetition and no contradiction of the first. Not here: the judge (`judging`), and the guard in front of merges
+A person's allergies, medicines, prohibitions, instructions and preferences collect: a second one is no newer value and
+no contradiction of the first, and is not merged with it. Not here: the judge (`judging`), and the guard of merges
 (`text/compare/merge_guard`).
 """
 
@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation import core_profile
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import core_facts
 
@@ -19,43 +20,55 @@ _KEPT_APART: Final = (core_facts.HEALTH, core_facts.INSTRUCTION)
 """Kinds of facts of which even an update needs the same object; a preference may give way to another."""
 
 
-def permitted(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
+def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the pairs whose relation may hold.
 
     Args:
         pairs: older and newer (rows of `points`), relation.
-        points: content, user_id, file and heading (see `whereabouts`) of the memories that are compared.
+        points: profile_id, content_hash, speaker, content, user_id, file and heading (see `whereabouts`) of the
+            memories that are compared.
+        known: table `core_sentences`: texts of which the kinds are known; default: none.
 
     Cost: the texts of the pairs are read once.
     """
     if pairs.is_empty():
         return pairs
+    sides = _sides(pairs, points, known)
+    apart = _other_people() | (_other_members() & ~_repeats()) | _other_names() | _elsewhere()
+    return sides.filter(~apart).select(pairs.columns)
+
+
+def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return the repetitions that may be one fact: not two members of a set, of which each names another thing.
+
+    Takes what `permitted` takes.
+    """
+    if pairs.is_empty():
+        return pairs
+    return _sides(pairs, points, known).filter(~_other_members()).select(pairs.columns)
+
+
+def _sides(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
+    """Add what is read of the two texts of each pair, as older_ and newer_."""
     rows = pl.concat([pairs["older"], pairs["newer"]]).unique().sort()
-    read = _read(points[rows]).with_columns(row=rows)
+    read = _read(points[rows], known).with_columns(row=rows)
     sides = pairs.with_row_index("pair")
     for side in ("older", "newer"):
         named = read.rename({name: f"{side}_{name}" for name in read.columns if name != "row"})
         sides = sides.join(named, left_on=side, right_on="row", maintain_order="left")
-    apart = _other_people() | _other_members() | _other_names() | _elsewhere()
-    return sides.filter(~apart).select(pairs.columns)
+    return sides
 
 
-def _read(points: pl.DataFrame) -> pl.DataFrame:
+def _read(points: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
     """Return the user, and the kinds, words, medicines, names and negation of each text."""
     texts = points["content"]
-    kinds = core_facts.core_facts(texts).group_by("row").agg(kinds=pl.col("section").unique())
-    numbered = points.select("user_id", "file", "heading", row=pl.int_range(pl.len(), dtype=pl.UInt32))
+    numbered = points.select("user_id", "file", "heading", kinds=core_profile.kinds(points, known))
     negated = facts.extract(texts, tokens.fold(texts))["negated"]
-    return (
-        numbered.join(kinds.cast({"row": pl.UInt32}), on="row", how="left", maintain_order="left")
-        .with_columns(
-            pl.col("kinds").fill_null([]),
-            stems=tokens.content_stems(texts),
-            medicines=core_facts.medicines(texts),
-            names=texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}+)")),
-            negated=negated,
-        )
-        .drop("row")
+    return numbered.with_columns(
+        stems=tokens.content_stems(texts),
+        medicines=core_facts.medicines(texts),
+        names=texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}+)")),
+        negated=negated,
     )
 
 
@@ -82,9 +95,13 @@ def _other_members() -> pl.Expr:
     return _told_apart("stems") & ((both(*_SETS) & ~update) | (both(*_KEPT_APART) & update & ~ends))
 
 
+def _repeats() -> pl.Expr:
+    return pl.col("relation") == "duplicate"
+
+
 def _other_names() -> pl.Expr:
     """Return whether two texts that are said to repeat each other each name something that the other does not."""
-    return (pl.col("relation") == "duplicate") & _told_apart("names")
+    return _repeats() & _told_apart("names")
 
 
 def _told_apart(name: str) -> pl.Expr:

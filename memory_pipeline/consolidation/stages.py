@@ -356,6 +356,7 @@ def detect_changes(
     pair_readings: Frame[PairReadings],
     verdicts: Frame[Verdicts],
     events: Frame[Events],
+    core_sentences: Frame[CoreSentences],
 ) -> Changes:
     """Detect facts that a newer memory updates, contradicts or repeats; a model judges the likeliest pairs, if set.
 
@@ -371,6 +372,7 @@ def detect_changes(
         edges=associations.union(decided_edges.filter(similar), derived_edges.filter(similar)),
         kept=judgements,
         recorded=pair_readings,
+        sentences=core_sentences,
         policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,

@@ -166,21 +166,28 @@ class CoreSentences(dy.Schema):
     """Sentences that may be core memory, in the live memories of a profile; the next run reads only new texts."""
 
     profile_id = profile()
-    read = text("Digest of the program that read the texts.")
+    read = text("Digest of the program that chose the sentences.")
+    model = text("What read the texts, with its version, such as sentences 1.")
     texts = dy.List(
         dy.Struct(
             {
                 "content_hash": text("Hash of speaker and text, as in memories."),
+                "numbers": dy.List(
+                    dy.Float64(min=0.0, max=1.0),
+                    description="Probability of each label of each of its sentences, in the order of "
+                    "`text/score/sentence_kinds`.",
+                ),
                 "sentences": dy.List(
                     dy.Struct(
                         {
                             "place": count("Place of the sentence in its text, from 1."),
                             "sentence": text("The sentence on one line, as written."),
                             "section": text("The block that it belongs to."),
-                            "commands": dy.Bool(description="Whether it is an imperative."),
-                            "lasting": dy.Bool(description="Whether it states a lasting condition or a name."),
+                            "commands": dy.Bool(description="Whether it instructs or forbids."),
+                            "lasting": dy.Bool(description="Whether it holds for years."),
                             "leans": dy.Bool(description="Whether nothing before it says whom its first words mean."),
-                            "of_user": dy.Bool(description="False for projects and wishes of others."),
+                            "of_user": dy.Bool(description="Whether it is about the owner."),
+                            "harm": dy.Float64(min=0.0, description="Harm if it were forgotten, 0..3."),
                         }
                     ),
                     description="Its sentences that state a core fact.",

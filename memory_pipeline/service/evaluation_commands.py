@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -18,6 +19,7 @@ from memory_pipeline.service.options import (
     ProfileOption,
     err,
     existing_lake,
+    existing_profile,
     instant,
     new_file,
     out,
@@ -120,6 +122,43 @@ def compare_presets(
     )
     for figure in figures:
         report.line(out(), f"{figure}: {comparison.COLUMNS[figure]}")
+
+
+@measurements.command("answers")
+def evaluate_answers(profile: ProfileOption = None, as_of: InstantOption = None, as_json: JsonOption = False) -> None:
+    """Measure the judge on answered pairs. How often it would have said what `resolve` was told; changes nothing."""
+    from memory_pipeline.evaluation import answered_pairs  # noqa: PLC0415
+
+    settings = settings_in_force()
+    owner = existing_profile(profile)
+    policy = settings.policy_of(owner)
+    names = ("memories", "enrichment", "vectors", "pair_readings", "core_sentences")
+    with existing_lake(settings) as lake:
+        tables = {name: lake.read(name, profiles=[owner]) for name in names}
+        tables["events"] = lake.events(profiles=[owner])
+    pairs = answered_pairs.judged(tables, policy, as_of=instant(as_of) or datetime.now(UTC))
+    if pairs.is_empty():
+        raise ValueError(
+            f"profile {owner!r} has no answered pairs; answer some with `memory-pipeline review`, and try again"
+        )
+    found = answered_pairs.figures(pairs, policy)
+    if as_json:
+        show_json({"pairs": pairs.to_dicts(), "settings": found.to_dicts()})
+        return
+    rows = [
+        (
+            row["setting"],
+            f"{row['value']:g}",
+            f"{row['right']} of {row['judged']}",
+            f"{row['wanted']:.0%}",
+            f"{row['right']} of {row['answered']}",
+            "" if row["suggested"] is None else f"{row['suggested']:.2f}",
+        )
+        for row in found.iter_rows(named=True)
+    ]
+    headers = ("setting", "value", "right of what it judges so", "wanted", "found of what was answered so", "would do")
+    report.table(out(), headers, rows, title=f"The judge {policy.judge!r} on {len(pairs)} answered pairs")
+    report.line(out(), "Change a value with `memory-pipeline config set NAME VALUE`.")
 
 
 @measurements.command(FILES)

@@ -229,9 +229,11 @@ def _by_model(
         least = np.minimum(scores[head], min(1.0, scores[behind].max(initial=0.0) + _LEAST))
         least[:COMPARED] = min(1.0, scores[behind].max(initial=0.0) + _LEAST)
         scores[head] = np.clip(lifted, least, 1.0)
-        best = selection.best_first(index, rows, scores)
-        names = index.memories["memory_id"].gather(rows[best[:k]]).to_list()
-        order = selection.newer_first(index, rows, best, links.outdated(index, names, now))
+        order = selection.best_first(index, rows, scores)
+    if question.holds or question.bare:
+        names = index.memories["memory_id"].gather(rows[order[:k]]).to_list()
+        order = selection.newer_first(index, rows, order, links.outdated(index, names, now))
+    if question.holds:
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now), selection.BEST)
     if series.asks_for_latest(question, micros(now)):
         order = series.newest_first(

@@ -98,7 +98,7 @@ class ReaderModel:
     ) -> pl.DataFrame:
         """Judge pairs of memories: see `RelationJudge.judge`.
 
-        Cost: about 0.2 ms per pair of short memories, and what it costs to read one pair of each newer memory.
+        Cost: about 0.2 ms per pair of short memories, and what it costs to read two pairs of each newer memory.
 
         Raises:
             ValueError: `closeness` is missing.

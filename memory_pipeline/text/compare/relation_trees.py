@@ -24,8 +24,10 @@ Rows = NDArray[np.int64]
 FIRST: Final = "relation_trees"
 SECOND: Final = "pair_trees"
 """Names of the two models."""
-POSSIBLE: Final = 0.1
+POSSIBLE: Final = 0.055
 """Probability of any relation, by the first trees, from which a pair may be read."""
+MOST_READ: Final = 2
+"""Maximum number of pairs that are read of each newer memory: what it changes may have been said twice."""
 SCORES: Final = tuple(f"reader_{relation}" for relation in RELATIONS)
 """Names of the features that only the second trees read (`encoder.PairReader`)."""
 CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
@@ -129,7 +131,7 @@ def probabilities(names: tuple[str, ...], table: Floats, grown: Trees | None = N
 
 
 def worth_reading(probability: Floats, newer: Rows) -> Rows:
-    """Return the places of the pairs that the second trees judge: of each newer memory the likeliest, if possible.
+    """Return the places of the pairs that the second trees judge: of each newer memory the likeliest that are possible.
 
     Args:
         probability: [pairs, relations], by the first trees.
@@ -137,8 +139,10 @@ def worth_reading(probability: Floats, newer: Rows) -> Rows:
     """
     related = np.round(probability[:, :-1].sum(axis=1), 9)
     order = np.lexsort((np.arange(len(newer)), -related, newer))
-    first = order[np.diff(newer[order], prepend=-1) > 0]
-    return np.sort(first[related[first] >= POSSIBLE])
+    begins = np.flatnonzero(np.diff(newer[order], prepend=-1) > 0)
+    rank = np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order)))
+    likeliest = order[rank < MOST_READ]
+    return np.sort(likeliest[related[likeliest] >= POSSIBLE])
 
 
 def calibrated(raw: Floats, grown: Trees) -> Floats:

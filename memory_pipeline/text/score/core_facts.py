@@ -4,14 +4,18 @@ Not here: the cues of a language (`lang/en/core_cues`), and which of these facts
 (`consolidation/core_memory`).
 """
 
-from functools import cache
 from typing import Final
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from memory_pipeline.text.lang.ascii_patterns import Form, form_for
+from memory_pipeline.text.lang import identification
+from memory_pipeline.text.lang.ascii_patterns import Form
 from memory_pipeline.text.lang.en import core_cues
+from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, tokens
+from memory_pipeline.text.score import sentence_kinds
 
 HEALTH: Final = "health_and_safety"
 INSTRUCTION: Final = "standing_instructions"
@@ -19,6 +23,20 @@ PREFERENCE: Final = "preferences"
 IDENTITY: Final = "user_profile"
 PROJECT: Final = "current_projects"
 """Kinds of core facts, named after the block that holds them."""
+KINDS: Final = {
+    HEALTH: ("health", "safety"),
+    INSTRUCTION: ("instruction",),
+    PREFERENCE: ("preference",),
+    IDENTITY: ("identity", "relation", "home", "skill", "possession"),
+    PROJECT: ("goal", "decision"),
+}
+"""Kinds of sentences (`sentence_kinds.GROUPS`) that each holds."""
+LEAST: Final = 0.5
+"""Minimum probability of stating a core fact, of holding on, and of being about the owner."""
+LEAST_OF_SAFETY: Final = 0.4
+"""Minimum probability of health or safety, of which too much does less harm than too little."""
+LEAST_STAYING: Final = 0.35
+"""Minimum probability of health or safety to hold on: what was found today stays."""
 
 WORD: Final = r"[\p{L}\p{N}]+"
 _WORD_CHARACTER: Final = r"[0-9a-z_\x{c0}-\x{1fff}\x{2c00}-\x{2dff}\x{3040}-\x{d7ff}\x{f900}-\x{ffef}]"
@@ -35,69 +53,92 @@ MOST_WORDS: Final = 40
 """Longer sentences are lists or stories, about which a cue says little."""
 
 
-def core_facts(texts: pl.Series) -> pl.DataFrame:
-    """Return the sentences of texts that state a core fact.
+def core_facts(
+    texts: pl.Series, speakers: pl.Series | None = None, *, readings: pl.Series | None = None
+) -> pl.DataFrame:
+    """Return the sentences of texts that state a core fact, by what the reader says of them.
 
-    A sentence that leans on the one before it ("It gives me hives.") is joined to it. Questions, sentences about one
-    day or one deed, about a place that is named elsewhere ("in there"), those about works of fiction, dreams and jokes,
-    unfilled placeholders, and sentences without a cue state none.
+    A sentence that leans on the one before it ("It gives me hives.") is joined to it. Unfilled placeholders state none.
 
     Args:
         texts: strings; null counts as empty.
+        speakers: who said each; default: nobody.
+        readings: what `readings` returned for these texts and speakers; default: they are read now.
 
     Returns:
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of the
-        kinds above), lasting (it states a lasting condition of a body, or a name), commands (it is an imperative),
-        leans (nothing before it says whom its first words mean), of_user (false for projects and wishes of people other
-        than the speaker). Sorted by row and place. Cost: about 30 s for a million sentences.
+        kinds above), lasting (it holds for years), commands (it instructs or
+        forbids), leans (nothing before it says whom its
+        first words mean), of_user (it is about the owner of the memory, or the
+        owner's people and things) and harm (what forgetting it would do, 0..3).
+        Sorted by row and place. Cost: that of `readings`, if they are not given.
     """
-    return _found(texts) if len(texts) else _found_in_nothing()
+    known = read(texts, speakers) if readings is None else readings
+    sentences = _sentences(texts.set(known.list.len() == 0, ""))
+    numbers = known.explode(empty_as_null=False).to_numpy().reshape(-1, sentence_kinds.WIDTH)
+    by_kind = np.stack([_of_kind(numbers, *kinds) for kinds in KINDS.values()], axis=1)
+    low = tokens.fold(sentences["sentence"])
+    idle = _of_kind(numbers, "opinion", "chatter", "question", "request") >= LEAST
+    by_kind[low.str.contains(core_cues.CONDITION).to_numpy() & ~idle, 0] = 1.0  # no allergy is left to a guess
+    section = pl.Series("section", list(KINDS), dtype=pl.String).gather(by_kind.argmax(axis=1))
+    health, project = ((section == name).to_numpy() for name in (HEALTH, PROJECT))
+    stays = _holds(numbers, "lasting", "current") + np.where(project, _holds(numbers, "while"), 0.0)
+    certain = by_kind[:, 0] >= LEAST_OF_SAFETY
+    stated = ((by_kind.sum(axis=1) >= LEAST) | certain) & (stays >= np.where(health, LEAST_STAYING, LEAST))
+    forbidden = health & (_of_kind(numbers, "safety") > _of_kind(numbers, "health"))
+    of_own = section.is_in([HEALTH, IDENTITY]).to_numpy() & low.str.contains(core_cues.OWN).to_numpy()
+    owner = (sentence_kinds.probability(numbers, "whom", "owner", "agent") >= LEAST) | of_own
+    return sentences.with_columns(
+        section,
+        lasting=pl.Series(_holds(numbers, "lasting") >= LEAST),
+        commands=pl.Series((section == INSTRUCTION).to_numpy() | forbidden),
+        leans=pl.col("sentence").str.contains(core_cues.LEANING_START),
+        of_user=pl.Series(owner),
+        harm=pl.Series(sentence_kinds.expected(numbers, "harm")),
+    ).filter(
+        pl.Series(stated),
+        ~_framed(pl.lit(low), str) & ~pl.lit(low).str.contains(r"\?"),
+        pl.col("section").is_in([HEALTH, INSTRUCTION]) | in_earnest(pl.lit(low)),
+        ~((pl.col("section") == INSTRUCTION) & _of_the_moment(pl.lit(low))),
+        ~((pl.col("section") == HEALTH) & pl.lit(low).str.contains(core_cues.FORMER)),
+        ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
+        pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
+    )
 
 
-@cache
-def _found_in_nothing() -> pl.DataFrame:
-    """Return the empty table, without compiling the many patterns each time."""
-    return _found(pl.Series([], dtype=pl.String))
+def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
+    """Return what the reader says of the sentences of texts: for each text the numbers of all its sentences in a row.
+
+    Of a text in a language that it does not read there are none.
+
+    Args:
+        texts: strings; null counts as empty.
+        speakers: who said each; default: nobody.
+
+    Cost: see `sentence_kinds.read`.
+    """
+    spoken = pl.Series([None] * len(texts), dtype=pl.String) if speakers is None else speakers
+    languages = identification.identify(texts)
+    foreign = languages.is_not_null() & ~languages.is_in(list(JUDGED))
+    sentences = _sentences(texts.set(foreign, "")).with_columns(
+        before=pl.col("sentence").shift(1).over("row").fill_null("")
+    )
+    said = sentences.select(
+        pl.concat_str(spoken.gather(sentences["row"]).alias("speaker"), "sentence", separator=": ", ignore_nulls=True)
+    ).to_series()
+    numbers = sentence_kinds.read(sentences["before"].to_list(), said.to_list())
+    of_sentences = sentences.select("row", numbers=pl.Series(list(numbers), dtype=pl.List(pl.Float64)))
+    by_text = of_sentences.group_by("row").agg(pl.col("numbers").explode())
+    rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": sentences.schema["row"]})
+    return rows.join(by_text, on="row", how="left", maintain_order="left")["numbers"].fill_null([])
 
 
-def _found(texts: pl.Series) -> pl.DataFrame:
-    """Return what `core_facts` does."""
-    sentences = _sentences(texts)
-    low, written = tokens.fold(sentences["sentence"]), pl.col("sentence")
-    form, form_written = form_for(low), form_for(sentences["sentence"])
-    introduced = written.str.contains(form_written(core_cues.INTRODUCTION)) | written.str.contains(
-        form_written(core_cues.CALLED)
-    )
-    named = introduced & ~written.str.contains(r"\?") & ~_framed(pl.col("low"), form)
-    cued = (
-        sentences.with_columns(low=low, section=_sections(low, form), words=low.str.count_matches(form(WORD)))
-        .with_columns(named=named)
-        .with_columns(
-            section=pl.when(pl.col("named") & pl.col("section").ne_missing(pl.lit(HEALTH)))
-            .then(pl.lit(IDENTITY))
-            .otherwise("section")
-        )
-        .filter(pl.col("section").is_not_null())
-        .with_columns(commands=_commands(pl.col("low"), form))
-    )
-    lasting = _chronic(pl.col("low"), form) | pl.col("named")
-    certain = lasting | _contains(pl.col("low"), core_cues.DIET, form) | pl.col("commands")
-    owns = pl.col("low").str.contains(core_cues.OWNER_START)
-    least = pl.when(certain).then(LEAST_CERTAIN).when(owns).then(LEAST_OF_OWNER).otherwise(LEAST_WORDS)
-    stated = cued.filter(
-        ~written.str.contains(core_cues.PLACEHOLDER),
-        ~pl.col("low").str.contains(core_cues.THERE),
-        ~(pl.col("commands") & _of_today(texts, cued)),
-        pl.col("words").is_between(least, MOST_WORDS),
-    )
-    return stated.select(
-        *sentences.columns,
-        commands="commands",
-        lasting=lasting,
-        section="section",
-        leans=written.str.contains(core_cues.LEANING_START),
-        of_user=_of_user(pl.col("low"), form),
-    )
+def _of_kind(numbers: NDArray[np.float64], *kinds: str) -> NDArray[np.float64]:
+    return sentence_kinds.probability(numbers, "kind", *kinds)
+
+
+def _holds(numbers: NDArray[np.float64], *labels: str) -> NDArray[np.float64]:
+    return sentence_kinds.probability(numbers, "holds", *labels)
 
 
 def changed_medicines(texts: pl.Series) -> pl.Series:
@@ -200,113 +241,18 @@ def _leans(sentence: pl.Expr) -> pl.Expr:
     )
 
 
-def _sections(low: pl.Series, form: Form) -> pl.Series:
-    """Return the kind of core fact that each folded sentence states; null for none."""
-    frame = pl.DataFrame(
-        {
-            "low": low,
-            "past_free": low.str.replace_all(form(core_cues.PASSIVE), " "),
-            "taste": low.str.replace_all(form(core_cues.REACTION), " "),
-        }
-    )
-    text = pl.col("low")
-    since_free = text.str.replace_all(form(core_cues.SINCE), " ").str.replace_all(form(core_cues.LEFT_SIDE), " ")
-    once = _contains(since_free, core_cues.ONE_TIME, form) | pl.col("past_free").str.contains(form(core_cues.PAST))
-    once &= ~text.str.contains(form(core_cues.STANDING))
-    talk = (
-        text.str.contains(form(core_cues.SMALL_TALK))
-        | text.str.contains(form(core_cues.ADDRESSED))
-        | text.str.contains("!.*!")
-    )
-    certain = ~text.str.contains(form(core_cues.SUPPOSED))
-    known = ~text.str.contains(form(core_cues.NOBODY_KNOWN)) | text.str.contains(form(core_cues.OF_THE_SPEAKER))
-    talk |= text.str.contains(form(core_cues.HYPOTHETICAL))
-    stays = ~text.str.contains(form(core_cues.RETRACTED))
-    vouched = ~text.str.contains(form(core_cues.REPORTED))
-    dated = _contains(text, core_cues.OWN_PROJECT, form) & ~text.str.contains(form(core_cues.RELATIVE_DAY))
-    under_way = ~text.str.contains(form(core_cues.SOMEDAY)) & ~text.str.contains(form(core_cues.FINISHED))
-    ruled = text.str.replace_all(form(core_cues.NO_LONGER), " ")
-    home = ~text.str.contains(form(core_cues.A_PLACE_OF_THINGS))
-    cases = {
-        HEALTH: (_chronic(text, form) & certain & known & stays & ~text.str.contains(form(core_cues.FORMER)))
-        | (_contains(text, core_cues.DOSE, form) & ~talk & ~text.str.contains(form(core_cues.RELATIVE_DAY)))
-        | (_contains(text, core_cues.HEALTH, form) & known & ~once & ~talk),
-        INSTRUCTION: (
-            ((_contains(ruled, core_cues.INSTRUCTION, form) | _contains(text, core_cues.WISH, form)) & certain & known)
-            | _commands(text, form)
-        )
-        & ~text.str.contains(form(core_cues.PASSING))
-        & ~_of_the_moment(text, form),
-        PREFERENCE: (
-            (_contains(pl.col("taste"), core_cues.PREFERENCE, form) & ~once) | _contains(text, core_cues.DIET, form)
-        )
-        & ~text.str.contains(form(core_cues.PASSING))
-        & vouched
-        & ~talk,
-        IDENTITY: _contains(text, core_cues.IDENTITY, form) & home & vouched & ~once & ~talk,
-        PROJECT: (_contains(text, core_cues.PROJECT, form) & ~once | dated) & under_way & vouched & ~talk,
-    }
-    stands = ~text.str.contains(r"\?") & ~_framed(text, form)
-    named = (pl.when(holds & stands).then(pl.lit(name)) for name, holds in cases.items())
-    return frame.select(pl.coalesce(*named).alias("section")).to_series()
-
-
 def in_earnest(low: pl.Expr) -> pl.Expr:
     """Return whether a folded text is in earnest: no fiction, joke, hearsay, hypothetical case or question."""
     supposed = low.str.contains(core_cues.HYPOTHETICAL) | low.str.contains(core_cues.SUPPOSED)
     return ~(_framed(low, str) | low.str.contains(core_cues.REPORTED) | supposed | low.str.contains(r"\?"))
 
 
-def _chronic(text: pl.Expr, form: Form) -> pl.Expr:
-    """Return whether a folded sentence states a lasting condition of a body."""
-    return _contains(text.str.replace_all(form(core_cues.ABOUT_A_CONDITION), " "), core_cues.CHRONIC, form)
-
-
-def _of_today(texts: pl.Series, sentences: pl.DataFrame) -> pl.Series:
-    """Return whether each sentence is in a text about one day ("The bridge is shut today. Use the ferry.").
-
-    Args:
-        texts: the texts.
-        sentences: row (of the text) and low (the folded sentence).
-    """
-    told = tokens.fold(texts.gather(sentences["row"]))
-    return told.str.contains(core_cues.RELATIVE_DAY) & ~sentences["low"].str.contains(core_cues.FOR_GOOD)
+def _of_the_moment(low: pl.Expr) -> pl.Expr:
+    """Return whether a folded sentence is about the task at hand: today, "this run", a deed to do once."""
+    at_hand = low.str.contains(core_cues.AT_HAND) | low.str.contains(core_cues.RELATIVE_DAY)
+    return at_hand & ~low.str.contains(core_cues.FROM_NOW_ON)
 
 
 def _framed(text: pl.Expr, form: Form) -> pl.Expr:
     """Return whether a folded sentence is about a work of fiction, a dream or a joke."""
     return text.str.contains(form(core_cues.FICTION)) | text.str.contains(form(core_cues.JOKE))
-
-
-def _of_user(text: pl.Expr, form: Form) -> pl.Expr:
-    """Return whether a project or wish in a folded sentence is the speaker's own; true for any other sentence."""
-    section = pl.col("section")
-    wish = _contains(text, core_cues.WISH, form) & ~_contains(text, core_cues.INSTRUCTION, form) & ~pl.col("commands")
-    own_wish = text.str.contains(form(core_cues.OWN_WISH))
-    return (
-        pl.when(section == PROJECT)
-        .then(_contains(text, core_cues.OWN_PROJECT, form))
-        .when((section == INSTRUCTION) & wish)
-        .then(own_wish)
-        .when(section == PREFERENCE)
-        .then(~text.str.contains(form(core_cues.OF_ANOTHER)) | text.str.contains(form(core_cues.OF_HOUSEHOLD)))
-        .otherwise(pl.lit(value=True))
-    )
-
-
-def _commands(text: pl.Expr, form: Form) -> pl.Expr:
-    """Return whether a folded sentence commands something."""
-    idle = text.str.contains(form(core_cues.NO_COMMAND)) | text.str.contains(form(core_cues.QUOTED))
-    return text.str.contains(form(core_cues.IMPERATIVE)) & ~idle
-
-
-def _of_the_moment(text: pl.Expr, form: Form) -> pl.Expr:
-    """Return whether a folded sentence is about the task at hand: today, "this run", a deed to do once."""
-    at_hand = text.str.contains(form(core_cues.AT_HAND)) | text.str.contains(form(core_cues.RELATIVE_DAY))
-    return at_hand & ~text.str.contains(form(core_cues.FROM_NOW_ON))
-
-
-def _contains(text: pl.Expr, cues: str, form: Form) -> pl.Expr:
-    """Return whether a folded text contains a cue as whole words."""
-    parts = "|".join(line.strip() for line in cues.strip().splitlines()).replace(r"\w", _WORD_CHARACTER)
-    return text.str.contains(form(rf"(?:^|[^\p{{L}}\p{{N}}])(?:{parts})(?:$|[^\p{{L}}\p{{N}}])"))

@@ -1,0 +1,107 @@
+"""What the judge is sure of: repetitions that are merged in whatever words, and updates that close."""
+
+import frames
+import polars as pl
+import pytest
+from test_clustering import clustered, groups
+
+from memory_pipeline.consolidation import judging
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings import Policy
+
+DENTIST = (
+    "The dentist moved to the corner house by the station.",
+    "You now find the dentist in the house on the corner, next to the trains.",
+    "Dentist: corner building beside the railway.",
+)
+
+
+def repeated(memories, *pairs, confidence=0.97):
+    """Rows of `pair_readings` that say of pairs of memories, by place, that they repeat each other."""
+    hashes = memories["content_hash"]
+    rows = [("p", hashes[one], hashes[other], judging.REPEATS, [confidence]) for one, other in pairs]
+    return TABLES["pair_readings"].conform(pl.DataFrame(rows, TABLES["pair_readings"].empty().schema, orient="row"))
+
+
+def test_texts_that_surely_repeat_each_other_are_one_group_through_others_too():
+    memories = frames.memories({"content": text} for text in DENTIST)
+    assert groups(clustered(memories)) == []
+    assert groups(clustered(memories, read=repeated(memories, (0, 1), (1, 2)))) == [["m0", "m1", "m2"]]
+    unsure = repeated(memories, (0, 1), confidence=0.85)
+    assert groups(clustered(memories, read=unsure)) == []
+    assert groups(clustered(memories, Policy(merge_confidence=0.85), read=unsure)) == [["m0", "m1"]]
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("The rent of the workshop is 640 euros.", "For the workshop 460 euros of rent are due."),
+        ("Never feed the grey cat fish.", "Feed the grey cat fish."),
+        ("The course begins on 3 May.", "The course begins on 13 May."),
+        ("Ask Ines before touching the kiln.", "Touch the kiln only after asking Odile."),
+    ],
+)
+def test_no_other_fact_is_merged_however_sure_the_judge_is(texts):
+    memories = frames.memories({"content": text} for text in texts)
+    assert groups(clustered(memories, read=repeated(memories, (0, 1)))) == []
+
+
+def test_what_was_answered_outranks_what_is_read():
+    memories = frames.memories({"content": text} for text in DENTIST[:2])
+    answered = pl.DataFrame({"profile_id": ["p"], "low": ["m0"], "high": ["m1"], "relation": ["none"]})
+    read = repeated(memories, (0, 1))
+    assert groups(clustered(memories, read=read, answered=answered)) == []
+
+
+def test_of_people_and_places_each_keeps_its_own():
+    for column in ("user_id", "agent_id", "speaker"):
+        memories = frames.memories(
+            {"content": text, column: name} for text, name in zip(DENTIST[:2], ("ana", "bo"), strict=True)
+        )
+        assert groups(clustered(memories, read=repeated(memories, (0, 1)))) == []
+
+
+@pytest.mark.parametrize(
+    ("judge", "statement", "rule", "confidence", "closes"),
+    [
+        ("reader", None, "likely", 0.91, True),
+        ("reader", None, "likely", 0.89, False),
+        ("reader", "The rent is 640 euros.", "likely", 0.99, False),
+        ("reader", "The rent is 640 euros.", "ended", 0.95, True),
+        ("rules", None, "likely", 0.99, False),
+        ("rules", None, "changed_value", 0.95, True),
+    ],
+)
+def test_an_update_closes_if_it_is_stated_or_surely_read_of_a_memory_of_one_statement(
+    judge, statement, rule, confidence, closes
+):
+    row = {"relation": "update", "statement": statement, "rule": rule, "confidence": confidence}
+    found = pl.DataFrame([row], schema_overrides={"statement": pl.String}).select(judging.sure(Policy(judge=judge)))
+    assert found.to_series().to_list() == [closes]
+
+
+def test_only_sure_repetitions_are_recorded():
+    points = frames.memories({"content": text} for text in DENTIST).with_columns(
+        row=pl.int_range(3), file=pl.lit(None, pl.String), heading=pl.lit(None, pl.String)
+    )
+    found = pl.DataFrame(
+        {
+            "older": [0, 0, 1],
+            "newer": [1, 2, 2],
+            "relation": ["duplicate", "duplicate", "update"],
+            "confidence": [0.96, 0.85, 0.99],
+        }
+    )
+    rows = judging.sure_repeats(found, points, Policy())
+    assert rows.select("older_hash", "newer_hash", "numbers").rows() == [
+        (points["content_hash"][0], points["content_hash"][1], [0.96])
+    ]
+    assert judging.sure_repeats(found, points, Policy(judge="rules")).is_empty()
+
+
+def test_a_second_allergy_is_never_merged_with_the_first():
+    points = frames.memories({"content": f"I am allergic to {it}."} for it in ("penicillin", "latex")).with_columns(
+        file=pl.lit(None, pl.String), heading=pl.lit(None, pl.String)
+    )
+    found = pl.DataFrame({"older": [0], "newer": [1], "relation": ["duplicate"], "confidence": [0.99]})
+    assert judging.sure_repeats(found, points, Policy()).is_empty()
