@@ -226,11 +226,11 @@ def test_all_blocks_together_keep_to_the_limit_in_their_order():
     rows += [{"content": f"d{n} " * 60, "memory_type": "Decision", "access_count": 3, **SILENT} for n in range(5)]
     rows += [{"content": f"o{n} " * 60, "memory_type": "Preference", "confidence": 0.9, **SILENT} for n in range(5)]
     memories = frames.memories(rows)
-    blocks = contents(compiled(memories))
+    blocks = contents(compiled(memories, counted(block_char_limit=500, core_memory_char_limit=2000)))
     assert [len(blocks[name]) for name in NAMES] == [363, 363, 363, 363, 363]
-    blocks = contents(compiled(memories, counted(core_memory_char_limit=1600)))
+    blocks = contents(compiled(memories, counted(block_char_limit=500, core_memory_char_limit=1600)))
     assert [len(blocks.get(name, "")) for name in NAMES] == [363, 363, 363, 363, 0]
-    blocks = contents(compiled(memories, counted(core_memory_char_limit=542)))
+    blocks = contents(compiled(memories, counted(block_char_limit=500, core_memory_char_limit=542)))
     assert [len(blocks.get(name, "")) for name in NAMES] == [363, 179, 0, 0, 0]
 
 

@@ -290,7 +290,7 @@ def test_the_most_used_come_first_then_the_most_important():
 
 
 def test_what_does_most_harm_if_it_were_forgotten_comes_first():
-    told = said("I'm allergic to walnuts, my throat closes.", "I take vitamin D in winter.")
+    told = said("I'm allergic to walnuts, my throat closes.", "I take metformin in the morning.")
     told[1]["access_count"] = 9
     assert compiled(*told) == {"health_and_safety": [row["content"] for row in told]}
 

@@ -37,8 +37,8 @@ _BLOCK: Final = ["profile_id", "block"]
 _OWN: Final = ("original", "compression", "consolidation")
 """Kinds of memories that repeat nothing; the members of other kinds of summaries stay live themselves."""
 
-Fact = tuple[str, str, str]
-"""Memory id, its text on one line, and its gist."""
+Fact = tuple[str, str, str, bool]
+"""Memory id, its text on one line, its gist, and whether it is vital: it may take the room of all blocks."""
 
 
 @dataclass(frozen=True)
@@ -251,7 +251,11 @@ def _facts(
     changes: pl.DataFrame | None,
     known: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return the facts of each block as lists, best first: profile_id, place (of the block), memory_id, text, gist."""
+    """Return the facts of each block as lists, best first.
+
+    Returns:
+        profile_id, place (of the block), memory_id, text, gist and vital.
+    """
     voiced = memories.with_columns(voice=ownership.voices(memories, policy))
     eligible = _with_member_dates(voiced).filter(
         pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of) & (_line("content") != "")
@@ -266,12 +270,12 @@ def _facts(
         chosen = core_profile.facts(own, scored, drawn, of_statements, as_of=as_of, others=others, known=known)
         chosen = chosen.with_columns(gist="text")
     else:
-        chosen = _counted(eligible, scored, enrichment, policy)
+        chosen = _counted(eligible, scored, enrichment, policy).with_columns(vital=pl.lit(value=False))
     return (
         chosen.join(eligible.select(*KEY, "metadata"), on=KEY, how="left", maintain_order="left")
         .with_columns(whereabouts.shown_below(name) for name in ("text", "gist"))
         .group_by("profile_id", "place", maintain_order=True)
-        .agg("memory_id", "text", "gist")
+        .agg("memory_id", "text", "gist", "vital")
         .sort("profile_id", "place")
     )
 
@@ -339,9 +343,9 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
         if profile_id != current_profile:
             current_profile, remaining = profile_id, policy.core_memory_char_limit
         block = names(policy)[place]
-        limit = policy.core_memory_char_limit if place == safety else policy.block_char_limit
-        room = min(limit, remaining)
-        members, content = _fill_block(zip(*lists, strict=True), limit, room)
+        vital = policy.core_memory_char_limit if place == safety else policy.block_char_limit
+        room = min(vital, remaining)
+        members, content = _fill_block(zip(*lists, strict=True), policy.block_char_limit, room)
         wording = wordings.get((profile_id, block), "")
         worded = 0 < len(wording) <= room
         if text := wording if worded else content:
@@ -355,13 +359,14 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
 
 
 def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], str]:
-    """Take facts in order while they fit in `room`; returns their memories and the block's text."""
+    """Take facts in order while they fit in `limit`, vital ones in `room`; returns their memories and the text."""
     members: list[str] = []
     content = ""
-    for memory_id, text, gist in facts:
-        fact = text if len(text) <= limit else _clipped(gist, limit)
+    for memory_id, text, gist, vital in facts:
+        longest = room if vital else min(limit, room)
+        fact = text if len(text) <= max(limit, longest) else _clipped(gist, limit)
         longer = SEPARATOR.join((content, fact)) if content else fact
-        if not fact or len(longer) > room:
+        if not fact or len(longer) > longest:
             break
         members.append(memory_id)
         content = longer

@@ -34,6 +34,8 @@ PROJECT_DAYS: Final = 90
 """Age in days after which a project no longer counts as current."""
 LEAST_IMPORTANCE: Final = 0.2
 """Minimum importance of a memory that is worth reading before every session."""
+WHOLE_FROM: Final = 1.2
+"""Harm, 0..3, from which a matter of health or safety never lacks room."""
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
 ALIKE: Final = 5
@@ -50,7 +52,7 @@ _TEXT: Final = ["profile_id", "content_hash"]
 _SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "harm")
 _COLUMNS: Final = (
     *("place", "memory_id", "text", "about", "lasting", "harm", "importance", "access_count", "created_at"),
-    *("doubted_since", "disputed"),
+    *("doubted_since", "disputed", "vital"),
 )
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
 
@@ -89,7 +91,8 @@ def facts(
     Returns:
         profile_id, place (of the block in `NAMES`), memory_id, text (a sentence, or all of a short memory, on one line,
         after the name of its speaker and before the day on which it was said, since a change that no link shows stays
-        unseen, and any doubt). Cost: that of `core_facts.core_facts` for texts that are not known.
+        unseen, and any doubt) and vital (it never lacks room). Cost: that of `core_facts.core_facts` for texts that are
+        not known.
     """
     everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at", "content") for frame in (memories, others)])
     present = memories.filter(~by_assistant(pl.col("speaker")))
@@ -111,7 +114,7 @@ def facts(
         separator="; ",
         ignore_nulls=True,
     )
-    return _once(ranked).select("profile_id", "place", "memory_id", text=pl.format("{} ({})", "text", marks))
+    return _once(ranked).select("profile_id", "place", "memory_id", "vital", text=pl.format("{} ({})", "text", marks))
 
 
 def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -265,7 +268,10 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     overdue = projects["fact"].filter(_overdue(projects, as_of))
     about = pl.when(of_user | pl.col("commands")).then(1).otherwise(0)
     told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(
-        harm=pl.when(health).then(pl.col("harm").round()).otherwise(0.0), about=about, place=block
+        harm=pl.when(health).then(pl.col("harm").round()).otherwise(0.0),
+        vital=health & (pl.col("harm") >= WHOLE_FROM),
+        about=about,
+        place=block,
     )
     return (
         _whole(told, stated)

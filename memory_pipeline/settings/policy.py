@@ -225,9 +225,9 @@ class Policy(Values):
         "preferences and current projects; `superlocal`, the most accessed or newest memories of five kinds.",
     )
     core_memory_char_limit: int = Field(
-        2000, ge=1, description="Maximum characters of all core memory blocks together."
+        2600, ge=1, description="Maximum characters of all core memory blocks together."
     )
-    block_char_limit: int = Field(500, ge=1, description="Maximum characters of one core memory block.")
+    block_char_limit: int = Field(600, ge=1, description="Maximum characters of one core memory block.")
 
     forgetting: tuple[Literal["relevance", "retention", "age_tiers", "energy"], ...] = Field(
         ("relevance",), description="Forgetting rules that may remove memories from the live set."
