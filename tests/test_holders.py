@@ -114,8 +114,8 @@ def test_a_condition_and_a_wish_of_one_person_do_not_contradict_each_other():
 @pytest.mark.parametrize(
     ("text", "again"),
     [
-        ("The gate code is 4711.", "The gate code is 4712."),
-        ("I work at the harbour office.", "I work at the town library."),
+        ("User lives in Porto.", "User lives in Lisbon."),
+        ("I work at the harbour office.", "I quit the harbour office and work at the town library now."),
     ],
 )
 def test_what_two_users_say_is_not_compared(text, again):
@@ -124,7 +124,7 @@ def test_what_two_users_say_is_not_compared(text, again):
 
 
 def test_links_of_one_kind_are_bounded_by_memory_and_the_nearest_of_equals_are_kept():
-    texts = [f"The terrace heater is switched on in winter{'.' * place}" for place in range(40)]
+    texts = [f"User lives in {chr(65 + place // 5)}{'aeiou'[place % 5]}rton." for place in range(40)]
     found = compared(rows(texts))
     ends = pl.concat([found.select("relation", name=side) for side in ("memory_id", "other_id")])
     assert ends.group_by("relation", "name").len()["len"].max() <= 2 * judging.MOST_LINKED

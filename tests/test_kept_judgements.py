@@ -116,20 +116,20 @@ def work(monkeypatch):
         noted.compared += len(vectors)
         return joined(vectors, *arguments, **options)
 
-    def facts(texts):
+    def sentences(texts, speakers=None):
         noted.read += texts.to_list()
-        return read(texts)
+        return read(texts, speakers)
 
     def fold(events, decisions):
         noted.folded += events["profile_id"].unique().sort().to_list()
         return folded(events, decisions)
 
-    joined, read, folded = similarity.threshold_join, core_facts.core_facts, projection.fold
+    joined, read, folded = similarity.threshold_join, core_facts.read, projection.fold
     for name, strategy in clustering.STRATEGIES.items():
         if strategy.reads:
             monkeypatch.setitem(clustering.STRATEGIES, name, noting(name, strategy))
     monkeypatch.setattr(similarity, "threshold_join", join)
-    monkeypatch.setattr(core_facts, "core_facts", facts)
+    monkeypatch.setattr(core_facts, "read", sentences)
     monkeypatch.setattr(projection, "fold", fold)
     return noted
 

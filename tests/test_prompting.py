@@ -257,7 +257,7 @@ def test_a_model_words_two_blocks():
     requests = prompting.block_requests(asked, POLICY)
     assert requests.select("subject", "purpose").rows() == [("project_context", "block"), ("user_profile", "block")]
     assert lines(requests["prompt"][1]) == ["1. Likes tea.", "2. Lives in Rome."]
-    assert "at most 500 characters" in requests["prompt"][0]
+    assert "at most 600 characters" in requests["prompt"][0]
 
 
 def test_an_empty_block_is_not_asked_about():
@@ -276,7 +276,7 @@ def test_an_empty_block_is_not_asked_about():
         ("A person who moved to Paris.", (None, "invented Paris")),
         ("A person of 27.", (None, "invented 27")),
         ("Fact. " * 83 + "Ok", ("Fact. " * 83 + "Ok", None)),
-        ("x" * 501, (None, "too long")),
+        ("x" * 601, (None, "too long")),
         ("", (None, "empty")),
     ],
 )

@@ -62,7 +62,7 @@ def test_versions_of_a_block_only_rise_even_if_it_was_empty_between(lake):
 
 
 def test_a_block_forgets_a_merge_that_was_undone_though_the_merge_is_found_again(lake):
-    told = ["I would rather read in the cellar.", "I would rather read in the cellar!"]
+    told = ["I never drink gin at all.", "I never drink gin at all!"]
     lake.ledger.append(
         [happened(place, "stored", f"m{place}", content=told[place], category="semantic") for place in range(2)]
     )

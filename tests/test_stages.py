@@ -129,7 +129,7 @@ NO_EDGES = frames.edges([])
 
 def test_what_is_deferred_is_neither_compared_nor_linked_nor_grouped():
     memories, scored, enrichment, vectors = alike()
-    texts = {"a": "The choir of Ada rehearses on Monday.", "b": "The choir of Ada now rehearses on Thursday."}
+    texts = {"a": "Ada lives in Porto.", "b": "Ada lives in Lisbon."}
     updated = memories.with_columns(
         content=pl.col("memory_id").replace(texts), content_hash=pl.col("memory_id").replace({"a": "x", "b": "y"})
     )

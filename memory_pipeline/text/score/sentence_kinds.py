@@ -40,6 +40,8 @@ GROUPS: Final = MappingProxyType(
 """
 WIDTH: Final = sum(map(len, GROUPS.values()))
 """Number of labels."""
+_DIGITS: Final = 6
+"""Decimals of a sum: how many sentences are read together changes its order, and nothing else."""
 _BOUNDS: Final = np.cumsum([0, *map(len, GROUPS.values())])
 _PLACES: Final = {
     (group, label): int(start) + place
@@ -65,11 +67,12 @@ def read(befores: Sequence[str], sentences: Sequence[str]) -> Floats:
 
 def probability(read: Floats, group: str, *labels: str) -> Floats:
     """Return the probability that one of some labels of a group applies to each sentence."""
-    result: Floats = read[:, [_PLACES[group, label] for label in labels]].sum(axis=1)
+    result: Floats = read[:, [_PLACES[group, label] for label in labels]].sum(axis=1).round(_DIGITS)
     return result
 
 
 def expected(read: Floats, group: str) -> Floats:
     """Return the mean of a group of numbers (`harm` or `worth`) for each sentence."""
-    result: Floats = read[:, [_PLACES[group, label] for label in GROUPS[group]]] @ np.arange(len(GROUPS[group]))
+    shares = read[:, [_PLACES[group, label] for label in GROUPS[group]]]
+    result: Floats = (shares @ np.arange(shares.shape[1])).round(_DIGITS)
     return result
