@@ -1,7 +1,8 @@
 """Finds the sentences of a text that an agent should know before every session, and the kind of fact each states.
 
-Not here: the cues of a language (`lang/en/core_cues`), and which of these facts still hold and come first
-(`consolidation/core_memory`).
+The reader tells what each sentence says; a few closed cues of the language (`lang/en/core_cues`) guard it: fiction,
+questions, what is for the moment, and lasting conditions. Not here: the reader's labels (`sentence_kinds`), and which
+of these facts still hold and come first (`consolidation/core_memory`).
 """
 
 from typing import Final
@@ -39,18 +40,10 @@ LEAST_STAYING: Final = 0.35
 """Minimum probability of health or safety to hold on: what was found today stays."""
 
 WORD: Final = r"[\p{L}\p{N}]+"
-_WORD_CHARACTER: Final = r"[0-9a-z_\x{c0}-\x{1fff}\x{2c00}-\x{2dff}\x{3040}-\x{d7ff}\x{f900}-\x{ffef}]"
-"""What `\\w` matches in folded text, in few ranges: a pattern with `\\w` takes up to 20 times as long to compile."""
-LEAST_WORDS: Final = 4
-"""Minimum number of words of a sentence that states something lasting."""
-LEAST_OF_OWNER: Final = 3
-"""The same of a sentence that begins with its speaker or "the user": subject, verb and object."""
-LEAST_CERTAIN: Final = 2
-"""Minimum number of words of a sentence whose cue leaves no doubt: a name, a diet, a lasting condition, a command."""
 _COUNTS: Final = {"a": 1, "an": 1} | {word: n for n, word in enumerate(core_cues.COUNTS.split(), start=1)}
 _DAYS: Final = {"day": 1, "week": 7, "month": 31}
 MOST_WORDS: Final = 40
-"""Longer sentences are lists or stories, about which a cue says little."""
+"""Longer sentences are lists or stories, which state many things."""
 
 
 def core_facts(
@@ -63,15 +56,13 @@ def core_facts(
     Args:
         texts: strings; null counts as empty.
         speakers: who said each; default: nobody.
-        readings: what `readings` returned for these texts and speakers; default: they are read now.
+        readings: what `read` returned for these texts and speakers; default: they are read now.
 
     Returns:
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of the
-        kinds above), lasting (it holds for years), commands (it instructs or
-        forbids), leans (nothing before it says whom its
-        first words mean), of_user (it is about the owner of the memory, or the
-        owner's people and things) and harm (what forgetting it would do, 0..3).
-        Sorted by row and place. Cost: that of `readings`, if they are not given.
+        kinds above), lasting (it holds for years), commands (it instructs or forbids), leans (nothing before it says
+        whom its first words mean), of_user (it is about the owner of the memory, or the owner's people and things) and
+        harm (what forgetting it would do, 0..3). Sorted by row and place. Cost: that of `read`, if it is not given.
     """
     known = read(texts, speakers) if readings is None else readings
     sentences = _sentences(texts.set(known.list.len() == 0, ""))
