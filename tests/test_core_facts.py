@@ -216,3 +216,11 @@ def test_a_medicine_is_changed_by_its_end_or_dose_not_by_an_errand():
 )
 def test_a_demand_is_an_instruction_and_what_a_body_does_not_stand_is_health(told, section):
     assert read(told) == [(told, section)]
+
+
+def test_a_reading_of_other_sentences_fits_no_text():
+    texts = pl.Series(["I live in Leith. I keep bees.", "I live in Leith."])
+    readings = core_facts.read(texts)
+    assert core_facts.fit(texts, readings).to_list() == [True, True]
+    assert core_facts.fit(texts, readings.reverse()).to_list() == [False, False]
+    assert core_facts.fit(texts, pl.Series([[], None], dtype=readings.dtype)).to_list() == [True, None]

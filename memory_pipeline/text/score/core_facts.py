@@ -124,6 +124,14 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     return rows.join(by_text, on="row", how="left", maintain_order="left")["numbers"].fill_null([])
 
 
+def fit(texts: pl.Series, readings: pl.Series) -> pl.Series:
+    """Return whether each reading has the numbers of all sentences of its text, as this program splits it, or none."""
+    counts = _sentences(texts).group_by("row").agg(sentences=pl.len())
+    rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": counts.schema["row"]})
+    wanted = rows.join(counts, on="row", how="left", maintain_order="left")["sentences"].fill_null(0)
+    return (readings.list.len() == 0) | (readings.list.len() == wanted * sentence_kinds.WIDTH)
+
+
 def _of_kind(numbers: NDArray[np.float64], *kinds: str) -> NDArray[np.float64]:
     return sentence_kinds.probability(numbers, "kind", *kinds)
 
