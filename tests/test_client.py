@@ -579,12 +579,12 @@ def test_the_past_is_searched_as_it_was(merged, client, clock):
 
 def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path, clock, lake):
     with MemoryClient(tmp_path, session_id="s1", clock=clock) as client:
-        told(client, category="semantic")
+        told(client, OTHERS[:3], category="semantic")
         told(client, ["I prefer tea without milk.", "My sister Rosa lives in Porto."])
         clock.pass_(days=1)
         client.consolidate()
         opening = client.session_start("green tea")
-        assert {"user_profile", "preferences"} <= {block.name for block in opening.blocks}
+        assert [block.name for block in opening.blocks] == ["user_profile", "preferences"]
         assert opening.answer[0].text == OTHERS[1]
         assert opening.text().startswith("## ")
         assert opening.to_dict()["session_id"] == "s1"

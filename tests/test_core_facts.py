@@ -121,6 +121,62 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
     assert section in {INSTRUCTION, HEALTH}
 
 
+@pytest.mark.xfail(strict=True, reason="the reader misses it, or takes it for another kind")
+@pytest.mark.parametrize(
+    ("section", "text"),
+    [
+        (IDENTITY, "Our new address is 4 Quay Lane."),
+        (INSTRUCTION, "I read slowly but please use simple words."),
+        (HEALTH, "My cardiologist is Dr. Abelard at the Western."),
+        (INSTRUCTION, "Tadeo would like answers in short sentences."),
+        (INSTRUCTION, "From now on invoices go to the new address."),
+        (PREFERENCE, "I would rather take the train than fly."),
+        (PREFERENCE, "My favourite painter is Hammershøi."),
+        (INSTRUCTION, "Be brief."),
+        (INSTRUCTION, "Answer in full paragraphs."),
+        (INSTRUCTION, "Please speak Welsh with me and keep it simple."),
+        (IDENTITY, "Signe wants to be called Sig."),
+        (PROJECT, "The audit is on 4 June at the Western."),
+        (PROJECT, "Signe runs the harbour project, Jem paints the signs."),
+        (INSTRUCTION, "Please remind me to oil the winch every second Friday."),
+        (INSTRUCTION, "No new varnish without asking."),
+        (INSTRUCTION, "Jem plans a party in May, so don't mention it to Penny."),
+        (INSTRUCTION, "If somebody reports a cracked oar, they must stop rowing."),
+        (INSTRUCTION, "Nothing in the diary before eight, please."),
+        (INSTRUCTION, "No visitors to the sail loft before noon."),
+        (INSTRUCTION, "It is allowed to ring the yard in the evenings after all."),
+        (INSTRUCTION, "The pump is old. Don't repaint until the thaw is over."),
+        (PREFERENCE, "I'd rather hear bad news early. Never at night."),
+        (PREFERENCE, "The vicar keeps the logbook. He prefers ink there."),
+    ],
+)
+def test_standing_facts_that_are_missed(section, text):
+    assert read(text) == [(text, section)]
+
+
+@pytest.mark.xfail(strict=True, reason="the reader takes it for lasting")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Don't give up on the harp now.",
+        "I want to buy bread.",
+        "They call me lazy at the shipyard.",
+        "I want to learn to dive one day.",
+        "I want to sleep.",
+        "The deadline is over.",
+        "User said a neighbour told her he has epilepsy.",
+        "Jem is not diabetic, but that seems outdated.",
+        "The dog must not come in while Jem is here.",
+        "Always write letters on paper for the coming week.",
+        "The oars hung outside, as the rule of the yard says now: dry them first.",
+        "Penny wants to do nothing for the coming week, and likes to sleep.",
+        "Tomatoes must not be sown in there until the pane is replaced.",
+    ],
+)
+def test_what_is_passing_and_taken_for_standing(text):
+    assert read(text) == []
+
+
 def test_what_is_in_a_language_that_is_not_read_states_none():
     assert read("Sou alérgica a amendoim e não posso comer nem um grão.") == []
 
@@ -203,6 +259,7 @@ def test_a_medicine_is_changed_by_its_end_or_dose_not_by_an_errand():
 @pytest.mark.parametrize(
     ("told", "section"),
     [
+        ("Penny has had a reaction to penicillin.", HEALTH),
         ("Penny has to stop taking ibuprofen because of her stomach.", HEALTH),
         ("Give no dates to the newspaper, not even old ones.", INSTRUCTION),
         ("When the vicar rings, say only that the boat is away.", INSTRUCTION),

@@ -188,7 +188,7 @@ def test_what_is_done_or_gone_for_today_stays(told, done):
 
 def test_an_allergy_outlasts_the_end_of_the_medicine():
     told = "I'm allergic to amoxicillin."
-    assert told in compiled(*said(told, "Amoxicillin stopped, thank heaven."))["health_and_safety"]
+    assert marked(*said(told, "Amoxicillin stopped, thank heaven."))[told] is None
 
 
 def test_a_joke_or_a_rumour_ends_nothing():
@@ -389,6 +389,19 @@ def test_orders_of_the_moment_prompts_and_output_of_programs_are_no_instructions
     assert compiled(*said(text)) == {}
 
 
+@pytest.mark.xfail(strict=True, reason="the reader takes it for lasting")
+@pytest.mark.parametrize(
+    "text", ["Never restart the server during this task.", "Don't touch the config file until I'm back."]
+)
+def test_orders_of_the_moment_that_are_taken_for_standing(text):
+    assert compiled(*said(text)) == {}
+
+
+@pytest.mark.xfail(strict=True, reason="the reader takes a note on somebody for one of the owner")
+def test_what_another_wants_that_is_taken_for_the_owners():
+    assert compiled(*said("Jem wants every letter on paper.")) == {}
+
+
 def test_a_deadline_that_has_passed_is_no_project():
     coming, passed = (f"My goal is to swim to Rona on {ago(days):%Y-%m-%d}." for days in (-3, 3))
     assert compiled(*said(coming, passed)) == {"current_projects": [coming]}
@@ -417,6 +430,16 @@ def test_what_is_in_doubt_comes_after_what_is_not_and_health_is_never_cut_for_ro
     allergies = said(*(f"I'm allergic to the pollen of tree number {n}." for n in range(12)))
     facts = compiled(*allergies, *said(*(f"I live in a barn near Kells {n}." for n in range(9))), block_char_limit=300)
     assert len(facts["health_and_safety"]) == len(allergies)
+
+
+def test_what_is_vital_is_told_even_after_what_had_no_room():
+    told = said("I'm allergic to walnuts, my throat closes.", "Moving day!", "I take metformin in the morning.")
+    told += said(*(f"Our cat {name} is afraid of the vacuum cleaner." for name in ("Miro", "Tibor", "Olga", "Uma")))
+    rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate(told)]
+    doubt = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
+    facts = compiled(*rows, edges=[doubt], block_char_limit=120)["health_and_safety"]
+    assert told[2]["content"] in facts
+    assert facts[-1] == told[0]["content"]
 
 
 def test_old_projects_are_over():

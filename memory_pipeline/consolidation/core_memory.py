@@ -343,8 +343,7 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
         if profile_id != current_profile:
             current_profile, remaining = profile_id, policy.core_memory_char_limit
         block = names(policy)[place]
-        vital = policy.core_memory_char_limit if place == safety else policy.block_char_limit
-        room = min(vital, remaining)
+        room = remaining if place == safety else min(policy.block_char_limit, remaining)
         members, content = _fill_block(zip(*lists, strict=True), policy.block_char_limit, room)
         wording = wordings.get((profile_id, block), "")
         worded = 0 < len(wording) <= room
@@ -359,17 +358,23 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
 
 
 def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], str]:
-    """Take facts in order while they fit in `limit`, vital ones in `room`; returns their memories and the text."""
+    """Take facts in order while they fit in `limit`, and vital ones in `room`, also after others that did not fit.
+
+    Returns:
+        Their memories, and the block's text.
+    """
     members: list[str] = []
-    content = ""
+    content, full = "", False
     for memory_id, text, gist, vital in facts:
-        longest = room if vital else min(limit, room)
-        fact = text if len(text) <= max(limit, longest) else _clipped(gist, limit)
+        if full and not vital:
+            continue
+        fact = text if len(text) <= (room if vital else limit) else _clipped(gist, limit)
         longer = SEPARATOR.join((content, fact)) if content else fact
-        if not fact or len(longer) > longest:
-            break
-        members.append(memory_id)
-        content = longer
+        if fact and len(longer) <= (room if vital else min(limit, room)):
+            members.append(memory_id)
+            content = longer
+        else:
+            full = True
     return members, content
 
 

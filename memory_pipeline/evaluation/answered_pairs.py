@@ -14,13 +14,7 @@ from memory_pipeline.consolidation.state import answers
 from memory_pipeline.schemas import TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 
-MEANS: Final = {
-    "update": "update",
-    "partial": "update",
-    "repeat": "duplicate",
-    "conflict": "conflict",
-    "none": "unrelated",
-}
+MEANS: Final = dict.fromkeys(answers.CLOSING, "update") | answers.LINKING
 """Relation of the judge that each answer stands for."""
 SETTINGS: Final = {
     "update": {"fact_confidence": 0.75, "close_confidence": 0.95},

@@ -216,7 +216,7 @@ class PairReadings(dy.Schema):
     model = text("What was read, with its version, such as alignment 1.", key=True)
     numbers = dy.List(
         dy.Float64(allow_nan=False, allow_inf=False),
-        description="The features, in the order of `text/compare/alignment`.",
+        description="Features of an alignment, scores of the relations, or confidence that the two repeat each other.",
     )
 
 

@@ -15,7 +15,7 @@ import polars as pl
 from memory_pipeline.consolidation import languages, similarity, whereabouts
 from memory_pipeline.consolidation.columns import KEY, days_between
 from memory_pipeline.consolidation.groups import labels, linkage, reuse
-from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES
+from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES, near_duplicates
 from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, Space
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state import answers
@@ -95,15 +95,7 @@ def cluster(
     points = _points(memories, scored, enrichment, vectors, policy, as_of)
     space = similarity.matrix(points["vector"])
     comparable, free = ~similarity.unknown(space), np.ones(len(points), dtype=np.bool_)
-    no_answers = pl.DataFrame(schema=dict.fromkeys(("profile_id", *answers.PAIR, "relation"), pl.String))
-    given = no_answers if answered is None else answered
-    judged = _repeats(points, TABLES["pair_readings"].empty() if read is None else read, policy)
-    repeats = pl.concat(
-        [
-            given.filter(pl.col("relation") == "repeat").select("profile_id", *answers.PAIR),
-            judged.join(given, on=["profile_id", *answers.PAIR], how="anti"),
-        ]
-    )
+    repeats = _repeats(points, read, answered, policy)
     described_parts, refusals = list[pl.DataFrame](), list[pl.DataFrame]()
     groupings = [TABLES["groupings"].empty()]
     for method, strategy in STRATEGIES.items():
@@ -137,22 +129,27 @@ def cluster(
     )
 
 
-def _repeats(points: pl.DataFrame, read: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return the pairs of memories whose texts are recorded to repeat each other: profile_id and `answers.PAIR`.
+def _repeats(
+    points: pl.DataFrame, read: pl.DataFrame | None, answered: pl.DataFrame | None, policy: Policy
+) -> pl.DataFrame:
+    """Return the pairs of memories that say the same: profile_id and `answers.PAIR`.
 
-    Of memories with the same text, owner and place the oldest stands for all.
+    An answer outranks what was read. Of memories with the same text, owner and place the oldest stands for all.
     """
-    sure = read.filter(pl.col("numbers").list.first() >= policy.merge_confidence)
-    place = ["user_id", "agent_id", "file", "heading"]
-    hashed = points.select(*KEY, *place, hash="content_hash").unique(
-        ["profile_id", *place, "hash"], keep="first", maintain_order=True
+    pair = ["profile_id", *answers.PAIR]
+    given = pl.DataFrame(schema=dict.fromkeys((*pair, "relation"), pl.String)) if answered is None else answered
+    recorded = TABLES["pair_readings"].empty() if read is None else read
+    sure = recorded.filter(pl.col("numbers").list.first() >= policy.merge_confidence)
+    copies = [*near_duplicates.KIN, "content_hash"]
+    oldest = points.select(*copies, "memory_id").unique(copies, keep="first", maintain_order=True)
+    older, newer = (oldest.rename({"content_hash": f"{side}_hash", "memory_id": side}) for side in ("older", "newer"))
+    found = sure.join(older, on=["profile_id", "older_hash"]).join(
+        newer, on=[*near_duplicates.KIN, "newer_hash"], nulls_equal=True
     )
-    for side in ("older", "newer"):
-        of_side = hashed.rename({name: f"{side}_{name}" for name in ("memory_id", "hash", *place)})
-        sure = sure.join(of_side, on=["profile_id", f"{side}_hash"])
-    here = pl.all_horizontal(pl.col(f"older_{name}").eq_missing(pl.col(f"newer_{name}")) for name in place)
-    ids = ["older_memory_id", "newer_memory_id"]
-    return sure.filter(here).select("profile_id", low=pl.min_horizontal(ids), high=pl.max_horizontal(ids)).unique()
+    ends = ["older", "newer"]
+    read_so = found.select("profile_id", low=pl.min_horizontal(ends), high=pl.max_horizontal(ends)).unique()
+    said = given.filter(pl.col("relation") == "repeat").select(pair)
+    return pl.concat([said, read_so.join(given, on=pair, how="anti")])
 
 
 def cluster_id(method: str, members: Iterable[str], level: str | None = None) -> str:

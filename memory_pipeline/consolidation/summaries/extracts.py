@@ -278,7 +278,7 @@ def _digest(members: list[list[Sentence]], required: list[frozenset[str]], budge
             for sentence in member_sentences
             if sentence.order not in draft.chosen
         ),
-        lambda sentence: _fresh(draft, sentence, _FRESH),
+        lambda sentence: _fresh(draft, sentence),
         budget,
     )
     if not draft.chosen:  # only small talk, which its first sentence shows
@@ -323,10 +323,10 @@ def _keep_facts(draft: Draft, members: list[list[Sentence]], required: list[froz
                     draft.add(sentence)
 
 
-def _fresh(draft: Draft, sentence: Sentence, least: float) -> float:
-    """Return the new weight per token of a sentence; 0 if it is at most the share `least` of the sentence's weight."""
+def _fresh(draft: Draft, sentence: Sentence) -> float:
+    """Return the new weight per token of a sentence; 0 if it is at most the share `_FRESH` of its weight."""
     new = sum(map(sentence.words.__getitem__, sentence.words.keys() - draft.words))
-    return new / sentence.tokens if new > least * sentence.weight else 0.0
+    return new / sentence.tokens if new > _FRESH * sentence.weight else 0.0
 
 
 def _rendered(sentences: Iterable[Sentence], *, dated: bool) -> str:
