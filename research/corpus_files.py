@@ -26,9 +26,9 @@ _RELATIONS: Final = {
     "conflict": "contradiction",
     "lookalike": "lookalike",
 }
-LEARNED: Final = ("q", "r", "s")
+LEARNED: Final = ("q", "r", "s", "u", "v", "w")
 """Files of episodes that the network learns from; on the others its scores are honest."""
-OTHERS: Final = ("a", "b", "c", "p", "t")
+OTHERS: Final = ("a", "b", "c", "p", "t", "x", "y", "z")
 """The other files of episodes in English."""
 _NOTE: Final = re.compile(r"(\d+) (\d{4}-\d\d-\d\d) (\S+) (.+)")
 

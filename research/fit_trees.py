@@ -6,7 +6,8 @@ English episodes of the corpus; those of FOLDER, in the format of `memory_pipeli
 measured. Writes `relation_trees.npz` and `pair_trees.npz` in `memory_pipeline/models`.
 
 The first trees judge all candidates; those that they leave possible are judged by second trees, which read the scores
-of the reader of pairs too, and learn only from stores that this has not read. The probability of a relation is the
+of the reader of pairs too, and what it says of rivals and of the sentences (`pair_context`), and learn only from stores
+that this has not read. The probability of a relation is the
 share of right ones at a score (isotonic regression), where each store is scored by trees grown on others; `DENSITY`
 corrects it for stores in which less is related.
 """
@@ -34,6 +35,7 @@ from memory_pipeline.text.compare.relation_model import statements_that_share_mo
 from memory_pipeline.text.compare.relation_reading import MEMORY_COLUMNS, read
 from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import encoder
+from memory_pipeline.text.score import core_facts
 
 OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models"
 LABELS: Final = {"update": 0, "duplicate": 1, "contradiction": 2}
@@ -70,8 +72,12 @@ class Table:
     relations: NDArray[np.int64]
     exist: NDArray[np.int64]
     memories: int
+    pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
+    """Row of the older and of the newer memory of each candidate."""
     scores: Callable[[NDArray[np.int64]], NDArray[np.float64]]
     """Takes places of candidates; returns what the reader says of the two texts."""
+    kinds: Callable[[NDArray[np.int64]], NDArray[np.float64]]
+    """Takes rows of memories; returns what the reader says of their sentences."""
 
 
 def tabulate(store: LabelledStore) -> Table:
@@ -99,16 +105,24 @@ def tabulate(store: LabelledStore) -> Table:
     found = [labels.get(pair, UNRELATED) for pair in zip(older.tolist(), newer.tolist(), strict=True)]
     exist = np.bincount(list(labels.values()), minlength=len(RELATIONS))
     return Table(
-        *(store.name, named, table, np.array(found, dtype=np.int64), exist, len(turns)),
+        *(store.name, named, table, np.array(found, dtype=np.int64), exist, len(turns), (older, newer)),
         lambda places: closeness.scores(texts, older[places], newer[places]),
+        lambda rows: closeness.kinds(core_facts.read(turns["content"].gather(rows), turns["speaker"].gather(rows))),
     )
 
 
-def second(table: Table, possible: NDArray[np.int64]) -> Table:
-    """Return the candidates that are left possible, with the scores of the reader."""
-    features = np.concatenate([table.features[possible], table.scores(possible)], axis=1)
-    names = (*table.names, *relation_trees.SCORES)
-    return replace(table, names=names, features=features, relations=table.relations[possible])
+def second(table: Table, first: NDArray[np.float64]) -> Table:
+    """Return the candidates that are read, with the features of the second trees.
+
+    Args:
+        table: the candidates.
+        first: probability of each relation by the first trees.
+    """
+    older, newer = table.pairs
+    read = relation_trees.worth_reading(first, newer)
+    known, ends = (table.names, table.features[read]), (older[read], newer[read])
+    names, features = relation_trees.second_features(known, first[read], table.scores(read), ends, table.kinds)
+    return replace(table, names=names, features=features, relations=table.relations[read], pairs=ends)
 
 
 def grow(tables: Sequence[Table], *, rounds: int = ROUNDS, seeds: int = SEEDS) -> dict[str, NDArray[Any]]:
@@ -201,11 +215,6 @@ def figures(tables: Sequence[Table], predicted: Sequence[NDArray[np.float64]]) -
     return lines
 
 
-def possible(probability: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return the places of the candidates that the second trees judge."""
-    return np.flatnonzero(probability[:, :UNRELATED].sum(axis=1) >= relation_trees.POSSIBLE)
-
-
 def fitted(tables: Sequence[Table], name: str) -> tuple[dict[str, NDArray[Any]], list[NDArray[np.float64]]]:
     """Grow, calibrate and write trees; return them, and the probabilities of each table by trees grown on others."""
     raw = left_out(tables)
@@ -223,7 +232,7 @@ def main() -> None:
     tables = [*unread, *(tabulate(store) for store in episodes(files=LEARNED))]
     first, by_first = fitted(tables, relation_trees.FIRST)
     print("first trees, left out:", *figures(tables, by_first), sep="\n")
-    read = [second(table, possible(one)) for table, one in zip(unread, by_first, strict=False)]
+    read = [second(table, one) for table, one in zip(unread, by_first, strict=False)]
     share = sum(len(one.relations) for one in read) / sum(one.memories for one in unread)
     print(f"pairs read: {share:.2f} a memory", flush=True)
     last, by_second = fitted(read, relation_trees.SECOND)
@@ -233,7 +242,7 @@ def main() -> None:
         ready = [relation_trees.loaded(one) for one in (first, last)]
         by = [relation_trees.probabilities(one.names, one.features, ready[0]) for one in others]
         print("measured, first trees:", *figures(others, by), sep="\n")
-        rest = [second(table, possible(one)) for table, one in zip(others, by, strict=True)]
+        rest = [second(table, one) for table, one in zip(others, by, strict=True)]
         by = [relation_trees.probabilities(one.names, one.features, ready[1]) for one in rest]
         print("measured, second trees:", *figures(rest, by), sep="\n")
 

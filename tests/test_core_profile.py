@@ -442,6 +442,19 @@ def test_what_is_vital_is_told_even_after_what_had_no_room():
     assert facts[-1] == told[0]["content"]
 
 
+def test_full_blocks_take_the_room_that_others_leave_instructions_first():
+    rules = said(*(f"Always reply to letter number {n} in English." for n in range(9)))
+    homes = said(*(f"I live in a barn near Kells {n}." for n in range(9)))
+    rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate([*rules, *homes])]
+    tight = {"block_char_limit": 120, "core_memory_char_limit": 400}
+    facts = compiled(*rows, **tight)
+    assert len(facts["standing_instructions"]) > len(facts["user_profile"]) == 2
+    assert len("\n---\n".join(facts["standing_instructions"])) > 120
+    assert sum(len("\n---\n".join(block)) for block in facts.values()) <= 400
+    wide = compiled(*rows, block_char_limit=120, core_memory_char_limit=2000)
+    assert {name: len(block) for name, block in wide.items()} == {"standing_instructions": 9, "user_profile": 9}
+
+
 def test_old_projects_are_over():
     text = "I'm building a cedar canoe in the garage."
     assert compiled({"content": text, "created_at": ago(core_profile.PROJECT_DAYS - 1)}) == {"current_projects": [text]}

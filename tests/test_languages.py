@@ -6,7 +6,7 @@ import frames
 import polars as pl
 import pytest
 
-from memory_pipeline.consolidation import change_detection, keeping, languages, scoring, trimming
+from memory_pipeline.consolidation import change_detection, keeping, languages, scoring, trimming, worth
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import parse
@@ -267,6 +267,7 @@ def test_what_harms_when_forgotten_is_kept_in_every_language(harms, harmless):
         TABLES["fact_changes"].empty(),
         none,
         TABLES["change_odds"].empty(),
+        worth.of_sentences(store([harmless, harms])),
         as_of=frames.AS_OF,
     )
     assert ranks["rank"].to_list() == [keeping.Rank.REST, keeping.Rank.SAFETY]
@@ -284,11 +285,12 @@ def test_a_text_in_a_language_without_rules_stays_whole_or_leaves():
         memories, frames.importance(memories), frames.edges([]), Policy(), as_of=frames.AS_OF, plan_id="plan"
     )
     none = (TABLES[name].empty() for name in ("fact_changes", "accesses", "change_odds"))
-    ranks = keeping.ranked(memories, frames.edges([]), *none, as_of=frames.AS_OF)
+    said = worth.of_sentences(memories)
+    ranks = keeping.ranked(memories, frames.edges([]), *none, said, as_of=frames.AS_OF)
     spare = pl.DataFrame({"profile_id": ["p"], "spare": [10]})
     for budget in (0.3, 0.6, 0.9):
         trims, archived = trimming.select(
-            memories, scored, enriched(memories), ranks, spare, Policy(token_budget=budget), plan_id="plan"
+            memories, scored, enriched(memories), ranks, said, spare, Policy(token_budget=budget), plan_id="plan"
         )
         assert trims.is_empty()
         assert archived.height > 0

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation import trimming
+from memory_pipeline.consolidation import trimming, worth
 from memory_pipeline.consolidation.keeping import Rank
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -56,7 +56,9 @@ def store(turns=CHAT, **columns):
     return made.with_columns(content_hash=hashed)
 
 
-def select(memories, budget, *, spare=1000, firm=(), ranks=None, newer=None, favour=None, language="en", **policy):
+def select(
+    memories, budget, *, spare=1000, firm=(), ranks=None, newer=None, favour=None, said=None, language="en", **policy
+):
     """What is left out if so many may be archived, these memories are protected from a budget too, and some ranked."""
     texts = memories.unique(["profile_id", "content_hash"])
     enrichment = texts.select(
@@ -71,7 +73,8 @@ def select(memories, budget, *, spare=1000, firm=(), ranks=None, newer=None, fav
     favoured = pl.col("memory_id").replace_strict(favour or {}, default=1.0, return_dtype=pl.Float64)
     ranked = memories.select("profile_id", "memory_id", rank=rank, use=pl.lit(0.0), favour=favoured, newer=leaves)
     chosen = Policy(token_budget=budget, **policy)
-    return trimming.select(memories, scored, enrichment, ranked, allowed, chosen, plan_id="plan")
+    read = worth.SCHEMA.to_frame() if said is None else said
+    return trimming.select(memories, scored, enrichment, ranked, read, allowed, chosen, plan_id="plan")
 
 
 def applied(memories, trims, archived):
@@ -448,3 +451,39 @@ def test_used_says_what_is_stored_shown_and_asked():
 @pytest.mark.parametrize("text", ["", "   ", "\ufdd0 \ufdd1"])
 def test_texts_without_words_are_no_trouble(text):
     assert "m1" not in shown(store([("Mo", "I moved to Oslo."), (None, text), ("Mo", "Bye! Bye!")]), 0.5)
+
+
+def read_as(memories, **numbers):
+    """What a reader would say of one-sentence memories: numbers by memory, others like an unread sentence."""
+    rows = [
+        {"profile_id": profile, "memory_id": name, "said": text, **worth.UNREAD, "safety": 0.0, "instructs": 0.0}
+        | numbers.get(name, {})
+        for profile, name, text in memories.select("profile_id", "memory_id", "content").iter_rows()
+    ]
+    return pl.DataFrame(rows, schema=worth.SCHEMA)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ({"asked": 3.0}, {"asked": 0.0}),
+        ({"harm": 2.0}, {"harm": 0.0}),
+        ({"lasting": 1.0}, {"lasting": 0.0}),
+    ],
+    ids=["asked for", "harm", "lasting"],
+)
+def test_of_like_words_what_the_reader_finds_worth_more_stays(better, worse):
+    memories = store(
+        [(None, f"The {name} stands in the shed of Kells.") for name in ("kiln", "loom", "press", "lathe")]
+    )
+    said = read_as(memories, m0=worse, m1=better, m2=worse, m3=better | {"lasting": better.get("lasting", 0.3)})
+    _, archived = select(memories, 0.5, said=said)
+    assert set(archived["memory_id"]) == {"m0", "m2"}
+
+
+def test_of_like_sentences_that_may_change_the_newer_stays():
+    memories = store(
+        [(None, f"The {name} stands in the shed of Kells.") for name in ("kiln", "loom", "press", "lathe")]
+    )
+    _, archived = select(memories, 0.5, said=read_as(memories))
+    assert set(archived["memory_id"]) == {"m0", "m1"}

@@ -6,9 +6,11 @@ it is longer than the block. A text that several memories share appears once in 
 here: wording by a model (`summaries.prompting`), and when blocks are compiled (`triggers`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 import polars as pl
@@ -20,6 +22,7 @@ from memory_pipeline.consolidation.state import folding
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.score import commands, core_facts
 
 SEPARATOR: Final = "\n---\n"
@@ -102,16 +105,20 @@ def in_order(blocks: pl.DataFrame) -> pl.DataFrame:
 
 
 def sentences(memories: pl.DataFrame, policy: Policy, *, kept: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return table `core_sentences` of the live memories; none if the policy's blocks do not profile the user.
+    """Return table `core_sentences` of the live memories; none if nothing in the policy reads them.
+
+    The blocks that profile the user do, a token budget, and a judge that reads.
 
     Args:
         memories: table `memories`.
-        policy: whether blocks are compiled, and of which facts.
+        policy: what reads them.
         kept: table `core_sentences` as any earlier run left it; default: none.
 
     Cost: that of `core_facts.core_facts` for texts that are not in `kept`.
     """
-    if not policy.core_blocks or policy.core_facts != PROFILE:
+    profiles_user = policy.core_blocks and policy.core_facts == PROFILE
+    judged = policy.fact_changes and JUDGES[policy.judge].reads
+    if not profiles_user and not judged and policy.token_budget is None:
         return TABLES["core_sentences"].empty()
     return core_profile.sentences(memories.filter(pl.col("lifecycle").is_in(LIVE)), kept)
 
@@ -194,7 +201,8 @@ def compile_blocks(
     """Compile the core memory blocks and return those whose text changes.
 
     Each block holds at most `block_char_limit` characters, and all blocks of a profile together at most
-    `core_memory_char_limit`, separators included; they are filled in the order of `names`.
+    `core_memory_char_limit`, separators included; they are filled in the order of `names`. In a profile of the user
+    health and safety come first and may take the room of all, and full blocks take what the others leave.
 
     Args:
         memories: table `memories`.
@@ -336,25 +344,44 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
     Returns:
         profile_id, block, members, content, and `worded` (a model wrote the content); a block without text has no row.
     """
-    rows, current_profile, remaining = [], None, 0
-    safety = core_profile.NAMES.index(core_facts.HEALTH) if policy.core_facts == PROFILE else None
-    first = facts.sort("profile_id", pl.col("place") != safety, "place") if safety is not None else facts
-    for profile_id, place, *lists in first.iter_rows():
-        if profile_id != current_profile:
-            current_profile, remaining = profile_id, policy.core_memory_char_limit
-        block = names(policy)[place]
-        room = remaining if place == safety else min(policy.block_char_limit, remaining)
-        members, content = _fill_block(zip(*lists, strict=True), policy.block_char_limit, room)
-        wording = wordings.get((profile_id, block), "")
-        worded = 0 < len(wording) <= room
-        if text := wording if worded else content:
-            rows.append((profile_id, block, members, text, worded))
-        remaining -= len(text)
+    rows = []
+    for profile_id, of_profile in groupby(facts.sort("profile_id", "place").iter_rows(), key=itemgetter(0)):
+        listed = {place: list(zip(*lists, strict=True)) for _, place, *lists in of_profile}
+        worded = {place: wordings.get((profile_id, names(policy)[place]), "") for place in listed}
+        for place, (members, content) in _filled(listed, worded, policy).items():
+            if content:
+                rows.append((profile_id, names(policy)[place], members, content, content == worded[place]))
     types = TABLES["core_memory_blocks"].empty().schema
     schema = {name: types[name] for name in (*_BLOCK, "members", "content")} | {"worded": pl.Boolean()}
     order = {name: place for place, name in enumerate(names(policy))}
     filled = pl.DataFrame(rows, schema=schema, orient="row")
     return filled.sort("profile_id", pl.col("block").replace_strict(order, return_dtype=pl.Int64))
+
+
+def _filled(
+    facts: Mapping[int, Sequence[Fact]], wordings: Mapping[int, str], policy: Policy
+) -> dict[int, tuple[list[str], str]]:
+    """Fill the blocks of one profile: place of each block to its memories and its text.
+
+    Health and safety come first. What a profile of the user leaves of the room of all blocks is for those that are
+    full, instructions before others.
+    """
+    profiles_user = policy.core_facts == PROFILE
+    safety, first = (core_profile.NAMES.index(name) for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
+    remaining, filled = policy.core_memory_char_limit, dict[int, tuple[list[str], str]]()
+    for place in sorted(facts, key=lambda one: (profiles_user and one != safety, one)):
+        room = remaining if profiles_user and place == safety else min(policy.block_char_limit, remaining)
+        members, content = _fill_block(facts[place], policy.block_char_limit, room)
+        wording = wordings[place]
+        filled[place] = (members, wording if 0 < len(wording) <= room else content)
+        remaining -= len(filled[place][1])
+    for place in sorted(filled, key=lambda one: (one != first, one)) if profiles_user else ():
+        content = filled[place][1]
+        if content and content != wordings[place]:
+            room = len(content) + remaining
+            filled[place] = _fill_block(facts[place], room, room)
+            remaining = room - len(filled[place][1])
+    return filled
 
 
 def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], str]:

@@ -150,6 +150,29 @@ def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.Da
     )
 
 
+def numbers(texts: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
+    """Return what the reader says of each text: the numbers of all its sentences in a row (see `core_facts.read`).
+
+    What assistants say is not read.
+
+    Args:
+        texts: profile_id, content_hash, speaker, content.
+        known: table `core_sentences`: texts that need not be read again; default: none.
+    """
+    table = TABLES["core_sentences"].empty() if known is None else known.filter(model=encoder.SENTENCES)
+    read = texts.select(_TEXT).join(
+        _texts(table).select(*_TEXT, "numbers"), on=_TEXT, how="left", maintain_order="left"
+    )["numbers"]
+    silent = texts.select(by_assistant(pl.col("speaker"))).to_series()
+    read = read.to_frame().select(pl.when(silent).then(pl.lit([], read.dtype)).otherwise("numbers")).to_series()
+    fits = core_facts.fit(texts["content"], read).fill_null(value=False)
+    rows = pl.DataFrame({"numbers": read, "fits": fits}).with_row_index("row")
+    unread = texts.filter(~fits)
+    added = rows.filter(~pl.col("fits")).select("row", added=core_facts.read(unread["content"], unread["speaker"]))
+    together = rows.join(added, on="row", how="left", maintain_order="left")
+    return together.select(pl.coalesce("added", "numbers")).to_series()
+
+
 def kinds(texts: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
     """Return the kinds of core facts that each text states, a list each.
 

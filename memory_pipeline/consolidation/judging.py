@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import readings, relation_guards
+from memory_pipeline.consolidation import core_profile, readings, relation_guards
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import (
@@ -191,7 +191,7 @@ def _judged(
     if JUDGES[policy.judge].reads:
         read_vectors, profile = _vectors(points, vectors), points["profile_id"].rle_id().to_numpy().astype(np.int64)
         older, newer = closeness.candidates(reading, read_vectors, profile)
-        near = _closeness(points, read_vectors, profile, (older, newer), readings)
+        near = _closeness(points, read_vectors, profile, (older, newer), readings, sentences)
     else:
         rows = points["row"].to_numpy()
         older, newer = _candidates(reading, np.searchsorted(rows, similar[np.isin(similar[:, 0], rows)]))
@@ -270,7 +270,12 @@ class _Readings:
 
 
 def _closeness(
-    points: pl.DataFrame, vectors: Vectors, profile: Rows, pairs: tuple[Rows, Rows], readings: _Readings
+    points: pl.DataFrame,
+    vectors: Vectors,
+    profile: Rows,
+    pairs: tuple[Rows, Rows],
+    readings: _Readings,
+    sentences: pl.DataFrame | None,
 ) -> Closeness:
     """Return what the reader says of pairs of memories."""
     older, newer = pairs
@@ -286,8 +291,11 @@ def _closeness(
         chosen = older[places], newer[places]
         return readings.of(encoder.PAIRS, *chosen, partial(closeness.scores, texts), len(relation_trees.SCORES))
 
+    def kinds(rows: Rows) -> Floats:
+        return closeness.kinds(core_profile.numbers(points[rows], sentences))
+
     aligned = readings.of(alignment.MODEL, older, newer, align, len(alignment.NAMES))
-    return Closeness(closeness.table(vectors, profile, older, newer, aligned), score)
+    return Closeness(closeness.table(vectors, profile, older, newer, aligned), score, kinds)
 
 
 def _best(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:

@@ -3,8 +3,7 @@
 Within a rank, worth decides; what is likely the present state of things, or was said twice, is favoured, and what is
 likely outdated leaves earlier, long before either is sure enough for a link.
 
-Not here: what a memory is worth by its words (`text/score/clause_value`) and what a budget has room for
-(`trimming`).
+Not here: what a sentence is worth (`worth`) and what a budget has room for (`trimming`).
 """
 
 from datetime import datetime
@@ -16,7 +15,6 @@ import polars as pl
 from memory_pipeline.consolidation import components
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import INSTANT, LIVE, Lifecycle
-from memory_pipeline.text.lang.en.kept_words import STANDING
 from memory_pipeline.text.lang.registry import SAFETY
 from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.parse.tokens import fold
@@ -24,9 +22,13 @@ from memory_pipeline.text.parse.tokens import fold
 ASKED_FOR: Final = 1.0
 """Minimum use of a memory that counts as asked for: once first in an answer or marked helpful, or more often further
 down."""
-_NEWER, _OLDER, _TWICE = 2.0, 0.6, 2.0
+HARMFUL: Final = 1.2
+"""Minimum harm, 0..3, of what is kept before all that nobody asked for."""
+LIKELY: Final = 0.5
+"""Minimum probability of a matter of health or safety, and of a standing instruction."""
+_NEWER, _OLDER, _TWICE = 2.0, 0.9, 1.0
 """By how much the odds change the worth of a memory: that it updates another, that another updates it, that another
-repeats it. Chosen at half the tokens of all stores that the quality page measures."""
+repeats it."""
 _FULL: Final = 0.5
 """Minimum length of the copy that stands for all, as a share of the longest."""
 _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
@@ -40,9 +42,9 @@ class Rank(IntEnum):
     ASKED_OUTDATED = 1
     """Likewise, but closed or no longer valid."""
     SAFETY = 2
-    """Health and medication, prohibitions, legal matters, payments."""
+    """What does harm if it is forgotten: health, dangers, secrets, what costs money or trust."""
     STANDING = 3
-    """Identity, standing instructions, rules and preferences."""
+    """Standing instructions."""
     REPEATED = 4
     """The newest copy of a fact that was stated more than once."""
     CURRENT = 5
@@ -62,6 +64,7 @@ def ranked(
     fact_changes: pl.DataFrame,
     accesses: pl.DataFrame,
     odds: pl.DataFrame,
+    said: pl.DataFrame,
     *,
     as_of: datetime,
 ) -> pl.DataFrame:
@@ -83,6 +86,8 @@ def ranked(
         accesses: table `accesses`. An access counts its times / (1 + its position in the answer); one that only an
             association led to does not count.
         odds: table `change_odds`.
+        said: what the reader says of their sentences (`worth.of_sentences`). Of a memory without a row a safety matter
+            is recognised by words of its language, if there are any.
         as_of: instant of the run.
 
     Returns:
@@ -94,12 +99,16 @@ def ranked(
     placed = memories.sort("profile_id", "created_at", "memory_id").with_row_index("place")
     there = placed.filter(~pl.col("lifecycle").is_in(_GONE))
     updates, copies = _updates(there, edges, fact_changes), _copies(there, edges, fact_changes)
-    pairs = pl.concat([updates, copies]).unique()
-    raising = pl.concat([pairs, _placed(_in_part(fact_changes), there).select(pairs.columns)]).unique()
+    doubts, parts = (
+        _placed(rows, there).select(updates.columns) for rows in (_doubts(fact_changes), _in_part(fact_changes))
+    )
+    linked = pl.concat([updates, copies]).unique()
+    pairs = pl.concat([linked, doubts]).unique()
+    raising = pl.concat([pairs, parts]).unique()
     ranks = (
-        _first_ranks(placed, accesses, copies)
-        .join(_newest(updates, pairs, Rank.CURRENT), on=KEY, how="left", maintain_order="left")
-        .join(_newest(copies, pairs, Rank.REPEATED), on=KEY, how="left", maintain_order="left", suffix="_copy")
+        _first_ranks(placed, accesses, copies, said)
+        .join(_newest(updates, linked, Rank.CURRENT), on=KEY, how="left", maintain_order="left")
+        .join(_newest(copies, linked, Rank.REPEATED), on=KEY, how="left", maintain_order="left", suffix="_copy")
         .with_columns(rank=pl.min_horizontal("rank", "newest", "newest_copy"))
     )
     outdated = pl.when(pl.col("rank") == Rank.ASKED).then(Rank.ASKED_OUTDATED.value).otherwise(Rank.OUTDATED.value)
@@ -147,7 +156,9 @@ def _over(memories: pl.DataFrame, fact_changes: pl.DataFrame, as_of: datetime) -
     return ended.unique().with_columns(over=pl.lit(value=True))
 
 
-def _first_ranks(memories: pl.DataFrame, accesses: pl.DataFrame, copies: pl.DataFrame) -> pl.DataFrame:
+def _first_ranks(
+    memories: pl.DataFrame, accesses: pl.DataFrame, copies: pl.DataFrame, said: pl.DataFrame
+) -> pl.DataFrame:
     """Return KEY, the use of each memory, which includes that of its copies, and its rank by use and text."""
     direct = accesses.filter(~pl.col("expanded")).select(*KEY, use=pl.col("times") / (1.0 + pl.col("ordinal")))
     of_copies = direct.join(copies, left_on=KEY, right_on=["profile_id", "older"]).select(
@@ -155,10 +166,17 @@ def _first_ranks(memories: pl.DataFrame, accesses: pl.DataFrame, copies: pl.Data
     )
     use = pl.concat([direct.select(*KEY, "use"), of_copies.select(*KEY, "use")]).group_by(KEY).agg(pl.col("use").sum())
     low = fold(memories["content"])
-    asks = low.str.ends_with("?")
-    marked = memories.select(
-        KEY, safety=low.str.contains(SAFETY) & ~asks, standing=low.str.contains(STANDING) & ~asks
-    ).join(use, on=KEY, how="left", maintain_order="left")
+    by_words = low.str.contains(SAFETY) & ~low.str.ends_with("?")
+    read = said.group_by(KEY).agg(pl.col("harm", "safety", "instructs").max())
+    marked = (
+        memories.select(KEY, by_words=by_words)
+        .join(read, on=KEY, how="left", maintain_order="left")
+        .with_columns(
+            safety=pl.coalesce((pl.col("harm") >= HARMFUL) | (pl.col("safety") >= LIKELY), "by_words"),
+            standing=(pl.col("instructs") >= LIKELY).fill_null(value=False),
+        )
+        .join(use, on=KEY, how="left", maintain_order="left")
+    )
     return marked.select(
         *KEY,
         use=pl.col("use").fill_null(0.0),
@@ -229,6 +247,11 @@ def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFr
 def _in_part(fact_changes: pl.DataFrame) -> pl.DataFrame:
     """Return updates of one statement, of which the rest of the memory holds: profile_id, older, newer."""
     return _changed(fact_changes.filter(pl.col("statement").is_not_null()), "update")
+
+
+def _doubts(fact_changes: pl.DataFrame) -> pl.DataFrame:
+    """Return updates of whole memories that are too unsure for a link: profile_id, older, newer."""
+    return _changed(fact_changes.filter(pl.col("statement").is_null()), "doubt")
 
 
 def _changed(fact_changes: pl.DataFrame, relation: str) -> pl.DataFrame:

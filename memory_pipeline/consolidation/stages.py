@@ -27,6 +27,7 @@ from memory_pipeline.consolidation import (
     scope,
     scoring,
     trimming,
+    worth,
 )
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.context import Context
@@ -662,6 +663,7 @@ def forget(
     deferred: Frame[Deferred],
     decisions: Frame[Decisions],
     reverted: Frame[Reverted],
+    core_sentences: Frame[CoreSentences],
 ) -> Forgotten:
     """Select what leaves the live set, and trim texts to the token budget.
 
@@ -695,6 +697,7 @@ def forget(
         fact_changes=fact_changes,
         promotions=promotions,
     )
+    said = worth.of_sentences(remaining, core_sentences)
     trims, dropped = trimming.select(
         memories=remaining,
         scored=scored_memories,
@@ -705,8 +708,10 @@ def forget(
             fact_changes=fact_changes,
             accesses=accesses,
             odds=change_odds,
+            said=said,
             as_of=context.as_of,
         ),
+        said=said,
         spare=planning.spare(decided=decided, profiles=profiles, state=state),
         policy=context.policy,
         plan_id=context.plan_id,

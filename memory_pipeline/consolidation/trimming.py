@@ -1,15 +1,15 @@
 """Trims memories to a token budget: selects the sentences that recall still shows, and the memories that stay.
 
 A trimmed memory stays: its content and index words do not change, only the text that recall returns. Not here: in which
-order memories are kept (`keeping`), how a text is split (`text/parse/clauses`), what a clause is worth
-(`text/score/clause_value`), and how a trim takes effect (`decision_rows`, `lifecycle`).
+order memories are kept (`keeping`), how a text is split (`text/parse/clauses`), what a clause and a sentence are worth
+(`text/score/clause_value`, `worth`), and how a trim takes effect (`decision_rows`, `lifecycle`).
 """
 
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import languages
+from memory_pipeline.consolidation import languages, worth
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.keeping import OUTDATED, Rank
 from memory_pipeline.consolidation.scoring import bars_supersession
@@ -37,6 +37,7 @@ def select(
     scored: pl.DataFrame,
     enrichment: pl.DataFrame,
     ranks: pl.DataFrame,
+    said: pl.DataFrame,
     spare: pl.DataFrame,
     policy: Policy,
     *,
@@ -64,6 +65,7 @@ def select(
         scored: table `scored_memories`; `budget_protected` is read.
         enrichment: table `enrichment`; `question` is read: an answer to a question is worth more.
         ranks: profile_id, memory_id, rank, use, favour, newer, as `keeping.ranked` returns them.
+        said: what the reader says of the sentences of memories, as `worth.of_sentences` returns it.
         spare: `profile_id`, `spare`: how many originals the quota lets leave; 0 for a profile without a row.
         policy: `token_budget` (up to 1: share of the tokens of all originals ever stored in the profile; above 1:
             tokens), and what is protected.
@@ -83,7 +85,7 @@ def select(
     rows = rows.filter(pl.col("live") & ~pl.col("barred")).with_row_index("row")
     if rows.is_empty():
         return TABLES["trims"].empty(), TABLES["archived_set"].empty()
-    order = ordered(pieces(clause_value.values(rows), rows), rows)
+    order = ordered(pieces(clause_value.values(rows), rows, said), rows)
     fits = (
         (pl.col("cost").cum_sum().over("profile_id") <= pl.col("room")) | (pl.col("priority") == _REQUIRED) | _of_last()
     )
@@ -145,10 +147,17 @@ def _shown(
             rank=pl.col("rank").fill_null(Rank.REST.value),
             use=pl.col("use").fill_null(0.0),
             favour=pl.col("favour").fill_null(1.0),
+            age=_share_since(),
         )
         .with_columns(alone=~stays.any().over("profile_id"))
     )
     return priced(ordered_memories).with_columns(follows_question=clause_value.follows_question(ordered_memories))
+
+
+def _share_since() -> pl.Expr:
+    """Return the share of the profile's memories that were stored later."""
+    rank = pl.col("created_at").rank("max", descending=True).over("profile_id")
+    return (rank - 1) / pl.len().over("profile_id")
 
 
 def priced(memories: pl.DataFrame) -> pl.DataFrame:
@@ -204,7 +213,7 @@ def used(memories: pl.DataFrame, budget: float) -> pl.DataFrame:
     return priced(memories).group_by("profile_id").agg(_used(budget)).sort("profile_id")
 
 
-def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+def pieces(valued: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
     """Join the clauses of texts into the pieces that may be left out one by one.
 
     A text of fewer than three sentences, or in a language that the rules do not read, is one piece. A longer one is
@@ -214,11 +223,14 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         valued: clauses as `clause_value.values` returns them, all of each row.
-        rows: the memories, by `row`: judged (whether the rules read the language of the text).
+        rows: the memories, by `row`: judged (whether the rules read the language of the text) and age (share of the
+            profile's memories that are newer).
+        said: what the reader says of sentences, as `worth.of_sentences` returns it.
 
     Returns:
-        row, place (of its first clause), clause (its text), tokens, value, sentences (their number), chain, and holds:
-        the opening, a figure, a negation, a condition or an outcome.
+        row, place (of its first clause), clause (its text), tokens, value (of its words), worth (that, by what the
+        reader says), sentences (their number), chain, and holds: the opening, a figure, a negation, a condition or an
+        outcome.
     """
     sentence = pl.col("ends").shift(1).over("row").fill_null(value=False).cast(pl.Int32).cum_sum().over("row")
     sentences = (
@@ -226,6 +238,7 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         .group_by("row", "sentence", maintain_order=True)
         .agg(pl.col("place").first(), pl.col("clause").str.join(""), pl.col("tokens", "value").sum())
     )
+    sentences = _worth(sentences, rows, said)
     divisible = sentences.join(_divisible(sentences, rows), on="row", how="semi", maintain_order="left")
     flagged = _flagged(divisible)
     whole = sentences.join(divisible, on="row", how="anti", maintain_order="left")
@@ -236,12 +249,24 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         .agg(
             pl.col("place").first(),
             pl.col("clause").str.join(""),
-            pl.col("tokens", "value").sum(),
+            pl.col("tokens", "value", "worth").sum(),
             sentences=pl.len(),
             holds=essential.fill_null(value=False),
         )
         .drop("tail")
         .sort("row", "place")
+    )
+
+
+def _worth(sentences: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+    """Add to sentences the value of their words times what the reader says of them."""
+    line = pl.col("clause").str.replace_all(r"\s+", " ").str.strip_chars()
+    of_row = rows.select("row", *KEY, "age")
+    return (
+        sentences.with_columns(said=line)
+        .join(of_row, on="row", how="left", maintain_order="left")
+        .join(said, on=[*KEY, "said"], how="left", maintain_order="left")
+        .select(*sentences.columns, worth=pl.col("value") * worth.factor(pl.col("age")))
     )
 
 
@@ -304,7 +329,7 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     knapsack problem with set-up costs). What leaves before a newer memory comes last in its rank.
 
     Args:
-        of_texts: pieces as `pieces` returns them.
+        of_texts: pieces as `pieces` returns them; `worth` is read.
         rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's name),
             stands (must keep its base), rank (`keeping.Rank`), use (the square of 1 + use multiplies the worth),
             favour (multiplies it too), newer (ids of memories that it leaves before), alone (its profile keeps nothing
@@ -324,7 +349,7 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
             important=important,
         ),
         on="row",
-    ).with_columns(value=pl.col("value") * pl.col("important"), own_cost=pl.col("tokens").clip(1))
+    ).with_columns(value=pl.col("worth") * pl.col("important"), own_cost=pl.col("tokens").clip(1))
     density = (pl.col("value") * (1.0 / pl.col("own_cost"))).cum_min().over("row", "chain", order_by="place")
     best_first = weighted.with_columns(density=density).sort(
         "row", "holds", "density", "place", descending=[False, True, True, False]

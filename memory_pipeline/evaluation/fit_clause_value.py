@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import trimming
+from memory_pipeline.consolidation import trimming, worth
 from memory_pipeline.consolidation.keeping import Rank
 from memory_pipeline.evaluation import conversations
 from memory_pipeline.evaluation.synthetic_chats import chats
@@ -104,7 +104,9 @@ def fit(lessons: Sequence[Lesson], penalty: float) -> dict[str, float]:
 
 def answered(chat: Lesson, weights: Mapping[str, float], budget: float) -> float:
     """Return the share of questions that some memory still answers after trimming to a budget."""
-    order = trimming.ordered(trimming.pieces(clause_value.score(chat.read, weights), chat.rows), chat.rows)
+    order = trimming.ordered(
+        trimming.pieces(clause_value.score(chat.read, weights), chat.rows, worth.SCHEMA.to_frame()), chat.rows
+    )
     selected = order.select("row", "place", kept=pl.col("cost").cum_sum() <= budget * chat.tokens)
     at = chat.read.select("at", "row", "place").join(selected, on=["row", "place"], how="left")
     at = at.sort("row", "place").with_columns(pl.col("kept").forward_fill().over("row"))
@@ -159,6 +161,7 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
         rank=pl.lit(Rank.REST.value),
         use=pl.lit(0.0),
         favour=pl.lit(1.0),
+        age=pl.lit(0.0),
         newer=pl.lit([], pl.List(pl.String)),
         judged=pl.lit(value=True),
         alone=pl.lit(value=False),

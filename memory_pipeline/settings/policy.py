@@ -227,7 +227,12 @@ class Policy(Values):
     core_memory_char_limit: int = Field(
         2600, ge=1, description="Maximum characters of all core memory blocks together."
     )
-    block_char_limit: int = Field(600, ge=1, description="Maximum characters of one core memory block.")
+    block_char_limit: int = Field(
+        600,
+        ge=1,
+        description="Maximum characters of one core memory block. In a profile of the user health and safety may take "
+        "the room of all blocks, and blocks that are full, instructions first, take what the others leave.",
+    )
 
     forgetting: tuple[Literal["relevance", "retention", "age_tiers", "energy"], ...] = Field(
         ("relevance",), description="Forgetting rules that may remove memories from the live set."

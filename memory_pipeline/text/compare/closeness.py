@@ -15,6 +15,8 @@ from memory_pipeline.text.compare import alignment, relation_candidates, rivals
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import Tokens, encoder, pair_reader
+from memory_pipeline.text.parse.speakers import by_assistant
+from memory_pipeline.text.score import core_facts, sentence_kinds
 
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
@@ -33,6 +35,8 @@ class Closeness(NamedTuple):
     """[pairs, `relation_trees.CLOSENESS`]"""
     scores: Callable[[Rows], Floats]
     """Takes places of pairs; returns what it says of the two texts together, [places, `relation_trees.SCORES`]."""
+    kinds: Callable[[Rows], Floats]
+    """Takes rows of memories; returns what it says of their sentences, [rows, `sentence_kinds.WIDTH`]."""
 
 
 def candidates(reading: Reading, vectors: Vectors, profile: Rows) -> tuple[Rows, Rows]:
@@ -60,6 +64,20 @@ def scores(texts_of: pl.Series, older: Rows, newer: Rows) -> Floats:
     return result
 
 
+def kinds(numbers: pl.Series) -> Floats:
+    """Return the mean over the sentences of each text, [texts, `sentence_kinds.WIDTH`]; zeros for a text without any.
+
+    Args:
+        numbers: what the reader says of each text, as `core_facts.read` returns it.
+    """
+    result = np.zeros((len(numbers), sentence_kinds.WIDTH))
+    counts = numbers.list.len().cast(pl.Int64).to_numpy() // sentence_kinds.WIDTH
+    read = numbers.explode(empty_as_null=False).drop_nulls().to_numpy().reshape(-1, sentence_kinds.WIDTH)
+    np.add.at(result, np.repeat(np.arange(len(numbers)), counts), read)
+    means: Floats = (result / np.maximum(counts, 1)[:, np.newaxis]).round(DIGITS)
+    return means
+
+
 def table(vectors: Vectors, profile: Rows, older: Rows, newer: Rows, aligned: Floats) -> Floats:
     """Return all that the vectors say of pairs, [pairs, `relation_trees.CLOSENESS`]."""
     return np.concatenate([rivals.features(vectors, profile, older, newer), aligned], axis=1)
@@ -75,4 +93,10 @@ def of_few(reading: Reading, older: Rows, newer: Rows) -> Closeness:
     aligned = alignments([one.tokens for one in read], older, newer)
     vectors, profile = np.stack([one.vector for one in read]), np.zeros(len(read), dtype=np.int64)
     near = table(vectors, profile, older, newer, aligned)
-    return Closeness(near, lambda places: scores(read_of, older[places], newer[places]))
+
+    def kinds_of(rows: Rows) -> Floats:
+        some = reading.memories[rows]
+        silent = some.select(by_assistant(pl.col("speaker"))).to_series()
+        return kinds(core_facts.read(some["content"].set(silent, ""), some["speaker"]))
+
+    return Closeness(near, lambda places: scores(read_of, older[places], newer[places]), kinds_of)

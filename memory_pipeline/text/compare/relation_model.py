@@ -110,9 +110,11 @@ class ReaderModel:
         known, table = relation_trees.features(reading, older, newer, (names, words[best]), closeness.table)
         found = relation_trees.probabilities(known, table)
         read = relation_trees.worth_reading(found, newer)
-        scored = np.concatenate([table[read], closeness.scores(read)], axis=1)
-        second = relation_trees.trees(relation_trees.SECOND)
-        found[read] = relation_trees.probabilities((*known, *relation_trees.SCORES), scored, second)
+        ends = older[read], newer[read]
+        names, table = relation_trees.second_features(
+            (known, table[read]), found[read], closeness.scores(read), ends, closeness.kinds
+        )
+        found[read] = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
         return _judged(reading, (older, newer), (pair, left, right), probability, _needed(least))

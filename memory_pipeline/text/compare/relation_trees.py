@@ -2,11 +2,13 @@
 
 Boosted trees (Friedman 2001) over what two memories share in words (`relation_features`), how near their vectors are
 among all others (`rivals`), and how their tokens align (`alignment`). Pairs that these leave possible are judged by
-second trees, which also read what the reader says of the two texts together. Both were grown on made-up memories
+second trees, which also read what the reader says of the two texts together, of rival pairs, and of both sentences
+(`pair_context`). Both were grown on made-up memories
 (`research/fit_trees.py`) and are kept as plain arrays in `models/`. Not here: what follows from a probability
 (`relation_model`).
 """
 
+from collections.abc import Callable
 from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
@@ -14,7 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_pipeline.text.compare import alignment, rivals
+from memory_pipeline.text.compare import alignment, pair_context, rivals
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_reading import Reading
 
@@ -104,6 +106,29 @@ def features(
     ]
     table = np.round(np.concatenate([words[1], np.stack(own, axis=1), closeness], axis=1), _DIGITS)
     return (*words[0], *_OWN, *CLOSENESS), table
+
+
+def second_features(
+    known: tuple[tuple[str, ...], Floats],
+    first: Floats,
+    scores: Floats,
+    pairs: tuple[Rows, Rows],
+    kinds: Callable[[Rows], Floats],
+) -> tuple[tuple[str, ...], Floats]:
+    """Return the features that the second trees read of the pairs that are read: names, and [pairs, names].
+
+    Args:
+        known: names and values of `features`, of these pairs.
+        first: what the first trees say of them, [pairs, relations].
+        scores: what the reader says of the two texts, [pairs, `SCORES`].
+        pairs: row of the older and of the newer memory of each.
+        kinds: takes rows of memories; returns what the reader says of their sentences (`closeness.kinds`).
+    """
+    rows = np.unique(np.concatenate(pairs))
+    said = kinds(rows)
+    sides = said[np.searchsorted(rows, pairs[0])], said[np.searchsorted(rows, pairs[1])]
+    table = np.concatenate([known[1], scores, pair_context.features(first, scores, pairs, sides)], axis=1)
+    return (*known[0], *SCORES, *pair_context.NAMES), table
 
 
 def probabilities(names: tuple[str, ...], table: Floats, grown: Trees | None = None) -> Floats:

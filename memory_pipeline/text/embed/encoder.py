@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 NAME: Final = "reader"
 """Name under which its vectors are stored."""
-PAIRS: Final = "pairs 2"
+PAIRS: Final = "pairs 3"
 """Name and version under which what it says of two texts is recorded."""
-SENTENCES: Final = "sentences 1"
+SENTENCES: Final = "sentences 2"
 """Name and version under which what it says of the sentences of a text is recorded."""
 DIMENSION: Final = 384
 MOST_TOKENS: Final = 256

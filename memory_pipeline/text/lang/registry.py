@@ -35,8 +35,8 @@ PACKS: Final[Mapping[str, LanguagePack]] = {
 } | {code: WordPack(code, algorithm) for code, algorithm in _STEMMED_ONLY.items()}
 """Pack of each language that has one."""
 SAFETY: Final = "|".join(pack.safety for pack in PACKS.values() if pack.safety != NEVER)
-"""Pattern over folded text for what does harm if forgotten, in any language that has a pack: a false match only keeps a
-memory too many."""
+"""Pattern over folded text for what does harm if forgotten, in languages that the reader does not read: a false match
+keeps a memory too many, and nothing else."""
 JUDGED: Final = tuple(code for code, pack in PACKS.items() if pack.judges)
 """Languages whose texts rules may close, merge and trim."""
 UNSPACED: Final = tuple(code for code, pack in PACKS.items() if pack.unspaced)

@@ -197,30 +197,44 @@ def spans(sentences: pl.Series) -> pl.Series:
     return low.select(pl.when(ahead).then(spelled * unit)).to_series()
 
 
+def parts(texts: pl.Series) -> pl.DataFrame:
+    """Return the single sentences of texts, and with which of the sentences that `read` reads each was read.
+
+    Returns:
+        row (index of the text), part (of the sentence in it, from 0), sentence (on one line) and number (of the one
+        read, from 0). Sorted by row and part.
+    """
+    placed = _placed(texts)
+    first = pl.col("place").min().over("row")
+    number = (pl.col("place") - first).cast(pl.Int64)
+    return placed.select("row", "part", "sentence", number=number).sort("row", "part")
+
+
 def _sentences(texts: pl.Series) -> pl.DataFrame:
     """Return the sentences of each text, those that lean on the one before joined to it."""
-    pieces = clauses.split_clauses(texts).with_columns(
-        part=pl.col("ends").shift(1, fill_value=False).cum_sum().over("row")
-    )
-    line = pl.col("clause").str.join("").str.replace_all(r"\s+", " ").str.strip_chars()
-    parts = pieces.group_by("row", "part", maintain_order=True).agg(line.alias("sentence"))
-    parts = parts.filter(pl.col("sentence") != "")
-    several = pl.col("row").is_duplicated()
-    alone = parts.filter(~several).select("row", "sentence", place=pl.lit(1, pl.UInt32))
-    return pl.concat([alone, _joined(parts.filter(several))]).sort("row", "place").select("row", "place", "sentence")
-
-
-def _joined(parts: pl.DataFrame) -> pl.DataFrame:
-    """Return the sentences of texts with several parts, those that lean on the one before joined to it."""
-    leans = _leans(pl.col("sentence")) & (pl.int_range(pl.len()).over("row") > 0)
-    placed = parts.with_columns(place=(~leans).cum_sum().over("row"), words=pl.col("sentence").str.count_matches(WORD))
+    placed = _placed(texts).with_columns(words=pl.col("sentence").str.count_matches(WORD))
     first = pl.int_range(pl.len()).over("row", "place") == 0
     return (
         placed.filter(first | (pl.col("words").cum_sum().over("row", "place") <= MOST_WORDS))
         .group_by("row", "place", maintain_order=True)
         .agg(pl.col("sentence").str.join(" "))
-        .select("row", "sentence", "place")
+        .sort("row", "place")
     )
+
+
+def _placed(texts: pl.Series) -> pl.DataFrame:
+    """Return the single sentences of texts: row, part, sentence, and place, the same for those that lean on another."""
+    pieces = clauses.split_clauses(texts).with_columns(
+        part=pl.col("ends").shift(1, fill_value=False).cum_sum().over("row")
+    )
+    line = pl.col("clause").str.join("").str.replace_all(r"\s+", " ").str.strip_chars()
+    lines = pieces.group_by("row", "part", maintain_order=True).agg(line.alias("sentence"))
+    lines = lines.filter(pl.col("sentence") != "")
+    several = pl.col("row").is_duplicated()
+    alone = lines.filter(~several).with_columns(place=pl.lit(1, pl.UInt32))
+    leans = _leans(pl.col("sentence")) & (pl.int_range(pl.len()).over("row") > 0)
+    joined = lines.filter(several).with_columns(place=(~leans).cum_sum().over("row"))
+    return pl.concat([alone, joined.cast({"place": pl.UInt32})]).sort("row", "part")
 
 
 def _leans(sentence: pl.Expr) -> pl.Expr:

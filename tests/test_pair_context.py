@@ -1,0 +1,59 @@
+"""What the second trees read beside the scores of a pair."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory_pipeline.text.compare import closeness, pair_context
+from memory_pipeline.text.compare.judge import RELATIONS
+from memory_pipeline.text.score import core_facts, sentence_kinds
+
+UPDATE = RELATIONS.index("update")
+
+
+def read(scores, older, newer, kinds=None):
+    count = len(older)
+    first = np.full((count, len(RELATIONS)), 1 / len(RELATIONS))
+    unread = np.zeros((count, sentence_kinds.WIDTH))
+    sides = kinds or (unread, unread)
+    return pair_context.features(first, np.array(scores, dtype=float), (np.array(older), np.array(newer)), sides)
+
+
+def column(table, name):
+    return table[:, pair_context.NAMES.index(name)]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4), st.floats(-3, 3)), max_size=20, unique_by=lambda p: p[:2])
+)
+def test_a_rival_is_the_likeliest_other_pair_of_the_same_memory(pairs):
+    older, newer = ([pair[side] for pair in pairs] for side in (0, 1))
+    scores = [[value, 0.0, 0.0, 0.0] for *_, value in pairs] or np.zeros((0, 4))
+    table = read(scores, np.array(older, dtype=int), np.array(newer, dtype=int))
+    assert table.shape == (len(pairs), len(pair_context.NAMES))
+    likely = [np.exp(value) / (np.exp(value) + 3) for *_, value in pairs]
+    for name, side in (("older", older), ("newer", newer)):
+        for place, memory in enumerate(side):
+            others = [likely[at] for at, one in enumerate(side) if one == memory and at != place]
+            assert column(table, f"rival_update_{name}")[place] == pytest.approx(max(others, default=0.0), abs=1e-3)
+            ahead = likely[place] - max(others, default=0.0)
+            assert column(table, f"ahead_update_{name}")[place] == pytest.approx(ahead, abs=1e-3)
+
+
+def test_a_question_and_a_fact_are_of_other_kinds():
+    texts = pl.Series(["What does the barn cost?", "User pays 310 pounds a month for the barn."])
+    asks, states = closeness.kinds(core_facts.read(texts))
+    table = read(np.zeros((2, 4)), [0, 1], [1, 2], (np.stack([states, states]), np.stack([asks, states])))
+    assert column(table, "newer_question")[0] > 0.5 > column(table, "newer_question")[1]
+    assert column(table, "same_kind")[0] < column(table, "same_kind")[1]
+
+
+def test_of_several_sentences_the_mean_counts_and_of_none_nothing():
+    one, two = (core_facts.read(pl.Series([text])) for text in ("The barn is dry.", "Wren sold it yesterday."))
+    both = pl.Series([[*one[0], *two[0]], []], dtype=pl.List(pl.Float64))
+    found = closeness.kinds(both)
+    mean = (closeness.kinds(one)[0] + closeness.kinds(two)[0]) / 2
+    assert np.abs(found[0] - mean).max() <= 0.011
+    assert not found[1].any()
