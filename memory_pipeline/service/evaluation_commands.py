@@ -262,7 +262,7 @@ def pairs(
     given. Each line is returned with outcome (merged, closed, partly closed, MAY_UPDATE, CONTRADICTS, MAY_REPEAT or
     nothing), its label (duplicate, update, contradiction or unrelated), confidence, reason and later (the newer text).
     """
-    from memory_pipeline.evaluation.pair_labels import pairs as pair_labels  # noqa: PLC0415
+    from memory_pipeline.evaluation import pairs as pair_labels  # noqa: PLC0415
 
     new_file(target, "--out")
     labelled = pair_labels.label(pair_labels.read(file))
