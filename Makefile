@@ -93,7 +93,7 @@ ui: install ## Dagster UI with daemon on http://localhost:3000
 	DAGSTER_HOME=$(abspath $(HOME_FOLDER))/dagster $(BIN)/dagster dev
 
 docs: dev ## Write the pages of docs/ that are made from the code
-	$(BIN)/python -m memory_pipeline.service.documentation docs
+	$(BIN)/python .ci/reference_pages.py docs
 	$(BIN)/typer memory_pipeline.service.commands utils docs --name memory-pipeline --title Commands --output docs/cli.md
 
 site: ## Build the documentation as a static site into site/; a broken link fails
@@ -104,7 +104,7 @@ bench: dev ## Benchmarks: ratios against a peer or a limit in the same run, and 
 	$(BIN)/python benchmarks/performance.py $(BENCH)
 
 quality: dev ## Write docs/quality.md: recall before and after forgetting, on the data in SHARED
-	POLARS_MAX_THREADS=1 $(BIN)/python -m memory_pipeline.evaluation.quality $(SHARED) --out docs/quality.md
+	POLARS_MAX_THREADS=1 $(BIN)/python research/quality.py $(SHARED) --out docs/quality.md
 
 clean: ## Remove the environment and what tools left; keeps data
 	rm -rf $(VENV) .venv-site .venv-integrations .venv-peers site .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

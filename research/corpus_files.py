@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import polars as pl
+from labelled_stores import LabelledStore
 
 from memory_pipeline.evaluation.conversations import TURNS
-from memory_pipeline.evaluation.labelled_stores import LabelledStore, Pair
+from memory_pipeline.evaluation.decided_pairs import Pair
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.score.sentence_kinds import GROUPS
 

@@ -1,8 +1,8 @@
 """Grows the trees that judge pairs of memories, and measures them on stores left out.
 
 Run with `python research/fit_trees.py [--measure FOLDER]`, in an environment that has the package and LightGBM, after
-`train_reader.py`. The stores it learns from are the made-up ones (`memory_pipeline/evaluation/made_up_stores`) and the
-English episodes of the corpus; those of FOLDER, in the format of `memory_pipeline/evaluation/labelled_stores`, are only
+`train_reader.py`. The stores it learns from are the made-up ones (`research/made_up_stores`) and the
+English episodes of the corpus; those of FOLDER, in the format of `research/labelled_stores`, are only
 measured. Writes `relation_trees.npz` and `pair_trees.npz` in `memory_pipeline/models`.
 
 The first trees judge all candidates; those that they leave possible are judged by second trees, which read the scores
@@ -18,16 +18,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+import labelled_stores
 import lightgbm
 import numpy as np
 import polars as pl
 from corpus_files import LEARNED, OTHERS, episodes
+from labelled_stores import LabelledStore
+from made_up_stores import stores
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from memory_pipeline.evaluation import labelled_stores
-from memory_pipeline.evaluation.labelled_stores import LabelledStore
-from memory_pipeline.evaluation.made_up_stores import stores
 from memory_pipeline.text.compare import closeness, relation_trees
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_features import statement_pairs

@@ -4,12 +4,12 @@ import json
 import re
 from pathlib import Path
 
+import fit_clause_value
 import polars as pl
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_pipeline.evaluation import fit_clause_value
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.parse.clauses import split_clauses
 from memory_pipeline.text.parse.tokens import count_tokens

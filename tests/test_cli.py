@@ -29,6 +29,27 @@ DOCS = Path(__file__).parent.parent / "docs"
 SAMPLE = ("--profiles", 2, "--memories", 120, "--days", 100, "--seed", 3)
 
 
+LOADED = (
+    "import sys\nfrom memory_pipeline.service.cli import main\ntry:\n main()\nexcept SystemExit:\n print(*sys.modules)"
+)
+SLOW = {"polars", "numpy", "duckdb", "dagster", "sqlalchemy", "pydantic", "rich"}
+
+
+@pytest.mark.parametrize("asked", ["--version", "--help", "consolidate --help", "mcp install --help"])
+def test_what_needs_no_store_imports_nothing_slow(asked):
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *asked.split()],
+        capture_output=True,
+        encoding="utf-8",
+        env=environment(),
+        timeout=PATIENCE,
+        check=True,
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "memory_pipeline.service.cli" in loaded
+    assert loaded & SLOW == set()
+
+
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
     file = tmp_path_factory.mktemp("sample") / "sample.jsonl"

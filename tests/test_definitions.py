@@ -8,6 +8,7 @@ from pathlib import Path
 
 import homes
 import pytest
+import reference_pages
 import sampling
 import yaml
 
@@ -18,7 +19,6 @@ from memory_pipeline.consolidation.stage import tables_taken
 from memory_pipeline.definitions import GROUPS
 from memory_pipeline.runs import commit
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.service import documentation
 from memory_pipeline.settings import program
 
 ROOT = homes.HERE.parent
@@ -245,6 +245,6 @@ def test_neither_the_package_nor_a_client_loads_dagster_and_no_import_reads_sett
     subprocess.run([sys.executable, "-c", FIRST_STEPS, tmp_path / "data"], env=os.environ | wrong, check=True)
 
 
-@pytest.mark.parametrize("page", documentation.PAGES)
+@pytest.mark.parametrize("page", reference_pages.PAGES)
 def test_a_page_made_from_the_code_is_up_to_date(page):
-    assert (ROOT / "docs" / page).read_text("utf-8") == documentation.PAGES[page](), "write it with: make docs"
+    assert (ROOT / "docs" / page).read_text("utf-8") == reference_pages.PAGES[page](), "write it with: make docs"

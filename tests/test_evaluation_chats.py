@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from synthetic_chats.chats import generate
+from synthetic_chats.friends import indirect
 
 from memory_pipeline.evaluation.conversations import QUESTIONS, TURNS, load
-from memory_pipeline.evaluation.synthetic_chats.chats import generate
-from memory_pipeline.evaluation.synthetic_chats.friends import indirect
 
 KINDS = {
     "two_person": {"single-hop", "multi-hop", "temporal", "open-domain", "knowledge_update"},

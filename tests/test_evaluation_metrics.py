@@ -6,11 +6,12 @@ import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import bm25_baseline
 import numpy as np
 import polars as pl
 import pytest
 
-from memory_pipeline.evaluation import bm25_baseline, metrics
+from memory_pipeline.evaluation import metrics
 from memory_pipeline.evaluation.conversations import chat, load
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -9,14 +9,15 @@ from xml.etree import ElementTree as ET
 
 import polars as pl
 import pytest
+import quality
+from quality_page import Row, page
+from synthetic_chats.chats import generate
 
-from memory_pipeline.evaluation import experiment, quality, replay, report
+from memory_pipeline.evaluation import experiment, replay, report
 from memory_pipeline.evaluation.conversations import chat
 from memory_pipeline.evaluation.metrics import FIGURES, RECORDS, RESULTS
-from memory_pipeline.evaluation.quality_page import Row, page
 from memory_pipeline.evaluation.replay_files import read_events, read_queries
 from memory_pipeline.evaluation.replay_files import run as replay_files
-from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.settings import SettingsError, model_files
 from memory_pipeline.text.parse.tokens import count_tokens
 

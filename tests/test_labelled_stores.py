@@ -2,11 +2,15 @@
 
 import json
 
+import compare_cost
+import labelled_stores
 import polars as pl
 import pytest
+import quality_quotes
+import quality_stores
+from made_up_stores import stores
 
-from memory_pipeline.evaluation import compare_cost, labelled_stores, quality_quotes, quality_stores, replay
-from memory_pipeline.evaluation.made_up_stores import stores
+from memory_pipeline.evaluation import replay
 
 MEMORIES = [
     ("m1", "2025-01-05T09:00:00Z", "Ines keeps the spare key with the neighbour in flat 3."),

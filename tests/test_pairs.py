@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from memory_pipeline.evaluation.pair_labels import pairs
+from memory_pipeline.evaluation import pairs
 
 RENT = ("My rent is $900 a month.", "My rent went up to $950 a month.")
 LINES = [

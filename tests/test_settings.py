@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import reference_pages
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.service import documentation
 from memory_pipeline.settings import (
     ALIASES,
     MEMORY_TYPES,
@@ -426,11 +426,11 @@ def test_the_presets_that_ship():
 
 
 def test_the_page_of_settings_is_made_from_the_models():
-    assert PAGE.read_text("utf-8") == documentation.settings(), "write it with: make docs"
+    assert PAGE.read_text("utf-8") == reference_pages.settings(), "write it with: make docs"
 
 
 def test_the_page_of_settings_names_every_setting_preset_and_variable():
-    page = documentation.settings()
+    page = reference_pages.settings()
     settings = (set(Policy.model_fields) | set(Settings.model_fields)) - {"home", "policy", "profiles", "origins"}
     assert all(f"| `{name}` |" in page for name in settings | {alias.name for alias in ALIASES})
     assert all(f"### {name}" in page for name in preset_names())

@@ -16,7 +16,7 @@ from stores import commit, linked, tables, uses, vectors
 from waiting import PATIENCE
 
 from memory_pipeline.consolidation import trimming
-from memory_pipeline.lake import dictionary, snapshot
+from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.lake.snapshot_schemas import RELATIONS
 from memory_pipeline.lake.tables import Lake
@@ -287,11 +287,6 @@ def test_explain_run_takes_a_plan_its_beginning_or_a_run(query):
     assert query("SELECT action, memory_id, reverted FROM explain_run('run1')") == whole
     assert query("FROM explain_run('plan1', profile := 'q')") == []
     assert len(query("FROM explain_run('plan')")) == 7
-
-
-def test_the_documentation_is_the_dictionary():
-    page = Path(__file__).parent.parent / "docs" / "data-dictionary.md"
-    assert page.read_text("utf-8") == dictionary.documentation(), "write dictionary.documentation() to the page"
 
 
 def test_rows_in_any_order_give_the_same_content(file, tmp_path):

@@ -1,6 +1,6 @@
 """Conversations with questions, and readers for the LoCoMo and BEAM formats.
 
-Not here: stores and event files (`sources.py`), generated chats (`synthetic_chats/`), and imports into a store
+Not here: stores and event files (`sources.py`), and imports into a store
 (`interop/`).
 """
 

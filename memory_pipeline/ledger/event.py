@@ -6,7 +6,6 @@ Here: the model, `parse` (anything in, a valid event or one clear reason out), `
 """
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -35,7 +34,7 @@ from memory_pipeline.ledger.payloads import (
     read_json,
     written,
 )
-from memory_pipeline.ledger.validation_errors import fields_table, nearest, reason, shown
+from memory_pipeline.ledger.validation_errors import nearest, reason, shown
 from memory_pipeline.schemas import INSTANT, TABLES, Events, EventType
 from memory_pipeline.settings import Settings
 from memory_pipeline.text import credentials
@@ -122,7 +121,7 @@ def instant(microseconds: int) -> datetime:
 PIPELINE: Final = (EventType.RUN_COMMITTED.value, EventType.RUN_REVERTED.value, EventType.ERASED.value)
 """Types of events that only the pipeline writes; they do not count as activity."""
 
-_ABOUT_A_MEMORY: Final = {
+ABOUT_A_MEMORY: Final = {
     EventType.STORED,
     EventType.UPDATED,
     EventType.ERASED,
@@ -130,7 +129,7 @@ _ABOUT_A_MEMORY: Final = {
     EventType.RESOLVED,
     EventType.FEEDBACK,
 }
-_SESSIONS: Final = {EventType.SESSION_STARTED, EventType.SESSION_ENDED}
+SESSIONS: Final = {EventType.SESSION_STARTED, EventType.SESSION_ENDED}
 
 COLUMNS: Final = (
     "event_id",
@@ -176,11 +175,11 @@ class Event(BaseModel):
         model = Erased if self.event_type == EventType.ERASED else PAYLOADS.get(self.event_type, dict)
         if type(self.payload) is not model:
             raise ValueError(f"payload is not a {model.__name__}; give the payload of {self.event_type.value}")
-        if self.event_type in _ABOUT_A_MEMORY and self.memory_id is None:
+        if self.event_type in ABOUT_A_MEMORY and self.memory_id is None:
             raise ValueError(f"memory_id is missing; name the memory that {self.event_type.value} is about")
-        if self.event_type in _SESSIONS and self.session_id is None:
+        if self.event_type in SESSIONS and self.session_id is None:
             raise ValueError(f"session_id is missing; name the session that {self.event_type.value} is about")
-        if self.event_type not in _ABOUT_A_MEMORY and self.memory_id is not None:
+        if self.event_type not in ABOUT_A_MEMORY and self.memory_id is not None:
             remedy = (
                 "name the memories in payload.memory_ids" if self.event_type == EventType.ACCESSED else "leave it out"
             )
@@ -322,7 +321,7 @@ def _payload(model: type[Payload], event_type: EventType, fields: dict[str, Any]
     if not isinstance(document, Mapping):
         raise ValueError(f"payload is {shown(document)}; give a JSON object")  # noqa: TRY004 - one class of error
     payload = {name: value for name, value in document.items() if value is not None}
-    if event_type in _ABOUT_A_MEMORY and "memory_id" in payload:
+    if event_type in ABOUT_A_MEMORY and "memory_id" in payload:
         if fields.setdefault("memory_id", payload["memory_id"]) != payload["memory_id"]:
             raise ValueError(
                 f"payload.memory_id is {shown(payload['memory_id'])}, memory_id is "
@@ -410,41 +409,3 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     expanded = pl.col("expanded_ids").list.contains(pl.col("memory_id")).fill_null(value=False)
     accesses = accesses.with_columns(expanded=expanded)
     return TABLES["events"].conform(pl.concat([events.filter(named.is_null()), accesses]))
-
-
-_INTRODUCTION: Final = f"""# Events
-
-The format of events, which agents send and files import. An event is one JSON object; a file of events has one per line
-(JSON Lines, UTF-8).
-
-- A null field counts as absent. An instant without an offset is UTC.
-- An invalid event is refused with a reason and stored as a dead letter; nothing is guessed.
-- A live event may be at most {CLOCK_SKEW.seconds // 60} minutes in the future. An imported event from the future is
-  dated to its import.
-- An event without `event_id` gets a new one. In an imported file the bytes of the line identify it: the same line twice
-  is one event.
-- Every event about one memory needs its `memory_id`, which may also be in the payload. A stored memory without one
-  takes the id of its event.
-- Session events need their `session_id`.
-- A memory is stored once, and storing the same again is harmless. A different text, or different fields, under its
-  `memory_id` is refused: change it with `memory.updated`, or choose another id.
-- Nothing can be stored under the id of an erased memory; the dead letter contains only the reason. Any other event
-  about it is accepted, so that a repeated delivery is recognised, but its payload and the ids of user, agent and
-  session are not stored.
-- Only the pipeline writes `memory.erased` and `run.*`.
-
-## Every event
-"""
-
-
-def documentation() -> str:
-    """Return the reference page of the events, generated from the models."""
-    parts = [_INTRODUCTION, fields_table(Event, filled=("event_id", "occurred_at", "recorded_at"))]
-    for event_type, model in PAYLOADS.items():
-        example: dict[str, Any] = {"event_type": event_type.value, "occurred_at": "2026-01-31T12:00:00Z"}
-        example |= {"memory_id": "m1"} if event_type in _ABOUT_A_MEMORY else {}
-        example |= {"session_id": "s1"} if event_type in _SESSIONS else {}
-        example |= {"payload": model.example} if model.example else {}
-        text = json.dumps(example, ensure_ascii=False)
-        parts += [f"## {event_type.value}\n", f"{model.__doc__}\n", fields_table(model), f"```json\n{text}\n```\n"]
-    return "\n".join(parts)

@@ -1,9 +1,9 @@
-"""Describes pydantic models in words: error messages with a remedy, and tables of fields for reference pages.
+"""Describes pydantic models in words: error messages with a remedy, and what fields take.
 
 Here: sentences generated from any pydantic model or JSON schema. Not here: the models (`ledger/event.py`).
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cache, reduce
 from reprlib import Repr
@@ -107,27 +107,13 @@ def finding(
     return f"{path or value} is {shown(details['input'])}; give {kind}" + (", or leave it out" if optional else "")
 
 
-def fields_table(model: type[BaseModel], *, filled: Container[str] = ()) -> str:
-    """Return a Markdown table of a model's fields, required ones first: name, type, whether required, meaning.
-
-    Args:
-        model: the model.
-        filled: required fields that are filled in if left out.
-    """
-    rows = ["| field | takes | needed | meaning |", "|---|---|---|---|"]
-    needed = [name for name, field in model.model_fields.items() if field.is_required() and name not in filled]
-    for name in [*needed, *(name for name in model.model_fields if name not in needed)]:
-        answer = "yes" if name in needed else "no"
-        rows.append(f"| `{name}` | {_kinds(model)[name]} | {answer} | {model.model_fields[name].description} |")
-    return "\n".join(rows) + "\n"
-
-
 @cache
 def _schema(model: type[BaseModel]) -> dict[str, Any]:
     return model.model_json_schema()
 
 
-def _kinds(model: type[BaseModel]) -> dict[str, str]:
+def kinds(model: type[BaseModel]) -> dict[str, str]:
+    """Return what each field of a model takes, in words."""
     return {name: _kind(_present(schema)) for name, schema in _schema(model)["properties"].items()}
 
 

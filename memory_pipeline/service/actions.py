@@ -4,7 +4,6 @@ Not here: how requests are made and answered (`commands`, `http_server`, `mcp_se
 """
 
 from datetime import UTC, datetime
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -18,17 +17,8 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, parse
 from memory_pipeline.recall.client import quotations
 from memory_pipeline.schemas import EventType
+from memory_pipeline.service.choices import Task
 from memory_pipeline.settings import Settings, load
-
-
-class Task(StrEnum):
-    """One task of a consolidation."""
-
-    DECAY = "decay"
-    CREATIVE = "creative"
-    CLUSTER = "cluster"
-    FORGET = "forget"
-    PROMOTE = "promote"
 
 
 class Consolidation(BaseModel):

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ import filelock
 
 from memory_pipeline.ledger.database import LakeError, explained
 from memory_pipeline.ledger.disk import private, sync
+from memory_pipeline.service.choices import Role
 
 TOKENS_FILE: Final = "tokens.json"
 PREFIX: Final = "mpt_"
@@ -29,15 +29,6 @@ REFUSED: Final = "a valid bearer token is required; an administrator creates one
 
 _BYTES: Final = 32
 _LOCK_SECONDS: Final = 30.0
-
-
-class Role(StrEnum):
-    """What a token allows."""
-
-    ADMIN = "admin"
-    """Everything, in every profile."""
-    AGENT = "agent"
-    """Reading, changing and consolidating one profile."""
 
 
 @dataclass(frozen=True)

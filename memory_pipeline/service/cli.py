@@ -9,6 +9,8 @@ import os
 import sys
 from typing import Final
 
+from memory_pipeline.service.version import print_version
+
 REFUSED: Final = 1
 INTERRUPTED: Final = 130
 """Exit status after Ctrl-C, as in shells."""
@@ -41,9 +43,13 @@ def collect_seldom() -> None:
 
 def _status() -> int:
     """Run a command and return its exit status."""
-    import typer  # noqa: PLC0415
+    if sys.argv[1:] == ["--version"]:
+        print_version()
+        return 0
 
-    from memory_pipeline.service import commands, options  # noqa: PLC0415
+    import typer
+
+    from memory_pipeline.service import commands, options
 
     try:
         return int(commands.app(prog_name="memory-pipeline", standalone_mode=False) or 0)
@@ -65,6 +71,6 @@ def _status() -> int:
 
 def _print_error(message: str) -> None:
     """Print an error as one line."""
-    from memory_pipeline.text.display import one_line  # noqa: PLC0415
+    from memory_pipeline.text.display import one_line
 
     sys.stderr.write(f"error: {one_line(message)}\n")

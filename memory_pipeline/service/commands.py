@@ -1,10 +1,11 @@
 """The commands of `memory-pipeline`: each reads its options, calls the lake or Dagster, and prints.
 
-Modules that are slow to load (Dagster, SciPy, DuckDB) are imported by the commands that need them, so that `remember`,
-`import` and `status` start at once. Not here: single memories (`memory_commands`), reading them (`recall_commands`),
-erasure (`erase_commands`), exports (`export_commands`), folders (`dream_commands`), settings (`config_commands`),
-servers and tokens (`server_commands`), evaluation (`evaluation_commands`), shared options (`options`), printing
-(`report` and `report_*`), starting a job (`launch`), and error handling (`cli`).
+Whatever is slow to load (settings, Polars, Dagster, tables for people) is imported by the functions that need it, in
+this module and in those below, so that `--version`, `--help` and what needs no store answer at once. Not here: single
+memories (`memory_commands`), reading them (`recall_commands`), erasure (`erase_commands`), exports (`export_commands`),
+folders (`dream_commands`), settings (`config_commands`), servers and tokens (`server_commands`), evaluation
+(`evaluation_commands`), shared options (`options`), printing (`report` and `report_*`), starting a job (`launch`), and
+error handling (`cli`).
 """
 
 import json
@@ -16,13 +17,8 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from memory_pipeline.consolidation.scope import part
-from memory_pipeline.interop import sample as generator
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.commits import VERSION
 from memory_pipeline.service import (
     config_commands,
-    config_file,
     dead_letter_commands,
     dream_commands,
     erase_commands,
@@ -31,11 +27,9 @@ from memory_pipeline.service import (
     import_commands,
     memory_commands,
     recall_commands,
-    report,
-    report_runs,
     server_commands,
 )
-from memory_pipeline.service.actions import Task
+from memory_pipeline.service.choices import Task
 from memory_pipeline.service.options import (
     Commands,
     InstantOption,
@@ -56,7 +50,7 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
-from memory_pipeline.settings import HOME_VARIABLE
+from memory_pipeline.service.version import print_version
 
 app = typer.Typer(
     name="memory-pipeline",
@@ -86,7 +80,7 @@ app.add_typer(server_commands.tokens, name="token")
 
 def _print_version(asked: bool) -> None:
     if asked:
-        out().print(f"memory-pipeline {VERSION}")
+        print_version()
         raise typer.Exit
 
 
@@ -97,7 +91,7 @@ def common(
         typer.Option(
             "--home",
             metavar="DIR",
-            help=f"Data folder; before or after the command. Default: {HOME_VARIABLE}, else ./data.",
+            help="Data folder; before or after the command. Default: MEMORY_PIPELINE_HOME, else ./data.",
             show_default=False,
         ),
     ] = None,
@@ -112,7 +106,8 @@ def common(
 @app.command()
 def init() -> None:
     """Create a data folder. With ledger, lake, Dagster's storage, and the settings that a new store begins with."""
-    from memory_pipeline.service import launch  # noqa: PLC0415
+    from memory_pipeline.lake.tables import Lake
+    from memory_pipeline.service import launch
 
     home = settings_in_force(writing=True).home
     Lake(home).close()
@@ -130,6 +125,8 @@ def sample(
     seed: Annotated[int, typer.Option(metavar="N", help="Random seed; the same seed gives the same file.")] = 0,
 ) -> None:
     """Write synthetic sample events. A second file holds the true duplicates, changes and contradictions."""
+    from memory_pipeline.interop import sample as generator
+
     written = generator.write(path, profiles=profiles, memories=memories, days=days, seed=seed)
     truth = path.with_name(path.stem + ".truth.jsonl")
     out().print(f"{written} events in {path}; ground truth in {truth}", soft_wrap=True)
@@ -137,6 +134,8 @@ def sample(
 
 
 def _scope(scope: str) -> str:
+    from memory_pipeline.consolidation.scope import part
+
     try:
         part(scope)
     except ValueError as error:
@@ -226,7 +225,7 @@ def consolidate(
 
 def show_plan(preset: str | None, asked: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:
     """Plan a run, print the plan, and write it to a file if one is named; nothing else is written."""
-    from memory_pipeline.service import actions  # noqa: PLC0415
+    from memory_pipeline.service import actions, report, report_runs
 
     settings = settings_in_force(preset)
     existing_lake(settings).close()
@@ -249,6 +248,8 @@ def apply_plan(
     as_json: JsonOption = False,
 ) -> None:
     """Apply a plan exactly as written. Refused if the profile or its policy has changed; new memories wait."""
+    from memory_pipeline.service import report_runs
+
     profiles = report_runs.planned_profiles(plan)
     presets = profiles["preset"].unique().to_list()
     # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
@@ -259,6 +260,8 @@ def apply_plan(
 @app.command()
 def tick(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Merge duplicates and move fading memories. Fast: one profile, without Dagster, for use every few exchanges."""
+    from memory_pipeline.service import report
+
     with existing_client(existing_profile(profile)) as client:
         done = client.tick()
     if as_json:
@@ -274,11 +277,13 @@ def tick(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
 
 def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
     """Run a consolidation job and print its report."""
+    from memory_pipeline.service import report, report_runs
+
     settings = settings_in_force(config["preset"] or None)
     existing_lake(settings).close()
 
-    from memory_pipeline.assets.resources import Run  # noqa: PLC0415
-    from memory_pipeline.service import launch  # noqa: PLC0415
+    from memory_pipeline.assets.resources import Run
+    from memory_pipeline.service import launch
 
     with report.spinner(err(), job):
         try:
@@ -307,7 +312,8 @@ def move_to_embedder(
 
     Vectors are kept per embedder, so moving back embeds nothing and restores the previous tables.
     """
-    from memory_pipeline.text.embed import embedding  # noqa: PLC0415
+    from memory_pipeline.service import config_file
+    from memory_pipeline.text.embed import embedding
 
     home = home_folder(writing=True)
     existing_lake(settings_in_force()).close()
@@ -321,7 +327,8 @@ def move_to_embedder(
 @app.command("status")
 def show_status(profile: ProfileFilter = None, as_json: JsonOption = False) -> None:
     """Show what is stored and what is due. Also waiting events, recent runs and disk use."""
-    from memory_pipeline.runs import status  # noqa: PLC0415
+    from memory_pipeline.runs import status
+    from memory_pipeline.service import report
 
     settings = settings_in_force()
     with existing_lake(settings) as lake:
@@ -335,6 +342,8 @@ def show_status(profile: ProfileFilter = None, as_json: JsonOption = False) -> N
 @app.command("profiles")
 def show_profiles(as_json: JsonOption = False) -> None:
     """List the profiles. Shows memories, preset and last run of each."""
+    from memory_pipeline.service import report
+
     settings = settings_in_force()
     with existing_lake(settings) as lake:
         rows = report.profiles_document(lake, settings, now=datetime.now(UTC))
@@ -365,11 +374,13 @@ def undo(
     as_json: JsonOption = False,
 ) -> None:
     """Undo a run, a merge or one decision. The ledger keeps both."""
+    from memory_pipeline.service import report, report_runs
+
     if ahead == (target is not None) or (ahead and profile is not None):
         raise Misused("give a RUN, PLAN or MEMORY, or --ahead by itself")
-    from memory_pipeline.lake import snapshot  # noqa: PLC0415
-    from memory_pipeline.runs import rebuild  # noqa: PLC0415
-    from memory_pipeline.runs import undo as runs_undo  # noqa: PLC0415
+    from memory_pipeline.lake import snapshot
+    from memory_pipeline.runs import rebuild
+    from memory_pipeline.runs import undo as runs_undo
 
     with existing_lake(settings_in_force()) as lake:
         now = datetime.now(UTC)
@@ -402,7 +413,7 @@ def snapshot_export(
     if context.invoked_subcommand is not None or export is None:
         return
     new_file(export, "--export", fresh=True)
-    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+    from memory_pipeline.lake import snapshot
 
     with existing_lake(settings_in_force()) as lake:
         out().print(f"written: {snapshot.export(lake, export)}", soft_wrap=True)
@@ -411,7 +422,8 @@ def snapshot_export(
 @snapshots.command("list")
 def snapshot_list(as_json: JsonOption = False) -> None:
     """List the snapshots, newest first."""
-    from memory_pipeline.lake import snapshot  # noqa: PLC0415
+    from memory_pipeline.lake import snapshot
+    from memory_pipeline.service import report
 
     with existing_lake(settings_in_force()) as lake:
         address = snapshot.address(lake)
@@ -429,8 +441,9 @@ _OPENINGS: Final = 3
 @snapshots.command("open")
 def snapshot_open(as_of: InstantOption = None) -> None:
     """Print the path of a snapshot. The newest, or one of the state at a past instant, built on demand."""
-    from memory_pipeline.lake import snapshot  # noqa: PLC0415
-    from memory_pipeline.runs import rebuild  # noqa: PLC0415
+    from memory_pipeline.lake import snapshot
+    from memory_pipeline.runs import rebuild
+    from memory_pipeline.service import report
 
     clock = instant(as_of)
     with existing_lake(settings_in_force()) as lake:
@@ -454,8 +467,9 @@ def backup(
     as_json: JsonOption = False,
 ) -> None:
     """Back up ledger, tables and settings. The store can be read and written meanwhile."""
-    from memory_pipeline.erasure.erase import resume_erasure  # noqa: PLC0415
-    from memory_pipeline.lake import backup as backups  # noqa: PLC0415
+    from memory_pipeline.erasure.erase import resume_erasure
+    from memory_pipeline.lake import backup as backups
+    from memory_pipeline.service import report
 
     with existing_lake(settings_in_force()) as lake:
         resume_erasure(lake)  # the files of an interrupted one may still hold its texts
@@ -475,7 +489,8 @@ def restore_backup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the backup.")], as_json: JsonOption = False
 ) -> None:
     """Restore a backup. The data folder must not have a store yet."""
-    from memory_pipeline.lake import backup as backups  # noqa: PLC0415
+    from memory_pipeline.lake import backup as backups
+    from memory_pipeline.service import report
 
     home = settings_in_force().home
     made = backups.restore(folder, home)
@@ -492,7 +507,8 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Check the installation and the data folder. Exits with 1 if something needs attention."""
-    from memory_pipeline.service import doctor as diagnosis  # noqa: PLC0415
+    from memory_pipeline.service import doctor as diagnosis
+    from memory_pipeline.service import report
 
     findings = diagnosis.examine(settings_in_force(), repair=repair)
     if as_json:
@@ -519,9 +535,11 @@ def check_gate(
 
     Looks for the run in the Dagster instance that DAGSTER_HOME names, and in that of the data folder.
     """
+    from memory_pipeline.service import report
+
     settings = settings_in_force()
     existing_lake(settings).close()
-    from memory_pipeline.service import asset_check_gate  # noqa: PLC0415
+    from memory_pipeline.service import asset_check_gate
 
     rows = asset_check_gate.evaluate(settings, run, key_prefix=key_prefix)
     if as_json:

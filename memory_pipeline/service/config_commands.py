@@ -1,11 +1,9 @@
 """The commands `config`: show settings, change the settings file, calibrate thresholds."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memory_pipeline.service import config_file, report
-from memory_pipeline.service.config_file import Change
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -18,6 +16,10 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
+
+if TYPE_CHECKING:
+    from memory_pipeline.service.config_file import Change
+
 
 app = typer.Typer(cls=Commands, help="Show and change settings.")
 
@@ -34,6 +36,8 @@ def config_show(
     as_json: JsonOption = False,
 ) -> None:
     """Show every setting with its origin."""
+    from memory_pipeline.service import report
+
     settings = settings_in_force(preset)
     rows = settings.explained(profile)
     if as_json:
@@ -52,19 +56,24 @@ def config_set(
     as_json: JsonOption = False,
 ) -> None:
     """Write a setting to the settings file. It is validated first; comments and layout are kept."""
+    from memory_pipeline.service import config_file
+
     _show(config_file.put(home_folder(writing=True), name, value, profile_id=profile), as_json=as_json)
 
 
 @app.command("unset")
 def config_unset(name: Setting, profile: SettingsProfile = None, as_json: JsonOption = False) -> None:
     """Remove a setting from the settings file. The preset's value or the default applies again."""
+    from memory_pipeline.service import config_file
+
     _show(config_file.remove(home_folder(writing=True), name, profile_id=profile), as_json=as_json)
 
 
 @app.command("calibrate")
 def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Compare cosines with the thresholds. Shows how close memories are to their nearest neighbours."""
-    from memory_pipeline.evaluation import calibration  # noqa: PLC0415
+    from memory_pipeline.evaluation import calibration
+    from memory_pipeline.service import report
 
     settings = settings_in_force()
     owner = existing_profile(profile)
@@ -91,7 +100,9 @@ def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False)
     report.table(out(), ("setting", "value", "memories with such a neighbour"), threshold_rows)
 
 
-def _show(change: Change, *, as_json: bool) -> None:
+def _show(change: "Change", *, as_json: bool) -> None:
+    from memory_pipeline.service import report
+
     if as_json:
         show_json(change.now.model_dump(mode="json"))
     else:

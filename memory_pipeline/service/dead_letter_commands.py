@@ -10,8 +10,6 @@ from typing import Annotated
 
 import typer
 
-from memory_pipeline.interop import dead_letters
-from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -29,6 +27,8 @@ app = typer.Typer(cls=Commands, help="Manage refused events. List, export, reque
 @app.command("list")
 def list_letters(as_json: JsonOption = False) -> None:
     """List the refused events, newest first. With origin and reason of each."""
+    from memory_pipeline.service import report
+
     with existing_lake(settings_in_force()) as lake:
         letters = lake.ledger.dead_letters().sort("received_at", "letter_id", descending=[True, False])
     rows = letters.select("letter_id", "received_at", "origin", "reason")
@@ -48,6 +48,9 @@ def export_letters(
     path: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="File to write.", show_default=False)],
 ) -> None:
     """Write the refused events to a file. To be corrected; each line has the event as received in `raw`."""
+    from memory_pipeline.interop import dead_letters
+    from memory_pipeline.service import report
+
     new_file(path, "OUT.jsonl")
     with existing_lake(settings_in_force()) as lake, lake.copying():
         lines = [*dead_letters.lines(lake.ledger)]
@@ -67,6 +70,9 @@ def requeue_letters(
     as_json: JsonOption = False,
 ) -> None:
     """Send refused events again. Corrected or as received. Exits with 1 if one is refused again; that one stays."""
+    from memory_pipeline.interop import dead_letters
+    from memory_pipeline.service import report
+
     settings = settings_in_force(writing=True)
     with existing_lake(settings) as lake:
         letters = dead_letters.from_file(path) if path else lake.ledger.dead_letters().to_dicts()
@@ -89,6 +95,8 @@ def purge_letters(
     as_json: JsonOption = False,
 ) -> None:
     """Delete refused events for good. Their events are then gone from the store."""
+    from memory_pipeline.service import report
+
     if bool(letters) == every:
         raise Misused("give the ids of letters, or --all")
     with existing_lake(settings_in_force(writing=True)) as lake:

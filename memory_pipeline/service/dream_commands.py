@@ -6,21 +6,10 @@ Not here: which lines change (`interop/dreaming.py`), and consolidation (`runs`)
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 import typer
-from uuid6 import uuid7
 
-from memory_pipeline.consolidation.state import decision_json
-from memory_pipeline.interop import dreaming, formats, importing
-from memory_pipeline.interop import markdown as folders
-from memory_pipeline.interop.exports import current, dream_record, folder
-from memory_pipeline.interop.exports.dream_record import DreamRecord
-from memory_pipeline.interop.importing import ImportReport
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.schemas import Action
-from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     JsonOption,
     Misused,
@@ -31,8 +20,15 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
-from memory_pipeline.settings import Settings
-from memory_pipeline.text.display import escaped
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from memory_pipeline.interop import dreaming
+    from memory_pipeline.interop.importing import ImportReport
+    from memory_pipeline.lake.tables import Lake
+    from memory_pipeline.settings import Settings
+
 
 app = typer.Typer()
 
@@ -64,6 +60,10 @@ def dream(
     Only lines that are merged, outdated or archived change; a summary stands in place of the first line that it
     replaces. With --apply the folder is written, and committed if it is a git repository.
     """
+    from memory_pipeline.interop.exports import folder
+    from memory_pipeline.lake.tables import Lake
+    from memory_pipeline.service import report
+
     if apply and undo:
         raise Misused("--apply and --undo cannot be combined; give one of them")
     if force and not undo:
@@ -84,10 +84,17 @@ def dream(
         _show(directory, document)
 
 
-def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, apply: bool) -> dict[str, Any]:
+def _dreamt(lake: "Lake", settings: "Settings", directory: Path, owner: str, *, apply: bool) -> dict[str, Any]:
     """Import the folder, plan or run, and return the changes; with `apply`, write the folder."""
-    from memory_pipeline.lake import snapshot  # noqa: PLC0415
-    from memory_pipeline.runs import consolidate, inputs  # noqa: PLC0415
+    import polars as pl
+    from uuid6 import uuid7
+
+    from memory_pipeline.interop import dreaming
+    from memory_pipeline.interop import markdown as folders
+    from memory_pipeline.interop.exports import folder
+    from memory_pipeline.interop.exports.dream_record import DreamRecord
+    from memory_pipeline.lake import snapshot
+    from memory_pipeline.runs import consolidate, inputs
 
     texts = folders.texts(directory)
     taken = _imported(lake, settings, directory, owner)
@@ -125,7 +132,11 @@ def _dreamt(lake: Lake, settings: Settings, directory: Path, owner: str, *, appl
     }
 
 
-def _imported(lake: Lake, settings: Settings, directory: Path, owner: str) -> ImportReport:
+def _imported(lake: "Lake", settings: "Settings", directory: Path, owner: str) -> "ImportReport":
+    from memory_pipeline.interop import formats, importing
+    from memory_pipeline.interop import markdown as folders
+    from memory_pipeline.interop.exports import folder
+
     now, form = datetime.now(UTC), formats.FORMATS[folders.FORMAT]
     events = formats.events(form, directory, recorded_at=now, ledger=lake.ledger, profile=owner)
     with folder.being_imported(directory, owner):
@@ -133,9 +144,14 @@ def _imported(lake: Lake, settings: Settings, directory: Path, owner: str) -> Im
 
 
 def _changes(
-    texts: Mapping[str, str], places: list[dreaming.Place], memories: pl.DataFrame, now: datetime
+    texts: Mapping[str, str], places: "list[dreaming.Place]", memories: "pl.DataFrame", now: datetime
 ) -> tuple[set[str], dict[str, str | None]]:
     """Return the memories of the folder that no longer hold after the plan, and the files that change."""
+    import polars as pl
+
+    from memory_pipeline.interop import dreaming
+    from memory_pipeline.interop.exports import current
+
     judged = current.judged(memories, now)
     here = {place.memory_id for place in places}
     leaving = here & set(judged.drop_nulls("why")["memory_id"])
@@ -146,11 +162,16 @@ def _changes(
     return leaving, dreaming.changes(texts, places, leaving=leaving, summaries=summaries)
 
 
-def _reasons(plan: pl.DataFrame, leaving: set[str]) -> list[str]:
+def _reasons(plan: "pl.DataFrame", leaving: set[str]) -> list[str]:
     """Return why memories leave the folder, in the order of the plan, each reason once.
 
     A memory that a summary replaces leaves for the summary's reason.
     """
+    import polars as pl
+
+    from memory_pipeline.consolidation.state import decision_json
+    from memory_pipeline.schemas import Action
+
     names = sorted(leaving)
     made = plan.filter(pl.col("target_id").is_not_null(), pl.col("memory_id").is_in(names))["target_id"]
     about = plan.filter(
@@ -164,9 +185,12 @@ def _reasons(plan: pl.DataFrame, leaving: set[str]) -> list[str]:
 
 def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
     """Undo the last applied dream: its run in the store, and the files that it changed."""
-    from memory_pipeline.lake import snapshot  # noqa: PLC0415
-    from memory_pipeline.ledger import redaction  # noqa: PLC0415
-    from memory_pipeline.runs import undo as runs_undo  # noqa: PLC0415
+    from memory_pipeline.interop.exports import dream_record, folder
+    from memory_pipeline.interop.exports.dream_record import DreamRecord
+    from memory_pipeline.lake import snapshot
+    from memory_pipeline.ledger import redaction
+    from memory_pipeline.runs import undo as runs_undo
+    from memory_pipeline.service import report
 
     done = DreamRecord.read(directory)
     if (others := done.changed_since(directory)) and not force:
@@ -203,6 +227,9 @@ def _text(path: Path) -> str | None:
 
 
 def _show(directory: Path, document: Mapping[str, Any]) -> None:
+    from memory_pipeline.service import report
+    from memory_pipeline.text.display import escaped
+
     console, home = out(), settings_in_force().home
     taken = f"{document['imported']} new or changed, {document['known']} unchanged"
     report.line(console, f"imported: {taken} (profile {document['profile_id']})")

@@ -8,13 +8,10 @@ import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import polars as pl
 import typer
 
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.schemas import EventType
 from memory_pipeline.service.options import (
     JsonOption,
     Misused,
@@ -26,8 +23,10 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
-from memory_pipeline.service.profile_choice import choose_profile
-from memory_pipeline.service.report import flat, line, many, prose
+
+if TYPE_CHECKING:
+    from memory_pipeline.lake.tables import Lake
+
 
 app = typer.Typer()
 
@@ -49,6 +48,8 @@ class Preview:
 
     def phrase(self) -> str:
         """Return the preview as the end of a sentence."""
+        from memory_pipeline.service.report import many
+
         if self.questions:
             return f"the words of {many(self.questions, 'question')} asked in profile {self.profile_id}"
         summaries = many(self.summaries, "summary")
@@ -90,6 +91,9 @@ def erase(
     It cannot be undone. A preview is shown and confirmed first. The receipt lists what was erased and what an erasure
     does not reach, such as backups.
     """
+    from memory_pipeline.service.profile_choice import choose_profile
+    from memory_pipeline.service.report import line
+
     if memory_id is not None and user is not None:
         raise Misused("MEMORY and --user cannot be combined; give one of them")
     if questions_since is not None and (memory_id is not None or user is not None):
@@ -99,7 +103,7 @@ def erase(
         raise Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")
     new_file(receipt_file, "--receipt", fresh=True)
     with existing_lake(settings_in_force()) as lake:
-        from memory_pipeline.erasure.erase import erase_memories, questions  # noqa: PLC0415
+        from memory_pipeline.erasure.erase import erase_memories, questions
 
         owner = choose_profile(lake, profile)
         reach = (
@@ -134,8 +138,12 @@ def erase(
         line(out(), f"receipt: {receipt_file}")
 
 
-def preview(lake: Lake, profile_id: str, *, memory_id: str | None, user: str | None) -> Preview:
+def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str | None) -> Preview:
     """Return what an erasure will affect, without memories that are unknown or erased already."""
+    import polars as pl
+
+    from memory_pipeline.schemas import EventType
+
     events = lake.events(profiles=[profile_id]).filter(pl.col("erased_at").is_null())
     stored, asked = events.filter(pl.col("event_type") == EventType.STORED.value), 0
     if memory_id is not None:
@@ -152,6 +160,8 @@ def preview(lake: Lake, profile_id: str, *, memory_id: str | None, user: str | N
 
 
 def _show(reach: Preview, *, as_json: bool) -> None:
+    from memory_pipeline.service.report import flat, line, prose
+
     if as_json:
         ids = [memory_id for memory_id, _ in reach.memories]
         counts = {"summaries": reach.summaries, "questions": reach.questions}
@@ -175,6 +185,8 @@ def _confirm(reach: Preview) -> None:
         Misused: there is no terminal to ask on.
         Exit: the answer is no.
     """
+    from memory_pipeline.service.report import line
+
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Misused(f"this erases for good {reach.phrase()}; add --yes to do it, or --dry-run to see more")
     _show(reach, as_json=False)

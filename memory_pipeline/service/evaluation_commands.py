@@ -5,12 +5,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from pydantic import ValidationError
 
-from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
     InstantOption,
@@ -26,7 +24,10 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
-from memory_pipeline.settings import Policy, preset_names
+
+if TYPE_CHECKING:
+    from memory_pipeline.settings import Policy
+
 
 FILES: Final = "files"
 """Subcommand of `evaluate` that runs when its first argument names none."""
@@ -46,6 +47,10 @@ def _policy_check(name: str) -> Callable[[Any], Any]:
     """Return an option callback that validates values as a setting of the policy."""
 
     def check(values: Any) -> Any:
+        from pydantic import ValidationError
+
+        from memory_pipeline.settings import Policy
+
         for value in values if isinstance(values, list) else [values]:
             try:
                 Policy.model_validate({} if value is None else {name: value})
@@ -98,7 +103,9 @@ def compare_presets(
     as_json: JsonOption = False,
 ) -> None:
     """Compare what each preset would do. Counts what it would keep, link, merge and forget; changes nothing."""
-    from memory_pipeline.evaluation import comparison  # noqa: PLC0415
+    from memory_pipeline.evaluation import comparison
+    from memory_pipeline.service import report
+    from memory_pipeline.settings import preset_names
 
     policies = {name: settings_in_force(name).policy_of(profile or "") for name in presets or preset_names()}
     console = err()
@@ -127,7 +134,8 @@ def compare_presets(
 @measurements.command("answers")
 def evaluate_answers(profile: ProfileOption = None, as_of: InstantOption = None, as_json: JsonOption = False) -> None:
     """Measure the judge on answered pairs. How often it would have said what `resolve` was told; changes nothing."""
-    from memory_pipeline.evaluation import answered_pairs  # noqa: PLC0415
+    from memory_pipeline.evaluation import answered_pairs
+    from memory_pipeline.service import report
 
     settings = settings_in_force()
     owner = existing_profile(profile)
@@ -203,10 +211,12 @@ def evaluate_files(
     everything. For a store, the questions are the queries it actually received, and memories marked helpful
     are the answers. Changes nothing.
     """
+    from memory_pipeline.service import report
+
     new_file(page, "--html")
-    from memory_pipeline.evaluation import experiment, sources  # noqa: PLC0415
-    from memory_pipeline.evaluation import report as pages  # noqa: PLC0415
-    from memory_pipeline.service import report_evaluation  # noqa: PLC0415
+    from memory_pipeline.evaluation import experiment, sources
+    from memory_pipeline.evaluation import report as pages
+    from memory_pipeline.service import report_evaluation
 
     policies = _policies(presets, budgets, embedder)
     chats = [chat for file in files for chat in sources.read(file)]
@@ -228,9 +238,9 @@ def evaluate_files(
         report.line(out(), f"written: {page}")
 
 
-def _policies(presets: list[str] | None, budgets: list[float] | None, embedder: str | None) -> dict[str, Policy]:
+def _policies(presets: list[str] | None, budgets: list[float] | None, embedder: str | None) -> "dict[str, Policy]":
     """Return the policies to try by display name."""
-    from memory_pipeline.evaluation import replay  # noqa: PLC0415
+    from memory_pipeline.evaluation import replay
 
     named: list[str | None] = [*dict.fromkeys(presets or ())]
     sizes: list[float | None] = [*dict.fromkeys(budgets or ())]
@@ -262,7 +272,8 @@ def pairs(
     given. Each line is returned with outcome (merged, closed, partly closed, MAY_UPDATE, CONTRADICTS, MAY_REPEAT or
     nothing), its label (duplicate, update, contradiction or unrelated), confidence, reason and later (the newer text).
     """
-    from memory_pipeline.evaluation.pair_labels import pairs as pair_labels  # noqa: PLC0415
+    from memory_pipeline.evaluation import pairs as pair_labels
+    from memory_pipeline.service import report
 
     new_file(target, "--out")
     labelled = pair_labels.label(pair_labels.read(file))
@@ -297,9 +308,11 @@ def replay(
     as_json: JsonOption = False,
 ) -> None:
     """Replay one conversation. For an external scorer: writes the remaining memories and each question's results."""
+    from memory_pipeline.service import report
+
     if folder.exists() and not folder.is_dir():
         raise Misused(f"OUT {folder}: is a file; name a folder")
-    from memory_pipeline.evaluation import replay_files  # noqa: PLC0415
+    from memory_pipeline.evaluation import replay_files
 
     with report.spinner(err(), "replay"):
         result = replay_files.run(

@@ -9,15 +9,10 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0
-from memory_pipeline.interop.exports.current import Current
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.disk import aside
-from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
     InstantOption,
@@ -32,7 +27,11 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
-from memory_pipeline.service.profile_choice import choose_profile, stored_profiles
+
+if TYPE_CHECKING:
+    from memory_pipeline.interop.exports.current import Current
+    from memory_pipeline.lake.tables import Lake
+
 
 app = typer.Typer(
     cls=Commands, help="Export memories. As files of other tools, as events or as tables; see docs/formats.md."
@@ -53,6 +52,9 @@ def export_markdown(
 
     Files changed by others since the last export are not overwritten. Commits if the folder is a git repository.
     """
+    from memory_pipeline.interop.exports import current, folder, markdown
+    from memory_pipeline.service import report
+
     if directory.exists() and not directory.is_dir():
         raise Misused(f"DIR {directory}: is a file; name a folder")
     with _copying(profile) as (lake, owner):
@@ -80,6 +82,8 @@ def export_mcp_memory(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
     """Write the MCP memory server's file. Entities, observations, relations of the reference server."""
+    from memory_pipeline.interop.exports import mcp_memory
+
     _export(file, profile, mcp_memory.text, lost=mcp_memory.lost, force=force, as_json=as_json)
 
 
@@ -88,6 +92,8 @@ def export_mem0(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
     """Write memories for mem0. JSON, as its server returns them."""
+    from memory_pipeline.interop.exports import mem0
+
     _export(file, profile, mem0.text, lost=mem0.lost, force=force, as_json=as_json)
 
 
@@ -96,6 +102,8 @@ def export_langgraph(
     file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
 ) -> None:
     """Write items of a LangGraph store. JSON, or a database of SqliteStore if FILE ends in .db or .sqlite."""
+    from memory_pipeline.interop.exports import current, langgraph
+
     if file.suffix.lower() not in langgraph.DATABASE:
         _export(file, profile, langgraph.text, force=force, as_json=as_json)
         return
@@ -121,6 +129,8 @@ def export_jsonl(
 
     Decisions of runs are not exported, nor is anything that was erased.
     """
+    from memory_pipeline.interop.exports import current, events
+
     _check(file, force=force)
     with _copying(profile, file) as (lake, owner):
         if only_current:
@@ -188,8 +198,10 @@ class _Chosen(NamedTuple):
 
 def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool, as_json: bool) -> None:
     """Write the tables of one state into a folder, in the named format."""
-    from memory_pipeline.interop.exports import tables  # noqa: PLC0415
-    from memory_pipeline.runs import rebuild  # noqa: PLC0415
+    from memory_pipeline.interop.exports import tables
+    from memory_pipeline.runs import rebuild
+    from memory_pipeline.service import report
+    from memory_pipeline.service.profile_choice import stored_profiles
 
     written_as = tables.FORMATS[named]
     if directory.exists() and not directory.is_dir():
@@ -219,18 +231,20 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
 def _export(
     file: Path,
     profile: str | None,
-    text: Callable[[Current], str],
+    text: "Callable[[Current], str]",
     *,
-    lost: Callable[[Current], Mapping[str, int]] = current.without_place,
+    lost: "Callable[[Current], Mapping[str, int]] | None" = None,
     force: bool,
     as_json: bool,
 ) -> None:
     """Write the current memories of a profile to one file; `lost` counts what its format has no place for."""
+    from memory_pipeline.interop.exports import current
+
     _check(file, force=force)
     with _copying(profile, file) as (lake, owner):
         held = current.read(lake, owner, as_of=datetime.now(UTC))
         _write(lake, file, owner, [text(held)], end="")
-    _show(file, _counts(held, lost(held)), as_json=as_json)
+    _show(file, _counts(held, (lost or current.without_place)(held)), as_json=as_json)
 
 
 def _check(file: Path, *, force: bool) -> None:
@@ -238,8 +252,10 @@ def _check(file: Path, *, force: bool) -> None:
 
 
 @contextmanager
-def _copying(profile: str | None, file: Path | None = None) -> Iterator[tuple[Lake, str]]:
+def _copying(profile: str | None, file: Path | None = None) -> "Iterator[tuple[Lake, str]]":
     """Yield the store and the profile to write, while erasures wait, except for a pipe, whose reader may be slow."""
+    from memory_pipeline.service.profile_choice import choose_profile, stored_profiles
+
     with existing_lake(settings_in_force()) as lake:
         owner = _known(choose_profile(lake, profile), stored_profiles(lake))
         with nullcontext() if file is not None and _is_pipe(file) else lake.copying():
@@ -257,11 +273,13 @@ def _is_pipe(file: Path) -> bool:
 
 
 @contextmanager
-def _complete(lake: Lake, file: Path, profile_id: str) -> Iterator[Path]:
+def _complete(lake: "Lake", file: Path, profile_id: str) -> Iterator[Path]:
     """Yield a path to write to; the file is noted and takes its name once it is complete.
 
     Nothing replaces an earlier export before, and what is cut off looks like none.
     """
+    from memory_pipeline.ledger.disk import aside
+
     place = file.resolve()
     if _is_pipe(place):
         yield place
@@ -272,7 +290,7 @@ def _complete(lake: Lake, file: Path, profile_id: str) -> Iterator[Path]:
         path.replace(place)
 
 
-def _write(lake: Lake, file: Path, profile_id: str, parts: Iterable[str], *, end: str = "\n") -> int:
+def _write(lake: "Lake", file: Path, profile_id: str, parts: Iterable[str], *, end: str = "\n") -> int:
     """Write texts of a profile to a file and return their number."""
     count = 0
     with _complete(lake, file, profile_id) as path, path.open("w", encoding="utf-8", newline="") as opened:
@@ -282,12 +300,12 @@ def _write(lake: Lake, file: Path, profile_id: str, parts: Iterable[str], *, end
     return count
 
 
-def _note(lake: Lake, path: Path, profile_id: str) -> None:
+def _note(lake: "Lake", path: Path, profile_id: str) -> None:
     """Note where memories were written, for the receipts of erasures."""
     lake.ledger.note_export(path, at=datetime.now(UTC), profile_id=profile_id)
 
 
-def _counts(held: Current, lost: Mapping[str, int]) -> dict[str, Any]:
+def _counts(held: "Current", lost: Mapping[str, int]) -> dict[str, Any]:
     beside = {name: count for name, count in lost.items() if count}
     return {
         "profile_id": held.profile_id,
@@ -304,6 +322,8 @@ def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _say(profile_id: str, place: Path, document: Mapping[str, Any]) -> None:
+    from memory_pipeline.service import report
+
     count, what = (document["memories"], "memory") if "memories" in document else (document["events"], "event")
     report.line(out(), f"written: {place} ({report.many(count, what)} of profile {profile_id})")
     if document["left_out"]:

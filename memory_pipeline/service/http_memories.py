@@ -16,6 +16,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from memory_pipeline.ledger.payloads import Instant
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service.auth_tokens import Grant
+from memory_pipeline.service.choices import Answer
 from memory_pipeline.service.http_guard import (
     SEVERAL,
     SINGLE,
@@ -25,7 +26,6 @@ from memory_pipeline.service.http_guard import (
     require_memories,
 )
 from memory_pipeline.service.request_bodies import (
-    Answer,
     AnsweredBy,
     Conditions,
     Id,

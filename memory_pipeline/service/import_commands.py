@@ -8,18 +8,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.main import get_group
 
-from memory_pipeline.interop import formats, importing
-from memory_pipeline.interop.exports import folder
-from memory_pipeline.interop.formats import FLAGS, FORMATS, OPTIONS, Format
-from memory_pipeline.interop.importing import ImportReport
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import databases
-from memory_pipeline.recall.client import quotations
-from memory_pipeline.service import report, report_import
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -32,7 +25,35 @@ from memory_pipeline.service.options import (
     show_json,
 )
 
-app = typer.Typer(cls=Commands, help="Import memories, chats or events. Importing again adds only what is new.")
+if TYPE_CHECKING:
+    from memory_pipeline.interop.formats import Format
+    from memory_pipeline.interop.importing import ImportReport
+
+
+class FormatCommands(Commands):
+    """The commands of all formats, whose readers are imported when the group is asked for one."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of the commands."""
+        self._add()
+        return super().list_commands(ctx)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a command by its name."""
+        self._add()
+        return super().get_command(ctx, cmd_name)
+
+    def _add(self) -> None:
+        from memory_pipeline.interop.formats import FORMATS
+
+        if not FORMATS.keys() <= self.commands.keys():
+            made = typer.Typer()
+            for form in FORMATS.values():
+                made.command(form.name)(_command(form))
+            self.commands.update(get_group(made).commands)
+
+
+app = typer.Typer(cls=FormatCommands, help="Import memories, chats or events. Importing again adds only what is new.")
 
 Paths = Annotated[list[Path], typer.Argument(metavar="PATH...", help="Files or folders.", show_default=False)]
 DryRun = Annotated[
@@ -52,6 +73,10 @@ def detect(
     as_json: JsonOption = False,
 ) -> None:
     """Detect the format of a file or folder. Exits with 1 if it is unknown."""
+    from memory_pipeline.interop import formats
+    from memory_pipeline.interop.formats import FORMATS
+    from memory_pipeline.service import report_import
+
     found = formats.detect(path)
     if as_json:
         show_json([{"format": one.name, "title": one.title} for one in found])
@@ -65,12 +90,18 @@ def detect(
 
 
 def run_import(
-    form: Format, paths: list[Path], *, dry_run: bool, allow_refused: bool, as_json: bool, **options: Any
+    form: "Format", paths: list[Path], *, dry_run: bool, allow_refused: bool, as_json: bool, **options: Any
 ) -> None:
     """Import files with a progress bar and print the result; imports nothing if one of them cannot be read.
 
     Exits with 1 if events were refused, unless that is allowed.
     """
+    from memory_pipeline.interop import formats, importing
+    from memory_pipeline.interop.exports import folder
+    from memory_pipeline.lake.tables import Lake
+    from memory_pipeline.recall.client import quotations
+    from memory_pipeline.service import report, report_import
+
     if dry_run:
         show_preview(form, paths, as_json=as_json, **options)
         return
@@ -102,8 +133,13 @@ def run_import(
         raise typer.Exit(1)
 
 
-def show_preview(form: Format, paths: list[Path], *, as_json: bool, **options: Any) -> None:
+def show_preview(form: "Format", paths: list[Path], *, as_json: bool, **options: Any) -> None:
     """Print what an import would store; nothing is written."""
+    from memory_pipeline.interop import formats, importing
+    from memory_pipeline.ledger import databases
+    from memory_pipeline.recall.client import quotations
+    from memory_pipeline.service import report_import
+
     now = datetime.now(UTC)
     settings = settings_in_force()
     lake = existing_lake(settings) if databases.exists(settings.home) else None
@@ -128,8 +164,10 @@ def show_preview(form: Format, paths: list[Path], *, as_json: bool, **options: A
         _say_mixed(form, [one.report for one in previews.values()], **options)
 
 
-def _say_mixed(form: Format, reports: Iterable[ImportReport], *, scope: str | None = None, **_: Any) -> None:
+def _say_mixed(form: "Format", reports: "Iterable[ImportReport]", *, scope: str | None = None, **_: Any) -> None:
     """Say that everybody's memories came into one profile, where the format could have told people apart."""
+    from memory_pipeline.service import report
+
     if "scope" in form.options and scope is None and any(form.name in one.profiles for one in reports):
         report.line(
             out(),
@@ -138,8 +176,9 @@ def _say_mixed(form: Format, reports: Iterable[ImportReport], *, scope: str | No
         )
 
 
-def _command(form: Format) -> Callable[..., None]:
+def _command(form: "Format") -> Callable[..., None]:
     """Return the command of a format, with its own options and the common ones."""
+    from memory_pipeline.interop.formats import FLAGS
 
     def command(**given: Any) -> None:
         run_import(form, **given)
@@ -174,13 +213,11 @@ def _command(form: Format) -> Callable[..., None]:
 
 
 def _option(name: str) -> Any:
+    from memory_pipeline.interop.formats import FLAGS, OPTIONS
+
     if name == "profile":
         return Annotated[str | None, profile_option(OPTIONS[name])]
     flag = f"--{name}"
     if name in FLAGS:
         return Annotated[bool, typer.Option(flag, help=OPTIONS[name])]
     return Annotated[str | None, typer.Option(flag, metavar="TEXT", help=OPTIONS[name], show_default=False)]
-
-
-for _form in FORMATS.values():
-    app.command(_form.name)(_command(_form))

@@ -11,11 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
-from memory_pipeline.ledger.validation_errors import nearest
-
 
 @dataclass(frozen=True, kw_only=True)
 class _Place:
@@ -65,6 +60,8 @@ def place(client: str, *, project: Path | None, home: Path, environment: Mapping
     Raises:
         ValueError: the client is unknown, or has no servers per project.
     """
+    from memory_pipeline.ledger.validation_errors import nearest
+
     if (found := PLACES.get(client)) is None:
         raise ValueError(f"client {client!r} is unknown; {nearest(client, PLACES)}")
     if project is not None:
@@ -89,6 +86,9 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
         ValueError: the file is not what the client reads; names what is wrong and the remedy.
         OSError: the file cannot be read.
     """
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
     text = file.read_text("utf-8") if file.exists() else ""
     toml, table = file.suffix == ".toml", PLACES[client].table
     try:
@@ -108,6 +108,8 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
 
 def _shown(table: str, name: str, own: Mapping[str, Any], *, toml: bool) -> str:
     """Return one server as it is in a file: only the fields that start it, since others may hold secrets."""
+    import tomlkit
+
     started = {key: own[key] for key in ("command", "args") if key in own}
     return tomlkit.dumps({table: {name: started}}).strip() if toml else json.dumps({table: {name: started}}, indent=2)
 

@@ -29,8 +29,9 @@ from memory_pipeline.runs import status
 from memory_pipeline.service import rank_explanation
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import Runs
+from memory_pipeline.service.choices import Answer
 from memory_pipeline.service.profile_choice import choose_profile
-from memory_pipeline.service.request_bodies import Answer, Conditions, NewMemory, present_fields
+from memory_pipeline.service.request_bodies import Conditions, NewMemory, present_fields
 from memory_pipeline.settings import load
 from memory_pipeline.text.display import BUDGET, PREVIEW, preview
 

@@ -4,12 +4,8 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
-from rich.prompt import Prompt
 
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.event import Event, InvalidEvent
-from memory_pipeline.ledger.payloads import read_json
-from memory_pipeline.service import actions
+from memory_pipeline.service.choices import Answer
 from memory_pipeline.service.options import (
     JsonOption,
     MemoryArgument,
@@ -23,11 +19,9 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
-from memory_pipeline.service.profile_choice import choose_profile
-from memory_pipeline.service.report import line
-from memory_pipeline.service.request_bodies import Answer
 
 if TYPE_CHECKING:
+    from memory_pipeline.ledger.event import Event
     from memory_pipeline.recall.client.memory_client import MemoryClient
     from memory_pipeline.recall.models import Review
 
@@ -57,6 +51,12 @@ def remember(
     as_json: JsonOption = False,
 ) -> None:
     """Store one memory. The first one creates the data folder."""
+    from memory_pipeline.lake.tables import Lake
+    from memory_pipeline.ledger.event import InvalidEvent
+    from memory_pipeline.service import actions
+    from memory_pipeline.service.profile_choice import choose_profile
+    from memory_pipeline.service.report import line
+
     home = settings_in_force(writing=True).home
     if profile is None:
         with Lake(home) as lake:
@@ -88,7 +88,7 @@ def remember(
     line(out(), f"{said}; it quotes {', '.join(quoted)}" if quoted else said)
 
 
-def _ids(event: Event) -> dict[str, str | None]:
+def _ids(event: "Event") -> dict[str, str | None]:
     return {"memory_id": event.memory_id, "event_id": event.event_id}
 
 
@@ -100,6 +100,8 @@ def correct(
     as_json: JsonOption = False,
 ) -> None:
     """Correct a memory. Stores what holds instead; the old one is closed and stays in the past."""
+    from memory_pipeline.service.report import line
+
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         new = client.correct(memory_id, text)
@@ -116,6 +118,8 @@ def review(
     as_json: JsonOption = False,
 ) -> None:
     """Review uncertain pairs. Asks about each in a terminal, else lists them for `resolve`."""
+    from memory_pipeline.service.report import line
+
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         pairs = client.review(limit)
@@ -132,6 +136,10 @@ def review(
 
 def _ask(client: "MemoryClient", pairs: "Review") -> None:
     """Ask about pairs one after the other."""
+    from rich.prompt import Prompt
+
+    from memory_pipeline.service.report import line
+
     for place, pair in enumerate(pairs, start=1):
         line(out(), f"{place} of {len(pairs)} ({pairs.waiting} wait)\n{pair.text()}")
         options = "[u]pdate, [p]artial, [r]epeat, [c]onflict, [n]one, [s]kip, [q]uit"
@@ -159,6 +167,8 @@ def resolve(
     as_json: JsonOption = False,
 ) -> None:
     """Answer how two memories relate. It takes effect at once; `undo` withdraws it."""
+    from memory_pipeline.service.report import line
+
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         answer = client.resolve(pair, relation, newer=newer, statement=statement)
@@ -254,6 +264,8 @@ def end_session(
     as_json: JsonOption = False,
 ) -> None:
     """Record that a session is over. The next sensor or schedule consolidates it."""
+    from memory_pipeline.service.report import line
+
     owner = profile or existing_profile(None)
     with session_client(owner) as client:
         client.end_session(session)
@@ -264,6 +276,8 @@ def end_session(
 
 
 def _json_object(text: str, option: str) -> dict[str, Any]:
+    from memory_pipeline.ledger.payloads import read_json
+
     try:
         value = read_json(text)
     except ValueError as error:
@@ -274,6 +288,8 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
 
 
 def _show_outcome(memory_id: str, profile_id: str, outcome: str, *, as_json: bool) -> None:
+    from memory_pipeline.service.report import line
+
     if as_json:
         show_json({"memory_id": memory_id, "profile_id": profile_id, "done": outcome})
     else:

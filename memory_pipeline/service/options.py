@@ -11,25 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from pydantic import ValidationError
-from rich.console import Console
 from typer.core import TyperGroup
 
-from memory_pipeline.lake import identity, object_stores
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import databases
-from memory_pipeline.service.profile_choice import choose_profile
-from memory_pipeline.settings import Settings, load, loading
-
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from memory_pipeline.lake.tables import Lake
     from memory_pipeline.recall.client.memory_client import MemoryClient
+    from memory_pipeline.settings import Settings
 
 
 PIPE_COLUMNS: Final = 160
 """Width of output that goes into a pipe."""
 _NEGATIVE: Final = re.compile(r"-[\d.]")
 """Start of a negative number, which a command line takes for an option."""
-_ANOTHER_HOME: Final = f"choose another folder with --home or {loading.HOME_VARIABLE}"
+_ANOTHER_HOME: Final = "choose another folder with --home or MEMORY_PIPELINE_HOME"
 
 
 class Commands(TyperGroup):
@@ -100,6 +96,8 @@ class Misused(typer.TyperException):
 
 def misuse(error: typer.TyperException) -> str:
     """Return what is wrong with a command line: option, value, remedy."""
+    from pydantic import ValidationError
+
     message = error.format_message().replace("Value error, ", "").rstrip(".")
     cause = error.__cause__
     value = f" (given: {cause.errors()[0]['input']})" if isinstance(cause, ValidationError) else ""
@@ -115,13 +113,15 @@ class State:
     home: Path | None = None
 
 
-def settings_in_force(preset: str | None = None, *, writing: bool = False) -> Settings:
+def settings_in_force(preset: str | None = None, *, writing: bool = False) -> "Settings":
     """Read the settings of the chosen home.
 
     Args:
         preset: preset that replaces every profile's own.
         writing: the command creates the home if it does not exist.
     """
+    from memory_pipeline.settings import load
+
     home_folder(writing=writing)
     return load(State.home, preset_name=preset)
 
@@ -135,6 +135,8 @@ def home_folder(*, writing: bool = False) -> Path:
     Raises:
         ValueError: it, or a folder above it, is a file, or it cannot be written.
     """
+    from memory_pipeline.settings import loading
+
     home, origin = loading.home_folder(State.home, os.environ)
     existing = next((path for path in (home, *home.parents) if path.exists()), home)
     if not existing.is_dir():
@@ -148,21 +150,26 @@ def home_folder(*, writing: bool = False) -> Path:
     return home
 
 
-def existing_home(settings: Settings) -> Path:
+def existing_home(settings: "Settings") -> Path:
     """Return the home of a store that must exist.
 
     Raises:
         ValueError: it does not.
         LakeError: its ledger is missing.
     """
+    from memory_pipeline.lake import identity, object_stores
+    from memory_pipeline.ledger import databases
+
     if not databases.exists(settings.home):
         identity.check_ledger_there(settings.home, object_stores.opened(settings.home))
         raise ValueError(f"no memories in {settings.home}; import some, or name the data folder with --home")
     return settings.home
 
 
-def existing_lake(settings: Settings) -> Lake:
+def existing_lake(settings: "Settings") -> "Lake":
     """Open a store that must exist."""
+    from memory_pipeline.lake.tables import Lake
+
     return Lake(existing_home(settings))
 
 
@@ -172,6 +179,8 @@ def existing_profile(profile: str | None) -> str:
     Raises:
         ValueError: none is named and the store holds several, or there is no store.
     """
+    from memory_pipeline.service.profile_choice import choose_profile
+
     with existing_lake(settings_in_force()) as lake:
         return choose_profile(lake, profile)
 
@@ -180,7 +189,7 @@ def existing_client(profile_id: str) -> "MemoryClient":
     """Open the client of a profile in a store that must exist."""
     settings = settings_in_force()
     existing_home(settings)
-    from memory_pipeline.recall.client.memory_client import MemoryClient  # noqa: PLC0415
+    from memory_pipeline.recall.client.memory_client import MemoryClient
 
     return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
 
@@ -190,7 +199,7 @@ def session_client(profile_id: str) -> "MemoryClient":
 
     Hooks of clients do so before anything is remembered.
     """
-    from memory_pipeline.recall.client.memory_client import MemoryClient  # noqa: PLC0415
+    from memory_pipeline.recall.client.memory_client import MemoryClient
 
     settings = settings_in_force(writing=True)
     return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
@@ -222,16 +231,20 @@ def new_file(
         raise Misused(f"{option} {path}: is not writable; choose another place")
 
 
-def out() -> Console:
+def out() -> "Console":
     """Return the console for results; in a pipe it is wide enough for every table."""
+    from rich.console import Console
+
     console = Console(highlight=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = PIPE_COLUMNS
     return console
 
 
-def err() -> Console:
+def err() -> "Console":
     """Return the console for errors and progress."""
+    from rich.console import Console
+
     return Console(stderr=True, highlight=False)
 
 

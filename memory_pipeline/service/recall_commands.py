@@ -1,18 +1,13 @@
 """The commands that read memories: `recall`, `session-start`, `get`, `list`, `explain`."""
 
-import functools
 import inspect
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memory_pipeline.ledger.disk import writable
-from memory_pipeline.ledger.validation_errors import nearest
-from memory_pipeline.recall.models import Filters
-from memory_pipeline.service import report, report_memory
 from memory_pipeline.service.options import (
     InstantOption,
     JsonOption,
@@ -29,8 +24,10 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
-from memory_pipeline.service.profile_choice import stored_profiles
-from memory_pipeline.service.report import line
+
+if TYPE_CHECKING:
+    from memory_pipeline.recall.models import Filters
+
 
 app = typer.Typer()
 
@@ -52,8 +49,10 @@ def _filters(
         str | None, typer.Option("--since", metavar="T", help="Only stored at or after this instant.")
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="T", help="Only stored before this instant.")] = None,
-) -> Filters:
+) -> "Filters":
     """Build filters from the options."""
+    from memory_pipeline.recall.models import Filters
+
     return Filters(
         session_id=session,
         agent_id=agent,
@@ -70,7 +69,6 @@ def _filtered(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the parameter `filters` of a command by the options of `_filters`."""
     signature, options = inspect.signature(command), inspect.signature(_filters).parameters
 
-    @functools.wraps(command)
     def run(**arguments: Any) -> None:
         chosen = {name: arguments.pop(name) for name in options}
         command(**arguments, filters=_filters(**chosen))
@@ -79,7 +77,9 @@ def _filtered(command: Callable[..., None]) -> Callable[..., None]:
         options.values() if parameter.name == "filters" else [parameter] for parameter in signature.parameters.values()
     ]
     keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in chain.from_iterable(parts)]
-    run.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined]
+    run.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined] # typer reads it
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
     return run
 
 
@@ -102,7 +102,7 @@ def recall(
         str, typer.Option(metavar="NAME", help="default, engram, automem, cognitive, cosine or lexical.")
     ] = "default",
     *,
-    filters: Filters,
+    filters: "Filters",
     asked_by: Annotated[
         str | None, typer.Option("--asked-by", metavar="NAME", help="Person who asks; used by the ranking engram.")
     ] = None,
@@ -119,6 +119,9 @@ def recall(
     as_json: JsonOption = False,
 ) -> None:
     """Find the memories that answer a question. Best first; those no longer true are marked."""
+    from memory_pipeline.ledger.disk import writable
+    from memory_pipeline.service import report, report_memory
+
     clock = instant(as_of)
     owner = existing_profile(profile)
     with existing_client(owner) as client:
@@ -157,6 +160,8 @@ def session_start(
     as_json: JsonOption = False,
 ) -> None:
     """Print what an agent reads first. Core memory, then memories relevant to the query."""
+    from memory_pipeline.service import report_memory
+
     if profile is None or session is None:
         owner, opened, may_be_new = existing_profile(profile), existing_client, False
     else:
@@ -179,6 +184,8 @@ def get_memory(
     as_json: JsonOption = False,
 ) -> None:
     """Show one memory. As it is now, or was at an instant."""
+    from memory_pipeline.service import report_memory
+
     clock = instant(as_of)
     with existing_client(existing_profile(profile)) as client:
         memory = client.get(memory_id, as_of=clock)
@@ -196,11 +203,13 @@ def list_memories(
         int, typer.Option("--limit", "-n", min=1, metavar="N", help="Maximum number of memories to list.")
     ] = 20,
     *,
-    filters: Filters,
+    filters: "Filters",
     deep: DeepOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """List memories, newest first. One line each."""
+    from memory_pipeline.service import report_memory
+
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         memories = client.list(filters, limit, deep=deep)
@@ -224,9 +233,10 @@ def explain(
     as_json: JsonOption = False,
 ) -> None:
     """Explain a memory. Scores factor by factor, edges, cluster, decisions with reasons, lineage."""
-    from memory_pipeline.recall.client.explain import explain as explain_memory  # noqa: PLC0415
-    from memory_pipeline.recall.client.validation import past_instant  # noqa: PLC0415
-    from memory_pipeline.service import rank_explanation  # noqa: PLC0415
+    from memory_pipeline.recall.client.explain import explain as explain_memory
+    from memory_pipeline.recall.client.validation import past_instant
+    from memory_pipeline.service import rank_explanation
+    from memory_pipeline.service.report import line
 
     clock = past_instant(instant(as_of), datetime.now(UTC))
     with existing_lake(settings_in_force()) as lake:
@@ -247,6 +257,9 @@ def _check_spelling(profile: str, *, empty: bool) -> None:
     Raises:
         ValueError: it has none; names the nearest that does.
     """
+    from memory_pipeline.ledger.validation_errors import nearest
+    from memory_pipeline.service.profile_choice import stored_profiles
+
     if not empty:
         return
     with existing_lake(settings_in_force()) as lake:

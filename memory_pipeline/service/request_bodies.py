@@ -43,8 +43,6 @@ class NewMemory(RequestBody):
     supersedes: Id | None = Field(None, description="Memory that it replaces: that one no longer holds.")
 
 
-Answer = Literal["update", "partial", "repeat", "conflict", "none", "open", "skip"]
-"""What can be answered about a pair of memories; skip records nothing."""
 AnsweredBy = Literal["owner", "agent", "model"]
 
 

@@ -11,11 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memory_pipeline.lake.tables import Lake
-from memory_pipeline.service import auth_tokens, report
 from memory_pipeline.service import mcp_install as install
-from memory_pipeline.service.auth_tokens import Grant, Role
-from memory_pipeline.service.config_file import replace_file
+from memory_pipeline.service.choices import Role
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -28,12 +25,13 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
-from memory_pipeline.settings import Settings
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
 
+    from memory_pipeline.service.auth_tokens import Grant
     from memory_pipeline.service.background_runs import Runs
+    from memory_pipeline.settings import Settings
 
 app = typer.Typer()
 mcp_app = typer.Typer()
@@ -68,11 +66,14 @@ def pages(
 
 def _serve_http(host: str, port: int, host_names: Sequence[str], *, pages: bool) -> None:
     """Serve the HTTP service until Ctrl-C."""
+    from memory_pipeline.lake.tables import Lake
+    from memory_pipeline.service import report
+
     _require("fastapi", "uvicorn", extra="server")
-    from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
-    from memory_pipeline.service.host_check import Address  # noqa: PLC0415
-    from memory_pipeline.service.http_server import application  # noqa: PLC0415
-    from memory_pipeline.service.listening import listen  # noqa: PLC0415
+    from memory_pipeline.service.background_runs import Runs
+    from memory_pipeline.service.host_check import Address
+    from memory_pipeline.service.http_server import application
+    from memory_pipeline.service.listening import listen
 
     settings = settings_in_force(writing=True)
     home = settings.home
@@ -125,14 +126,16 @@ def mcp(
     ] = None,
 ) -> None:
     """Start the MCP server for an agent. Over standard input and output, or HTTP with --http."""
+    from memory_pipeline.service import report
+
     if context.invoked_subcommand is not None:
         if profile or read_only or tools or allow_erase or http or host_name:
             raise Misused(f"options of `mcp` go after `{context.invoked_subcommand}`, or do not apply to it")
         return
     _require("mcp", extra="mcp")
-    from memory_pipeline.recall.client.client_pool import Clients  # noqa: PLC0415
-    from memory_pipeline.service.background_runs import Runs  # noqa: PLC0415
-    from memory_pipeline.service.mcp_server import Exposure, server  # noqa: PLC0415
+    from memory_pipeline.recall.client.client_pool import Clients
+    from memory_pipeline.service.background_runs import Runs
+    from memory_pipeline.service.mcp_server import Exposure, server
 
     if host_name and http is None:
         raise Misused("--host-name needs --http")
@@ -172,6 +175,9 @@ def mcp_install(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Add this store to an MCP client. Shows the entry before it writes the client's configuration."""
+    from memory_pipeline.service import report
+    from memory_pipeline.service.config_file import replace_file
+
     _require("mcp", extra="mcp")
     options = [*(["--profile", profile] if profile else []), *(["--read-only"] if read_only else [])]
     command = [_program(), "--home", str(settings_in_force().home.resolve()), "mcp", *options]
@@ -209,6 +215,8 @@ def token_create(
     as_json: JsonOption = False,
 ) -> None:
     """Create a token and print it. Only its hash is stored, so it cannot be shown again."""
+    from memory_pipeline.service import auth_tokens, report
+
     home = settings_in_force(writing=True).home
     token, grant = auth_tokens.create(home, role, profile_id=profile, name=name, reads=reads or ())
     if as_json:
@@ -221,6 +229,8 @@ def token_create(
 @tokens.command("list")
 def token_list(as_json: JsonOption = False) -> None:
     """List the tokens. What each allows, never the token itself."""
+    from memory_pipeline.service import auth_tokens, report
+
     grants = auth_tokens.listing(settings_in_force().home)
     if as_json:
         show_json([_grant_row(grant) for grant in grants])
@@ -238,6 +248,8 @@ def token_revoke(
     as_json: JsonOption = False,
 ) -> None:
     """Revoke a token. It stops working at once."""
+    from memory_pipeline.service import auth_tokens, report
+
     revoked = auth_tokens.revoke(settings_in_force().home, token_id)
     if as_json:
         show_json(_grant_row(revoked))
@@ -245,11 +257,13 @@ def token_revoke(
         report.line(out(), f"revoked: {revoked.token_id}")
 
 
-def _serve_mcp(server: "MCPServer[Any]", runs: "Runs", settings: Settings, *, http: str, host_names: list[str]) -> None:
+def _serve_mcp(
+    server: "MCPServer[Any]", runs: "Runs", settings: "Settings", *, http: str, host_names: list[str]
+) -> None:
     """Serve MCP over streamable HTTP until Ctrl-C."""
-    from memory_pipeline.service import mcp_http  # noqa: PLC0415
-    from memory_pipeline.service.host_check import Address  # noqa: PLC0415
-    from memory_pipeline.service.listening import listen  # noqa: PLC0415 - uvicorn comes with mcp
+    from memory_pipeline.service import mcp_http, report
+    from memory_pipeline.service.host_check import Address
+    from memory_pipeline.service.listening import listen
 
     try:
         address = Address.parse(http)
@@ -280,16 +294,18 @@ def _url(listener: socket.socket) -> str:
 
 
 def _hint_at_tokens() -> None:
+    from memory_pipeline.service import auth_tokens, report
+
     if not auth_tokens.listing(settings_in_force().home):
         report.line(err(), "no tokens yet; create one with: memory-pipeline token create --role admin")
 
 
-def _grant_row(grant: Grant) -> dict[str, object]:
+def _grant_row(grant: "Grant") -> dict[str, object]:
     names = ("token_id", "name", "role", "profile_id", "reads", "created_at")
     return {name: getattr(grant, name) for name in names} | {"role": grant.role.value}
 
 
-def _scope(grant: Grant) -> str:
+def _scope(grant: "Grant") -> str:
     also_reads = f", reads {', '.join(grant.reads)}" if grant.reads else ""
     return "every profile" if grant.profile_id is None else f"profile {grant.profile_id}{also_reads}"
 

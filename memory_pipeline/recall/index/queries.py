@@ -81,7 +81,6 @@ _KINDS: Final = (
     ),
 )
 """Kinds of answer and the patterns of queries for them; the first match counts."""
-KINDS: Final = tuple(kind for kind, _ in _KINDS)
 
 _NOW: Final = re.compile(
     r"\b(?:currently|current|now|right now|nowadays|these days|at the moment|at present|presently"

@@ -1,7 +1,7 @@
 """Estimates how likely one of the best memories is to answer a query, from how well they match its words.
 
 A score compares memories for one query; it does not say whether the best is an answer. The model is logistic, with
-coefficients in `models/confidence.toml` (`evaluation/fit_confidence`): 0.5 is where as many unanswered queries as
+coefficients in `models/confidence.toml` (`research/fit_confidence.py`): 0.5 is where as many unanswered queries as
 answered ones lie on the wrong side. Not here: the order of an answer (`ranking`).
 """
 

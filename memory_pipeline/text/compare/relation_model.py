@@ -1,7 +1,7 @@
 """The judges by features: boosted trees that read words and vectors (the default), and a linear model of words alone.
 
 The linear model's probability is the softmax of four linear scores over `relation_features`; the weights were fitted on
-synthetic stores (`evaluation/fit_relations`) and are in `models/relations.toml`. Not here: the trees
+synthetic stores (`research/fit_relations.py`) and are in `models/relations.toml`. Not here: the trees
 (`relation_trees`). Nothing depends on particular texts. The rule of an update is `changed_value` or `ended` where the
 newer memory states the change outright (`stated_changes`), else `likely`.
 """

@@ -2,7 +2,7 @@
 
 Facts, names, numbers, dates, preferences, promises and changes are asked for; greetings, thanks, praise and mere
 questions are not. Not here: splitting into clauses (`parse/clauses`), fitting of the model
-(`evaluation/fit_clause_value`), and what remains of a store under a budget (`consolidation/trimming`).
+(`research/fit_clause_value.py`), and what remains of a store under a budget (`consolidation/trimming`).
 """
 
 from collections.abc import Mapping

@@ -21,18 +21,6 @@ _CARER: Final = (
     r"(?:gp|doctor|physician|neurologist|dentist|physio|physiotherapist|psychiatrist|therapist|cardiologist"
     r"|p(?:a)?ediatrician|midwife|optician|specialist|surgeon)"
 )
-_DO: Final = (
-    r"(?:learning|studying|training (?:for|to|as)|preparing (?:for|to|an?|the|my|our)|building|writing"
-    r"|working (?:on|towards)|developing|renovating|planning|saving (?:up|for)|drafting|revising|translating"
-    r"|restoring|migrating|testing|editing|recording|composing|converting|(?:searching|looking) for (?:an?|new|work)"
-    r"|practi[sc]ing|researching|organi[sz]ing|redoing|designing|applying (?:for|to))"
-)
-_PURSUE: Final = (
-    r"(?:learn|study|become|build|write|finish|complete|publish|launch|open|found|start|set up|move|renovate"
-    r"|restore|run|train|apply|graduate|qualify|pass|save|retire|switch|migrate|walk|climb|cycle|record|design"
-    r"|translate|organi[sz]e)"
-)
-
 _BODY: Final = (
     r"(?:knees?|back|hips?|shoulders?|neck|heart|lungs?|kidneys?|liver|eyes?|ears?|eyesight|hearing|wrists?|ankles?"
     r"|ankle|elbows?|foot|feet|hands?|legs?|arms?|spine|tendon|stomach|skin)"
@@ -109,25 +97,6 @@ PLACEHOLDER: Final = (
     r"|\.{4,}|(?i:lorem ipsum)|(?i:(?-u:\b)(?:is|are|called|named|in|at|to))\s*[:=]?\s*[.?_-]*$"
 )
 """A placeholder that was never filled; matched in the original text."""
-
-
-_SOMETIMES: Final = r"(?: (?:currently|now|still|also|really|just|\w+ly))?"
-
-
-def _undertaken(who: str, being: str) -> str:
-    """Return the cues that somebody does or intends something that takes time."""
-    return rf"""
-    {being}{_SOMETIMES} {_DO}
-    {who}(?:'ve|'s| have| has) been {_DO}
-    {who}{_SOMETIMES} (?:plans?|intends?|aims?) to [a-z]+ \S+
-    {being} (?:going|trying|hoping|aiming) to {_PURSUE} \S+
-    {who}(?:{_SOMETIMES} (?:wants?|hopes?)|'d like| would like) to {_PURSUE} \S+
-    {who} will (?:be (?:redone|built|renovated|launched|opened|moved)|marry|move|launch|graduate|retire)
-    {who} started (?:learning|studying|training|building|writing|working on|a course|a project)
-    {who} signed up for
-"""
-
-
 LEANING_START: Final = (
     r"(?i)^(?:he|she|it|they|him|her|them|his|its|their|this|that|these|those|there|then|so|and|but|or|because|which|who"
     r"|also|otherwise|instead|same|still|not|lives|works|has|likes|wants|needs|takes|says"

@@ -1,6 +1,6 @@
 """Fits the judge `rules` of relations from made-up stores whose relations are known.
 
-Run with `python -m memory_pipeline.evaluation.fit_relations [--out FILE]`. The training data are the made-up stores
+Run with `python research/fit_relations.py [--out FILE]`. The training data are the made-up stores
 without questions; those with questions measure it. The output is `models/relations.toml`: weights and fit report in one
 file. Not here: the features (`text/compare/relation_features`) and what a run decides in a store (`labelled_stores`).
 
@@ -16,11 +16,11 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from labelled_stores import LabelledStore
+from made_up_stores import stores
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from memory_pipeline.evaluation.labelled_stores import LabelledStore
-from memory_pipeline.evaluation.made_up_stores import stores
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_candidates import candidates
 from memory_pipeline.text.compare.relation_features import features
@@ -149,7 +149,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ridge = max(RIDGES, key=lambda one: likelihood(tables, tried[one]))
     found = figures(np.concatenate([table.relations for table in tables]), np.concatenate(tried[ridge]))
     report = [
-        'command = "python -m memory_pipeline.evaluation.fit_relations"',
+        'command = "python research/fit_relations.py"',
         f"stores = {len(tables)}",
         f"pairs = {sum(len(table.relations) for table in tables)}",
         f"ridge = {ridge:g}",
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     out = options.out or Path(str(resources.files("memory_pipeline") / "models" / "relations.toml"))
     out.write_text(document(tables[0].names, *fit(tables, ridge), report), "utf-8")
-    print("\n".join(report))  # noqa: T201 - the report is what this prints
+    print("\n".join(report))
 
 
 if __name__ == "__main__":

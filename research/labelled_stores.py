@@ -14,11 +14,13 @@ from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
 
+import bm25_baseline
 import polars as pl
 
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.evaluation import bm25_baseline, replay
+from memory_pipeline.evaluation import replay
 from memory_pipeline.evaluation.conversations import TURNS
+from memory_pipeline.evaluation.decided_pairs import Decided, Pair, closed_sentences, decided, in_order, standing
 from memory_pipeline.evaluation.replay import LiveIndex
 from memory_pipeline.evaluation.simulation import simulate
 from memory_pipeline.recall.rank.confidence import CONFIDENT
@@ -26,7 +28,6 @@ from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.tokens import count_tokens
 
-Pair = tuple[str, str]
 State = Literal["raw", "consolidated", "half", "half used"]
 
 STATES: Final[tuple[State, ...]] = ("raw", "consolidated", "half", "half used")
@@ -71,6 +72,11 @@ class Outcome:
     """Columns of `ranking.SCHEMA` by question, best first."""
     blocks: pl.DataFrame = field(default_factory=TABLES["core_memory_blocks"].empty)
     """Table `core_memory_blocks`."""
+
+    @property
+    def decided(self) -> Decided:
+        """What the run decided and linked."""
+        return decided(self.store.turns["id"], self.memories, self.edges)
 
 
 def load(folder: Path) -> list[LabelledStore]:
@@ -119,12 +125,8 @@ def _relations(rows: Iterable[Mapping[str, Any]]) -> dict[str, frozenset[Pair]]:
     pairs = defaultdict[str, set[Pair]](set)
     for row in rows:
         kind = f"weak {row['type']}" if row.get("note") else row["type"]
-        pairs[kind].add((row["a"], row["b"]) if row["type"] == "update" else _sorted(row["a"], row["b"]))
+        pairs[kind].add((row["a"], row["b"]) if row["type"] == "update" else in_order(row["a"], row["b"]))
     return defaultdict(frozenset, {kind: frozenset(of_kind) for kind, of_kind in pairs.items()})
-
-
-def _sorted(one: str, other: str) -> Pair:
-    return (one, other) if one < other else (other, one)
 
 
 def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
@@ -195,15 +197,15 @@ def questions(outcome: Outcome) -> pl.DataFrame:
         still holds the answer; null if none was found); of those with an outdated value: fresh_first (the gold ranks
         before it); unmarked: a closed memory or sentence, or a summary that quotes one, is shown without a mark.
     """
-    standing = _standing(outcome.memories)
+    stands_for = standing(outcome.memories)
     texts = dict(outcome.memories.select("memory_id", "content").iter_rows())
     closed = set(outcome.memories.filter(pl.col("closed_by").is_not_null())["memory_id"])
     members = {row[0]: row[1] or () for row in outcome.memories.select("memory_id", "members").iter_rows()}
-    ended = _sentences(outcome.memories)["sentence"].to_list()
+    ended = closed_sentences(outcome.memories)["sentence"].to_list()
     rows = []
     for question in outcome.store.questions:
         found = outcome.results[question["id"]].to_dicts()
-        ids = [standing[row["memory_id"]] for row in found]
+        ids = [stands_for[row["memory_id"]] for row in found]
         row = {
             "store": outcome.store.name,
             "question": question["id"],
@@ -265,69 +267,16 @@ def loses_answer(store: LabelledStore, memory_id: str, text: str, shown: str) ->
     return any(not re.search(answer, shown, re.IGNORECASE) for answer in held)
 
 
-def _standing(memories: pl.DataFrame) -> dict[str, frozenset[str]]:
-    """Return the memories that each memory stands for: itself, and those merged into it. A closed one is not merged."""
-    merged = memories.filter(pl.col("superseded_by").is_not_null(), pl.col("closed_by").is_null())
-    over = dict(merged.select("memory_id", "superseded_by").iter_rows())
-    stands: dict[str, set[str]] = {name: {name} for name in memories["memory_id"]}
-    for name in over:
-        end, seen = name, {name}
-        while (end := over.get(end, "")) and end not in seen:
-            stands.setdefault(end, {end}).add(name)
-            seen.add(end)
-    return {name: frozenset(names) for name, names in stands.items()}
-
-
-def _sentences(memories: pl.DataFrame) -> pl.DataFrame:
-    """Return the closed sentences of memories: `memory_id`, `sentence`, `valid_until`, `closed_by`."""
-    rows = memories.select("memory_id", "closed_statements").explode("closed_statements").drop_nulls()
-    return rows.unnest("closed_statements")
-
-
-@dataclass(frozen=True)
-class Decided:
-    """Pairs of labelled memories that a run decided about or linked, under their names on the page."""
-
-    closed: frozenset[Pair]
-    """Older, newer."""
-    partly_closed: frozenset[Pair]
-    """Older, newer, where only sentences of the older are closed."""
-    merged: frozenset[Pair]
-    may_update: frozenset[Pair]
-    may_repeat: frozenset[Pair]
-    contradicts: frozenset[Pair]
-
-
-def decided(outcome: Outcome) -> Decided:
-    """Return what a run decided and linked."""
-    known = set(outcome.store.turns["id"])
-    groups = [sorted(names & known) for names in _standing(outcome.memories).values()]
-    closed = outcome.memories.filter(pl.col("closed_by").is_not_null()).select("memory_id", "closed_by")
-
-    def linked(edge_type: str) -> frozenset[Pair]:
-        edges = outcome.edges.filter(pl.col("edge_type") == edge_type)
-        return frozenset(_sorted(*pair) for pair in edges.select("source", "target").iter_rows())
-
-    return Decided(
-        frozenset(closed.iter_rows()),
-        frozenset(_sentences(outcome.memories).select("memory_id", "closed_by").iter_rows()),
-        frozenset((one, other) for group in groups for one in group for other in group if one < other),
-        linked("MAY_UPDATE"),
-        linked("MAY_REPEAT"),
-        linked("CONTRADICTS"),
-    )
-
-
 def relations(outcome: Outcome) -> dict[str, tuple[int, int]]:
     """Count the right ones among the decisions of a run: figure to (right, of)."""
-    run, wanted = decided(outcome), outcome.store.relations
+    run, wanted = outcome.decided, outcome.store.relations
     updates = wanted["update"]
-    pairs = frozenset(_sorted(*pair) for pair in updates)
-    any_update = pairs | frozenset(_sorted(*pair) for pair in wanted["weak update"])
+    pairs = frozenset(in_order(*pair) for pair in updates)
+    any_update = pairs | frozenset(in_order(*pair) for pair in wanted["weak update"])
     duplicates = wanted["duplicate"]
     any_duplicate = duplicates | wanted["weak duplicate"]
     contradictions = wanted["contradiction"] | wanted["weak contradiction"]
-    closed = frozenset(_sorted(*pair) for pair in run.closed | run.partly_closed)
+    closed = frozenset(in_order(*pair) for pair in run.closed | run.partly_closed)
     right = len(run.closed & updates) + len(run.partly_closed & (updates | wanted["weak update"]))
 
     def share(right: frozenset[Pair], of: frozenset[Pair]) -> tuple[int, int]:

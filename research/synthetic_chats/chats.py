@@ -7,7 +7,7 @@ Not here: the vocabulary (`worlds/*.toml`), chats between friends (`friends.py`)
 from typing import Final, Literal, get_args
 
 from memory_pipeline.evaluation.conversations import Chat
-from memory_pipeline.evaluation.synthetic_chats import assistants, friends
+from synthetic_chats import assistants, friends
 
 __all__ = ["Chat", "Kind", "generate"]
 

@@ -11,10 +11,11 @@ from concurrent.futures import Executor
 from pathlib import Path
 from typing import Final
 
+import fit_changes
+import fit_ranking
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_pipeline.evaluation import fit_changes, fit_ranking
 from memory_pipeline.recall.rank.features import FEATURES
 
 Models = Mapping[str, Mapping[str, float]]

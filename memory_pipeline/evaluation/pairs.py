@@ -1,6 +1,6 @@
 """Reports what a run decides or links for given pairs of texts, and reads and writes them as JSON lines.
 
-Not here: the run (`simulation`), what counts as decided (`labelled_stores`), and how memories are compared
+Not here: the run (`simulation`), what counts as decided (`decided_pairs`), and how memories are compared
 (`consolidation/change_detection`, `text/compare`).
 """
 
@@ -16,7 +16,7 @@ import polars as pl
 
 from memory_pipeline.evaluation import replay
 from memory_pipeline.evaluation.conversations import TURNS
-from memory_pipeline.evaluation.labelled_stores import LabelledStore, Outcome, Pair, decided
+from memory_pipeline.evaluation.decided_pairs import Pair, decided
 from memory_pipeline.evaluation.simulation import simulate
 from memory_pipeline.schemas import INSTANT
 
@@ -94,8 +94,7 @@ def label(pairs: pl.DataFrame) -> pl.DataFrame:
     events = replay.stored(turns)
     policy = replay.policy_for(preset="default")
     done = next(simulate(lambda _: events, policy, [last + _DAY], max_archived_share=1.0))
-    store = LabelledStore("pairs", turns, {}, ())
-    run = decided(Outcome(store, "consolidated", done.after["memories"], done.after["association_edges"], {}))
+    run = decided(turns["id"], done.after["memories"], done.after["association_edges"])
     by_outcome = (run.merged, run.closed, run.partly_closed, run.may_update, run.contradicts, run.may_repeat)
     said = {
         frozenset((older, newer)): (confidence, reason)

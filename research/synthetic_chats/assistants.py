@@ -13,8 +13,8 @@ from random import Random
 from typing import Any, Final
 
 from memory_pipeline.evaluation.conversations import Chat, chat
-from memory_pipeline.evaluation.synthetic_chats.chat_writer import ChatWriter
-from memory_pipeline.evaluation.synthetic_chats.worlds import world
+from synthetic_chats.chat_writer import ChatWriter
+from synthetic_chats.worlds import world
 
 _FOLLOWED: Final = 0.6
 """Probability of each follow-up exchange on the last message."""

@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import labelled_stores
 import polars as pl
+from labelled_stores import STATES, LabelledStore, State
+from quality_page import Row
 
-from memory_pipeline.evaluation import labelled_stores, metrics, replay
-from memory_pipeline.evaluation.labelled_stores import STATES, LabelledStore, State
-from memory_pipeline.evaluation.quality_page import Row
+from memory_pipeline.evaluation import metrics, replay
 
 _CODE: Final = 2
 """Length of the name of a store that is named after its language; other stores are English."""

@@ -1,6 +1,6 @@
 """Fits the confidence of answers on the questions of the made-up stores, some of which have no answer.
 
-Run with `python -m memory_pipeline.evaluation.fit_confidence [--out FILE]`; the output is `models/confidence.toml`. Not
+Run with `python research/fit_confidence.py [--out FILE]`; the output is `models/confidence.toml`. Not
 here: the features (`recall/rank/confidence`) and the figures on other stores (`quality`).
 
 Logistic regression with a ridge; answered and unanswered questions have the same total weight. A question is answered
@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from fit_ranking import asked, index_of
+from labelled_stores import DEPTH, LabelledStore
+from made_up_stores import stores
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from memory_pipeline.evaluation.conversations import chat
-from memory_pipeline.evaluation.fit_ranking import asked, index_of
-from memory_pipeline.evaluation.labelled_stores import DEPTH, LabelledStore
-from memory_pipeline.evaluation.made_up_stores import stores
 from memory_pipeline.recall.rank.confidence import CONFIDENCE, confidence_features
 from memory_pipeline.recall.rank.ranking import weights
 from memory_pipeline.text.embed.embedding import embedder
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         *(f"{name} = {weight:.4f}  # {CONFIDENCE[name]}" for name, weight in zip(CONFIDENCE, whole[1:], strict=True)),
         "",
         "[fit]",
-        'command = "python -m memory_pipeline.evaluation.fit_confidence"',
+        'command = "python research/fit_confidence.py"',
         f"stores = {len(parts)}",
         f"questions = {sum(len(answered) for _, answered in parts)}",
         f"unanswered = {sum(int((~answered).sum()) for _, answered in parts)}",
@@ -98,7 +98,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     ]
     out = options.out or Path(str(resources.files("memory_pipeline") / "models" / "confidence.toml"))
     out.write_text("\n".join(lines) + "\n", "utf-8")
-    print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints
+    print(out.read_text("utf-8"))
 
 
 def _together(parts: Iterable[tuple[Floats, Marks]]) -> tuple[Floats, Marks]:

@@ -1,6 +1,6 @@
 """Fits the weights that put the newest of several values first, on conversations and made-up stores with changed facts.
 
-Run with `python -m memory_pipeline.evaluation.fit_changes --chats DIR [--out FILE]`. The training data are the made-up
+Run with `python research/fit_changes.py --chats DIR [--out FILE]`. The training data are the made-up
 stores, generated chats and folders of conversations; the output is `models/changes.toml`. Not here: the features
 (`recall/rank/changes`) and the model that they correct (`fit_ranking`).
 
@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from fit_ranking import SEEDS, asked, index_of
+from made_up_stores import stores
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from synthetic_chats.chats import generate
 
 from memory_pipeline.evaluation.conversations import Chat, chat, load
-from memory_pipeline.evaluation.fit_ranking import SEEDS, asked, index_of
-from memory_pipeline.evaluation.made_up_stores import stores
-from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.changes import CHANGES, COMPARED, change_features
 from memory_pipeline.recall.rank.ranking import weights
@@ -243,7 +243,7 @@ def document(weights: Floats, report: Mapping[str, tuple[Mapping[str, float], Ma
         *(f"{name} = {weight:.4f}  # {CHANGES[name]}" for name, weight in coefficients(weights).items()),
         "",
         "[fit]",
-        'command = "python -m memory_pipeline.evaluation.fit_changes --chats DIR"',
+        'command = "python research/fit_changes.py --chats DIR"',
         "# Figures among the compared candidates, fitted without the store or the source, and uncorrected.",
     ]
     for source, (fitted, plain) in sorted(report.items()):
@@ -262,7 +262,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     training = training_examples(options.chats)
     out = options.out or Path(str(resources.files("memory_pipeline") / "models" / "changes.toml"))
     out.write_text(document(fit(training), left_out(training)), "utf-8")
-    print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints
+    print(out.read_text("utf-8"))
 
 
 if __name__ == "__main__":

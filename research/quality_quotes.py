@@ -3,15 +3,17 @@
 Not here: how many decisions are right (`quality_stores`), and the page's text (`quality_page`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+import labelled_stores
 import polars as pl
+from labelled_stores import LabelledStore, Outcome
+from made_up_stores import stores
 
-from memory_pipeline.evaluation import labelled_stores, replay
-from memory_pipeline.evaluation.labelled_stores import LabelledStore, Outcome, Pair
-from memory_pipeline.evaluation.made_up_stores import stores
+from memory_pipeline.evaluation import replay
+from memory_pipeline.evaluation.decided_pairs import Pair, in_order
 from memory_pipeline.schemas import LIVE
 
 MOST: Final = 20
@@ -49,9 +51,9 @@ def unfitted_stores(folder: Path) -> list[LabelledStore]:
 
 def _wrong(kept: Outcome, half: Outcome) -> list[tuple[str, set[Pair]]]:
     """Return the pairs that runs decided about wrongly, by what they did; older, newer."""
-    run, known = labelled_stores.decided(kept), kept.store.relations
+    run, known = kept.decided, kept.store.relations
     updates = known["update"] | known["weak update"]
-    either = {_ordered(pair) for pair in updates}
+    either = {in_order(*pair) for pair in updates}
     same = known["duplicate"] | known["weak duplicate"]
     opposed = known["contradiction"] | known["weak contradiction"]
     said = set(kept.blocks["members"].explode().drop_nulls()) if kept.blocks.height else set[str]()
@@ -73,10 +75,10 @@ def _without_correction(updates: Iterable[Pair], live: set[str]) -> set[Pair]:
 
 def _missed(kept: Outcome) -> list[tuple[str, set[Pair]]]:
     """Return the pairs whose relation a run did not notice, by what it is; older, newer."""
-    run, known = labelled_stores.decided(kept), kept.store.relations
-    noticed = {_ordered(pair) for pair in run.closed | run.partly_closed} | run.may_update
+    run, known = kept.decided, kept.store.relations
+    noticed = {in_order(*pair) for pair in run.closed | run.partly_closed} | run.may_update
     return [
-        ("update", {pair for pair in known["update"] if _ordered(pair) not in noticed}),
+        ("update", {pair for pair in known["update"] if in_order(*pair) not in noticed}),
         ("repetition", set(known["duplicate"] - run.merged - run.may_repeat)),
         ("contradiction", set(known["contradiction"] - run.contradicts)),
     ]
@@ -90,8 +92,3 @@ def _trimmed(half: Outcome) -> list[tuple[str, str, str]]:
         if labelled_stores.loses_answer(half.store, name, content, left):
             lost.append(("trimmed at half the tokens, with the answer lost", content, left))
     return lost
-
-
-def _ordered(pair: Sequence[str]) -> Pair:
-    one, other = pair
-    return (one, other) if one < other else (other, one)

@@ -1,12 +1,11 @@
-"""Documentation pages generated from the code; `make docs` writes them and tests compare them.
+"""Makes the reference pages of settings, tables, events and stages from the code; `make docs` writes them.
 
-Here: the page of settings, and which page comes from where. Not here: `docs/cli.md`, which typer generates (see the
-Makefile).
+Not here: `docs/cli.md`, which typer generates (see the Makefile).
 """
 
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +13,12 @@ from pydantic import BaseModel
 
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.lake import dictionary
-from memory_pipeline.ledger import event
+from memory_pipeline.lake.snapshot_macros import MACROS
+from memory_pipeline.lake.snapshot_schemas import RECALLS, RELATIONS, Relation, sql_type
+from memory_pipeline.ledger import validation_errors
+from memory_pipeline.ledger.event import ABOUT_A_MEMORY, CLOCK_SKEW, SESSIONS, Event
+from memory_pipeline.ledger.payloads import PAYLOADS
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import (
     ALIASES,
     ENVIRONMENT_PREFIX,
@@ -148,10 +152,122 @@ def _diagram() -> list[str]:
     return ["```mermaid", "flowchart TD", *boxes, *arrows, "```"]
 
 
+_INTRODUCTION_TO_TABLES: Final = """# Data dictionary
+
+Generated from the schemas in `memory_pipeline/schemas/` and `memory_pipeline/lake/snapshot_schemas.py`. Every instant
+is UTC, to the microsecond. A memory is identified by `profile_id` and `memory_id`.
+
+## The snapshot
+
+Open `snapshots/memories.duckdb` in the data folder with `duckdb -readonly` or
+`duckdb.connect("memories.duckdb", read_only=True)`. The file is in the storage format of DuckDB 1.0: every table, view
+and macro was queried with DuckDB 1.0, 1.1, 1.2, 1.3, 1.4, 1.5 and 2.0. Its table `data_dictionary` holds this text.
+After `ATTACH`, a macro needs a `USE` of the attached name first. `vectors`, `score_history` and `enrichment` read
+Parquet files beside the snapshot; a file written by `snapshot --export` contains them. A snapshot never changes: open
+the link again to see the newest one.
+"""
+_LAKE: Final = """
+## The lake
+
+Tables that the stages of a run pass on. A snapshot does not have them in this form; its `memories` differs only in
+`summarises_cluster_id`, which is `cluster_id` in the lake."""
+
+
+def data_dictionary() -> str:
+    """Return the page `docs/data-dictionary.md`: tables, views and macros of a snapshot, and the lake."""
+    macros = [f"| `{macro.signature}` | {_cell(macro.description)} |" for macro in MACROS]
+    relations = [*RELATIONS.values(), RECALLS]
+    in_snapshot = {(relation.name, schema) for relation in RELATIONS.values() for schema in relation.schema.__mro__}
+    lake_tables = [
+        Relation(table.name, table.schema)
+        for table in TABLES.values()
+        if table.write_mode != "per_run" and (table.name, table.schema) not in in_snapshot
+    ]
+    return "\n".join(
+        [
+            _INTRODUCTION_TO_TABLES,
+            "| macro | returns |",
+            "|---|---|",
+            *macros,
+            *map(_section, relations),
+            _LAKE,
+            *map(_section, lake_tables),
+            "",
+        ]
+    )
+
+
+def _section(relation: Relation) -> str:
+    columns = [
+        f"| `{name}` | {sql_type(column.dtype)} | {dictionary.unit(name, column) or ''} "
+        f"| {_cell(column.description or '')} |"
+        for name, column in relation.columns.items()
+    ]
+    title = f"\n### {relation.name}{' (view)' if relation.is_view else ''}\n\n{relation.description}\n"
+    return "\n".join([title, "| column | type | unit | meaning |", "|---|---|---|---|", *columns])
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+_INTRODUCTION_TO_EVENTS: Final = f"""# Events
+
+The format of events, which agents send and files import. An event is one JSON object; a file of events has one per line
+(JSON Lines, UTF-8).
+
+- A null field counts as absent. An instant without an offset is UTC.
+- An invalid event is refused with a reason and stored as a dead letter; nothing is guessed.
+- A live event may be at most {CLOCK_SKEW.seconds // 60} minutes in the future. An imported event from the future is
+  dated to its import.
+- An event without `event_id` gets a new one. In an imported file the bytes of the line identify it: the same line twice
+  is one event.
+- Every event about one memory needs its `memory_id`, which may also be in the payload. A stored memory without one
+  takes the id of its event.
+- Session events need their `session_id`.
+- A memory is stored once, and storing the same again is harmless. A different text, or different fields, under its
+  `memory_id` is refused: change it with `memory.updated`, or choose another id.
+- Nothing can be stored under the id of an erased memory; the dead letter contains only the reason. Any other event
+  about it is accepted, so that a repeated delivery is recognised, but its payload and the ids of user, agent and
+  session are not stored.
+- Only the pipeline writes `memory.erased` and `run.*`.
+
+## Every event
+"""
+
+
+def events() -> str:
+    """Return the page `docs/event-format.md`: the fields of an event and of each payload, with an example."""
+    parts = [_INTRODUCTION_TO_EVENTS, _fields(Event, filled=("event_id", "occurred_at", "recorded_at"))]
+    for event_type, model in PAYLOADS.items():
+        example: dict[str, Any] = {"event_type": event_type.value, "occurred_at": "2026-01-31T12:00:00Z"}
+        example |= {"memory_id": "m1"} if event_type in ABOUT_A_MEMORY else {}
+        example |= {"session_id": "s1"} if event_type in SESSIONS else {}
+        example |= {"payload": model.example} if model.example else {}
+        text = json.dumps(example, ensure_ascii=False)
+        parts += [f"## {event_type.value}\n", f"{model.__doc__}\n", _fields(model), f"```json\n{text}\n```\n"]
+    return "\n".join(parts)
+
+
+def _fields(model: type[BaseModel], *, filled: Container[str] = ()) -> str:
+    """Return a Markdown table of a model's fields, required ones first: name, type, whether required, meaning.
+
+    Args:
+        model: the model.
+        filled: required fields that are filled in if left out.
+    """
+    rows, kinds = ["| field | takes | needed | meaning |", "|---|---|---|---|"], validation_errors.kinds(model)
+    needed = [name for name, field in model.model_fields.items() if field.is_required() and name not in filled]
+    for name in [*needed, *(name for name in model.model_fields if name not in needed)]:
+        answer = "yes" if name in needed else "no"
+        rows.append(f"| `{name}` | {kinds[name]} | {answer} | {model.model_fields[name].description} |")
+    return "\n".join(rows) + "\n"
+
+
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "settings.md": settings,
-    "data-dictionary.md": dictionary.documentation,
-    "event-format.md": event.documentation,
+    "data-dictionary.md": data_dictionary,
+    "event-format.md": events,
     "stages.md": stages,
 }
 """Pages by file name."""

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Any
 
-from memory_pipeline.evaluation.synthetic_chats.worlds import world
+from synthetic_chats.worlds import world
 
 
 class ChatWriter:

@@ -1,6 +1,6 @@
 """Measures the quality of the project on what was left out of every fit, and writes the quality page.
 
-Run with `python -m memory_pipeline.evaluation.quality SHARED [--out FILE]`; SHARED holds the folders `fresh` (labelled
+Run with `python research/quality.py SHARED [--out FILE]`; SHARED holds the folders `fresh` (labelled
 stores), `locomo`, `beam` and `beam500k` (conversations). Not here: the figures (`metrics`, `quality_stores`), one
 replay (`replay`), fitting without a source (`left_out`), and the page (`quality_page`).
 """
@@ -15,23 +15,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
+import bm25_baseline
+import compare_cost
+import labelled_stores
+import left_out
 import polars as pl
+import quality_quotes
+import quality_stores
+from left_out import Models
+from made_up_stores import stores
+from quality_page import Row, page
 
-from memory_pipeline.evaluation import (
-    bm25_baseline,
-    compare_cost,
-    experiment,
-    labelled_stores,
-    left_out,
-    metrics,
-    quality_quotes,
-    quality_stores,
-    replay,
-)
+from memory_pipeline.evaluation import experiment, metrics, replay
 from memory_pipeline.evaluation.conversations import load
-from memory_pipeline.evaluation.left_out import Models
-from memory_pipeline.evaluation.made_up_stores import stores
-from memory_pipeline.evaluation.quality_page import Row, page
 from memory_pipeline.settings import Policy, model_files, preset_names
 
 BUDGETS: Final = (0.5, 0.3, 0.2)

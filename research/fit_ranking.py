@@ -1,6 +1,6 @@
 """Fits the default ranking from conversations whose questions name the turns that answer them.
 
-Run with `python -m memory_pipeline.evaluation.fit_ranking --beam DIR [--embedder NAME] [--out FILE]`. The training data
+Run with `python research/fit_ranking.py --beam DIR [--embedder NAME] [--out FILE]`. The training data
 are BEAM conversations and generated chats; the output is `models/ranking.toml`, or `ranking_FAMILY.toml` for another
 family of embedders, coefficients and fit report in one file. Not here: the features (`recall/rank/features`), the chats
 (`synthetic_chats`, `conversations`) and the figures by which a ranking is finally judged (`metrics`).
@@ -24,9 +24,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from synthetic_chats.chats import generate
 
 from memory_pipeline.evaluation.conversations import Chat, load
-from memory_pipeline.evaluation.synthetic_chats.chats import generate
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
@@ -243,7 +243,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     cosine = COSINE.get(family, 1.0)
     weights = fit(training, ridge) * np.array([cosine if name == "cosine" else 1.0 for name in FEATURES])
     out.write_text(document(weights, ridge, tried, folds(training, ridge), family=family), "utf-8")
-    print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints
+    print(out.read_text("utf-8"))
 
 
 def document(
@@ -263,7 +263,7 @@ def document(
         ),
         "",
         "[fit]",
-        f'command = "python -m memory_pipeline.evaluation.fit_ranking --beam DIR{named}"',
+        f'command = "python research/fit_ranking.py --beam DIR{named}"',
         *([f"cosine = {COSINE[family]:g}  # factor on the fitted weight"] if family in COSINE else []),
         'what = "softmax over the candidates of each question, ridge towards equal weights"',
         f"ridge = {ridge:g}",

@@ -1,6 +1,6 @@
 """Fits the clause-value model: predicts which clauses of a memory people ask for later.
 
-Run with `python -m memory_pipeline.evaluation.fit_clause_value --beam DIR`. Writes `models/keep.toml`, coefficients and
+Run with `python research/fit_clause_value.py --beam DIR`. Writes `models/keep.toml`, coefficients and
 fit report in one file. The training data are BEAM conversations and generated chats. Not here: the features
 (`text/score/clause_value`).
 """
@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from synthetic_chats import chats
 
 from memory_pipeline.consolidation import trimming, worth
 from memory_pipeline.consolidation.keeping import Rank
 from memory_pipeline.evaluation import conversations
-from memory_pipeline.evaluation.synthetic_chats import chats
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import clause_value
 
@@ -223,7 +223,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     out = options.out or Path(str(resources.files("memory_pipeline") / "models" / f"{clause_value.MODEL}.toml"))
     out.write_text(_document(fit(training, penalty), penalty, scores, held, equal), "utf-8")
-    print(out.read_text("utf-8"))  # noqa: T201 - the report is what this prints
+    print(out.read_text("utf-8"))
 
 
 def _document(
@@ -241,7 +241,7 @@ def _document(
         *(f"{name} = {weights[name]:.3f}" for name in clause_value.FEATURES),
         "",
         "[fit]",
-        'command = "python -m memory_pipeline.evaluation.fit_clause_value --beam DIR"',
+        'command = "python research/fit_clause_value.py --beam DIR"',
         'what = "ridge regression towards equal weights on the words of each clause that questions need"',
         f'data = "{_data(held)}"',
         f"penalty = {penalty:g}",

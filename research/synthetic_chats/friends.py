@@ -11,8 +11,8 @@ from random import Random
 from typing import Any, Final
 
 from memory_pipeline.evaluation.conversations import Chat, chat
-from memory_pipeline.evaluation.synthetic_chats.chat_writer import ChatWriter
-from memory_pipeline.evaluation.synthetic_chats.worlds import world
+from synthetic_chats.chat_writer import ChatWriter
+from synthetic_chats.worlds import world
 
 _TURN: Final = timedelta(seconds=40)
 _TOPICS, _SHARED = 7, 3

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
+from labelled_stores import LabelledStore
 
 from memory_pipeline.evaluation.conversations import TURNS
-from memory_pipeline.evaluation.labelled_stores import LabelledStore, Pair
+from memory_pipeline.evaluation.decided_pairs import Pair
 
 _START: Final = datetime(2025, 1, 1, 8, tzinfo=UTC)
 _EVENING: Final = timedelta(hours=12)

@@ -1,1 +1,0 @@
-"""Labels of text pairs, and generated pairs with known relations to measure them."""
