@@ -66,11 +66,12 @@ drill: dev $(DUCKDB_STAMP) ## What is too long for each push: crashes, crowds, l
 drill-short: dev ## The part of the drill that each push runs, in two minutes: one case of each kind of loss
 	$(BIN)/pytest $(WORKERS) $(SHORT_DRILL)
 
-check: style types ## Format, lint and types, without tests
+check: style types ## Format, lint, declared dependencies and types, without tests
 
 style: dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/deptry memory_pipeline
 	@for script in .ci/*; do case $$script in *.py|*__pycache__) ;; *) bash -n $$script || exit 1;; esac; done
 
 # One process on one core, so tests run beside it.

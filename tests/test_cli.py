@@ -32,7 +32,7 @@ SAMPLE = ("--profiles", 2, "--memories", 120, "--days", 100, "--seed", 3)
 LOADED = (
     "import sys\nfrom memory_pipeline.service.cli import main\ntry:\n main()\nexcept SystemExit:\n print(*sys.modules)"
 )
-SLOW = {"polars", "numpy", "duckdb", "dagster", "sqlalchemy", "pydantic", "rich"}
+SLOW = {"polars", "numpy", "duckdb", "dagster", "sqlalchemy", "rich", "memory_pipeline.settings"}
 
 
 @pytest.mark.parametrize("asked", ["--version", "--help", "consolidate --help", "mcp install --help"])

@@ -20,11 +20,12 @@ import polars as pl
 from memory_pipeline.lake import compaction, files, identity, in_place, object_stores, publishing
 from memory_pipeline.lake.object_store import LocalObjectStore, StoredObject
 from memory_pipeline.ledger import catalog, clocks, commits, database, databases, disk, event, redaction
-from memory_pipeline.ledger.catalog import File, Mark
+from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.ledger.database import LakeError, MissingFile, explained
 from memory_pipeline.ledger.event import CLOCK_SKEW, PIPELINE
 from memory_pipeline.ledger.ledger import Ledger, Revert
+from memory_pipeline.ledger.tables import File
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import SETTINGS_FILE, SQLITE, ledger_address, new_stores
 

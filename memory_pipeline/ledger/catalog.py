@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from memory_pipeline.ledger import ducklake
 from memory_pipeline.ledger.database import LakeError, Transaction
-from memory_pipeline.ledger.tables import FILES, META
+from memory_pipeline.ledger.tables import FILES, META, File
 
 
 class Mark(StrEnum):
@@ -44,22 +44,6 @@ class NewFile:
     """SHA-256 of its bytes, 64 hex digits; equal for equal tables."""
     size: int
     """Number of bytes."""
-
-
-@dataclass(frozen=True)
-class File:
-    """A catalogued file of a table."""
-
-    id: int
-    added_seq: int
-    removed_seq: int | None
-    table_name: str
-    bucket: int
-    """0: rows of any profile; n > 0: rows of the profiles of that bucket."""
-    key: str
-    """Key in the object store."""
-    rows: int
-    sha256: str
 
 
 _LOST: Final = "lost"

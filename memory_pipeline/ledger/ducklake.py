@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import polars as pl
 import sqlalchemy as sa
@@ -29,12 +29,9 @@ from memory_pipeline.ledger.ducklake_tables import (
     SNAPSHOTS,
     TABLES,
 )
-from memory_pipeline.ledger.tables import EVENTS
+from memory_pipeline.ledger.tables import EVENTS, File
 from memory_pipeline.ledger.tables import FILES as CATALOGUE
 from memory_pipeline.schemas import TABLES as DEFINITIONS
-
-if TYPE_CHECKING:
-    from memory_pipeline.ledger.catalog import File
 
 _FOLDER: Final = "lake/"
 """Keys of files are this, the name of their table, a slash, and their own name."""
@@ -100,7 +97,7 @@ def move(transaction: Transaction, url: str) -> None:
     transaction.connection.execute(OPTIONS.update().where(OPTIONS.c.key == "data_path").values(value=url))
 
 
-def fill(transaction: Transaction, url: str, *, files: Sequence["File"], sizes: Mapping[str, int], oldest: int) -> None:
+def fill(transaction: Transaction, url: str, *, files: Sequence[File], sizes: Mapping[str, int], oldest: int) -> None:
     """Create the catalogue, or recreate it.
 
     Args:
@@ -130,7 +127,7 @@ def fill(transaction: Transaction, url: str, *, files: Sequence["File"], sizes: 
     expire(transaction, oldest)
 
 
-def add(transaction: Transaction, file: "File", *, size: int) -> None:
+def add(transaction: Transaction, file: File, *, size: int) -> None:
     """Make a file visible from its position on; its size is in bytes."""
     transaction.connection.execute(FILES.insert().values(_file(file, size)))
     _list(transaction, file.added_seq)
@@ -181,7 +178,7 @@ def _snapshot(seq: int, at: datetime) -> dict[str, Any]:
     }
 
 
-def _file(file: "File", size: int) -> dict[str, Any]:
+def _file(file: File, size: int) -> dict[str, Any]:
     table_id = field_id(file.table_name)
     return {
         "data_file_id": file.id,

@@ -4,6 +4,7 @@ Not here: where they are kept (`ledger/database.py`), and what the rows mean (`l
 `ledger/commits.py`).
 """
 
+from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -175,3 +176,19 @@ STORE_KEY: Final = "store"
 
 MOVED: Final = ""
 """Stands in place of a payload that compaction moved to a file; no payload is empty, since no fields are `{}`."""
+
+
+@dataclass(frozen=True)
+class File:
+    """A catalogued file of a table: a row of `FILES`."""
+
+    id: int
+    added_seq: int
+    removed_seq: int | None
+    table_name: str
+    bucket: int
+    """0: rows of any profile; n > 0: rows of the profiles of that bucket."""
+    key: str
+    """Key in the object store."""
+    rows: int
+    sha256: str

@@ -20,8 +20,9 @@ from uuid import uuid4
 
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.runs import live_runs
-from memory_pipeline.service import actions, cli
+from memory_pipeline.service import actions
 from memory_pipeline.service.actions import Consolidation
+from memory_pipeline.service.garbage import collect_seldom
 from memory_pipeline.service.limits import limits
 
 if TYPE_CHECKING:
@@ -261,7 +262,7 @@ def reason(error: BaseException) -> str:
 
 def _execute_runs(pipe: Connection) -> None:
     """Execute the runs that a server sends, in a process of their own, until the server ends."""
-    cli.collect_seldom()
+    collect_seldom()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which decides how the run ends
     threading.Thread(target=_end_with_server, daemon=True).start()
     while True:

@@ -3,19 +3,17 @@
 Not here: the commands (`commands`). They are imported late, so that Ctrl-C works from the first moment.
 """
 
-import gc
 import logging
 import os
 import sys
 from typing import Final
 
+from memory_pipeline.service.garbage import collect_seldom
 from memory_pipeline.service.version import print_version
 
 REFUSED: Final = 1
 INTERRUPTED: Final = 130
 """Exit status after Ctrl-C, as in shells."""
-_NEW_OBJECTS: Final = 50_000
-"""Number of new objects at which Python looks for garbage; its default is 700."""
 
 
 def main() -> None:
@@ -34,11 +32,6 @@ def main() -> None:
     if status == INTERRUPTED:
         _print_error("interrupted")
     raise SystemExit(status)
-
-
-def collect_seldom() -> None:
-    """Collect garbage rarely: what imports create stays, and scanning it takes a quarter of their time."""
-    gc.set_threshold(_NEW_OBJECTS)
 
 
 def _status() -> int:
