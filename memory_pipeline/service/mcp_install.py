@@ -110,8 +110,8 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
     except (TOMLKitError, ValueError) as error:
         remedy = "fix it, or move it away"
         if _COMMENT.search(text) and not toml:
-            own = _shown(table, name, _entry(command, kind), toml=False)
-            remedy = f"comments would be lost, so add this to it yourself: {own}"
+            wanted = _shown(table, name, _entry(command, kind), toml=False)
+            remedy = f"comments would be lost, so add this to it yourself: {wanted}"
         raise ValueError(f"{file} cannot be read ({error}); {remedy}") from error
     servers = document.setdefault(table, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
