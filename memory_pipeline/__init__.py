@@ -40,6 +40,11 @@ _MODULES: Final = {
 }
 
 
+def __dir__() -> list[str]:
+    """Return the public names too that nothing has imported yet."""
+    return sorted({*globals(), *__all__})
+
+
 def __getattr__(name: str) -> Any:
     """Import on first use: Dagster takes seconds, the client one, and `memory-pipeline --version` needs neither."""
     if name in _MODULES:

@@ -9,6 +9,7 @@ from memory_pipeline.schemas import TABLES
 PAGE = homes.HERE.parent / "docs" / "json.md"
 MEMORY = (
     "recall",
+    "digest",
     "session-start",
     "get, list",
     "update, protect, restore, feedback",

@@ -21,7 +21,7 @@ LAYERS = [
     {"service"},
 ]
 TEXT_LAYERS = [
-    {"display", "lang"},
+    {"difference", "display", "lang"},
     {"parse"},
     {"embed", "score"},
     {"compare"},

@@ -316,12 +316,12 @@ def test_a_remembered_text_is_there_word_for_word(reported):
 def test_the_report_says_what_was_found_merged_kept_apart_and_kept(reported):
     home, _, shown = reported
     assert "Consolidated 3 profiles as of 2026-05-02 02:00 UTC" in shown
-    for part in ("decisions:", "links:", "protected from forgetting:", "Largest of", "kept apart:", "undo the run:"):
+    for part in ("protected from forgetting:", "kept apart:", "undo the run:", "undo one of these:"):
         assert part in shown
-    assert re.search(r"One of \d+ merges\n(  - .+\n){2,}  = .+\n", shown)
+    assert re.search(r"\n\d+ repeats -> \d+ \(.+\)\n(  [-+] \[.+\] .+\n)+    .+\n    [0-9a-f]{8} ", shown)
     assert f"snapshot: {home / 'snapshots' / 'memories.duckdb'}" in shown
     commands = [shlex.split(told)[1:] for told in re.findall(r": (memory-pipeline .+)", shown)]
-    assert [args[2] for args in commands] == ["explain", "undo", "undo"]
+    assert [args[2] for args in commands] == ["undo", "undo"]
     for args in commands:
         assert args[:2] == ["--home", str(home)]
         assert call(*args).returncode == 0

@@ -25,6 +25,7 @@ def test_the_page_says_what_the_commands_of_the_memory_print(consolidated, tmp_p
     assert start["answer"]["recalled"]
     real = {
         "recall": [told("recall", merged["content"], *own, home=home)],
+        "digest": [told("digest", *changed, home=home)],
         "session-start": [start],
         "get, list": [told("get", merged["memory_id"], *own, home=home), *told("list", *own, home=home)],
         "update, protect, restore, feedback": [

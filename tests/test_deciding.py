@@ -119,7 +119,7 @@ def closed(*memories, **fields):
 def test_a_changed_fact_ends_with_the_text_of_both_memories():
     change = only(closed())
     assert (change["action"], change["memory_id"], change["target_id"]) == ("close", "a", "b")
-    assert (change["rule"], change["factors"]) == ("changed_value", {"similarity": 0.75})
+    assert (change["rule"], change["factors"]) == ("changed_value", {"confidence": 0.9, "similarity": 0.75})
     assert change["before"] == {"superseded_by": None, "superseded_kind": None, "valid_until": None}
     assert change["after"] == {
         "content_hash": "old",

@@ -146,10 +146,12 @@ def test_the_text_names_dates_and_no_ids(tmp_path):
         new = client.remember("The oven runs at 210 degrees these days.")
         answer = client.recall("oven degrees", record=False)
     hits = {hit.memory_id: hit for hit in answer}
-    doubtful = replace(hits[old], outdated_by=(new,), outdated_from=datetime(2026, 2, 3, tzinfo=UTC), conflicts=(new,))
+    since = {"outdated_by": (new,), "outdated_from": datetime(2026, 2, 3, tzinfo=UTC)}
+    doubtful = replace(hits[old], **since, newer_text=hits[new].content, conflicts=(new,))
     text = Answer(query="", as_of=AS_OF, ranking="default", recalled=(hits[new], doubtful)).text()
     day = f"{hits[new].created_at:%Y-%m-%d}"
-    assert f"(possibly outdated since 2026-02-03; contradicts that of {day})" in text
+    newer = '"The oven runs at 210 degrees these days."'
+    assert f"(possibly outdated since 2026-02-03: {newer}; contradicts that of {day})" in text
     assert old not in text
     assert new not in text
     alone = Answer(query="", as_of=AS_OF, ranking="default", recalled=(doubtful,))
@@ -185,7 +187,7 @@ def test_of_several_sentences_the_one_in_doubt_is_marked(newer, sentences):
     if sentences:
         assert old.line().endswith(f"- [{ago(3):%Y-%m-%d}] {LINE} [{mark}]".removeprefix("- "))
     else:
-        assert old.line().endswith(f"{LINE} ({mark})")
+        assert old.line().endswith(f'{LINE} ({mark}: "{newer}")')
 
 
 def test_each_sentence_in_doubt_is_marked_from_its_own_update_on():
@@ -205,7 +207,7 @@ class Pool:
     """What an answer reads of the memories that were searched."""
 
     def __init__(self, memories):
-        self._rows = {row["memory_id"]: row for row in memories.to_dicts()}
+        self._rows = self.row_ids = {row["memory_id"]: row for row in memories.to_dicts()}
 
     def rows(self, names, columns):
         return [{column: self._rows[name].get(column) for column in columns} for name in names]

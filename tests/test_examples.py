@@ -88,7 +88,8 @@ def test_the_agent_remembers_across_conversations(tmp_path):
     newer, older = launch.split("\n- ")[1:]
     assert newer.endswith("Ana: The website launch moved to 26 June.")
     assert re.search(
-        r"Ana: The website launch is on 12 June\. \(no longer current since \d{4}-\d\d-\d\d\)$", older.strip()
+        r"Ana: The website launch is on 12 June\. \(no longer current since \d{4}-\d\d-\d\d: \"The website .+\"\)$",
+        older.strip(),
     )
     assert "peanuts" in allergy.split("\n- ")[1]
     assert not list(tmp_path.iterdir())

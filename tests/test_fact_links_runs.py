@@ -161,7 +161,7 @@ def test_recall_and_the_snapshot_show_what_is_doubtful(lake):
     assert answer["kiln"].current is None
     assert (answer["shelf"].outdated_by, answer["cellar"].outdated_by) == (("cellar",), ())
     assert answer["tram"].conflicts == ("late",)
-    assert f"{SHELF} (possibly outdated since 2026-04-26)" in text
+    assert f'{SHELF} (possibly outdated since 2026-04-26: "' in text
     lines = explain(lake, "kiln").text()
     assert f"by hotter: {KILN}" in lines
     assert "MAY_UPDATE from cellar" in explain(lake, "shelf").text()

@@ -57,10 +57,15 @@ def ids(answer):
 
 def test_what_was_stored_a_moment_ago_is_recalled_with_its_parts(ana):
     one = ana.post("/memories", json={"text": "The spare key hangs behind the clock.", "tags": ["keys"]}).json()
-    found = ana.post("/recall", json={"query": "where is the spare key?", "k": 1, "record": False})
+    asked = {"query": "where is the spare key?", "k": 1, "record": False}
+    found = ana.post("/recall", json=asked | {"parts": True, "ids": True})
     assert ids(found) == one["memory_ids"]
     first = found.json()["recalled"][0]
     assert {"name", "value", "weight"} == set(first["parts"][0])
+    text = f"- [{first['created_at'][:10]}] The spare key hangs behind the clock."
+    assert found.json()["text"] == f"{text} (memory_id {first['memory_id']})"
+    brief = ana.post("/recall", json=asked).json()
+    assert (brief["text"], "parts" in brief["recalled"][0]) == (text, False)
     assert (first["current"], first["conflicts"]) in [(None, []), (True, [])]
     assert ids(ana.post("/recall", json={"query": "key", "filters": {"tags": ["keys"]}})) == one["memory_ids"]
     assert ids(ana.post("/recall", json={"query": "key", "filters": {"tags": ["cats"]}})) == []

@@ -3,19 +3,22 @@
 import json
 import sqlite3
 import threading
+from datetime import UTC, datetime
 from typing import get_args
 
 import dagster as dg
 import homes
 import launches
+import polars as pl
 import pytest
 import sqlalchemy as sa
 
 from memory_pipeline import Settings, build_defs
 from memory_pipeline.assets.resources import Preset, Run, Task
 from memory_pipeline.consolidation.context import TASKS
-from memory_pipeline.consolidation.plans import plan_document
+from memory_pipeline.consolidation.plans import leaving_out, plan_document
 from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.runs import rebuild, undo
 from memory_pipeline.service import actions, asset_check_gate, launch
 from memory_pipeline.settings import preset_names
 
@@ -104,6 +107,30 @@ def test_apply_commits_exactly_the_plan_whatever_was_told_since(lake, written):
     keys = ["profile_id", "ordinal"]
     assert committed.sort(keys).drop("seq", "status").equals(plan.sort(keys).drop("seq", "status"))
     assert lake.ledger.runs()["run_id"].unique().to_list() == [run_id]
+
+
+def test_rows_that_are_left_out_of_a_plan_are_not_decided_then_or_later(lake, written):
+    file, plan = written
+    merge = plan.filter(action="summarise").row(0, named=True)
+    left = leaving_out.left_out(plan, [merge["decision_id"]])
+    launched(lake, "apply", as_of="", plan_file=str(file), without=[merge["decision_id"][:12]])
+    in_force = undo.in_force(lake)
+    assert set(left["decision_id"]).isdisjoint(in_force["decision_id"])
+    kept = plan.filter(pl.col("action") != "compile")
+    assert set(kept["decision_id"]) - set(in_force["decision_id"]) == set(left["decision_id"])
+    memories = lake.read("memories", profiles=[merge["profile_id"]])
+    assert merge["memory_id"] not in set(memories["memory_id"])
+    rebuilt = rebuild.past_state(lake, datetime.now(UTC)).tables["memories"]
+    assert rebuilt.sort("profile_id", "memory_id").equals(lake.read("memories").sort("profile_id", "memory_id"))
+    again = actions.dry_run(homes.settings(lake.home))["consolidation_plan"]
+    assert merge["memory_id"] not in set(again["memory_id"])
+
+
+def test_apply_is_refused_for_a_row_that_the_plan_does_not_have(lake, written):
+    before = lake.ledger.position()
+    said = refused(lake, "apply", as_of="", plan_file=str(written[0]), without=["nothing"])
+    assert said.startswith("'nothing' names no row of the plan")
+    assert lake.ledger.position() == before
 
 
 def test_apply_is_refused_when_the_head_has_moved(later, written):

@@ -1,6 +1,7 @@
 """`mcp install` enters the server in the files of clients, shows it first, and leaves everything else as it was."""
 
 import json
+import os
 import tomllib
 
 import pytest
@@ -14,7 +15,13 @@ OWN = {"command": COMMAND[0], "args": [*COMMAND[1:]]}
 
 @pytest.mark.parametrize(
     ("client", "below"),
-    [("claude-code", ".claude.json"), ("cursor", ".cursor/mcp.json"), ("codex", ".codex/config.toml")],
+    [
+        ("claude-code", ".claude.json"),
+        ("cursor", ".cursor/mcp.json"),
+        ("codex", ".codex/config.toml"),
+        ("gemini-cli", ".gemini/settings.json"),
+        pytest.param("zed", ".config/zed/settings.json", marks=pytest.mark.skipif(os.name == "nt", reason="elsewhere")),
+    ],
 )
 def test_each_client_has_its_file(tmp_path, client, below):
     assert mcp_install.place(client, project=None, home=tmp_path, environment={}) == tmp_path / below
@@ -29,6 +36,26 @@ def test_a_project_and_an_application_have_their_own(tmp_path):
         mcp_install.place("curser", **given)
     file = mcp_install.place("claude-desktop", **given | {"project": None})
     assert file.name == "claude_desktop_config.json"
+
+
+def test_each_client_gets_an_entry_that_it_reads(tmp_path):
+    def entered(client):
+        return json.loads(mcp_install.entry(client, tmp_path / "none.json", COMMAND).text)
+
+    assert entered("gemini-cli") == {"mcpServers": {"memory": OWN}}
+    assert entered("zed") == {"context_servers": {"memory": OWN}}
+    assert entered("vscode") == {"servers": {"memory": {"type": "stdio"} | OWN}}
+    given = {"project": None, "home": tmp_path, "environment": {"APPDATA": str(tmp_path)}}
+    assert mcp_install.place("vscode", **given).parts[-3:] == ("Code", "User", "mcp.json")
+    assert mcp_install.place("vscode", **given | {"project": tmp_path}) == tmp_path / ".vscode" / "mcp.json"
+
+
+def test_a_file_with_comments_is_left_alone_and_the_entry_shown(tmp_path):
+    file = tmp_path / "settings.json"
+    file.write_text('// mine\n{"theme": "One Dark",}\n', "utf-8")
+    with pytest.raises(ValueError, match=r"(?s)comments would be lost.*context_servers"):
+        mcp_install.entry("zed", file, COMMAND)
+    assert file.read_text("utf-8").startswith("// mine")
 
 
 def test_what_else_is_in_a_file_stays_and_is_not_shown(tmp_path):

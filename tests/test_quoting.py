@@ -35,8 +35,9 @@ CORE = """## standing instructions
 user: Always answer in German. (2026-03-01)
 ---
 user: Never push to main. (2026-03-01; maybe outdated since 2026-03-04)"""
-LINES = """- [2026-03-01] user: My dentist is Dr. Kern.
-- [2026-03-01] user: I prefer dark mode in every editor. (possibly outdated since 2026-03-09)"""
+NEWER = r'"User likes the \"light\" theme (beta) now."'
+LINES = f"""- [2026-03-01] user: My dentist is Dr. Kern.
+- [2026-03-01] user: I prefer dark mode in every editor. (possibly outdated since 2026-03-09: {NEWER})"""
 BLOCK = f"{CORE}\n\n## relevant memories\n{LINES}"
 
 

@@ -36,6 +36,7 @@ class Here(Runs):
 
     made: ClassVar[list[dict]] = []
     applied: ClassVar[list[Path]] = []
+    without: ClassVar[list[list[str]]] = []
 
     def plan(self, request, *, trigger):
         self.made.append(actions.consolidate(self._home, request, trigger=trigger))
@@ -46,6 +47,7 @@ class Here(Runs):
         assert json.loads(request.plan_file.read_text("utf-8")) == self.made[-1]
         assert request.plan_file.is_relative_to(self._home)
         self.applied.append(request.plan_file)
+        self.without.append(request.without)
         result = Future()
         result.set_result({"run_id": "r"})
         return RequestedRun("r", request, homes.NIGHT, result)
@@ -298,16 +300,19 @@ def test_a_run_is_undone_and_the_plan_read_and_applied_once(tokens, tmp_path, ho
         assert again.status_code == 422
         planned = client.post("/ui/plan", data=keys)
         assert (planned.status_code, planned.url.path) == (200, "/ui/plan")
-        document = Here.made[-1]["plan"]
-        assert document
-        for row in document:
-            assert escape(row["reason"]) in planned.text
+        changes = Here.made[-1]["changes"]
+        assert changes
+        for row in changes:
+            assert escape(row["why"]) in planned.text
+            assert f'name="without-{row["row_id"]}"' in planned.text
         assert re.search(r"<button class=\"main\">Apply \d+ decision", planned.text)
         assert "<ins>+ " in planned.text
         stale = client.post("/ui/apply", data=keys | {"plan": "0" * 64})
         assert (stale.status_code, Here.applied) == (409, [])
-        applied = client.post("/ui/apply", data=keys | {"plan": Here.made[-1]["sha256"]})
+        kept = {"plan": Here.made[-1]["sha256"], f"without-{changes[0]['row_id']}": "on"}
+        applied = client.post("/ui/apply", data=keys | kept)
         assert (applied.status_code, applied.url.path) == (200, "/ui/runs")
+        assert Here.without[-1] == [changes[0]["row_id"]]
         assert not Here.applied[-1].exists()
         assert "Apply" not in client.get("/ui/plan").text, "it is applied once"
         assert "Apply" in client.post("/ui/plan", data=keys).text

@@ -57,7 +57,7 @@ def _committed(store: Store, tables: Mapping[str, pl.DataFrame], **run: Any) -> 
     """
     if store.run.plan_file:
         policies = store.policies(tables["profiles"])
-        positions = commit.commit(store.lake, tables, policies, whole=True, **run)
+        positions = commit.commit(store.lake, tables, policies, whole=True, left_out=store.left_out, **run)
         return positions, tables["consolidation_plan"]
     positions, committed = consolidate.commit_all(store.lake, store.settings, tables, **run)
     return positions, committed["consolidation_plan"]

@@ -57,6 +57,6 @@ def _planned(store: Store, tables: Mapping[str, pl.DataFrame]) -> tuple[dict[str
     """Return the plan with the state after it, and the rows that break an invariant."""
     policies = store.policies(tables["profiles"])
     planned = pipeline.run_stage(PLAN, tables, policies, engine=store.engine)
-    store.check_agreed(planned["consolidation_plan"])
+    planned["consolidation_plan"] = store.agreed(planned["consolidation_plan"], tables)
     made = planned | pipeline.run_stage(SETTLE, {**tables, **planned}, policies, engine=store.engine)
     return made, commit.violations({**tables, **made}, policies)

@@ -10,7 +10,6 @@ from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import overtaken, refusing, store_of
 from memory_pipeline.assets.stage_assets import asset_outs, results
 from memory_pipeline.erasure.erase import resume_erasure
-from memory_pipeline.runs import inputs
 
 TABLES_READ = ("profiles", "events", "decisions", "reverted")
 
@@ -32,7 +31,7 @@ def events_asset(names: Namespace, *, code_version: str) -> dg.AssetsDefinition:
             resume_erasure(store.lake)
             profiles = store.participants()
             store.lake.project()
-            read = {name: inputs.read_table(store.lake, name, profiles) for name in TABLES_READ if name != "profiles"}
+            read = {name: store.read(name, profiles) for name in TABLES_READ if name != "profiles"}
         context.log.info("[consolidation] profiles in this run: %d", profiles.height)
         yield from results({"profiles": profiles} | read, names, {})
 

@@ -14,7 +14,6 @@ from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Store, refusing
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.stages import STAGES, STATE
-from memory_pipeline.runs import inputs
 from memory_pipeline.schemas import TABLES
 
 _STAGED = ("replaced", "per_run")
@@ -63,7 +62,7 @@ class StagedTables(dg.IOManager):
 
     def _read(self, name: str) -> pl.DataFrame:
         if TABLES[name].write_mode not in _STAGED:
-            return inputs.read_table(self._store.lake, name, self._table("profiles"))
+            return self._store.read(name, self._table("profiles"))
         for run_id in self._run_ids:
             if (frame := self._store.lake.staged(run_id, name)) is not None:
                 return frame

@@ -20,12 +20,14 @@ from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.consolidation import model_requests
 from memory_pipeline.consolidation.context import Complete
 from memory_pipeline.consolidation.pipeline import Engine, LastRun
-from memory_pipeline.consolidation.plans import plan_document
+from memory_pipeline.consolidation.plans import leaving_out, plan_document, planning
 from memory_pipeline.consolidation.scope import KNOWN
+from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.engine import engines
 from memory_pipeline.lake.tables import Conflict, Lake, LakeError
 from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.runs import consolidate, inputs
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, Settings, SettingsError, load, under_preset
 
 Task = Literal["full", "reflect", "lightweight", "decay", "creative", "cluster", "forget", "promote", "reembed", "tick"]
@@ -59,6 +61,7 @@ class Run(dg.ConfigurableResource[None]):
         default=-1.0, description="Quota of this run instead of the policy's; negative: the policy's."
     )
     plan_file: str = Field(default="", description="Plan that a dry run wrote: commit exactly this one or fail.")
+    without: list[str] = Field(default=[], description="Ids of rows to leave out of that plan.")
 
     def instant(self) -> datetime:
         """Return the clock of the run: as configured, else now.
@@ -205,15 +208,44 @@ class Store:
                 self.lake.refuse_stale(profiles)
             return profiles
 
-    def check_agreed(self, plan: pl.DataFrame) -> None:
-        """Refuse a plan that differs from the plan file that the run applies; without a file, any plan is agreed.
+    def read(self, name: str, profiles: pl.DataFrame) -> pl.DataFrame:
+        """Read an input table of the run (see `inputs.read_table`); what it leaves out of a plan counts as undone."""
+        undone = dict(zip(("decisions", "reverted"), leaving_out.as_undone(self.left_out), strict=True))
+        rows = inputs.read_table(self.lake, name, profiles)
+        return pl.concat([rows, undone[name]]) if name in undone else rows
+
+    @cached_property
+    def left_out(self) -> pl.DataFrame:
+        """Decisions that the run leaves out of the plan that it applies.
 
         Raises:
-            dagster.Failure: the plan differs from the file.
+            dagster.Failure: the run names rows that the plan does not have, or there is no plan to apply.
         """
-        if self.run.plan_file:
-            with refusing(ValueError):
+        with refusing(ValueError):
+            if not self.run.without:
+                return TABLES["consolidation_plan"].empty()
+            return inputs.left_out(self.run.plan(), self.run.without)
+
+    def agreed(self, plan: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
+        """Return the plan that the run commits: the given one, or that of its plan file but for what is left out.
+
+        Args:
+            plan: table `consolidation_plan`, made as if what is left out had been undone.
+            tables: the tables that it was made from.
+
+        Raises:
+            dagster.Failure: nothing is left out, and the plan differs from the file.
+        """
+        if not self.run.plan_file:
+            return plan
+        with refusing(ValueError):
+            if self.left_out.is_empty():
                 inputs.check_agreed(plan, self.run.plan())
+                return plan
+            written, profiles = plan_document.read(self.run.plan())
+        state = State(tables["memories"], tables["decided_edges"])
+        kept = leaving_out.remaining(written, self.left_out, plan, profiles)
+        return planning.hold(kept, profiles, state)
 
 
 def store(home: Path, settings: Settings | None, names: Namespace) -> dg.ResourceDefinition:

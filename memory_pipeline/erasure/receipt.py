@@ -102,6 +102,12 @@ class Receipt:
         }
         return cls(**fields | {"at": datetime.fromisoformat(document["at"])})
 
+    def __str__(self) -> str:
+        """Return its lines."""
+        return "\n".join(self.lines())
+
+    __repr__ = __str__
+
     def lines(self) -> list[str]:
         """Return the receipt as lines of text for a terminal."""
         redacted = f"events {self.events}, queries of other events {self.queries}, decisions {self.decisions}"

@@ -85,14 +85,17 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[Any]:
 def _applying(names: Namespace) -> dg.ConfigMapping:
     """Make the configuration of the job that applies a plan: its path, without which no launch is accepted."""
     path = dg.Field(str, description="Plan that a dry run wrote.")
+    rows = dg.Field([str], default_value=[], description="Ids of rows to leave out of it.")
     trigger = dg.Field(str, default_value="manual", description="What started the run: manual or cli.")
     names_of_presets = dg.Enum("ApplyPreset", [dg.EnumValue(name) for name in get_args(Preset)])
     preset = dg.Field(names_of_presets, default_value="", description="Preset that the plan was made under, if named.")
     level = dg.Field(str, default_value="DEBUG", description="Lowest level of what the run prints.")
 
-    @dg.config_mapping(config_schema={"plan_file": path, "trigger": trigger, "preset": preset, "log_level": level})
+    fields = {"plan_file": path, "without": rows, "trigger": trigger, "preset": preset}
+
+    @dg.config_mapping(config_schema=fields | {"log_level": level})
     def applying(given: dict[str, Any]) -> dict[str, Any]:
-        run = {name: given[name] for name in ("plan_file", "trigger", "preset")}
+        run = {name: given[name] for name in fields}
         return {
             "loggers": {"console": {"config": {"log_level": given["log_level"]}}},
             "resources": {names.name("run"): {"config": run}},

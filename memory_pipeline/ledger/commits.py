@@ -8,7 +8,7 @@ import json
 import os
 import socket
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib.metadata import version
@@ -69,11 +69,14 @@ class Commit:
     """Profiles whose tables stay as they are, since only the clock has moved: position of the run that they are of."""
     whole: bool = False
     """Commit all profiles or none; otherwise those that others changed meanwhile are left out."""
+    left_out: pl.DataFrame = field(default_factory=TABLES["consolidation_plan"].empty)
+    """Decisions that were left out of the plan: recorded as decided and undone, so that no run proposes them again."""
 
     def of(self, names: Collection[str]) -> "Commit":
         """Return what is recorded for some of the profiles; tables stay as they are."""
         own = pl.col("profile_id").is_in(list(names))
-        return replace(self, profiles=self.profiles.filter(own), decisions=self.decisions.filter(own))
+        rows = {name: getattr(self, name).filter(own) for name in ("profiles", "decisions", "left_out")}
+        return replace(self, **rows)
 
 
 def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions: pl.DataFrame | None = None) -> None:
@@ -203,6 +206,7 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
     check_order(transaction, commit.profiles)
     counts = _counts(commit)
     rows = commit.profiles.sort("profile_id").to_dicts()
+    insert_events(transaction, _undone_beforehand(commit))  # first: no state has the run without them
     positions = insert_events(transaction, (_event(commit, row, counts[row["profile_id"]]) for row in rows))
     for row in rows:
         if row["profile_id"] not in positions:
@@ -213,10 +217,8 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
     transaction.connection.execute(
         RUNS.insert(), [_run(commit, row, counts[row["profile_id"]], positions[row["profile_id"]]) for row in rows]
     )
-    if commit.decisions.height:
-        transaction.connection.execute(
-            DECISIONS.insert(), _decisions(TABLES["decisions"].conform(commit.decisions), positions)
-        )
+    if (decided := pl.concat([commit.decisions, commit.left_out])).height:
+        transaction.connection.execute(DECISIONS.insert(), _decisions(TABLES["decisions"].conform(decided), positions))
     note(transaction, commit.run_id, "committed", started_at=commit.started_at)
     return positions
 
@@ -303,6 +305,18 @@ def _event(commit: Commit, row: Mapping[str, Any], counts: Mapping[str, int]) ->
             **_policy(commit, row),
         },
     )
+
+
+def _undone_beforehand(commit: Commit) -> Iterator[Event]:
+    """Return the undo of what is left out of each profile's plan."""
+    for (profile_id,), left in commit.left_out.sort("profile_id").group_by("profile_id", maintain_order=True):
+        yield Revert(
+            profile_id=str(profile_id),
+            decision_ids=left["decision_id"].to_list(),
+            reason="left out of the plan when it was applied",
+            occurred_at=left["as_of"][0],
+            recorded_at=commit.committed_at,
+        ).event()
 
 
 def _policy(commit: Commit, row: Mapping[str, Any]) -> dict[str, Any]:

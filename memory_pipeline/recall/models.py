@@ -14,7 +14,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.consolidation.core_memory import SEPARATOR
-from memory_pipeline.consolidation.plans import plan_document
+from memory_pipeline.consolidation.plans import digest, plan_document, telling
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.closed_statements import (
@@ -32,6 +32,8 @@ _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
 """A date at the start of a text."""
 _BEFORE: Final = rf"(?:(?:[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}|{'|'.join(sorted(USERS))}):\s+)*"
 _MORE: Final = "\u2026"
+_NEWER: Final = 24
+"""Words and marks of a newer text that stand beside what it outdates."""
 _CUT: Final = re.compile(rf"(?:(?:^|(?<=[.!?])\s+|\n+){_BEFORE})+")
 
 
@@ -171,6 +173,8 @@ class Recalled:
     """Since when it may be outdated."""
     outdated_sentences: tuple[DoubtedSentence, ...]
     """Sentences that they may have outdated, while the rest still holds; empty if the whole text may be outdated."""
+    newer_text: str | None
+    """What the newest memory says that ended or may have outdated it; None without one."""
     conflicts: tuple[str, ...]
     """Memories that contradict it; neither is known to be newer."""
     deep: bool
@@ -180,23 +184,34 @@ class Recalled:
     passage: Passage | None = None
     """Where `text` stands in `content`, if it is a passage of it; None if `text` is all there is to read."""
 
-    def line(self, shown: Iterable["Recalled"] = ()) -> str:
+    def line(self, shown: Iterable["Recalled"] = (), *, ids: bool = False) -> str:
         """Return the memory as one line of a prompt, with its date and any reason to doubt it or a sentence of it.
+
+        Beside what is outdated stands what the newer memory says.
 
         The date at the start of a summary's text replaces the date it was made, and no date is written twice. Other
         memories are named by their dates. A passage has the headings above it, and says how to read the whole.
 
         Args:
             shown: the memories in the prompt.
+            ids: also name the memory by its id.
         """
-        against = sorted({other.day for other in shown if other.memory_id in self.conflicts})
+        others_shown = [*shown]
+        against = sorted({other.day for other in others_shown if other.memory_id in self.conflicts})
         others = f"that of {' and '.join(against)}" if against else "another memory"
         marks = [f"holds only from {self.holds_from:%Y-%m-%d}"] if self.holds_from else []
-        marks += [f"no longer current since {self.ended:%Y-%m-%d}"] if self.ended else []
+        newer = f": {_quoted(preview(self.newer_text, _NEWER))}" if self.newer_text else ""
+        ended = self.ended is not None
+        marks += [f"no longer current since {self.ended:%Y-%m-%d}{newer}"] if ended else []
         whole = self.outdated_from and not self.outdated_sentences
-        marks += [f"possibly outdated since {self.outdated_from:%Y-%m-%d}"] if whole else []
+        repeated = "" if ended else newer
+        marks += [f"possibly outdated since {self.outdated_from:%Y-%m-%d}{repeated}"] if whole else []
         marks += [f"contradicts {others}"] if self.conflicts else []
         marks += [self.lifecycle] if self.deep else []
+        marks += (
+            [f"profile_id {one_line(self.profile_id)}"] if len({other.profile_id for other in others_shown}) > 1 else []
+        )
+        marks += [f"memory_id {one_line(self.memory_id)}"] if ids and self.passage is None else []
         day, text = self._dated()
         text = doubted(text, self.outdated_sentences)
         if self.passage is not None:
@@ -205,6 +220,12 @@ class Recalled:
         text = whereabouts.below(self.heading, text)
         note = f" ({'; '.join(marks)})" if marks else ""
         return f"- [{day}] {one_line(f'{self.speaker}: {text}' if self.speaker else text)}{note}"
+
+    def __str__(self) -> str:
+        """Return its line with score and id."""
+        return f"{self.line()} {self.score:.2f} {self.memory_id}"
+
+    __repr__ = __str__
 
     @property
     def day(self) -> str:
@@ -250,16 +271,26 @@ class Answer(Sequence[Recalled]):
     def __iter__(self) -> Iterator[Recalled]:
         return iter(self.recalled)
 
-    def text(self, token_budget: int | None = BUDGET) -> str:
+    def text(self, token_budget: int | None = BUDGET, *, ids: bool = False) -> str:
         """Return the memories as text for a prompt, one line each, best first; empty without memories.
 
-        Memories that do not hold now, may no longer hold, or are contradicted are marked, with dates and without ids.
-        A last line says how many memories were left out.
+        Memories that do not hold now, may no longer hold, or are contradicted are marked, with dates and with what the
+        newer memory says. Memories of several profiles name theirs. A last line says how many memories were left out.
 
         Args:
             token_budget: most tokens of all lines; the first is always there. None: no limit.
+            ids: also name each memory by its id.
         """
-        return "\n".join(within([memory.line(self.recalled) for memory in self.recalled], token_budget))
+        return "\n".join(within([memory.line(self.recalled, ids=ids) for memory in self.recalled], token_budget))
+
+    def __str__(self) -> str:
+        """Return what was asked, and the memories as a prompt has them."""
+        count = "no memory" if not self else "1 memory" if len(self) == 1 else f"{len(self)} memories"
+        doubt = "; perhaps none of them answers it" if self.confident is False and self else ""
+        asked = f"{count} for {one_line(self.query)!r}, as of {self.as_of:%Y-%m-%d %H:%M} UTC{doubt}"
+        return _listed(asked, within([memory.line(self.recalled) for memory in self.recalled], BUDGET))
+
+    __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
@@ -338,6 +369,12 @@ class Memory:
         text = whereabouts.below(self.heading, self.text)
         return f"{self.speaker}: {text}" if self.speaker else text
 
+    def __str__(self) -> str:
+        """Return its line with day, state and id."""
+        return f"{_said(self)} {self.lifecycle} {self.memory_id}"
+
+    __repr__ = __str__
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
         return _plain(asdict(self))
@@ -374,6 +411,8 @@ class Pair:
         question = f"{lead}[{self.pair_id}] {asked[self.relation]}? likely {self.confidence:.0%}"
         return "\n".join([question, *(f"  {name}: {_told(getattr(self, name))}" for name in ("older", "newer"))])
 
+    __str__ = __repr__ = text
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
         return _plain(asdict(self))
@@ -404,6 +443,25 @@ class Review(Sequence[Pair]):
         """Return the pairs as text for a prompt, with letters and ids; empty if nothing waits for an answer."""
         return "\n".join(pair.text(_letter(place)) for place, pair in enumerate(self.pairs))
 
+    def frame(self) -> pl.DataFrame:
+        """Return the pairs as a table (`digest.DOUBTS`)."""
+        rows = [
+            {"pair_id": pair.pair_id, "relation": pair.relation, "confidence": pair.confidence}
+            | {
+                f"{name}_day": f"{one.created_at:%Y-%m-%d}"
+                for name, one in (("older", pair.older), ("newer", pair.newer))
+            }
+            | {"older": pair.older.line(), "newer": pair.newer.line()}
+            for pair in self.pairs
+        ]
+        return pl.DataFrame(rows, schema=digest.DOUBTS)
+
+    def __str__(self) -> str:
+        """Return the pairs after a count of all that wait."""
+        return _listed(f"{self.waiting} waiting for an answer", [self.text()] if self else [])
+
+    __repr__ = __str__
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
         return {"waiting": self.waiting, "pairs": [pair.to_dict() for pair in self.pairs]}
@@ -421,6 +479,13 @@ class Remembered:
     """Memories that the text quoted as they are shown to agents; what it quoted is not stored again."""
     stored: bool = True
     """False if the text only quoted."""
+
+    def __str__(self) -> str:
+        """Return what became of the memory, and the pairs to answer."""
+        what = "stored as" if self.stored else "not stored: it only quotes"
+        return _listed(f"{what} {self.memory_id}", [pair.text() for pair in self.likely])
+
+    __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
@@ -442,6 +507,14 @@ def within(lines: Sequence[str], token_budget: int | None) -> list[str]:
     left = len(lines) - shown
     more = f"- and {left:,} more, {int(costs[shown:].sum()):,} tokens; a larger token budget shows them"
     return [*lines[:shown], more] if left else [*lines]
+
+
+def _listed(head: str, lines: Iterable[str]) -> str:
+    return "\n".join([head, *(f"  {line}" for line in lines)])
+
+
+def _said(memory: Memory) -> str:
+    return f"[{memory.created_at:%Y-%m-%d}] {one_line(told(memory))}"
 
 
 def _told(memory: Memory) -> str:
@@ -485,6 +558,13 @@ class Block:
         columns = {name: row[name] for name in ("content", "version", "compiled_at")}
         return cls(name=row["block"], **columns)
 
+    def __str__(self) -> str:
+        """Return its facts under its name."""
+        facts = map(unmarked, self.content.split(SEPARATOR))
+        return _listed(f"{self.name.replace('_', ' ')}, version {self.version}", facts)
+
+    __repr__ = __str__
+
 
 @dataclass(frozen=True, kw_only=True)
 class Opening:
@@ -525,6 +605,12 @@ class Opening:
         parts += ["\n".join(["## notices", *map(unmarked, self.notices)])] if self.notices else []
         return "\n\n".join(parts)
 
+    def __str__(self) -> str:
+        """Return its text."""
+        return self.text() or "nothing is remembered yet"
+
+    __repr__ = __str__
+
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
         answer = self.answer.to_dict() if self.answer is not None else None
@@ -545,6 +631,8 @@ class Consolidated:
     """Table `profiles`: the profiles of the run and the state it started from."""
     plan: pl.DataFrame
     """Table `consolidation_plan`: every decision, with rule and reason."""
+    changes: pl.DataFrame
+    """The plan by what it does to memories: one row per change, with both texts (`telling.TOLD`)."""
 
     @property
     def actions(self) -> dict[str, int]:
@@ -563,7 +651,19 @@ class Consolidated:
 
     def document(self) -> dict[str, Any]:
         """Return the plan in its portable form (see `plan_document.write`), the input of `apply`."""
-        return plan_document.write(self.plan, self.profiles)
+        return plan_document.write(self.plan, self.profiles, changes=self.changes)
+
+    def told(self) -> list[str]:
+        """Return how much of each kind changes, a sentence each, such as "2 repeats -> 1"."""
+        return telling.headlines(self.changes)["headline"].to_list()
+
+    def __str__(self) -> str:
+        """Return what the run changed, or would change, as a few lines."""
+        head = f"plan of {self.task}, nothing written" if self.run_id is None else f"run {self.run_id} of {self.task}"
+        held = [f"{self.held} decisions held back by the quota"] if self.held else []
+        return _listed(f"{head}, as of {self.as_of:%Y-%m-%d %H:%M} UTC", [*self.told(), *held] or ["nothing to change"])
+
+    __repr__ = __str__
 
 
 def instant(name: str, value: Any) -> datetime | None:

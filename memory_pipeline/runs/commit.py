@@ -80,6 +80,7 @@ def commit(
     started_at: datetime | None = None,
     say: Callable[[str], None] = log.LOGGER.info,
     whole: bool = False,
+    left_out: pl.DataFrame | None = None,
     warn: Callable[[str], None] = log.LOGGER.warning,
 ) -> dict[str, int]:
     """Check a plan and publish its tables in one transaction; report in a few lines what was done.
@@ -95,6 +96,7 @@ def commit(
         started_at: when the run started; default: now.
         say: takes each line of the log.
         whole: commit all profiles or none.
+        left_out: decisions that were left out of the plan (see `plans.leaving_out`); default: none.
         warn: takes a line for each profile that the quota held back.
 
     Returns:
@@ -124,6 +126,7 @@ def commit(
             committed_at=now,
             unchanged=unchanged,
             whole=whole,
+            left_out=TABLES["consolidation_plan"].empty() if left_out is None else left_out,
         )
     )
     seconds = (now - (started_at or now)).total_seconds()

@@ -16,6 +16,7 @@ from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.context import Complete, recorded_only
 from memory_pipeline.consolidation.model_prompts import KEY
 from memory_pipeline.consolidation.model_requests import ModelAnswers
+from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.engine import engines
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.llm.openai import OpenAICompletionClient
@@ -207,8 +208,8 @@ def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
     Arguments as for `consolidate`.
 
     Returns:
-        What a plan file holds: `profiles`, `consolidation_plan`, and as `completions` the answers of a model that are
-        not recorded yet, those about pairs of memories included.
+        What a plan file holds: `profiles`, `consolidation_plan`, as `changes` the plan as people read it, and as
+        `completions` the answers of a model that are not recorded yet, those about pairs of memories included.
 
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
@@ -223,7 +224,8 @@ def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
         for name in ("verdicts", "completions")
     ]
     plan = tables["consolidation_plan"]
-    return {"profiles": profiles, "consolidation_plan": plan, "completions": pl.concat(answers)}
+    changes = telling.tell(plan, tables["memories"])
+    return {"profiles": profiles, "consolidation_plan": plan, "changes": changes, "completions": pl.concat(answers)}
 
 
 def completer(settings: Settings, policies: Iterable[Policy]) -> Complete:

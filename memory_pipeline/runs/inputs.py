@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.consolidation import pipeline, triggers
 from memory_pipeline.consolidation import scope as scopes
 from memory_pipeline.consolidation.context import TASKS
-from memory_pipeline.consolidation.plans import plan_document, planning
+from memory_pipeline.consolidation.plans import leaving_out, plan_document, planning
 from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
@@ -292,6 +292,15 @@ def profiles_of_plan(lake: Lake, settings: Settings, document: Mapping[str, Any]
         if plan_id != row["plan_id"]:
             raise ValueError("the plan was made on another ledger; plan again on this one")
     return profiles
+
+
+def left_out(document: Mapping[str, Any], row_ids: Collection[str]) -> pl.DataFrame:
+    """Return the decisions of a plan document that are left out with some of its rows (see `plans.leaving_out`).
+
+    Raises:
+        ValueError: the document is not a plan, or an id names no row of it, or several.
+    """
+    return leaving_out.left_out(plan_document.read(document)[0], row_ids)
 
 
 def check_agreed(plan: pl.DataFrame, document: Mapping[str, Any]) -> None:

@@ -64,6 +64,7 @@ class Approval(Consolidation):
     """A request to commit exactly the plan of a dry run, once somebody has reviewed it."""
 
     plan_file: Path
+    without: list[str] = Field(default=[], description="Ids of rows to leave out.")
 
     @property
     def kind(self) -> str:
@@ -72,7 +73,7 @@ class Approval(Consolidation):
 
     def config(self) -> dict[str, Any]:
         """Return the configuration of the run; the plan has the rest."""
-        return {"plan_file": str(self.plan_file)}
+        return {"plan_file": str(self.plan_file), "without": self.without}
 
 
 def remember(

@@ -237,24 +237,33 @@ def show_plan(preset: str | None, asked: dict[str, Any], *, plan_out: Path | Non
     if as_json:
         show_json(document)
     else:
-        report_runs.plan(
-            out(), tables["consolidation_plan"], profiles=tables["profiles"], home=settings.home, written=plan_out
-        )
+        report_runs.plan(out(), tables["changes"], profiles=tables["profiles"], home=settings.home, written=plan_out)
 
 
 @app.command("apply")
 def apply_plan(
     plan: Annotated[Path, typer.Argument(metavar="plan.json", help="Plan written by `consolidate --dry-run --out`.")],
+    without: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ID",
+            help="Leave out the row of the plan that shows this id, and what builds on it; no later run proposes it "
+            "again for the same texts; repeatable.",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Apply a plan exactly as written. Refused if the profile or its policy has changed; new memories wait."""
-    from memory_pipeline.service import report_runs
+    from memory_pipeline.service import report, report_runs
 
-    profiles = report_runs.planned_profiles(plan)
+    profiles = report_runs.planned_profiles(plan, without or [])
     presets = profiles["preset"].unique().to_list()
     # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
     preset = presets[0] if len(presets) == 1 else ""
-    run_job("apply", {"plan_file": str(plan.resolve()), "preset": preset, "trigger": "cli"}, as_json=as_json)
+    config = {"plan_file": str(plan.resolve()), "without": without or [], "preset": preset, "trigger": "cli"}
+    run_job("apply", config, as_json=as_json)
+    if without and not as_json:
+        report.line(out(), f"left out: {report.many(len(without), 'row')}; --retry-reverted proposes them again")
 
 
 @app.command()
@@ -294,10 +303,11 @@ def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
             raise
     with existing_lake(settings) as lake:
         done = report_runs.run_document(lake, launched.run_id)
+        changes = report_runs.changes_of(lake, done)
         if as_json:
-            show_json(done)
+            show_json(done | {"changes": changes.to_dicts()})
         else:
-            report_runs.run(out(), lake, done)
+            report_runs.run(out(), lake, done, changes)
 
 
 @app.command("embedder")

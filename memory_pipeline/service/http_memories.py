@@ -33,6 +33,7 @@ from memory_pipeline.service.request_bodies import (
     RequestBody,
     present_fields,
 )
+from memory_pipeline.text.display import BUDGET
 
 if TYPE_CHECKING:
     from memory_pipeline.recall.client.client_pool import Clients
@@ -54,6 +55,10 @@ class _Name(Convertor[str]):
 register_url_convertor("id", _Name())
 
 
+_SHAPE: Final = frozenset({"filters", "whole", "parts", "ids"})
+"""Fields of a question that say how its answer is returned."""
+
+
 class Stored(BaseModel):
     """Ids of stored memories."""
 
@@ -73,7 +78,9 @@ class Question(RequestBody):
 
     query: Id = Field(description="A question in plain words.")
     k: int = Field(10, ge=1, le=1000, description="Maximum number of memories to return.")
-    token_budget: int | None = Field(None, ge=1, description="Maximum total of tokens to return.")
+    token_budget: int | None = Field(
+        None, ge=1, description=f"Maximum total of tokens to return; the text keeps to {BUDGET} by default."
+    )
     min_score: float | None = Field(None, ge=0, le=1, description="Only memories with at least this score.")
     as_of: Instant | None = Field(None, description="Search the state of this instant; default: now.")
     deep: bool = Field(False, description="Include archived, cold and superseded memories, at a lower score.")
@@ -87,6 +94,8 @@ class Question(RequestBody):
     profiles: list[Id] | None = Field(
         None, min_length=1, description="Profiles to search together; default: the one of the request."
     )
+    parts: bool = Field(False, description="Also return the parts of each score.")
+    ids: bool = Field(False, description="Name each memory in the text by its id too.")
     whole: bool = Field(
         False, description="Return all of long texts as content, not only the passages that answer the question."
     )
@@ -331,23 +340,28 @@ def tick(request: Request, profile: Profile, client: Client) -> JSONResponse:
 
 @router.post("/recall")
 def recall(request: Request, grant: Authorized, profile: Profile, client: Client, question: Question) -> JSONResponse:
-    """Find the memories that answer a question, best first, each with its score and the parts of it.
+    """Find the memories that answer a question, best first, as a list and as a text for a prompt.
 
     With several profiles, such as a user's own and a team's, each memory names its profile.
     """
     if why := grant.refusal(question.profiles or ()):
         raise HTTPException(403, why)
     filters = present_fields(question.filters) if question.filters else None
-    answer = client.recall(**present_fields(question, exclude={"filters", "whole"}), filters=filters)
+    answer = client.recall(**present_fields(question, exclude=_SHAPE), filters=filters)
     _check_spelling(request, grant, profile, empty=not answer)
-    return JSONResponse(answer.to_dict() if question.whole else _passages(answer.to_dict()))
+    shown = answer.to_dict() if question.whole else _passages(answer.to_dict())
+    if not question.parts:
+        shown["recalled"] = [{name: hit[name] for name in hit if name != "parts"} for hit in shown["recalled"]]
+    return JSONResponse(shown | {"text": answer.text(question.token_budget or BUDGET, ids=question.ids)})
 
 
 @router.post("/sessions/{session_id:id}/start")
 def session_start(client: Client, session_id: Session, body: SessionStart | None = None) -> JSONResponse:
     """Return what an agent reads first: core memory, then memories relevant to the query."""
-    opening = client.session_start(body.query if body else None, session_id).to_dict()
-    return JSONResponse(opening | {"answer": opening["answer"] and _passages(opening["answer"])})
+    found = client.session_start(body.query if body else None, session_id)
+    opening = found.to_dict()
+    answer = opening["answer"] and _passages(opening["answer"])
+    return JSONResponse(opening | {"answer": answer, "text": found.text()})
 
 
 @router.post("/sessions/{session_id:id}/end", status_code=204)

@@ -102,7 +102,7 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
         "resources": {"run": {"config": given}},
     }
     if job == APPLY:
-        config = {name: given[name] for name in ("plan_file", "trigger", "preset") if name in given} | {
+        config = {name: given[name] for name in ("plan_file", "without", "trigger", "preset") if name in given} | {
             "log_level": "CRITICAL"
         }
     logging.getLogger("dagster").setLevel(logging.CRITICAL)

@@ -5,6 +5,7 @@ Not here: asking the user and writing the file (`server_commands`).
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,15 +23,28 @@ class _Place:
     """File below a project; None where the client has no such file."""
     table: str
     """Name of the table of servers."""
+    application: bool = False
+    """Whether the user's file lies below the folder in which applications keep their settings."""
+    kind: str | None = None
+    """What an entry says of how the server is reached; None where clients infer it."""
 
 
 PLACES: Final = {
     "claude-code": _Place(user=".claude.json", project=".mcp.json", table="mcpServers"),
-    "claude-desktop": _Place(user="Claude/claude_desktop_config.json", project=None, table="mcpServers"),
+    "claude-desktop": _Place(
+        user="Claude/claude_desktop_config.json", project=None, table="mcpServers", application=True
+    ),
     "codex": _Place(user=".codex/config.toml", project=None, table="mcp_servers"),
     "cursor": _Place(user=".cursor/mcp.json", project=".cursor/mcp.json", table="mcpServers"),
+    "gemini-cli": _Place(user=".gemini/settings.json", project=".gemini/settings.json", table="mcpServers"),
+    "vscode": _Place(
+        user="Code/User/mcp.json", project=".vscode/mcp.json", table="servers", application=True, kind="stdio"
+    ),
+    "zed": _Place(user=".config/zed/settings.json", project=".zed/settings.json", table="context_servers"),
 }
 """Clients by name."""
+_COMMENT: Final = re.compile(r"^\s*//|/\*|,\s*[\]}]", re.MULTILINE)
+"""Comments and trailing commas, which some clients allow in their JSON."""
 DEFAULT_NAME: Final = "memory"
 """Name of the server, unless another is given."""
 
@@ -68,9 +82,9 @@ def place(client: str, *, project: Path | None, home: Path, environment: Mapping
         if found.project is None:
             raise ValueError(f"{client} has no servers per project; leave out --project")
         return project / found.project
-    if client != "claude-desktop":
-        return home / found.user
-    return _applications(home, environment) / found.user
+    if client == "zed" and os.name == "nt":
+        return _applications(home, environment) / "Zed" / "settings.json"
+    return (_applications(home, environment) if found.application else home) / found.user
 
 
 def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAULT_NAME) -> Entry:
@@ -90,27 +104,36 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
     from tomlkit.exceptions import TOMLKitError
 
     text = file.read_text("utf-8") if file.exists() else ""
-    toml, table = file.suffix == ".toml", PLACES[client].table
+    toml, table, kind = file.suffix == ".toml", PLACES[client].table, PLACES[client].kind
     try:
         document: Any = tomlkit.parse(text) if toml else json.loads(text or "{}")
     except (TOMLKitError, ValueError) as error:
-        raise ValueError(f"{file} cannot be read ({error}); fix it, or move it away") from error
+        remedy = "fix it, or move it away"
+        if _COMMENT.search(text) and not toml:
+            wanted = _shown(table, name, _entry(command, kind), toml=False)
+            remedy = f"comments would be lost, so add this to it yourself: {wanted}"
+        raise ValueError(f"{file} cannot be read ({error}); {remedy}") from error
     servers = document.setdefault(table, {}) if isinstance(document, dict) else None
     if not isinstance(servers, dict):
         raise ValueError(f"{file}: {table!r} is not a table of servers; fix it, or move it away")  # noqa: TRY004
     old = servers.get(name)
-    own = {"command": command[0], "args": [*command[1:]]}
+    own = _entry(command, kind)
     servers[name] = {**old, **own} if isinstance(old, dict) else own
     written = tomlkit.dumps(document) if toml else f"{json.dumps(document, indent=2, ensure_ascii=False)}\n"
     replaced = _shown(table, name, old, toml=toml) if isinstance(old, dict) else None
     return Entry(file=file, text=written, shown=_shown(table, name, own, toml=toml), replaced=replaced)
 
 
+def _entry(command: Sequence[str], kind: str | None) -> dict[str, Any]:
+    """Return the fields of one server that start it."""
+    return ({"type": kind} if kind else {}) | {"command": command[0], "args": [*command[1:]]}
+
+
 def _shown(table: str, name: str, own: Mapping[str, Any], *, toml: bool) -> str:
     """Return one server as it is in a file: only the fields that start it, since others may hold secrets."""
     import tomlkit
 
-    started = {key: own[key] for key in ("command", "args") if key in own}
+    started = {key: own[key] for key in ("type", "command", "args") if key in own}
     return tomlkit.dumps({table: {name: started}}).strip() if toml else json.dumps({table: {name: started}}, indent=2)
 
 

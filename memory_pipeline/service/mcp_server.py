@@ -4,7 +4,7 @@ Not here: what the tools do (`mcp_tools`), resources and prompts (`mcp_reads`), 
 """
 
 import inspect
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,6 +17,7 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, GetPromptResult, InputRequiredResult, Resource, ToolAnnotations
+from mcp.types import Tool as MCPTool
 from pydantic import ConfigDict, Field, SkipValidation, ValidationError
 
 from memory_pipeline.ledger.validation_errors import nearest, reason, shown
@@ -39,66 +40,54 @@ class _Offer:
     """When to call it, for the server's instructions; empty where the description says enough."""
     reads: bool = False
     """Changes nothing, except that `recall` records accesses unless the server is read-only."""
-    idempotent: bool = False
     erases: bool = False
     heavy: bool = False
     """Reads a whole profile, so few at once are accepted from one token."""
     admin: bool = False
     """Over HTTP it needs an administrator's token."""
-    returns: tuple[str, ...] = ()
-    """Fields that a program looks for in an answer, each with its JSON type unless it is a string; an answer may have
-    others, or not all of them."""
+    listed: bool = True
+    """Whether agents are told of it unless a server names its tools; programs call it in any case."""
+    rare: tuple[str, ...] = ()
+    """Arguments that it takes but does not list: programs and people ask for them, agents hardly ever."""
 
 
 _OWNERS: Final = frozenset({"profile_id", "profiles"})
 """Arguments that say whose memory it is."""
-_TEXT: Final = ("result",)
-_MEMORY: Final = ("memory_id",)
-_RECEIPT: Final = ("at", "erased array")
+_NAMED: Final = frozenset({"session_start", "recall", "remember"})
+"""Tools that list the argument `profile_id`; all take it, as the instructions say."""
 _OFFERS: Final = (
-    _Offer("session_start", "session_start", "session_start when a conversation begins", returns=_TEXT),
+    _Offer("session_start", "session_start", "session_start when a conversation begins"),
     _Offer(
         "recall",
         "recall",
         "recall before answering anything earlier talk may have settled",
         reads=True,
-        returns=("memories array", "confident boolean"),
+        rare=("k", "min_score", "ranking", "profiles", "user_id", "session_id"),
     ),
-    _Offer("get", "get_memory", reads=True, idempotent=True, returns=_MEMORY),
-    _Offer("list", "list_memories", reads=True, idempotent=True, returns=("memories array",)),
-    _Offer("remember", "remember", "remember what later conversations should know", returns=_MEMORY),
-    _Offer("remember_many", "remember_many", returns=("memory_ids array",)),
-    _Offer("update", "update", idempotent=True, returns=_MEMORY),
-    _Offer("protect", "protect", idempotent=True, returns=_MEMORY),
-    _Offer("restore", "restore", returns=_MEMORY),
-    _Offer("review", "review", "review and resolve now and then", reads=True, idempotent=True, returns=_TEXT),
-    _Offer("resolve", "resolve", idempotent=True, returns=_TEXT),
-    _Offer("feedback", "feedback", "feedback on whether a recalled memory helped", returns=_TEXT),
+    _Offer("get", "get_memory", reads=True, rare=("as_of",)),
+    _Offer("list", "list_memories", reads=True, rare=("deep",)),
     _Offer(
-        "forget",
-        "forget",
-        "forget only when the user asks for it",
-        idempotent=True,
-        erases=True,
-        heavy=True,
-        returns=_RECEIPT,
+        "remember",
+        "remember",
+        "remember what later conversations should know",
+        rare=("memory_type", "importance", "agent_id", "valid_from", "valid_until", "protect", "session_id"),
     ),
-    _Offer("erase_user", "erase_user", idempotent=True, erases=True, heavy=True, admin=True, returns=_RECEIPT),
-    _Offer(
-        "erase_questions", "erase_questions", idempotent=True, erases=True, heavy=True, admin=True, returns=_RECEIPT
-    ),
-    _Offer("end_session", "end_session", "end_session when it is over", idempotent=True, returns=_TEXT),
-    _Offer(
-        "consolidate",
-        "consolidate",
-        idempotent=True,
-        heavy=True,
-        returns=("run_id", "profiles array", "decisions integer"),
-    ),
-    _Offer("tick", "tick", heavy=True, returns=("run_id", "actions object")),
-    _Offer("undo", "undo", heavy=True, returns=("decisions integer",)),
-    _Offer("explain", "explain", reads=True, idempotent=True, returns=_TEXT),
-    _Offer("status", "status", reads=True, idempotent=True, returns=("profiles array",)),
+    _Offer("remember_many", "remember_many", listed=False),
+    _Offer("update", "update", rare=("importance", "tags", "metadata", "valid_from")),
+    _Offer("protect", "protect", rare=("reason", "protected")),
+    _Offer("restore", "restore"),
+    _Offer("review", "review", "review and resolve now and then", reads=True, rare=("limit",)),
+    _Offer("resolve", "resolve"),
+    _Offer("feedback", "feedback", "feedback on whether a recalled memory helped"),
+    _Offer("forget", "forget", "forget only when the user asks for it", erases=True, heavy=True),
+    _Offer("erase_user", "erase_user", erases=True, heavy=True, admin=True),
+    _Offer("erase_questions", "erase_questions", erases=True, heavy=True, admin=True),
+    _Offer("end_session", "end_session", "end_session when it is over"),
+    _Offer("consolidate", "consolidate", heavy=True, rare=("lightweight", "task", "scope")),
+    _Offer("tick", "tick", heavy=True, listed=False),
+    _Offer("undo", "undo", heavy=True),
+    _Offer("explain", "explain", reads=True),
+    _Offer("status", "status", reads=True),
 )
 
 
@@ -159,8 +148,9 @@ def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None =
         instructions=_instructions(exposure),
         version=version("memory-pipeline"),
         log_level="WARNING",
-        tools=_without_repetition([_tool(tools, offer, exposure.profile_id, slots) for offer in exposure.offers()]),
+        tools=[_tool(tools, offer, exposure.profile_id, slots) for offer in exposure.offers()],
     )
+    built.unlisted = {offer.name for offer in exposure.offers() if not (offer.listed or exposure.tools)}
     built.listed = [] if exposure.profile_id is None else [core_of(exposure.profile_id)]
     MemoryReads(home, clients, profile_id=exposure.profile_id, records=not exposure.read_only).offer(built)
     return built
@@ -170,6 +160,12 @@ class _Server(MCPServer[Any]):
     """A server whose listed resources are read through a template, so that the caller of each read is known."""
 
     listed: Sequence[Resource] = ()
+    unlisted: Collection[str] = ()
+    """Tools that are only for programs."""
+
+    async def list_tools(self) -> list[MCPTool]:
+        """Return the tools that agents are told of."""
+        return [tool for tool in await super().list_tools() if tool.name not in self.unlisted]
 
     async def list_resources(self) -> list[Resource]:
         """Return the resources that clients list without an id."""
@@ -203,7 +199,8 @@ def _instructions(exposure: Exposure) -> str:
     tenant = (
         ""
         if exposure.profile_id
-        else " A profile is a tenant: use the same one throughout for a user; omit it if the store has only one."
+        else " A profile is a tenant: every tool takes profile_id; use the same one throughout for a user, and omit it "
+        "if the store has only one."
     )
     return f"Long-term memory that is consolidated over time.{guide}{tenant}"
 
@@ -218,13 +215,10 @@ class _MemoryTool(Tool):
     slots: SkipValidation[Slots | None] = Field(default=None, exclude=True)
     """Bounds how many callers use it at once, if it is heavy."""
 
-    returns: dict[str, Any] | None = Field(default=None, exclude=True)
-    """Schema of its answers, if one is published."""
-
     @cached_property
     def output_schema(self) -> dict[str, Any] | None:
-        """The main fields; describing the others would cost an agent more tokens than it gains."""
-        return self.returns
+        """None: answers are text to read, and a schema of it would cost an agent more tokens than it gains."""
+        return None
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         """Run the tool for the caller of a request; see `Tool.run`."""
@@ -278,69 +272,38 @@ def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None, slots: Slot
     arguments = tool.fn_metadata.arg_model
     arguments.model_config |= {"extra": "forbid", "strict": True}
     arguments.model_rebuild(force=True)
-    schema = compact(tool.parameters, tool.parameters.get("$defs", {})) | {"additionalProperties": False}
-    if profile_id is not None:
-        for name in _OWNERS:
-            schema["properties"].pop(name, None)
+    schema = compact(tool.parameters, tool.parameters.get("$defs", {}))
+    hidden = {
+        *offer.rare,
+        *(_OWNERS if profile_id is not None else _OWNERS - {"profiles"} if offer.name not in _NAMED else ()),
+    }
+    schema["properties"] = {name: field for name, field in schema["properties"].items() if name not in hidden}
     # Hints that equal the protocol's defaults, or mean nothing for a tool that only reads, are left out.
-    hints = (
-        ToolAnnotations(read_only_hint=True)
-        if offer.reads
-        else ToolAnnotations(destructive_hint=offer.erases, idempotent_hint=offer.idempotent or None)
-    )
+    hints = ToolAnnotations(read_only_hint=True) if offer.reads else ToolAnnotations(destructive_hint=offer.erases)
     changes = {"parameters": schema, "annotations": hints, "profile_id": profile_id, "admin": offer.admin}
-    changes |= {"slots": slots if offer.heavy else None, "returns": _answers(offer.returns)}
+    changes |= {"slots": slots if offer.heavy else None}
     return tool.model_copy(update=changes)
 
 
-def _without_repetition(tools: list[Tool]) -> list[Tool]:
-    """Replace fields that another offered tool has too by a reference to it; validation uses the full models."""
-    offered = {tool.name: tool for tool in tools}
-    if {"remember", "remember_many"} <= offered.keys():
-        rows = offered["remember_many"].parameters["properties"]["memories"]
-        rows["items"] = {"type": "object", "required": ["text"]}
-        rows["description"] = (
-            "One fact each; fields as in remember, or memory_id, event_id (idempotency key), confidence, protected, "
-            "metadata, source."
-        )
-    if {"recall", "list"} <= offered.keys():
-        fields = offered["list"].parameters["properties"]
-        fields["filters"] = {"type": "object", "description": "Fields as in recall."}
-    return tools
-
-
-def _answers(fields: Sequence[str]) -> dict[str, Any]:
-    """Return a schema that requires nothing and names these fields of an answer."""
-    typed = {name: {"type": kind or "string"} for name, _, kind in (field.partition(" ") for field in fields)}
-    return {"type": "object", "properties": typed}
-
-
-def compact(schema: Any, definitions: dict[str, Any], *, depth: int = 0) -> Any:
+def compact(schema: Any, definitions: dict[str, Any]) -> Any:
     """Shorten a JSON schema to what an agent needs; the server itself still validates by the full model.
 
-    Left out: titles, definitions (written in place), lengths, defaults that say no more than "off", `null` where a
-    field may be omitted, and within a field the descriptions, formats and limits of its own fields, which its
-    description covers.
+    Left out: titles, limits, defaults, definitions (written in place), what the fields of a field are, `null` where a
+    field may be omitted, and descriptions: those of the tools say what names do not.
     """
-    if isinstance(schema, list):
-        return [compact(part, definitions, depth=depth) for part in schema]
-    if not isinstance(schema, dict):
-        return schema
-    rest = {key: value for key, value in schema.items() if key not in {"$ref", "anyOf"}}
     if "$ref" in schema:
-        return compact({**definitions[schema["$ref"].rpartition("/")[2]], **rest}, definitions, depth=depth)
+        return compact(definitions[schema["$ref"].rpartition("/")[2]], definitions)
     if "anyOf" in schema:
         (option,) = [option for option in schema["anyOf"] if option != {"type": "null"}]
-        return compact({**option, **rest}, definitions, depth=depth)
-    dropped = {"title", "$defs", "minLength", "minItems", "maxItems"}
-    if depth:
-        dropped |= {"additionalProperties"}
-    if depth > 1:
-        dropped |= {"description", "format", "minimum", "maximum"}
-    return {
-        key: {name: compact(field, definitions, depth=depth + 1) for name, field in value.items()}
-        if key == "properties"
-        else compact(value, definitions, depth=depth + (key == "items"))
-        for key, value in schema.items()
-        if key not in dropped and not (key == "default" and not value)
-    }
+        return compact(option, definitions)
+    kept = {name: schema[name] for name in ("type", "enum", "required") if name in schema}
+    if "properties" in schema:
+        kept["properties"] = {name: _field(compact(field, definitions)) for name, field in schema["properties"].items()}
+    if "items" in schema:
+        kept["items"] = _field(compact(schema["items"], definitions))
+    return kept
+
+
+def _field(schema: Any) -> Any:
+    """Return the schema of a field without that of its own fields, but for those it must have."""
+    return {name: value for name, value in schema.items() if name != "properties"}

@@ -1,10 +1,10 @@
-"""The commands that read memories: `recall`, `session-start`, `get`, `list`, `explain`."""
+"""The commands that read memories: `recall`, `session-start`, `get`, `list`, `explain`, `digest`."""
 
 import inspect
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -12,6 +12,7 @@ from memory_pipeline.service.options import (
     InstantOption,
     JsonOption,
     MemoryArgument,
+    Misused,
     ProfileOption,
     err,
     existing_client,
@@ -249,6 +250,54 @@ def explain(
         return
     for text in explanation.lines():
         line(out(), text)
+
+
+@app.command()
+def digest(
+    profile: ProfileOption = None,
+    since: Annotated[
+        str | None,
+        typer.Option("--since", metavar="T", help="Begin at this instant; default: 7 days ago.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write what changed as Markdown. What changed, was merged, is in doubt and left, with counts first."""
+    import polars as pl
+
+    from memory_pipeline.consolidation.plans import digest as digests
+    from memory_pipeline.consolidation.plans import telling
+    from memory_pipeline.consolidation.state.folding import ORIGINAL
+    from memory_pipeline.runs import undo
+    from memory_pipeline.service import report
+
+    now = datetime.now(UTC)
+    start = instant(since, "--since") or now - _WEEK
+    if start >= now:
+        raise Misused(f"--since {since} is not in the past; give an earlier instant")
+    owner = existing_profile(profile)
+    with existing_client(owner) as client:
+        stored = sum(row.kind == ORIGINAL for row in client.list({"since": start}, _EVERYTHING, deep=True))
+        pairs = client.review(_DOUBTS)
+    with existing_lake(settings_in_force()) as lake:
+        decided = undo.in_force(lake, [owner]).filter(pl.col("as_of") >= start)
+        changes = telling.tell(decided, lake.read("memories", profiles=[owner]))
+        home = lake.home
+    if as_json:
+        document = {"profile_id": owner, "since": start, "until": now, "stored": stored}
+        show_json(document | {"changes": changes.to_dicts(), "review": pairs.to_dict()})
+        return
+    command = report.command(home, "resolve", "--profile", owner)
+    times = {"since": start, "until": now}
+    text = digests.write(
+        changes, pairs.frame(), profile_id=owner, stored=stored, waiting=pairs.waiting, command=command, **times
+    )
+    out().print(text.rstrip(), soft_wrap=True, markup=False, highlight=False)
+
+
+_WEEK: Final = timedelta(days=7)
+_EVERYTHING: Final = 10**9
+_DOUBTS: Final = 10
+"""Most pairs that a digest looks up."""
 
 
 def _check_spelling(profile: str, *, empty: bool) -> None:

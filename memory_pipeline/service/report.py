@@ -246,7 +246,7 @@ def table(
         empty: printed instead of a table without rows.
     """
     values = [tuple(row) for row in rows]
-    listed = [tuple("-" if cell is None else _short(escaped(str(cell))) for cell in row) for row in values]
+    listed = [tuple("-" if cell is None else shortened(escaped(str(cell))) for cell in row) for row in values]
     if not listed:
         if empty:
             line(console, empty)
@@ -295,8 +295,8 @@ def figure(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _short(text: str) -> str:
-    """Shorten the ids in a text to their first eight and last four characters."""
+def shortened(text: str) -> str:
+    """Return a text with its ids shortened to their first eight and last four characters."""
     return _ID.sub(lambda match: f"{match[0][:8]}..{match[0][-4:]}", text)
 
 

@@ -4,30 +4,33 @@ Not here: how a run is started (`launch`), and how lines and tables are printed 
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 from rich.console import Console
 
+from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import LIVE, TABLES, Action
-from memory_pipeline.service.report import SHOWN, command, flat, line, many, prose, table, when
+from memory_pipeline.service import report_plan
+from memory_pipeline.service.report import command, flat, line, many, prose, table, when
 
 
 def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """Return the portable form of a plan."""
     from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415
 
-    return plan_document.write(tables["consolidation_plan"], tables["profiles"], tables.get("completions"))
+    names = ("consolidation_plan", "profiles", "completions", "changes")
+    return plan_document.write(*(tables[name] for name in names))
 
 
-def planned_profiles(file: Path) -> pl.DataFrame:
-    """Return the profiles of a plan file.
+def planned_profiles(file: Path, without: Collection[str]) -> pl.DataFrame:
+    """Return the profiles of a plan file, of which rows are left out.
 
     Raises:
-        ValueError: the file is missing, is not a plan, or was edited.
+        ValueError: the file is missing, is not a plan, or was edited; or it has no such rows.
     """
     try:
         document = json.loads(file.read_text("utf-8"))
@@ -36,37 +39,29 @@ def planned_profiles(file: Path) -> pl.DataFrame:
         raise ValueError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file}: is not JSON ({error}); write the plan again with --dry-run --out") from error
-    from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415
+    from memory_pipeline.consolidation.plans import leaving_out, plan_document  # noqa: PLC0415
 
     try:
-        return plan_document.read(document if isinstance(document, dict) else {})[1]
+        plan, profiles = plan_document.read(document if isinstance(document, dict) else {})
+        leaving_out.left_out(plan, without)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
+    return profiles
 
 
-def plan(
-    console: Console, decisions: pl.DataFrame, *, profiles: pl.DataFrame, home: Path, written: Path | None
-) -> None:
-    """Print a plan: counts by action and rule, then examples of each kind with their reasons."""
+def plan(console: Console, changes: pl.DataFrame, *, profiles: pl.DataFrame, home: Path, written: Path | None) -> None:
+    """Print a plan by what it does to memories."""
     scoped(console, profiles.to_dicts())
-    if decisions.is_empty():
+    if changes.is_empty():
         line(console, "The plan is empty; there is nothing to change.")
-    else:
-        kind = ["profile_id", "action", "rule", "status"]
-        counts = decisions.group_by(kind).len("count").sort(kind)
-        rows = counts.select(*kind[:3], "count", pl.when(status="held").then(pl.lit("held back")).fill_null(""))
-        table(console, ("profile", "action", "rule", "decisions", ""), rows.iter_rows(), title="Plan")
-        examples = (
-            decisions.sort("profile_id", "ordinal")
-            .with_columns(place=pl.int_range(pl.len()).over("action", "rule"))
-            .filter(pl.col("place") < SHOWN)
-            .select("profile_id", "action", "memory_id", "reason")
-        )
-        title = f"{examples.height} of {decisions.height} decisions; for all, use --json or --out plan.json"
-        table(console, ("profile", "action", "memory", "reason"), examples.iter_rows(), title=title)
+    report_plan.told(console, changes)
+    line(console)
     line(console, "Nothing was written to ledger, lake or snapshots.")
     if written:
         line(console, f"Plan written to {written}; apply it with: {command(home, 'apply', str(written))}")
+        if changes.height:
+            example = command(home, "apply", str(written), "--without", changes["row_id"][0][: report_plan.DIGITS])
+            line(console, f"Leave a row out by its id: {example}")
 
 
 def scoped(console: Console, profiles: Iterable[Mapping[str, Any]]) -> None:
@@ -80,39 +75,61 @@ def scoped(console: Console, profiles: Iterable[Mapping[str, Any]]) -> None:
 
 
 def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
-    """Return what a run did: one entry per profile, with its committed decisions counted by action."""
+    """Return what a run did: one entry per profile, with its decisions counted by action and as people say it."""
     runs = lake.ledger.runs().filter(pl.col("run_id") == run_id).sort("profile_id")
-    decisions = lake.ledger.decisions().join(runs, on=["profile_id", "plan_id"], how="semi")
+    decisions = _decisions_of(lake, runs)
+    told = telling.headlines(telling.tell(decisions, _memories_of(lake, runs)))
     counts = decisions.group_by("profile_id", "action").len("count").sort("profile_id", "action")
     return {
         "run_id": run_id,
         "profiles": [
-            row | {"actions": dict(counts.filter(profile_id=row["profile_id"]).select("action", "count").iter_rows())}
+            row
+            | {
+                "actions": dict(counts.filter(profile_id=row["profile_id"]).select("action", "count").iter_rows()),
+                "told": told.filter(profile_id=row["profile_id"])["headline"].to_list(),
+            }
             for row in runs.to_dicts()
         ],
         "snapshot": str(lake.home / "snapshots" / "memories.duckdb"),
     }
 
 
-def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
-    """Print what a run found, linked, merged and protected."""
+def _memories_of(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the memories of the profiles of a run, as it left them."""
+    return lake.read("memories", seq=runs["commit_seq"].max(), profiles=runs["profile_id"].to_list())
+
+
+def _decisions_of(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
+    """Return the decisions of runs that are in force."""
+    from memory_pipeline.runs import undo  # noqa: PLC0415
+
+    return undo.in_force(lake, runs["profile_id"].to_list()).join(runs, on=["profile_id", "plan_id"], how="semi")
+
+
+def changes_of(lake: Lake, done: Mapping[str, Any]) -> pl.DataFrame:
+    """Return what a run changed as people read it (`telling.TOLD`), from its document."""
+    runs = lake.ledger.runs().filter(pl.col("run_id") == done["run_id"])
+    return telling.tell(_decisions_of(lake, runs), _memories_of(lake, runs))
+
+
+def run(console: Console, lake: Lake, done: Mapping[str, Any], changes: pl.DataFrame) -> None:
+    """Print what a run changed (`telling.TOLD`), what it could not do, and how it is undone."""
     if not done["profiles"]:
         line(console, "Nothing to do: no profile had a memory at that instant.")
         return
     profiles = [row["profile_id"] for row in done["profiles"]]
     seq = max(row["commit_seq"] for row in done["profiles"])
-    names = ("memories", "association_edges", "clusters", "merge_refusals", "scored_memories")
+    names = ("memories", "merge_refusals", "scored_memories")
     tables = {name: lake.read(name, seq=seq, profiles=profiles) for name in names}
-    tables["clusters"] = tables["clusters"].filter(pl.col("method") != "near_duplicates")  # reported as merges
     plans = pl.DataFrame(done["profiles"]).select("profile_id", "plan_id")
     decided = lake.ledger.decisions(seq=seq, profiles=profiles).join(plans, on=["profile_id", "plan_id"], how="semi")
     _totals(console, done, tables)
+    report_plan.told(console, changes)
+    line(console)
     _budgets(console, lake, done, decided, tables["memories"])
     _fallbacks(console, decided)
     _unsplit(console, lake, done, tables["memories"])
     _unjudged(console, lake.read("verdicts", seq=seq, profiles=profiles))
-    _clusters(console, tables["clusters"])
-    _merge(console, decided, tables["memories"], home=lake.home)
     _refusals(console, tables["merge_refusals"], tables["memories"])
     held = [row["profile_id"] for row in done["profiles"] if row["outcome"] == "held"]
     if held:
@@ -124,7 +141,12 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any]) -> None:
         )
     line(console)
     line(console, f"snapshot: {done['snapshot']}")
-    if any(row["actions"] for row in done["profiles"]):
+    if changes.height:
+        one = changes.filter(pl.col("group").is_in(["merged", "changed"]))
+        if one.height:
+            row = one.row(0, named=True)
+            target = row["memory_ids"][-1 if row["group"] == "merged" else 0]
+            line(console, f"undo one of these: {command(lake.home, 'undo', target, '--profile', row['profile_id'])}")
         line(console, f"undo the run: {command(lake.home, 'undo', done['run_id'])}")
 
 
@@ -150,17 +172,11 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
                 live.height,
                 original.filter(superseded_kind="summary").height,
                 live.filter(pl.col("kind") != "original").height,
-                frames["clusters"].height,
-                frames["association_edges"].height,
                 int(frames["scored_memories"]["is_protected"].sum()),
             )
         )
-    headers = ("profile", "memories", "live", "merged", "summaries", "clusters", "links", "protected")
+    headers = ("profile", "memories", "live", "merged", "summaries", "protected")
     table(console, headers, rows)
-    actions = pl.DataFrame([row["actions"] for row in done["profiles"]]).sum().to_dicts()
-    counts = [many(count, action) for action, count in (actions[0] if actions else {}).items() if count]
-    prose(console, f"decisions: {' · '.join(counts) or 'none'}")
-    prose(console, f"links: {_counts(tables['association_edges']['edge_type'])}")
     protected = tables["scored_memories"].filter("is_protected")["protection_reason"]
     yielding = int(protected.str.ends_with(YIELDS).sum())
     reasons = _counts(protected.str.strip_suffix(YIELDS))
@@ -256,42 +272,6 @@ def _kinds(reasons: pl.Series) -> pl.Series:
     for start, kind in named.items():
         readable = readable.str.replace(f"^{start} .*", kind)
     return readable
-
-
-def _clusters(console: Console, clusters: pl.DataFrame) -> None:
-    # Episodes group what was said together, not one topic, so they are shown only where there is nothing else.
-    largest = clusters.sort(
-        [pl.col("method") == "episodes", "cluster_size", "cohesion", "cluster_id"],
-        descending=[False, True, True, False],
-    ).head(SHOWN)
-    rows = [
-        (label, size, mostly, f"{days:.0f}", "" if cohesion is None else f"{cohesion:.2f}", profile)
-        for label, size, mostly, days, cohesion, profile in largest.select(
-            "label", "cluster_size", "dominant_type", "temporal_span_days", "cohesion", "profile_id"
-        ).iter_rows()
-    ]
-    if rows:
-        headers = ("keywords", "size", "main type", "days", "cohesion", "profile")
-        table(console, headers, rows, title=f"Largest of {clusters.height} clusters")
-
-
-def _merge(console: Console, decided: pl.DataFrame, memories: pl.DataFrame, *, home: Path) -> None:
-    """Print one merge of the run: the texts, the result, and the commands that explain and undo it."""
-    merged = decided.filter(action=Action.SUPERSEDE.value)
-    groups = merged.group_by("profile_id", "target_id").agg("memory_id").sort("profile_id", "target_id")
-    if groups.is_empty():
-        return
-    row = groups.sort(pl.col("memory_id").list.len(), descending=True, maintain_order=True).row(0, named=True)
-    own = memories.filter(profile_id=row["profile_id"]).sort("created_at", "memory_id")
-    summary, profile = row["target_id"], row["profile_id"]
-    line(console)
-    line(console, f"One of {many(groups.height, 'merge')}", style="bold")
-    for content in own.filter(pl.col("memory_id").is_in(row["memory_id"]))["content"]:
-        line(console, f"  - {flat(content)}")
-    for content in own.filter(memory_id=summary)["content"]:
-        line(console, f"  = {flat(content)}")
-    line(console, f"  why: {command(home, 'explain', summary, '--profile', profile)}")
-    line(console, f"  undo: {command(home, 'undo', summary, '--profile', profile)}")
 
 
 def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -> None:

@@ -27,15 +27,16 @@ INTRODUCTION: Final = "What you remember of earlier conversations. It is informa
 _DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _NOTE: Final = (
     rf"(?:{_DATE}|maybe outdated since {_DATE}|disputed: [^\n]{{0,400}}?|holds only from {_DATE}"
-    rf"|no longer current since {_DATE}|possibly outdated since {_DATE}"
+    rf"|(?:no longer current|possibly outdated) since {_DATE}(?:: \"(?:[^\"\\\n]|\\[^\n]){{0,600}}\")?"
     rf"|contradicts (?:another memory|that of {_DATE}(?: and {_DATE})*)|archived|cold|stub|expired|superseded"
-    r"|(?:passage at character [0-9,]+|beginning) of a text of [0-9,]+ tokens|all of it: memory [^\s()]+)"
+    r"|(?:passage at character [0-9,]+|beginning) of a text of [0-9,]+ tokens|all of it: memory [^\s()]+"
+    r"|(?:memory_id|profile_id) [^\s();]+)"
 )
 _NOTES: Final = rf"\({_NOTE}(?:; {_NOTE})*\)"
 _BEFORE: Final = re.compile(rf"[\s>*+\-\\`\u2022]*(?:[0-9]+[.)]\s+)?(\[{_DATE}\]\s+)?")
 _AFTER: Final = re.compile(rf"({_NOTES})[\s*`]*$")
 _WITHIN: Final = re.compile(rf"\s*\[(?:possibly )?outdated since {_DATE}\]")
-_ID: Final = re.compile(r"all of it: memory ([^\s();]+)")
+_ID: Final = re.compile(r"(?:all of it: memory|memory_id) ([^\s();]+)")
 _SPEAKER: Final = re.compile(r"[^:\n]{1,64}?:\s+")
 _TAG: Final = r"</?[A-Za-z][\w:.-]{0,63}(?: [^<>\n]{0,200})?>"
 _TAG_ALONE: Final = re.compile(rf"({_TAG})")

@@ -271,7 +271,10 @@ def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame
         valid_until=pl.min_horizontal("at", "valid_until_before"),
     )
     texts = ("content_hash", "other_hash")
-    closed = {"action": pl.lit(Action.CLOSE.value), "factors": write({"similarity": pl.Float64()})}
+    closed = {
+        "action": pl.lit(Action.CLOSE.value),
+        "factors": write({"confidence": pl.Float64(), "similarity": pl.Float64()}),
+    }
     return pl.concat(
         [
             _changes(

@@ -11,6 +11,7 @@ from typing import Any, Final
 import polars as pl
 import polars.selectors as cs
 
+from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.schemas import INSTANT, TABLES
 
@@ -18,13 +19,19 @@ FORMAT: Final = "memory-pipeline/plan@1"
 """Name and version of the document format."""
 
 
-def write(plan: pl.DataFrame, profiles: pl.DataFrame, completions: pl.DataFrame | None = None) -> dict[str, Any]:
+def write(
+    plan: pl.DataFrame,
+    profiles: pl.DataFrame,
+    completions: pl.DataFrame | None = None,
+    changes: pl.DataFrame | None = None,
+) -> dict[str, Any]:
     """Return a plan as a JSON document that `read` understands, with a SHA-256 of its content.
 
     Args:
         plan: table `consolidation_plan`.
         profiles: table `profiles` of the same run.
         completions: answers of a language model, so that applying the plan needs no further request.
+        changes: the plan as people read it (`telling.TOLD`).
     """
     content = {
         "format": FORMAT,
@@ -33,6 +40,8 @@ def write(plan: pl.DataFrame, profiles: pl.DataFrame, completions: pl.DataFrame 
     }
     if completions is not None and completions.height:
         content["completions"] = _rows("completions", completions)
+    if changes is not None:
+        content["changes"] = changes.to_dicts()
     return content | {"sha256": _checksum(content)}
 
 
@@ -50,6 +59,11 @@ def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
     if document.get("sha256") != _checksum(content):
         raise ValueError("sha256 does not match the content: the plan was changed since it was written; plan again")
     return _table("consolidation_plan", content["plan"]), _table("profiles", content["profiles"])
+
+
+def changes(document: Mapping[str, Any]) -> pl.DataFrame:
+    """Return the plan of a document as people read it (`telling.TOLD`); empty if the document lacks it."""
+    return pl.DataFrame(document.get("changes", []), schema=telling.TOLD)
 
 
 def carried(document: Mapping[str, Any]) -> pl.DataFrame:

@@ -135,7 +135,7 @@ def propose(
     if Action.WITHDRAW in actions:
         withdrawn = _signed(decision_rows.withdrawals(present.join(desired, on=signature, how="anti")))
         new.append(withdrawn.join(barred, on=signature, how="anti"))
-    return _numbered(pl.concat(new), profiles)
+    return numbered(pl.concat(new), profiles)
 
 
 def _without_needless_links(permitted: pl.DataFrame, retired_links: pl.DataFrame) -> pl.DataFrame:
@@ -292,11 +292,17 @@ def _signed(changes: pl.DataFrame) -> pl.DataFrame:
     return changes.with_columns(_digests(changes, _SIGNED).alias("signature"))
 
 
-def _numbered(changes: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
-    """Turn changes into decisions of their profile's plan, numbered in order of application."""
+def numbered(changes: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
+    """Turn changes into proposed decisions of their profile's plan, numbered in order of application.
+
+    Args:
+        changes: signed changes, or decisions.
+        profiles: table `profiles`.
+    """
     place = pl.col("action").replace_strict(decision_json.ORDER, return_dtype=pl.Int64)
     rows = (
-        changes.join(profiles.select("profile_id", "plan_id", "as_of"), on="profile_id")
+        changes.drop("plan_id", "as_of", strict=False)
+        .join(profiles.select("profile_id", "plan_id", "as_of"), on="profile_id")
         .sort("profile_id", place, "memory_id", "target_id", "rule", "signature")
         .with_columns(
             ordinal=pl.int_range(pl.len()).over("profile_id"), status=pl.lit("proposed"), seq=pl.lit(0, pl.Int64)

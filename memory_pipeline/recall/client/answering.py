@@ -57,7 +57,7 @@ def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetim
     """
     rows = pool.rows(ranked["memory_id"].to_list(), _MEMORY_COLUMNS)
     hits = ranked.to_dicts()
-    newer = _newer(pool, {name for hit in hits for name in hit["outdated_by"] or ()})
+    newer = _newer(pool, {name for hit in hits for name in (*(hit["outdated_by"] or ()), hit["closed_by"])})
     sentences = _outdated_sentences(hits, rows, newer)
     recalled = [
         _recalled(
@@ -66,6 +66,7 @@ def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetim
             as_of=as_of,
             outdated_from=min((newer[name]["at"] for name in hit["outdated_by"] or ()), default=None),
             outdated_sentences=sentences.get(hit["memory_id"], ()),
+            newer_text=_newest(newer, (hit["closed_by"],)) or _newest(newer, hit["outdated_by"] or ()),
         )
         for hit, row in zip(hits, rows, strict=True)
     ]
@@ -74,14 +75,20 @@ def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetim
     return Answer(query=query, as_of=as_of, ranking=ranking, recalled=tuple(recalled), confident=confident)
 
 
-def _newer(pool: SearchPool, memory_ids: Collection[str]) -> dict[str, dict[str, Any]]:
+def _newer(pool: SearchPool, memory_ids: Collection[str | None]) -> dict[str, dict[str, Any]]:
     """Return the content of each of these memories, and when it began to hold or, if unknown, was said (`at`)."""
-    names = sorted(memory_ids)
+    names = sorted(name for name in memory_ids if name is not None and name in pool.row_ids)
     rows = pool.rows(names, ["content", "valid_from", "said_at", "created_at"])
     return {
         name: {"content": row["content"], "at": row["valid_from"] or row["said_at"] or row["created_at"]}
         for name, row in zip(names, rows, strict=True)
     }
+
+
+def _newest(newer: Mapping[str, Mapping[str, Any]], memory_ids: Collection[str | None]) -> str | None:
+    """Return what the newest of some memories says; None if none is known."""
+    known = [newer[name] for name in memory_ids if name in newer]
+    return max(known, key=lambda one: one["at"])["content"] if known else None
 
 
 def _outdated_sentences(
@@ -119,6 +126,7 @@ def _recalled(
     as_of: datetime,
     outdated_from: datetime | None,
     outdated_sentences: tuple[DoubtedSentence, ...],
+    newer_text: str | None,
 ) -> Recalled:
     from_ranking = {name: hit[name] for name in _RANKING_COLUMNS}
     from_memory = {name: row[name] for name in _MEMORY_COLUMNS if name not in {"said_at", "closed_statements"}}
@@ -131,6 +139,7 @@ def _recalled(
         outdated_by=tuple(hit["outdated_by"] or ()),
         outdated_from=outdated_from,
         outdated_sentences=outdated_sentences,
+        newer_text=newer_text,
         conflicts=tuple(hit["conflicts"] or ()),
         deep=row["lifecycle"] not in LIVE,
     )

@@ -15,6 +15,8 @@ Row = Mapping[str, Any]
 
 _SHOWN: Final = 10
 """Most rows of a list in the text; `to_dict` has all."""
+_LINES: Final = 12
+"""Most lines of the text that are printed in its place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +78,14 @@ class Explanation:
     def text(self) -> str:
         """Return the explanation as text, one fact a line; long lists are truncated."""
         return "\n".join(self.lines())
+
+    def __repr__(self) -> str:
+        """Return the first lines of its text."""
+        lines = self.lines()
+        more = [f"and {len(lines) - _LINES} more lines; text() has all"] if len(lines) > _LINES else []
+        return "\n".join([*lines[:_LINES], *more])
+
+    __str__ = __repr__
 
     def lines(self) -> list[str]:
         """Return the lines of `text`."""

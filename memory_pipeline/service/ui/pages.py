@@ -1,6 +1,7 @@
 """What each page shows: one function per page, which returns the values of its template.
 
-Not here: who may see it and how it is answered (`site`), the plan as a diff (`plan_diff`), and charts (`charts`).
+Not here: who may see it and how it is answered (`site`), how a plan is told (`consolidation/plans/telling`), and charts
+(`charts`).
 """
 
 from collections.abc import Callable, Mapping
@@ -14,6 +15,7 @@ import polars as pl
 from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 
+from memory_pipeline.consolidation.plans import plan_document, telling
 from memory_pipeline.consolidation.state.decision_json import LEAVES
 from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.database import UnknownMemory
@@ -23,8 +25,9 @@ from memory_pipeline.recall.models import Part
 from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.runs import inputs, metrics, status
 from memory_pipeline.schemas import LIVE, Action
+from memory_pipeline.service import report_plan
 from memory_pipeline.service.profile_choice import stored_profiles
-from memory_pipeline.service.ui import charts, plan_diff
+from memory_pipeline.service.ui import charts
 from memory_pipeline.service.ui.sign_in import SignedIn
 from memory_pipeline.settings import load
 
@@ -32,6 +35,8 @@ NEWEST: Final = 30
 """Memories that the search page lists before anything is searched."""
 SHOWN: Final = 50
 """Rows that a list of a page shows."""
+CHANGES: Final = 100
+"""Changes of each kind in a plan that are shown."""
 NIGHTS: Final = 60
 """Runs that the chart of what faded shows."""
 FADING: Final = (*LEAVES, Action.SUPERSEDE.value, Action.CLOSE.value, Action.TRIM.value)
@@ -97,8 +102,19 @@ def core(_: Visit, memory: MemoryClient) -> dict[str, Any]:
     return {"blocks": memory.core_memory()}
 
 
-def plan(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
-    """Show the plan that this browser asked for last, as a diff; not once it is overtaken: it may quote the erased."""
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """Changes of one kind in a plan."""
+
+    name: str
+    headline: str
+    count: int
+    rows: list[tuple[dict[str, Any], list[Any]]]
+    """Told rows, each with its lines (see `report_plan.sides`)."""
+
+
+def plan(visit: Visit, _: MemoryClient) -> dict[str, Any]:
+    """Show the plan that this browser asked for last, as told; not once it is overtaken: it may quote the erased."""
     document = visit.signed_in.plan
     if document is None or [row["profile_id"] for row in document["profiles"]] != [visit.profile_id]:
         return {"plan": None, "overtaken": None}
@@ -107,9 +123,17 @@ def plan(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     except (ValueError, Conflict) as overtaken:
         visit.signed_in.plan = None
         return {"plan": None, "overtaken": str(overtaken)}
-    blocks = {block.name: block.content for block in memory.core_memory()}
-    groups = plan_diff.groups(document["plan"], text_of(memory), lambda name: blocks.get(name, ""))
-    held = sum(row["status"] == plan_diff.HELD for row in document["plan"])
+    changes = plan_document.changes(document)
+    groups = [
+        Group(
+            name=name,
+            headline=headline,
+            count=count,
+            rows=[(row, report_plan.sides(row)) for row in changes.filter(group=name).head(CHANGES).to_dicts()],
+        )
+        for _, name, count, headline in telling.headlines(changes).iter_rows()
+    ]
+    held = sum(row["status"] == "held" for row in document["plan"])
     return {"plan": document, "overtaken": None, "groups": groups, "held": held}
 
 

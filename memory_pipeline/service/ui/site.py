@@ -50,6 +50,10 @@ MENU: Final[dict[str, tuple[str, Show]]] = {
 """Pages of the menu: path, title, and what they show."""
 
 SIGN_IN: Final = "sign-in"
+_LEFT_OUT: Final = "without-"
+"""Begins the name of the field that leaves a row out of a plan."""
+_FIELDS: Final = 1_000
+"""Most fields of a form."""
 _SEE_OTHER: Final = 303
 _WRONG: Final = 400
 _HEADERS: Final = {
@@ -134,14 +138,18 @@ def _make_plan(visit: Visit, _: MemoryClient) -> str:
 
 
 def _apply(visit: Visit, _: MemoryClient) -> str:
-    """Queue the run that commits the plan of this browser exactly as it was shown."""
+    """Queue the run that commits the plan of this browser exactly as it was shown, without the rows left out."""
     document = visit.signed_in.plan
     if document is None or document["sha256"] != visit.asked.get("plan"):
         raise HTTPException(409, "this is not the latest plan; make the plan again")
     held = ExitStack()
     held.enter_context(visit.state.slots.taken(visit.signed_in.grant.token_id))
     with held:
-        wanted = Approval(profile_id=visit.profile_id, plan_file=_written(document, visit.state.lake, held))
+        wanted = Approval(
+            profile_id=visit.profile_id,
+            plan_file=_written(document, visit.state.lake, held),
+            without=[name.removeprefix(_LEFT_OUT) for name in visit.asked if name.startswith(_LEFT_OUT)],
+        )
         visit.state.runs.start_holding(wanted, held.pop_all(), trigger="http")
     visit.signed_in.plan = None
     return _path("runs", profile=visit.profile_id)
@@ -204,7 +212,7 @@ async def _fields(request: Request) -> dict[str, str]:
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
         raise HTTPException(403, f"Origin is {origin!r}, which is not this server")
     try:
-        return dict(parse_qsl((await request.body()).decode(), max_num_fields=100))
+        return dict(parse_qsl((await request.body()).decode(), max_num_fields=_FIELDS))
     except ValueError as error:
         raise HTTPException(422, f"the form cannot be read: {error}") from error
 

@@ -1,0 +1,113 @@
+"""Writes what happened to a profile's memories since a day as a page of Markdown that is read in a minute.
+
+Pure. Not here: how decisions are told (`telling`), and which pairs need an answer (`recall/client/reviewing`).
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+import polars as pl
+
+from memory_pipeline.consolidation.plans import telling
+from memory_pipeline.text.display import one_line, preview
+
+DOUBTS: Final = pl.Schema(
+    {
+        name: pl.Float64() if name == "confidence" else pl.String()
+        for name in ("pair_id", "relation", "confidence", "older_day", "older", "newer_day", "newer")
+    }
+)
+"""One row per pair of memories of which it is unsure how they relate, those most worth an answer first."""
+
+_SHOWN: Final = 7
+"""Rows of a section; the others are counted."""
+_WORDS: Final = 24
+"""Words and marks of a text that are quoted."""
+_ASKED: Final = {
+    "update": "does the newer replace the older?",
+    "partial": "does the newer replace a part of the older?",
+    "repeat": "do both say the same?",
+    "conflict": "can both be true?",
+}
+_TITLES: Final = {
+    "changed": "Changed",
+    "merged": "Repeats merged",
+    "left": "Left",
+    "deleted": "Deleted",
+    "shortened": "Shortened",
+}
+"""Sections beside that of what is in doubt, by group of the told decisions."""
+
+
+def write(
+    changes: pl.DataFrame,
+    doubts: pl.DataFrame,
+    *,
+    profile_id: str,
+    since: datetime,
+    until: datetime,
+    stored: int,
+    waiting: int,
+    command: str,
+) -> str:
+    """Return the digest of a profile: counts, then what changed, was merged, is in doubt and left.
+
+    Args:
+        changes: the decisions of that time as people read them (`telling.TOLD`).
+        doubts: pairs that wait for an answer (`DOUBTS`).
+        profile_id: the profile.
+        since: where the time begins.
+        until: where it ends.
+        stored: memories stored meanwhile.
+        waiting: all pairs that wait for an answer.
+        command: the command line that answers one, without pair and answer.
+    """
+    rows = changes.filter(pl.col("group").is_in(list(_TITLES)), ~pl.col("held"))
+    counts = [f"{stored:,} {'memory' if stored == 1 else 'memories'} stored"]
+    counts += telling.headlines(rows)["headline"].to_list()
+    counts += [f"{waiting:,} {'pair waits' if waiting == 1 else 'pairs wait'} for an answer"] if waiting else []
+    parts = [f"# Memory of {one_line(profile_id)}, {since:%Y-%m-%d} to {until:%Y-%m-%d}", _list(counts)]
+    for group in ("changed", "merged"):
+        parts += _section(_TITLES[group], [_told(row) for row in rows.filter(group=group).iter_rows(named=True)])
+    asked = _section("In doubt", [_doubt(row) for row in doubts.iter_rows(named=True)], count=waiting)
+    parts += [*asked, f"Answer one: `{command} PAIR update|partial|repeat|conflict|none`"] if asked else []
+    for group in ("left", "deleted", "shortened"):
+        parts += _section(_TITLES[group], [_told(row) for row in rows.filter(group=group).iter_rows(named=True)])
+    return "\n\n".join(parts) + "\n"
+
+
+def _section(title: str, lines: list[str], *, count: int | None = None) -> list[str]:
+    if not lines:
+        return []
+    left = (len(lines) if count is None else count) - len(lines[:_SHOWN])
+    return [f"## {title}", _list([*lines[:_SHOWN], *([f"and {left:,} more"] if left > 0 else [])])]
+
+
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _told(row: Mapping[str, Any]) -> str:
+    """Return a change as a line: old -> new with the day of the new, or the text with its days."""
+    days = list(dict.fromkeys(side["day"] for side in row["older"] if side["day"]))
+    older = list(dict.fromkeys(_quoted(side["text"]) for side in row["older"]))
+    newer = [_quoted(side["text"]) for side in row["newer"]]
+    if row["group"] == "changed":
+        day = next((side["day"] for side in row["newer"] if side["day"]), None)
+        return f"{' / '.join(older)} -> {' / '.join(newer)}{f' ({day})' if day else ''}"
+    if row["group"] == "merged":
+        others = [] if older == newer else ["->", *newer]
+        return f"{' '.join([' / '.join(older), *others])} ({len(row['older'])} x: {', '.join(days)})"
+    if row["group"] == "shortened" and newer:
+        return f"{' / '.join(older)} -> {' / '.join(newer)}"
+    return f"{' / '.join(older)} ({', '.join(days)}; {one_line(row['why'])})"
+
+
+def _doubt(row: Mapping[str, Any]) -> str:
+    older, newer = (f"{_quoted(row[side])} ({row[f'{side}_day']})" for side in ("older", "newer"))
+    return f"`{row['pair_id']}` {older} / {newer}: {_ASKED[row['relation']]} {row['confidence']:.0%} likely"
+
+
+def _quoted(text: str) -> str:
+    return f"\u201c{one_line(preview(text, _WORDS))}\u201d"

@@ -1,0 +1,95 @@
+"""Prints what a plan does to memories: counts first, then each change with both texts and where they differ.
+
+Not here: how a plan is told (`consolidation/plans/telling`), and runs (`report_runs`).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+import polars as pl
+from rich.console import Console
+from rich.text import Text
+
+from memory_pipeline.consolidation.plans import telling
+from memory_pipeline.service.report import flat, line, shortened
+from memory_pipeline.text.difference import Part, parts
+from memory_pipeline.text.display import escaped, preview
+
+DIGITS: Final = 8
+"""Digits of a row's id that are shown; they tell the rows of all but the largest plans apart."""
+
+_SHOWN: Final = 20
+"""Rows of a group that are shown."""
+_FEW: Final = 3
+"""Rows that are shown of a group that changes no text."""
+_MINOR: Final = ("promoted", "related", "unlinked", "taken_back", "deferred")
+_ALONE: Final = ("core", "promoted")
+"""Groups whose texts are not compared: they are no two versions of one."""
+_SIDES: Final = {"-": "red", "+": "green"}
+
+
+def told(console: Console, changes: pl.DataFrame) -> None:
+    """Print a plan: how much of each kind, then each change with both texts, days, confidence, reason and ids.
+
+    Args:
+        console: where to.
+        changes: the plan as people read it (`telling.TOLD`).
+    """
+    lines = telling.headlines(changes)
+    several = lines["profile_id"].n_unique() > 1
+    for (profile_id,), own in lines.group_by("profile_id", maintain_order=True):
+        if several:
+            line(console)
+            line(console, f"Profile {profile_id}", style="bold")
+        for headline in own["headline"]:
+            line(console, f"  {headline}")
+    for profile_id, group, _, headline in lines.iter_rows():
+        rows = changes.filter(profile_id=profile_id, group=group)
+        shown = rows.head(_FEW if group in _MINOR else _SHOWN)
+        line(console)
+        line(console, f"{headline} ({profile_id})" if several else headline, style="bold")
+        for row in shown.iter_rows(named=True):
+            _change(console, row)
+        if rows.height > shown.height:
+            line(console, f"  and {rows.height - shown.height:,} more; --json has all", style="dim")
+
+
+def sides(row: Mapping[str, Any]) -> list[tuple[str, str, list[Part]]]:
+    """Return the lines of a told row: `-` or `+`, the days, and the text in parts that differ or not.
+
+    Equal texts are one line with all their days; a text that stays as it is, is not repeated.
+    """
+    older, newer = _by_text(row["older"]), _by_text(row["newer"])
+    compared = older and newer and row["group"] not in _ALONE
+    new, old = next(iter(newer), ""), next(reversed(older), "")
+
+    def apart(text: str, other: str, side: int) -> list[Part]:
+        if not compared or text == other:
+            return [Part(preview(text), differs=False)]
+        return parts(*((text, other) if side == 0 else (other, text)))[side]
+
+    lines = [("-", days, apart(text, new, 0)) for text, days in older.items()]
+    return lines + [("+", days, apart(text, old, 1)) for text, days in newer.items() if text not in older]
+
+
+def _by_text(side: Iterable[Mapping[str, str | None]]) -> dict[str, str]:
+    """Return the texts of a side, each with the days on which it was said."""
+    days: dict[str, list[str]] = {}
+    for one in side:
+        days.setdefault(flat(one["text"] or ""), []).extend([one["day"]] if one["day"] else [])
+    return {text: ", ".join(dict.fromkeys(said)) for text, said in days.items()}
+
+
+def _change(console: Console, row: Mapping[str, Any]) -> None:
+    if row["group"] == "core":
+        line(console, f"  {row['memory_ids'][0].replace('_', ' ')}")
+    for mark, days, text in sides(row):
+        shown = Text(f"  {mark} {f'[{days}] ' if days else ''}", style=_SIDES[mark])
+        for part in text:
+            shown.append(escaped(part.text), style="bold reverse" if part.differs else "")
+        console.print(shown, soft_wrap=True)
+    sure = f"{row['confidence']:.0%} sure. " if row["confidence"] is not None else ""
+    held = "Held back by the quota. " if row["held"] else ""
+    line(console, f"    {held}{sure}{shortened(row['why'])}", style="dim")
+    ids = [] if row["group"] == "core" else row["memory_ids"]
+    line(console, f"    {' '.join([row['row_id'][:DIGITS], *map(shortened, ids)])}", style="dim")

@@ -1,0 +1,73 @@
+"""A digest says in a page of Markdown what changed, was merged, is in doubt and left."""
+
+import polars as pl
+import pytest
+from frames import AS_OF, ago
+from planned import propose, superseded
+from test_telling import BEFORE, MERGE, TEA, about
+
+from memory_pipeline.consolidation.plans import digest, telling
+
+DOUBT = {
+    "pair_id": "85d733a9",
+    "relation": "update",
+    "confidence": 0.81,
+    "older_day": "2026-01-02",
+    "older": "The team has six engineers.",
+    "newer_day": "2026-02-03",
+    "newer": "The team has\n# eight engineers now.",
+}
+
+
+@pytest.fixture(scope="module")
+def changes():
+    plan = propose(
+        BEFORE,
+        summaries=[MERGE],
+        leaving=[superseded("t1", "sum"), superseded("t2", "sum"), {"memory_id": "gone"}],
+        links=[about("t2", "new", "CONTRADICTS")],
+        changes=[{"memory_id": "old", "other_id": "new"}],
+    )
+    return telling.tell(plan, BEFORE.memories)
+
+
+def written(changes, doubts=(DOUBT,), waiting=1):
+    frame = pl.DataFrame([*doubts], schema=digest.DOUBTS)
+    times = {"since": ago(7), "until": AS_OF}
+    return digest.write(
+        changes, frame, profile_id="ana", stored=62, waiting=waiting, command="memory-pipeline resolve", **times
+    )
+
+
+def test_a_digest_has_counts_first_and_one_line_per_change(changes):
+    lines = written(changes).splitlines()
+    assert lines[0] == "# Memory of ana, 2025-12-25 to 2026-01-01"
+    assert lines[2:7] == [
+        "- 62 memories stored",
+        "- 1 fact changed",
+        "- 2 repeats -> 1",
+        "- 1 leaves, 5 tokens",
+        "- 1 pair waits for an answer",
+    ]
+    assert f"- “Ada lives in Bath.” -> “Home › Ada lives in Cork.” ({ago(1):%Y-%m-%d})" in lines
+    assert f"- “{TEA}” (2 x: {ago(30):%Y-%m-%d}, {ago(20):%Y-%m-%d})" in lines
+    assert "Answer one: `memory-pipeline resolve PAIR update|partial|repeat|conflict|none`" in lines
+    assert any(line.startswith("- “The bus was late.”") for line in lines)
+    assert [line for line in lines if line.startswith("## ")] == [
+        "## Changed", "## Repeats merged", "## In doubt", "## Left"
+    ]  # fmt: skip
+
+
+def test_texts_stay_on_their_line(changes):
+    text = written(changes)
+    assert "`85d733a9` “The team has six engineers.” (2026-01-02) / “The team has # eight engineers now.”" in text
+    assert "\n# eight" not in text
+
+
+def test_a_digest_of_nothing_is_short_and_long_ones_are_cut(changes):
+    assert written(changes.clear(), (), 0).splitlines()[2:] == ["- 62 memories stored"]
+    many = pl.concat([changes.filter(group="left")] * 400)
+    text = written(many, [DOUBT] * 10, 300)
+    assert "- and 393 more" in text
+    assert "- and 293 more" in text
+    assert len(text.split()) < 500

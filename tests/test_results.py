@@ -1,0 +1,39 @@
+"""What the client returns prints as a few lines that a person reads, and the package names what it offers."""
+
+import memory_pipeline
+from memory_pipeline import MemoryClient
+
+SHORT = 40
+"""Lines that a printed result has at most."""
+
+
+def test_the_package_lists_what_it_offers():
+    assert set(memory_pipeline.__all__) <= set(dir(memory_pipeline))
+    assert "MemoryClient" in dir(memory_pipeline)
+
+
+def test_results_print_as_a_few_lines(tmp_path):
+    with MemoryClient(tmp_path / "data", profile_id="ana") as memory:
+        tea = memory.remember("Ana drinks tea in the morning.", occurred_at="2026-01-02")
+        memory.remember("Ana drinks tea in the morning.", occurred_at="2026-01-05")
+        stored = memory.remember_checked("Ana drinks coffee in the morning.")
+        answer = memory.recall("What does Ana drink?")
+        planned = memory.consolidate(dry_run=True)
+        done = memory.consolidate()
+        results = [
+            answer, answer[0], memory.get(tea), stored, planned, done, memory.review(), memory.session_start("tea"),
+            memory.explain(tea), memory.erase(tea), *memory.core_memory(), *stored.likely,
+        ]  # fmt: skip
+    for result in results:
+        assert str(result) == repr(result)
+        assert 1 <= len(str(result).splitlines()) <= SHORT
+        assert "namespace" not in str(result)
+        assert "datetime" not in str(result)
+    assert str(answer).startswith("3 memories for 'What does Ana drink?', as of ")
+    assert "- [2026-01-02] Ana drinks tea in the morning." in str(answer)
+    assert str(results[2]) == f"[2026-01-02] Ana drinks tea in the morning. archived {tea}"
+    assert str(stored).startswith(f"stored as {stored.memory_id}")
+    assert str(planned).startswith("plan of full, nothing written, as of ")
+    assert str(done).startswith(f"run {done.run_id} of full, as of ")
+    assert "2 repeats -> 1" in str(planned)
+    assert planned.told() == done.told()
