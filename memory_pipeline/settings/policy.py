@@ -217,7 +217,8 @@ class Policy(Values):
         None,
         min_length=1,
         description="Name of the speaker whose memory the profile is. Unset: the speaker named like the user's id, "
-        "else the first speaker that is no program. Only the owner's instructions and preferences reach core memory.",
+        "else the first who says I without addressing a reader, else the first that is no program. Only the owner's "
+        "instructions and preferences reach core memory; in a profile of several users each has their own owner.",
     )
     core_facts: Literal["profile", "superlocal"] = Field(
         "profile",
@@ -225,9 +226,13 @@ class Policy(Values):
         "preferences and current projects; `superlocal`, the most accessed or newest memories of five kinds.",
     )
     core_memory_char_limit: int = Field(
-        2600, ge=1, description="Maximum characters of all core memory blocks together."
+        2600,
+        ge=1,
+        description="Maximum characters of all core memory blocks together; of several users, each has as many.",
     )
-    block_char_limit: int = Field(600, ge=1, description="Maximum characters of one core memory block.")
+    block_char_limit: int = Field(
+        600, ge=1, description="Maximum characters of one core memory block, for each of several users."
+    )
 
     forgetting: tuple[Literal["relevance", "retention", "age_tiers", "energy"], ...] = Field(
         ("relevance",), description="Forgetting rules that may remove memories from the live set."

@@ -617,12 +617,20 @@ class MemoryClient:
     def core_memory(self) -> tuple[Block, ...]:
         """Return the blocks of core memory as compiled by the last run; not recorded as an access.
 
+        A client that serves a user (`user_id`) gets the sections of that user and of nobody in particular, and what
+        threatens the health of the others.
+
         Raises:
             LakeError: the store cannot be read.
         """
         self._check_open()
-        rows = core_memory.in_order(self._lake.read("core_memory_blocks", profiles=[self._profile])).to_dicts()
-        return tuple(Block.of(row) for row in rows)
+        blocks = self._lake.read("core_memory_blocks", profiles=[self._profile])
+        if (user := self._ids.get("user_id")) is not None and blocks.height:
+            people = ["profile_id", "memory_id", "user_id"]
+            blocks = core_memory.for_user(
+                blocks, self._lake.read("memories", profiles=[self._profile], columns=people), user
+            )
+        return tuple(Block.of(row) for row in core_memory.in_order(blocks).to_dicts())
 
     def end_session(self, session_id: str | None = None) -> None:
         """Record that a session has ended, after all its recalls.
