@@ -77,6 +77,11 @@ class Policy(Values):
     similar_to_threshold: Share = Field(
         0.75, description="Cosine above which a SIMILAR_TO edge is created; calibrated for the embedder hashing."
     )
+    similar_neighbours: int = Field(
+        10,
+        ge=1,
+        description="Each memory keeps this many of its strongest SIMILAR_TO edges, and of those between sessions.",
+    )
     reference_share: Share = Field(
         0.05, description="Entities in a larger share of the memories create no REFERENCES edges."
     )
