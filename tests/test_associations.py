@@ -111,6 +111,23 @@ def test_similar_to_needs_a_cosine_strictly_above_the_threshold():
     assert edges["weight"].to_list() == pytest.approx(edges["similarity"].to_list())
 
 
+def test_many_like_notes_are_joined_to_the_strongest_only():
+    alike = [{"memory_id": f"m{n:04}", "created_at": ago(n)} for n in range(300)]
+    others = [{"memory_id": f"o{n:04}", "created_at": ago(n), "profile_id": "q"} for n in range(20)]
+    memories = frames.memories(alike + others)
+    near = {row["memory_id"]: [1.0, n / 1000] for n, row in enumerate(alike + others)}
+    same = {name: [1.0, 0.0] for name in near}
+    policy = Policy(associations=(), similar_neighbours=4)
+    for vectors in (near, same):
+        edges = derive(memories, vectors=vectors, policy=policy).filter(edge_type="SIMILAR_TO")
+        ends = pl.concat([edges["source"], edges["target"]]).value_counts()["count"]
+        assert (len(ends), ends.min() >= 4, ends.max() <= 8) == (320, True, True)
+        assert edges.filter(pl.col("profile_id") == "q").equals(
+            derive(frames.memories(others), vectors=vectors, policy=policy).filter(edge_type="SIMILAR_TO")
+        )
+    assert ("m0000", "m0001") in links(derive(memories, vectors=same, policy=policy), "SIMILAR_TO")
+
+
 @pytest.mark.parametrize("vector", [None, [0.0, 0.0], [1.0], [math.inf, 1.0]])
 def test_an_unknown_vector_is_similar_to_nothing(vector):
     memories = frames.memories([{"memory_id": name} for name in "abc"])

@@ -397,6 +397,12 @@ def test_a_memory_can_be_read_and_listed(client, clock):
     assert [one.memory_id for one in client.list()] == ids[::-1]
     assert [one.memory_id for one in client.list(limit=2)] == ids[:1:-1]
     assert client.list({"tags": "none"}) == []
+    page = client.list(limit=2)
+    client.remember("Stored between two pages.")
+    assert [one.memory_id for one in client.list(after=page[-1].memory_id)] == ids[-3::-1]
+    assert client.list(after=ids[0]) == []
+    with pytest.raises(UnknownMemory, match="'none'"):
+        client.list(after="none")
     assert one.to_dict()["created_at"] == one.created_at.isoformat()
 
 

@@ -10,7 +10,7 @@ import json_page
 import pytest
 
 from memory_pipeline import MemoryClient
-from memory_pipeline.interop import markdown
+from memory_pipeline.interop import markdown, markdown_text
 from memory_pipeline.interop.dreaming import Place, Summary, changes, diff
 from memory_pipeline.interop.exports import folder as exported
 from memory_pipeline.interop.exports.dream_record import NAME, DreamRecord
@@ -46,6 +46,51 @@ def test_a_summary_stands_where_the_first_of_its_members_stood():
     )
     item = '- Tea at five.\n\n  Milk.\n  <!-- {"memory_id": "s"} -->\n'
     assert made == {"tea.md": LIST.replace("- Tea at five.\n- Tea at five o'clock.\n  With milk.\n", item)}
+
+
+SHAPED = "# Tea{end}{end}{first}{end}{end}Something else.{end}"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("first", "made"),
+    [
+        ("Tea at five.", "Tea at five o'clock.{end}{id}"),
+        ("1. Tea at five.", "1. Tea at five o'clock.{end}   {id}"),
+        ("12)  Tea at five.", "12) Tea at five o'clock.{end}    {id}"),
+        ("* Tea at five.", "* Tea at five o'clock.{end}  {id}"),
+        (" + Tea at five.", " + Tea at five o'clock.{end}   {id}"),
+    ],
+)
+def test_a_summary_has_the_shape_and_the_line_ends_of_what_it_replaces(first, made, end):
+    before = {"tea.md": SHAPED.format(first=first, end=end)}
+    here = places("tea.md", ("a", 2, 3))
+    after = changes(before, here, leaving={"a"}, summaries=[Summary("s", "Tea at five o'clock.", ["a", "x"])])["tea.md"]
+    new = made.format(end=end, id='<!-- {"memory_id": "s"} -->')
+    assert after == SHAPED.format(first=new, end=end)
+    (own, *rest) = markdown_text.read(after).units
+    assert (own.memory_id, own.text, [unit.text for unit in rest]) == ("s", "Tea at five o'clock.", ["Something else."])
+
+
+def test_a_summary_of_several_paragraphs_is_an_item():
+    made = changes(
+        {"tea.md": "Tea at five.\n"},
+        places("tea.md", ("a", 0, 1)),
+        leaving={"a"},
+        summaries=[Summary("s", "Tea.\n\nMilk.", "a")],
+    )
+    assert made == {"tea.md": '- Tea.\n\n  Milk.\n  <!-- {"memory_id": "s"} -->\n'}
+
+
+def test_a_file_keeps_the_line_ends_and_the_mark_of_its_system():
+    text = "\ufeff---\r\nname: tea\r\n---\r\nTea at five.\r\n"
+    made = changes(
+        {"t.md": text},
+        places("t.md", ("a", 3, 4), whole=True),
+        leaving={"a"},
+        summaries=[Summary("s", "Tea at six.", ["a", "b"])],
+    )
+    assert made == {"t.md": '\ufeff---\r\nmemory_id: "s"\r\nname: tea\r\n---\r\n\r\nTea at six.\r\n'}
 
 
 def test_what_leaves_takes_its_lines_along_and_nothing_else():
@@ -113,7 +158,10 @@ def test_files_of_any_system_keep_their_front_matter(tmp_path):
     assert markdown.texts(tmp_path) == written
     both = places("a.MD", ("a", 0, 5), whole=True) + places("b.md", ("b", 4, 5))
     made = changes(written, both, leaving={"a", "b"}, summaries=[Summary("s", "Tea, twice.", ["a", "b"])])
-    assert made == {"a.MD": '---\nmemory_id: "s"\nname: a\n---\n\nTea, twice.\n', "b.md": None}
+    assert made == {
+        "a.MD": '\ufeff---\r\nmemory_id: "s"\r\nname: a\r\n---\r\n\r\nTea, twice.\r\n',
+        "b.md": None,
+    }
 
 
 def test_a_folder_is_dreamt_written_and_taken_back(tmp_path, unpublished):
@@ -144,7 +192,7 @@ def test_a_folder_is_dreamt_written_and_taken_back(tmp_path, unpublished):
     (notes / "MEMORY.md").write_text(before + "\nMore.\n", "utf-8")
     assert "MEMORY.md changed meanwhile" in commands.refused("dream", notes, "--undo", home=home)
     undone = commands.told("dream", notes, "--undo", "--force", home=home)
-    assert {path.name: path.read_text("utf-8") for path in notes.glob("*.md")} == texts
+    assert {path.name: path.read_text("utf-8") for path in notes.iterdir()} == texts
     json_page.agrees({"dream": [shown, done], "dream --undo": [undone]})
     assert "no dream was applied" in commands.refused("dream", notes, "--undo", home=home)
     assert set(unpublished) == {"the run is committed", "the run is undone"}, "each is published"

@@ -94,6 +94,18 @@ def test_a_second_delivery_stores_nothing(ana):
     assert ana.get("/memories", params={"limit": 100}).json() == listed
 
 
+def test_a_long_list_is_read_page_by_page(ana):
+    everything = [row["memory_id"] for row in ana.get("/memories", params={"limit": 1000}).json()]
+    found, address = [], "/memories?limit=2"
+    while address:
+        page = ana.get(address)
+        found += [row["memory_id"] for row in page.json()]
+        address = page.links["next"]["url"] if "next" in page.links else None
+    assert found == everything
+    assert ana.get("/memories", params={"limit": 1001}).status_code == 422
+    assert ana.get("/memories", params={"after": "none"}).status_code == 404
+
+
 def test_single_memories_are_shown_and_changed(ana):
     assert ana.get("/memories/a1").json()["content"] == TEXTS[1]
     changed = ana.patch("/memories/a1", json={"content": "The office moved to Bern in March."})

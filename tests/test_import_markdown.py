@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from memory_pipeline.interop import formats, markdown_dates, markdown_text
+from memory_pipeline.interop import commits, formats, markdown_dates, markdown_text
 from memory_pipeline.interop.importing import import_events, preview_events
 from memory_pipeline.ledger.event import frame, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -230,7 +230,8 @@ def test_files_under_git_are_dated_by_their_first_commit(folder, ledger):
         ("```\n\n- no item\n", ["```\n\n- no item"]),
         ("<!-- index by memory-pipeline -->\n- a\n<!-- end of index -->\n- b", ["b"]),
         ("<!-- index by memory-pipeline -->\n- a", []),
-        ("- \n-x\n", ["- \n-x"]),
+        ("- \n-x\n", ["-x"]),
+        ("std::cout << 1;\n", ["std::cout << 1;"]),
         (
             "**Never deploy on a Friday.**\n\n**Ask first.**\n\n# More\n",
             ["**Never deploy on a Friday.**", "**Ask first.**"],
@@ -340,3 +341,44 @@ def test_the_front_matter_counts_before_a_heading_and_that_before_the_name_of_th
     stored = written(ledger).drop_nulls("content")
     days = dict(zip(stored["content"], stored["occurred_at"].dt.strftime("%m-%d"), strict=True))
     assert days == {"Rain.": "03-01", "Sun.": "03-02", "Snow.": "03-01", "Fog.": "01-05"}
+
+
+LOGSEQ = """title:: Garden
+tags:: home, plants
+icon:: x
+owner:: Ana
+
+- Sow the peas in March.
+  id:: 63b1c2d4-0000-4000-8000-000000000001
+  collapsed:: true
+  depth:: 3 cm
+\t- In rows.
+\t-
+-
+- ((63b1c2d4-0000-4000-8000-000000000001))
+- {{query (todo TODO)}}
+- Prefer rainwater for the seedlings.
+"""
+
+
+def test_properties_of_logseq_describe_and_empty_blocks_and_references_say_nothing():
+    note = markdown_text.read(LOGSEQ)
+    assert note.front == {"title": "Garden", "tags": "home, plants"}
+    peas = "Sow the peas in March.\ndepth:: 3 cm\n- In rows."
+    told = [(unit.line, unit.text) for unit in note.units]
+    assert told == [(4, "owner:: Ana"), (6, peas), (15, "Prefer rainwater for the seedlings.")]
+    assert note.left_out == {"empty blocks": 1, "blocks that only show others": 2}
+
+
+def test_a_repository_that_borrows_its_objects_dates_its_notes_too(tmp_path):
+    def git(*arguments):
+        subprocess.run(
+            ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b", *arguments], check=True
+        )
+
+    git("init", "-q", "own")
+    (tmp_path / "own" / "a.md").write_text("- Tea.\n", "utf-8")
+    git("-C", "own", "add", ".")
+    git("-C", "own", "commit", "-qm", "One")
+    git("clone", "-q", "--shared", "own", "borrowed")
+    assert commits.first_committed(tmp_path / "borrowed") == commits.first_committed(tmp_path / "own") != {}

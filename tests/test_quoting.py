@@ -209,6 +209,27 @@ def test_own_words_keep_the_ids_of_what_they_quote_and_their_metadata(memory):
     assert stored.stored
 
 
+def test_appended_memories_and_changed_texts_leave_out_what_they_quote(memory):
+    answer = memory.recall("dentist", k=1)
+    rows = [
+        {"event_type": "memory.stored", "memory_id": name, "payload": {"content": text}}
+        for name, text in (("own", f"{answer.text()}\nThe roof leaks."), ("none", answer.text()))
+    ]
+    own, none = memory.append(rows)
+    assert (own.memory_id, own.quoted, own.stored) == ("own", (answer[0].memory_id,), True)
+    assert (none.memory_id, none.stored) == (answer[0].memory_id, False)
+    assert memory.get("own").content == "The roof leaks."
+
+    changed = memory.update("own", content=f"{answer.text()}\nThe roof is mended.", tags=["roof"])
+    assert (changed.content, changed.tags) == ("The roof is mended.", ("roof",))
+    assert changed.metadata == {quotations.QUOTED: [answer[0].memory_id]}
+    with pytest.raises(ValueError, match=f"content only quotes '{answer[0].memory_id}'; give"):
+        memory.update("own", content=answer.text())
+    memory.remember("The attic has a skylight.", speaker="user")
+    quoting = rows[1] | {"payload": {"content": "- [2026-03-01] The attic has a skylight."}}
+    assert memory.append(lambda: [quoting])[0].memory_id == "none", "a function's events are taken as they are"
+
+
 def test_a_text_that_replaces_a_memory_is_stored_as_it_is(memory):
     old = memory.remember("The shed is painted green.", speaker="user")
     new = memory.correct(old, "- [2026-03-01] The shed is painted green.")

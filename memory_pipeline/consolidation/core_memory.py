@@ -2,8 +2,10 @@
 
 A block joins facts by a line of three dashes; blocks are only cut between facts. The policy chooses the facts: those
 that profile the user (`core_profile`), or the memories that SuperLocalMemory takes, each on one line, or as its gist if
-it is longer than the block. A text that several memories share appears once in a block, for the first of them. Not
-here: wording by a model (`summaries.prompting`), and when blocks are compiled (`triggers`).
+it is longer than the block. A text that several memories share appears once in a block, for the first of them. Where
+several users share a profile, each has a section in each block that profiles the user: its facts begin with the user's
+id, the limits count for each user, and no model words it. Not here: wording by a model (`summaries.prompting`), and
+when blocks are compiled (`triggers`).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,6 +44,7 @@ _OWN: Final = ("original", "compression", "consolidation")
 
 Fact = tuple[str, str, str, bool]
 """Memory id, its text on one line, its gist, and whether it is vital: it may take the room of all blocks."""
+_PERSON: Final = ["profile_id", "person"]
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,29 @@ def in_order(blocks: pl.DataFrame) -> pl.DataFrame:
     """
     places = {name: place for place, name in enumerate((*core_profile.NAMES, *(block.name for block in BLOCKS[1:])))}
     return blocks.sort("profile_id", pl.col("block").replace_strict(places, default=len(places)), "block")
+
+
+def for_user(blocks: pl.DataFrame, memories: pl.DataFrame, user_id: str) -> pl.DataFrame:
+    """Return blocks of a shared profile for one of its users: without what others want, do and are, but their health.
+
+    Args:
+        blocks: table `core_memory_blocks`.
+        memories: profile_id, memory_id and user_id of their members.
+        user_id: the user; facts of nobody in particular stay.
+    """
+    others = memories.filter(pl.col("user_id") != user_id).select("profile_id", members="memory_id", other=True)
+    numbered = blocks.with_row_index("row").with_columns(fact=pl.col("content").str.split(SEPARATOR))
+    as_facts = (pl.col("fact").list.len() == pl.col("members").list.len()) & (pl.col("block") != core_facts.HEALTH)
+    facts = numbered.filter(as_facts).select("row", "profile_id", "members", "fact").explode("members", "fact")
+    kept = facts.join(others, on=["profile_id", "members"], how="left", maintain_order="left").filter(
+        pl.col("other").is_null()
+    )
+    own = kept.group_by("row", maintain_order=True).agg("members", content=pl.col("fact").str.join(SEPARATOR))
+    changed = numbered.join(own, on="row", how="left", suffix="_own", maintain_order="left")
+    cut = changed.with_columns(
+        pl.when(as_facts).then(f"{name}_own").otherwise(name).alias(name) for name in ("members", "content")
+    )
+    return cut.drop_nulls("content").select(blocks.columns)
 
 
 def sentences(memories: pl.DataFrame, policy: Policy, *, kept: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -229,7 +255,8 @@ def compile_blocks(
         return table.empty()
     facts = _facts(memories, scored, enrichment, policy, as_of, edges=edges, changes=changes, known=known)
     by_rules = _fill_blocks(facts, {}, policy)
-    answers = prompting.accepted_blocks(by_rules, completions, policy).drop_nulls("content")
+    worded = by_rules.filter(~pl.col("profile_id").is_in(ownership.shared(memories).implode()))
+    answers = prompting.accepted_blocks(worded, completions, policy).drop_nulls("content")
     wordings = {(profile_id, block): text for profile_id, block, text in answers.select(*_BLOCK, "content").iter_rows()}
     filled = _fill_blocks(facts, wordings, policy) if wordings else by_rules
     before = blocks.select(*_BLOCK, "version", before="content")
@@ -262,9 +289,10 @@ def _facts(
     """Return the facts of each block as lists, best first.
 
     Returns:
-        profile_id, place (of the block), memory_id, text, gist and vital.
+        profile_id, person (whose section it is), place (of the block), memory_id, text, gist and vital.
     """
-    voiced = memories.with_columns(voice=ownership.voices(memories, policy))
+    shared = pl.col("profile_id").is_in(ownership.shared(memories).implode())
+    voiced = memories.with_columns(voice=ownership.voices(memories, policy), person=pl.when(shared).then("user_id"))
     eligible = _with_member_dates(voiced).filter(
         pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of) & (_line("content") != "")
     )
@@ -278,13 +306,15 @@ def _facts(
         chosen = core_profile.facts(own, scored, drawn, of_statements, as_of=as_of, others=others, known=known)
         chosen = chosen.with_columns(gist="text")
     else:
-        chosen = _counted(eligible, scored, enrichment, policy).with_columns(vital=pl.lit(value=False))
+        chosen = _counted(eligible, scored, enrichment, policy).with_columns(
+            vital=pl.lit(value=False), person=pl.lit(None, pl.String)
+        )
     return (
         chosen.join(eligible.select(*KEY, "metadata"), on=KEY, how="left", maintain_order="left")
         .with_columns(whereabouts.shown_below(name) for name in ("text", "gist"))
-        .group_by("profile_id", "place", maintain_order=True)
+        .group_by(*_PERSON, "place", maintain_order=True)
         .agg("memory_id", "text", "gist", "vital")
-        .sort("profile_id", "place")
+        .sort(*_PERSON, "place")
     )
 
 
@@ -345,8 +375,8 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
         profile_id, block, members, content, and `worded` (a model wrote the content); a block without text has no row.
     """
     rows = []
-    for profile_id, of_profile in groupby(facts.sort("profile_id", "place").iter_rows(), key=itemgetter(0)):
-        listed = {place: list(zip(*lists, strict=True)) for _, place, *lists in of_profile}
+    for (profile_id, _), of_person in groupby(facts.sort(*_PERSON, "place").iter_rows(), key=itemgetter(0, 1)):
+        listed = {place: list(zip(*lists, strict=True)) for _, _, place, *lists in of_person}
         worded = {place: wordings.get((profile_id, names(policy)[place]), "") for place in listed}
         for place, (members, content) in _filled(listed, worded, policy).items():
             if content:
@@ -354,14 +384,19 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
     types = TABLES["core_memory_blocks"].empty().schema
     schema = {name: types[name] for name in (*_BLOCK, "members", "content")} | {"worded": pl.Boolean()}
     order = {name: place for place, name in enumerate(names(policy))}
-    filled = pl.DataFrame(rows, schema=schema, orient="row")
+    sections = pl.DataFrame(rows, schema=schema, orient="row").group_by(_BLOCK, maintain_order=True)
+    filled = sections.agg(
+        pl.col("members").list.explode(keep_nulls=False, empty_as_null=False),
+        pl.col("content").str.join(SEPARATOR),
+        pl.col("worded").any(),
+    )
     return filled.sort("profile_id", pl.col("block").replace_strict(order, return_dtype=pl.Int64))
 
 
 def _filled(
     facts: Mapping[int, Sequence[Fact]], wordings: Mapping[int, str], policy: Policy
 ) -> dict[int, tuple[list[str], str]]:
-    """Fill the blocks of one profile: place of each block to its memories and its text.
+    """Fill the blocks of one person: place of each block to its memories and its text.
 
     Health and safety come first. What a profile of the user leaves of the room of all blocks is for those that are
     full, instructions before others.

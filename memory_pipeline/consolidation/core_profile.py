@@ -19,7 +19,7 @@ from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN, OWN_NAME, 
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
 from memory_pipeline.text.parse import facts as facts_of_texts
-from memory_pipeline.text.parse.speakers import by_assistant
+from memory_pipeline.text.parse.speakers import USERS, by_assistant
 from memory_pipeline.text.score import core_facts
 
 NAMES: Final = (
@@ -52,8 +52,10 @@ _TEXT: Final = ["profile_id", "content_hash"]
 _SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "harm")
 _COLUMNS: Final = (
     *("place", "memory_id", "text", "about", "lasting", "harm", "importance", "access_count", "created_at"),
-    *("doubted_since", "disputed", "vital"),
+    *("doubted_since", "disputed", "vital", "person"),
 )
+_VOICE: Final = ["profile_id", "user_id", "voice"]
+"""Whose statement it is: what one says does not end what another has."""
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
 
 
@@ -79,7 +81,8 @@ def facts(
     years, importance, and age, newest first.
 
     Args:
-        memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`).
+        memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`)
+            and `person`, the user whose section a fact belongs to, null in a profile of one user.
         scored: table `scored_memories`.
         edges: decided and proposed edges: MAY_UPDATE and CONTRADICTS are read.
         changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about; without a row it is about the
@@ -89,10 +92,10 @@ def facts(
         known: table `core_sentences`: texts that need not be read again; default: none.
 
     Returns:
-        profile_id, place (of the block in `NAMES`), memory_id, text (a sentence, or all of a short memory, on one line,
-        after the name of its speaker and before the day on which it was said, since a change that no link shows stays
-        unseen, and any doubt) and vital (it never lacks room). Cost: that of `core_facts.core_facts` for texts that are
-        not known.
+        profile_id, place (of the block in `NAMES`), person, memory_id, text (a sentence, or all of a short memory, on
+        one line, after the names of user and speaker and before the day on which it was said, since a change that no
+        link shows stays unseen, and any doubt) and vital (it never lacks room). Cost: that of `core_facts.core_facts`
+        for texts that are not known.
     """
     everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at", "content") for frame in (memories, others)])
     present = memories.filter(~by_assistant(pl.col("speaker")))
@@ -114,7 +117,8 @@ def facts(
         separator="; ",
         ignore_nulls=True,
     )
-    return _once(ranked).select("profile_id", "place", "memory_id", "vital", text=pl.format("{} ({})", "text", marks))
+    columns = ("profile_id", "place", "person", "memory_id", "vital")
+    return _once(ranked).select(*columns, text=pl.format("{} ({})", "text", marks))
 
 
 def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -299,9 +303,17 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     )
     return (
         _whole(told, stated)
-        .with_columns(text=pl.concat_str("speaker", "sentence", separator=": ", ignore_nulls=True))
+        .with_columns(text=pl.concat_str(_attribution(), "sentence", separator=": ", ignore_nulls=True))
         .select("profile_id", *_COLUMNS)
     )
+
+
+def _attribution() -> pl.Expr:
+    """Return who is named before a fact: the user whose section it is, and the speaker under another name."""
+    low = pl.col("speaker").str.to_lowercase()
+    named = low.ne_missing(pl.col("person").str.to_lowercase()) & ~low.is_in(sorted(USERS))
+    speaker = pl.when(pl.col("person").is_null() | named).then("speaker")
+    return pl.concat_str("person", speaker, separator=", ", ignore_nulls=True).replace("", None)
 
 
 def _about_another(sentence: pl.Expr) -> pl.Expr:
@@ -379,9 +391,9 @@ def _since(stated: pl.DataFrame, at: pl.Expr) -> pl.DataFrame:
 
 def _ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Date the doubts about a job, a relationship, a home or an animal that its speaker says has ended later."""
-    earnest = memories.select("profile_id", "speaker", ended_at="created_at", low=tokens.fold(memories["content"]))
+    earnest = memories.select(*_VOICE, ended_at="created_at", low=tokens.fold(memories["content"]))
     earnest = earnest.filter(core_facts.in_earnest(pl.col("low")))
-    by = ["profile_id", "speaker", "what"]
+    by = [*_VOICE, "what"]
     for ending, ended in ENDS:
         ends = earnest.with_columns(what=pl.col("low").str.extract(ending)).drop_nulls("what")
         last = ends.group_by(by).agg(pl.col("ended_at").max())
@@ -405,16 +417,16 @@ def _given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     What is only done or gone, such as a run or the coffee, ends no more than a project.
     """
     things = core_facts.ended_things(memories["content"])
-    at = memories.select("profile_id", ended_at="created_at").with_row_index("row")
+    at = memories.select(*_VOICE, ended_at="created_at").with_row_index("row")
     ended = things.with_columns(pl.col("row").cast(pl.UInt32)).join(at, on="row")
     named = stated.with_row_index("fact").with_columns(said=tokens.content_stems(stated["sentence"]))
     shared = pl.col("stems").list.set_intersection("said").list.len()
     over = (
         named.filter(~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
-        .select("fact", "profile_id", "section", "created_at", "said", head=pl.col("said"))
+        .select("fact", *_VOICE, "section", "created_at", "said", head=pl.col("said"))
         .explode("head")
         .with_columns(pl.col("head").str.head(ALIKE))
-        .join(ended.with_columns(pl.col("head").str.head(ALIKE)), on=["profile_id", "head"])
+        .join(ended.with_columns(pl.col("head").str.head(ALIKE)), on=[*_VOICE, "head"], nulls_equal=True)
         .filter(
             pl.col("ended_at") > pl.col("created_at"),
             2 * shared >= pl.col("stems").list.len(),
@@ -440,15 +452,15 @@ def _other_dose(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Date the doubts about a medicine that was ended later or has another dose, unless it is an allergy."""
     named = stated.with_row_index("fact").with_columns(medicines=core_facts.medicines(stated["sentence"]))
     changes = memories.select(
-        "profile_id", changed_at="created_at", medicines=core_facts.changed_medicines(memories["content"])
+        *_VOICE, changed_at="created_at", medicines=core_facts.changed_medicines(memories["content"])
     )
     last = changes.explode("medicines").drop_nulls("medicines")
-    last = last.group_by("profile_id", "medicines").agg(pl.col("changed_at").max())
+    last = last.group_by(*_VOICE, "medicines").agg(pl.col("changed_at").max())
     over = (
         named.filter(~pl.col("lasting"))
-        .select("fact", "profile_id", "created_at", "medicines")
+        .select("fact", *_VOICE, "created_at", "medicines")
         .explode("medicines")
-        .join(last, on=["profile_id", "medicines"])
+        .join(last, on=[*_VOICE, "medicines"], nulls_equal=True)
         .filter(pl.col("changed_at") > pl.col("created_at"))
         .group_by("fact")
         .agg(pl.col("changed_at").min())

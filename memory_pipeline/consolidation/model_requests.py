@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import atomic_facts, core_memory, model_judge, scope
+from memory_pipeline.consolidation import atomic_facts, core_memory, model_judge, ownership, scope
 from memory_pipeline.consolidation.columns import KEY as MEMORY
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.groups import lineage
@@ -80,7 +80,8 @@ def requests(
     parts = []
     if policy.core_blocks and Action.COMPILE in actions:
         blocks = core_memory.candidates(memories, scored, enrichment, policy, as_of=as_of, edges=edges, changes=changes)
-        parts.append(prompting.block_requests(blocks, policy).with_columns(rank=pl.lit(2.0)))
+        own = blocks.filter(~pl.col("profile_id").is_in(ownership.shared(memories).implode()))
+        parts.append(prompting.block_requests(own, policy).with_columns(rank=pl.lit(2.0)))
     if Action.SUMMARISE in actions:
         members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy, outdated=outdated)
         ranks = members.group_by("profile_id", subject="cluster_id").agg(rank=pl.col("importance").max())

@@ -20,6 +20,7 @@ from typing import Any, Final
 import polars as pl
 from uuid6 import uuid7
 
+from memory_pipeline.consolidation import ownership
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.erasure import redact_decisions, redact_files
 from memory_pipeline.erasure.people import PREFIX, People
@@ -42,6 +43,9 @@ __all__ = ["Receipt", "erase_memories", "finish_again", "pending_erasure", "ques
 
 NO_REASON: Final = "asked for"
 """Reason recorded when the caller gives none."""
+
+NOBODY: Final = "nobody"
+"""Stands in a receipt for the owner of a memory in which no speaker is left."""
 
 _ATTEMPTS: Final = 4
 _STORING: Final = (EventType.STORED.value, EventType.UPDATED.value)
@@ -279,10 +283,10 @@ class _Scope:
         commits = self._runs.filter(pl.col("scope").is_in(list(self.scopes())))["commit_seq"]
         return self.people.positions(self.events).union(commits)
 
-    def originals(self) -> pl.DataFrame:
-        """Return the table `memories` of the remaining originals."""
+    def originals(self, *, erased: bool = False) -> pl.DataFrame:
+        """Return the table `memories` of the remaining originals; with `erased`, as it was before this erasure."""
         remaining = self.events.filter(
-            pl.col("event_type").is_in(_STORING), ~self._named, pl.col("erased_at").is_null()
+            pl.col("event_type").is_in(_STORING), ~self._named | erased, pl.col("erased_at").is_null()
         )
         return projection.project(remaining).memories
 
@@ -386,7 +390,7 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt) -> _Pending:
     """Redact the logs, while the texts still exist, and then the ledger, in one transaction."""
     ledger, profile_id, people, scopes = lake.ledger, scope.profile_id, scope.people, scope.scopes()
     salt = people.salt
-    originals = scope.originals()
+    before, originals = scope.originals(erased=True), scope.originals()
     emptied, quoting = scope.emptied(), scope.quoting()
     rows = redact_files.read_events(ledger, emptied | quoting | scope.naming())
     with ledger.reading() as transaction:
@@ -406,6 +410,7 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt) -> _Pending:
         dropped=tuple(changed.dropped),
         restored=tuple(sorted(members - scope.erased)),
         blocks=tuple(changed.blocks),
+        owners=tuple(sorted(owner or NOBODY for owner in ownership.changed(before, originals, policy).values())),
         events=len(emptied),
         queries=len(quoting),
         decisions=len(changed_decisions),

@@ -65,6 +65,9 @@ class Receipt:
     """Remaining members of removed summaries, which are live again."""
     blocks: tuple[str, ...] = ()
     """Core memory blocks that were recompiled or emptied."""
+    owners: tuple[str, ...] = ()
+    """Whose memory the profile, or that of one of its users, is from now on, where the former owner's words that told
+    so were erased; "nobody" if no speaker remains. The setting `owner` decides otherwise."""
     same_text: tuple[str, ...] = ()
     """Other memories with exactly the same text; they belong to others and stay."""
     people: tuple[str, ...] = ()
@@ -116,6 +119,7 @@ class Receipt:
             "summaries removed": self.dropped,
             "members restored": self.restored,
             "core memory blocks recompiled": self.blocks,
+            "memory that is somebody else's from now on (the setting owner decides otherwise), now of": self.owners,
             "ids of people replaced by": self.people,
             "dead letters removed": self.dead_letters,
             "snapshots removed": self.snapshots_removed,

@@ -22,6 +22,8 @@ _ALONE: Final = re.compile(r"\[[^\[\]]\] .*|(?:\w+ )?!?\[\[[^\[\]\n]*\]\]|!?\[[^
 """A task, or a text that is only a link or an embedded file, perhaps behind the kind of the link."""
 _BLOCK: Final = re.compile(r"[ \t]*(?:[|>]|`{3}|~{3}|(?:[-*+]|[0-9]{1,9}[.)])[ \t])")
 """A line of a table, a quote, code, or a list."""
+_MARK: Final = "\ufeff"
+"""The byte order mark."""
 _BARE: Final = re.compile(r"#{1,6}\s.*|\s*|---")
 
 
@@ -56,9 +58,10 @@ def changes(
 ) -> dict[str, str | None]:
     """Return the new text of each file that changes, None for a file that is to be removed; new files are among them.
 
-    A summary takes the place of the first of its members: as a list item with its id, or as the text of the file if
-    that member was a file of its own. Tables, code, quotes, tasks, list items with others below them, and lines that
-    are only a link always stay. A file with nothing left but headings is removed, with the lines that only point to it.
+    A summary takes the place of the first of its members, with its id and in that member's shape: as an item with the
+    same marker, as a paragraph, or as the text of the file if that member was a file of its own. Line ends stay.
+    Tables, code, quotes, tasks, list items with others below them, and lines that are only a link always stay. A file
+    with nothing left but headings is removed, with the lines that only point to it.
 
     Args:
         texts: text of every file by its path.
@@ -74,7 +77,9 @@ def changes(
     for place in gone:
         own = [one for one in hosted.get(place.memory_id, []) if one.memory_id not in standing]
         if not place.whole:
-            edits[place.file].append((place, "".join(markdown_notes.item(_id(one), one.content) for one in own)))
+            begins = texts[place.file].split("\n")[place.first] if own else ""
+            new = "".join(markdown_notes.like(begins, _id(one), one.content) for one in own)
+            edits[place.file].append((place, new.replace("\n", "\r\n") if begins.endswith("\r") else new))
         elif own:
             made[place.file] = _in_place(texts[place.file], own[0])
             folder = posixpath.dirname(place.file)
@@ -135,12 +140,13 @@ def _in_place(text: str, summary: Summary) -> str:
     _, body = markdown_notes.read_front_matter(plain)
     kept = [line for line in plain[:body].split("\n")[1:-2] if not line.startswith("memory_id:")]
     own = markdown_notes.front_matter(_id(summary)).split("\n")
-    return "\n".join([*own[:-2], *kept, *own[-2:], summary.content, ""])
+    made = "\n".join([*own[:-2], *kept, *own[-2:], summary.content, ""])
+    return text[: text.startswith(_MARK)] + (made.replace("\n", "\r\n") if "\r\n" in text else made)
 
 
 def _plain(text: str) -> str:
     """Return a text without the byte order mark and the carriage returns of other systems."""
-    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+    return text.removeprefix(_MARK).replace("\r\n", "\n")
 
 
 def _note(summary: Summary) -> str:

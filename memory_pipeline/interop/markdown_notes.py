@@ -1,4 +1,4 @@
-"""The syntax of memories in files of Markdown: a whole file as a note, or a list item of a topic (`docs/formats.md`).
+"""The syntax of memories in files of Markdown: a whole file, a list item or a paragraph (`docs/formats.md`).
 
 Writing and reading are exact: what is read is what was written, character for character. Not here: which files a folder
 has (`exports/markdown.py`), and files that others wrote.
@@ -24,9 +24,10 @@ INDEX_ENDS: Final = "<!-- end of index -->"
 
 _FENCE: Final = "---\n"
 _ITEM: Final = "- "
-_INDENT: Final = "  "
 _MARK: Final = '<!-- {"memory_id":'
-_END: Final = re.compile(r'  <!-- (\{"memory_id":.*\}) -->')
+_MARKER: Final = re.compile(r" {0,3}(?:[-*+]|[0-9]{1,9}[.)])[ \t]")
+"""What a list item begins with."""
+_END: Final = re.compile(r'<!-- (\{"memory_id":.*\}) -->')
 _ESCAPED: Final = re.compile(rf"^(\\*){re.escape(_MARK)}", re.MULTILINE)
 _NOT_IN_YAML: Final = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
 _WHOLE_EXPONENT: Final = re.compile(r"^(-?\d+)(e[+-]\d+)$")
@@ -60,12 +61,28 @@ def front_matter(fields: Mapping[str, Any]) -> str:
     return "".join([_FENCE, *(f"{name}: {_json(value)}\n" for name, value in fields.items()), _FENCE])
 
 
-def item(fields: Mapping[str, Any], content: str) -> str:
-    """Return a memory as a list item; `fields` begin with `memory_id`."""
+def item(fields: Mapping[str, Any], content: str, *, marker: str = _ITEM) -> str:
+    """Return a memory as a list item; `fields` begin with `memory_id`, and `marker` ends with a space."""
+    indent = " " * len(marker)
     lines = _ESCAPED.sub(r"\\\g<0>", content).split("\n")
-    text = "\n".join(_INDENT + line if line else "" for line in lines).removeprefix(_INDENT)
+    text = "\n".join(indent + line if line else "" for line in lines).removeprefix(indent)
+    return f"{marker}{text}\n{indent}{_comment(fields)}\n"
+
+
+def like(line: str, fields: Mapping[str, Any], content: str) -> str:
+    """Return a memory in the shape of what begins with a line: an item with its marker, or a paragraph.
+
+    A text that cannot be a paragraph, such as one of several, is an item.
+    """
+    if marker := _MARKER.match(line):
+        return item(fields, content, marker=f"{marker[0].rstrip()} ")
+    paragraph = "\n".join([_ESCAPED.sub(r"\\\g<0>", content), _comment(fields), ""])
+    return paragraph if [note.content for note in read(paragraph)] == [content] else item(fields, content)
+
+
+def _comment(fields: Mapping[str, Any]) -> str:
     described = _json(fields).replace(">", r"\u003e")
-    return f"{_ITEM}{text}\n{_INDENT}<!-- {described} -->\n"
+    return f"<!-- {described} -->"
 
 
 def read(text: str) -> list[Note]:
@@ -107,18 +124,22 @@ def _edited(header: str) -> dict[str, Any]:
 
 def _items(text: str, start: int) -> list[Note]:
     found, begun, lines, place = list[Note](), None, list[str](), start
+    indent = ""  # of what follows the first line; none in a paragraph
     for line in text[start:].split("\n"):
         after = min(place + len(line) + 1, len(text))
-        if line.startswith(_ITEM) or (line and not line.startswith(_INDENT)):
-            begun, lines = (place, [line.removeprefix(_ITEM)]) if line.startswith(_ITEM) else (None, [])
-        elif begun is not None and (ending := _END.fullmatch(line)):
+        goes_on = begun is not None and (line.startswith(indent) if line.strip() else bool(indent))
+        if begun is not None and goes_on and (ending := _END.fullmatch(line.removeprefix(indent))):
             content = "\n".join(lines)
             content = _ESCAPED.sub(lambda match: match[0].removeprefix("\\"), content)
             if (fields := _object(ending[1])) and content.strip():
                 found.append(Note(fields, content, begun, after))
-            begun, lines = None, []
-        elif begun is not None:
-            lines.append(line.removeprefix(_INDENT))
+            begun = None
+        elif (marker := _MARKER.match(line)) and not (goes_on and indent):
+            begun, lines, indent = place, [line[marker.end() :]], " " * marker.end()
+        elif goes_on:
+            lines.append(line.removeprefix(indent))
+        else:
+            begun, lines, indent = (place, [line], "") if line.strip() and not line.startswith("#") else (None, [], "")
         place = after
     return found
 

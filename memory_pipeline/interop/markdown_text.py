@@ -6,6 +6,7 @@ what a second import makes of them (`markdown.py`).
 
 import json
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,17 @@ _HEADING: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*
 _MOST_HEADING: Final = 1_000
 """Most characters of a heading; matching one takes the square of its length."""
 _ITEM: Final = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+)(\S.*)")
+_EMPTY_ITEM: Final = re.compile(r"[ \t]*[-*+][ \t]*")
+_PROPERTY: Final = re.compile(r"[ \t]*([A-Za-z][\w./-]{0,60})::(?:[ \t]+(.*))?")
+"""A property of a page or block of Logseq."""
+_OF_THE_EDITOR: Final = re.compile(
+    r"id|collapsed|heading|background-color|created-at|updated-at|icon|public|filters|(?:logseq|query|ls|hl)[.-].*"
+)
+"""Properties that tell how Logseq shows a block, not what it says."""
+_OF_A_PAGE: Final = frozenset({"title", "alias", "aliases", "tags", "type", "template"})
+"""Properties by which a page is found."""
+_ONLY_REFERS: Final = re.compile(r"\(\([0-9a-f-]{36}\)\)|\{\{[^{}\n]*\}\}")
+"""A block that only shows another one, or what a query finds."""
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _BOLD: Final = re.compile(r"\*\*([^*\n]+?):?\*\*:?")
 _RULE: Final = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}|-{2,})")
@@ -37,7 +49,7 @@ _CATEGORY: Final = re.compile(r"\[([^\W\d_][\w -]{1,40})\] ")
 _WIKI: Final = re.compile(r"\[\[([^\[\]|#\n]+)(?:[#|][^\[\]\n]*)?\]\]")
 _FILE_LINK: Final = re.compile(r"\[[^\[\]\n]*\]\(<?([^()\s<>]+\.md)>?(?:#[^()\s]*)?\)")
 _RELATION: Final = re.compile(r"([^\W\d_][\w -]{1,40}) (\[\[[^\[\]\n]+\]\])(?: \(.*\))?")
-_PLAIN: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*):[ \t]+(\S.*?)[ \t]*")
+_PLAIN: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*):[ \t]+(\S.*)")
 _LINK_FIRST: Final = re.compile(r"(?:\[\[[^\[\]\n]+\]\]|\[[^\[\]\n]*\]\([^()\s]+\))(.*)", re.DOTALL)
 
 
@@ -80,11 +92,12 @@ def read(text: str) -> Note:
     whole = _plain_ends(text)
     front, start, readable = _front(whole)
     ours = markdown_notes.read(whole)
+    at = _Lines(whole)
     units = [
         Unit(
             note.content,
-            _line(whole, note.start),
-            _line(whole, note.end),
+            at.line(note.start),
+            at.line(note.end),
             memory_id=note.fields["memory_id"],
             fields=note.fields,
         )
@@ -92,20 +105,26 @@ def read(text: str) -> Note:
     ]
     if ours and not ours[0].start and ours[0].end == len(whole):
         return Note(front, tuple(units), readable=True, whole=True)
-    rest = whole[start:]
+    parts, place = list[str](), start
     for note in ours:
-        lines = "\n" * whole.count("\n", note.start, note.end)
-        rest = rest[: note.start - start] + lines.rjust(note.end - note.start) + rest[note.end - start :]
+        parts += [whole[place : note.start], "\n" * whole.count("\n", note.start, note.end)]
+        place = note.end
+    rest = "".join([*parts, whole[place:]])
+    properties, rest = _properties(rest)
+    front = {**properties, **front}
     exported = bool(ours) or INDEX_BEGINS in rest
     described = bool(front.get("name")) and isinstance(front.get("description"), str)
     alone = str(front["description"]).strip() if described else ""
     if not exported and not rest.strip() and not alone:
         return Note(front, (), readable, left_out={"files without text": 1})
     if not exported and len(rest) < WHOLE and alone:
-        unit = Unit(rest.strip() or alone, _line(whole, start), _line(whole, len(whole)))
+        unit = Unit(rest.strip() or alone, at.line(start), at.line(len(whole)))
         return Note(front, (_described(unit, front),), readable, whole=True)
     left_out = Counter[str]()
-    units += [_described(unit, front) for unit in _blocks(rest.split("\n"), _line(whole, start), left_out)]
+    blocks = [*_blocks(rest.split("\n"), at.line(start), left_out)]
+    told = [unit for unit in blocks if not _ONLY_REFERS.fullmatch(unit.text)]
+    left_out["blocks that only show others"] += len(blocks) - len(told)
+    units += [_described(unit, front) for unit in told]
     if exported:  # headings of topics and of the index are ours
         del left_out[_HEADINGS]
     return Note(front, tuple(sorted(units, key=lambda unit: unit.line)), readable, left_out=+left_out)
@@ -159,7 +178,7 @@ def _plain(front: str) -> dict[str, Any]:
     found = dict[str, Any]()
     for line in front.splitlines():
         if match := _PLAIN.fullmatch(line):
-            name, value = match[1], match[2]
+            name, value = match[1], match[2].rstrip(" \t")
             if value.startswith("[") and value.endswith("]"):
                 listed = [one.strip().strip("'\"") for one in value[1:-1].split(",")]
                 found.setdefault(name, [one for one in listed if one])
@@ -176,8 +195,31 @@ def _refers(front: str) -> bool:
         return True
 
 
-def _line(text: str, place: int) -> int:
-    return 1 + text.count("\n", 0, place)
+def _properties(text: str) -> tuple[dict[str, str], str]:
+    """Return the properties of a page that name or sort it, and the text with empty lines in their place.
+
+    Others, such as `owner:: Ana`, state something: they stay in the text.
+    """
+    lines, named = text.split("\n"), dict[str, str]()
+    for place, match in enumerate(map(_PROPERTY.fullmatch, lines)):
+        if match is None:
+            break
+        if match[1] in _OF_A_PAGE and match[2]:
+            named[match[1]] = match[2].strip()
+        if match[1] in _OF_A_PAGE or _OF_THE_EDITOR.fullmatch(match[1]):
+            lines[place] = ""
+    return named, "\n".join(lines)
+
+
+class _Lines:
+    """Tells the line of a place in a text, from 1."""
+
+    def __init__(self, text: str) -> None:
+        self._ends = [match.start() for match in re.finditer("\n", text)]
+
+    def line(self, place: int) -> int:
+        """Return the line of a character."""
+        return 1 + bisect_left(self._ends, place)
 
 
 def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Unit]:
@@ -202,7 +244,8 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
             bare = []
             yield _item(lines[place:end], Unit(match[2], number, first + end, above), indent=len(match[1]))
             place = end
-        elif not line.strip():
+        elif not line.strip() or _EMPTY_ITEM.fullmatch(line):
+            left_out["empty blocks"] += bool(line.strip())
             place += 1
         elif _RULE.fullmatch(line):
             headings = [pair for pair in headings if pair[0] < _IN_BOLD]
@@ -254,13 +297,18 @@ def _item_end(lines: list[str], place: int) -> int:
         if (
             fence is None
             and not indented
-            and (_ITEM.fullmatch(line) or _heading(line) or _RULE.fullmatch(line) or lines[end - 1].strip() == "")
+            and (_begins(line) or _heading(line) or _RULE.fullmatch(line) or lines[end - 1].strip() == "")
         ):
             break
         if fenced:
             fence = None if fence and line.strip().startswith(fence) else fence or fenced[1]
         end += 1
     return end
+
+
+def _begins(line: str) -> bool:
+    """Return whether a line begins a list item, be it an empty one."""
+    return bool(_ITEM.fullmatch(line) or _EMPTY_ITEM.fullmatch(line))
 
 
 def _paragraph_end(lines: list[str], place: int) -> int:
@@ -271,7 +319,7 @@ def _paragraph_end(lines: list[str], place: int) -> int:
         if (
             fence is None
             and end > place
-            and (not line.strip() or _ITEM.fullmatch(line) or _heading(line) or line.strip() == INDEX_BEGINS)
+            and (not line.strip() or _begins(line) or _heading(line) or line.strip() == INDEX_BEGINS)
         ):
             break
         if fenced:
@@ -281,8 +329,13 @@ def _paragraph_end(lines: list[str], place: int) -> int:
 
 
 def _item(lines: list[str], unit: Unit, *, indent: int) -> Unit:
-    """Return a list item without its marker and indentation."""
-    rest = lines[1:]
+    """Return a list item without its marker and indentation, without empty items in it and what its editor notes."""
+    notes = (_PROPERTY.fullmatch(line) for line in lines[1:])
+    rest = [
+        line
+        for line, noted in zip(lines[1:], notes, strict=True)
+        if not _EMPTY_ITEM.fullmatch(line) and not (noted and _OF_THE_EDITOR.fullmatch(noted[1]))
+    ]
     while rest and not rest[-1].strip():
         rest.pop()
     rest = [line[min(len(line) - len(line.lstrip()), indent) :] for line in rest]

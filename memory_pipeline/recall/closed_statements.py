@@ -6,7 +6,7 @@ Not here: which sentences those are (`consolidation`), and memories that have en
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 
@@ -30,14 +30,17 @@ class DoubtedSentence:
     """When the newer memory began to hold."""
 
 
-def closed_statements(rows: Iterable[Mapping[str, Any]] | None, now: datetime | None = None) -> list[ClosedStatement]:
+def closed_statements(
+    rows: Iterable[Mapping[str, Any]] | None, now: datetime | None = None, zone: tzinfo = UTC
+) -> list[ClosedStatement]:
     """Return the sentences of a row of `memories` (column `closed_statements`) that no longer hold at an instant.
 
     Args:
         rows: the column; None: no sentence.
         now: the instant; None: all of them.
+        zone: time zone of their instants, whose days are shown.
     """
-    statements = [ClosedStatement(**row) for row in rows or ()]
+    statements = [ClosedStatement(**{**row, "valid_until": row["valid_until"].astimezone(zone)}) for row in rows or ()]
     return [statement for statement in statements if now is None or statement.valid_until <= now]
 
 

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final, Self, overload
 
 import polars as pl
@@ -342,13 +342,13 @@ class Memory:
     """Members of a summary."""
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Self:
-        """Return the memory of a row of the table `memories`.
+    def of(cls, row: Mapping[str, Any], zone: tzinfo = UTC) -> Self:
+        """Return the memory of a row of the table `memories`, with instants in a time zone.
 
         A summary that replaced its members counts as stored with the newest of them.
         """
-        columns = {field.name: row[field.name] for field in fields(cls) if field.name in row}
-        statements = closed_statements(row.get("closed_statements"))
+        columns = in_zone({field.name: row[field.name] for field in fields(cls) if field.name in row}, zone)
+        statements = closed_statements(row.get("closed_statements"), zone=zone)
         metadata = json.loads(row["metadata"]) if row["metadata"] else None
         return cls(
             **columns
@@ -360,7 +360,7 @@ class Memory:
                 "metadata": metadata,
                 "heading": whereabouts.shown_path(metadata),
                 "members": tuple(row["members"]),
-                "created_at": row.get("said_at") or row["created_at"],
+                "created_at": (row.get("said_at") or row["created_at"]).astimezone(zone),
             }
         )
 
@@ -493,19 +493,22 @@ class Remembered:
         return {"memory_id": self.memory_id, "likely": likely, "quoted": [*self.quoted], "stored": self.stored}
 
 
-def within(lines: Sequence[str], token_budget: int | None) -> list[str]:
+def within(
+    lines: Sequence[str], token_budget: int | None, *, remedy: str = "a larger token budget shows them"
+) -> list[str]:
     """Return the first lines that fit a budget together, at least one, and a line that counts those left out.
 
     Args:
         lines: the lines.
         token_budget: most tokens; None: no limit.
+        remedy: how to read those left out.
     """
     costs = count_tokens(pl.Series(lines, dtype=pl.String))
     if token_budget is None or costs.sum() <= token_budget:
         return [*lines]
     shown = max(1, int((costs.cum_sum() <= token_budget).sum()))
     left = len(lines) - shown
-    more = f"- and {left:,} more, {int(costs[shown:].sum()):,} tokens; a larger token budget shows them"
+    more = f"- and {left:,} more, {int(costs[shown:].sum()):,} tokens; {remedy}"
     return [*lines[:shown], more] if left else [*lines]
 
 
@@ -666,6 +669,11 @@ class Consolidated:
     __repr__ = __str__
 
 
+def in_zone(values: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
+    """Return values with their instants in a time zone, whose days they show."""
+    return {name: value.astimezone(zone) if isinstance(value, datetime) else value for name, value in values.items()}
+
+
 def instant(name: str, value: Any) -> datetime | None:
     """Return an instant in UTC, parsed if it is text; None stays None.
 
@@ -706,7 +714,7 @@ def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
 def _json(value: Any) -> Any:
     match value:
         case datetime():
-            return value.isoformat()
+            return value.astimezone(UTC).isoformat()
         case Mapping():
             return _plain(value)
         case list() | tuple():

@@ -213,7 +213,12 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
             snapshot.publish_after(lake, "the run is undone")
     now = {path: text for path in done.before if (text := _text(directory / path)) is not None}
     commit = folder.change(
-        directory, now, done.before, f"Undo of the dream of {done.profile_id}", profile_id=done.profile_id
+        directory,
+        now,
+        done.before,
+        f"Undo of the dream of {done.profile_id}",
+        profile_id=done.profile_id,
+        taken_back=True,
     )
     dream_record.remove(directory)
     if as_json:

@@ -105,7 +105,8 @@ class Listing(Conditions):
     """Which memories to list."""
 
     model_config = ConfigDict(strict=False)  # query parameters are text
-    limit: int = Field(100, ge=1, le=10_000, description="Maximum number of memories to list.")
+    limit: int = Field(100, ge=1, le=1000, description="Maximum number of memories to list.")
+    after: Id | None = Field(None, description="Id of the last memory of the page before.")
     deep: bool = Field(False, description="Include archived, cold and superseded memories.")
     profile_id: str | None = Field(None, min_length=1, description="Profile; a token for one profile needs none.")
 
@@ -225,11 +226,14 @@ def list_memories(
     client: Client,
     listing: Annotated[Listing, Query()],
 ) -> JSONResponse:
-    """List memories, newest first."""
-    filters = present_fields(listing, exclude={"limit", "deep", "profile_id"})
-    memories = client.list(filters, listing.limit, deep=listing.deep)
+    """List memories, newest first; if there may be more, the header Link names the next page."""
+    filters = present_fields(listing, exclude={"limit", "deep", "after", "profile_id"})
+    memories = client.list(filters, listing.limit, deep=listing.deep, after=listing.after)
     _check_spelling(request, grant, profile, empty=not memories)
-    return JSONResponse([memory.to_dict() for memory in memories])
+    full = len(memories) == listing.limit
+    following = request.url.include_query_params(after=memories[-1].memory_id) if full else None
+    links = {"link": f'<{following.path}?{following.query}>; rel="next"'} if following else None
+    return JSONResponse([memory.to_dict() for memory in memories], headers=links)
 
 
 @router.get("/memories/{memory_id:id}")

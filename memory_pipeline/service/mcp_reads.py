@@ -33,6 +33,8 @@ from memory_pipeline.text.display import BUDGET, one_line
 SHOWN: Final = 50
 """Memories and decisions that a text shows; more would fill an agent's context."""
 _EVERYTHING: Final = 10**9
+_SESSION_TOKENS: Final = 8000
+"""Most tokens of a conversation that a resource returns."""
 _REVIEWED: Final = 10
 """Pairs of memories that one prompt asks about."""
 _ONE_OF: Final = (
@@ -86,12 +88,14 @@ class MemoryReads:
             return json.dumps(memory.get(memory_id).to_dict(), ensure_ascii=False, indent=1)
 
     def session(self, profile_id: str, session_id: str, context: Context) -> str:
-        """Memories of one conversation as they were stored, oldest first."""
+        """Memories of one conversation as they were stored, oldest first; of a long one the beginning."""
         with self._memory(profile_id, context) as memory:
             newest_first = memory.list({"session_id": session_id}, _EVERYTHING, deep=True)
             if not newest_first:
                 raise ValueError(f"session_id is {shown(session_id)}, in which nothing was stored; correct the id")
-        return "\n".join(_line(row) for row in reversed(newest_first) if row.kind == ORIGINAL)
+        lines = [_line(row) for row in reversed(newest_first) if row.kind == ORIGINAL]
+        rest = "the tool list gives all of them, page by page, with this session_id among its filters"
+        return "\n".join(within(lines, _SESSION_TOKENS, remedy=rest))
 
     def session_start(
         self,

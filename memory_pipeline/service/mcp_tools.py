@@ -130,10 +130,12 @@ class MemoryTools:
         filters: Filters = None,
         limit: Annotated[int, Field(ge=1, le=1000, description="Maximum memories.")] = 20,
         deep: Deep = False,
+        after: Annotated[str | None, Field(min_length=1, description="Last memory_id of the page before.")] = None,
     ) -> str:
         """List memories with ids, newest first; filters as in recall."""
         with self._memory(profile_id) as memory:
-            listed = memory.list(None if filters is None else present_fields(filters), limit, deep=deep)
+            conditions = None if filters is None else present_fields(filters)
+            listed = memory.list(conditions, limit, deep=deep, after=after)
         return "\n".join(within([_listed(row) for row in listed], BUDGET)) or "No memory matches."
 
     def remember(

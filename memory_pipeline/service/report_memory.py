@@ -70,16 +70,16 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
     fields = {
         "id": row.memory_id,
         "kind": f"{row.kind}, {row.memory_type}",
-        "stored": f"{when(row.created_at)} UTC",
-        "changed": row.updated_at and f"{when(row.updated_at)} UTC",
+        "stored": f"{when(row.created_at)} {row.created_at:%Z}",
+        "changed": row.updated_at and f"{when(row.updated_at)} {row.updated_at:%Z}",
         "session": row.session_id,
         "agent": row.agent_id,
         "user": row.user_id,
         "tags": ", ".join(row.tags),
         "lifecycle": f"{row.lifecycle}, tier {row.tier}",
         "protected": row.protected and (row.protected_reason or "yes"),
-        "valid from": row.valid_from and f"{when(row.valid_from)} UTC",
-        "valid until": row.valid_until and f"{when(row.valid_until)} UTC",
+        "valid from": row.valid_from and f"{when(row.valid_from)} {row.valid_from:%Z}",
+        "valid until": row.valid_until and f"{when(row.valid_until)} {row.valid_until:%Z}",
         "no longer true": row.closed_by and f"see {row.closed_by}",
         "sentences no longer true": ", ".join(
             f"{one.sentence!r}, see {one.closed_by}" for one in row.closed_statements
@@ -87,7 +87,7 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
         "superseded by": row.superseded_by,
         "members": ", ".join(row.members),
         "accessed": row.access_count and many(row.access_count, "time"),
-        "last accessed": row.last_accessed_at and f"{when(row.last_accessed_at)} UTC",
+        "last accessed": row.last_accessed_at and f"{when(row.last_accessed_at)} {row.last_accessed_at:%Z}",
     }
     for name, value in fields.items():
         if value:

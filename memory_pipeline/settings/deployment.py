@@ -68,7 +68,9 @@ class Settings(LanguageModel):
         "run): each holds the profiles of one hash, and is in memory and committed by itself. 0: one for each 100,000 "
         "memories, rounded up to a power of two.",
     )
-    timezone: Zone = Field("UTC", description="Time zone of the schedules.")
+    timezone: Zone = Field(
+        "UTC", description="Time zone of the schedules, and of the days that are shown and asked for."
+    )
     nightly: Cron = Field(
         "0 2 * * *",
         description="Cron expression of the nightly full run: minute, hour, day of the month, month, day of the week.",

@@ -77,6 +77,11 @@ class Policy(Values):
     similar_to_threshold: Share = Field(
         0.75, description="Cosine above which a SIMILAR_TO edge is created; calibrated for the embedder hashing."
     )
+    similar_neighbours: int = Field(
+        10,
+        ge=1,
+        description="Each memory keeps this many of its strongest SIMILAR_TO edges, and of those between sessions.",
+    )
     reference_share: Share = Field(
         0.05, description="Entities in a larger share of the memories create no REFERENCES edges."
     )
@@ -217,7 +222,8 @@ class Policy(Values):
         None,
         min_length=1,
         description="Name of the speaker whose memory the profile is. Unset: the speaker named like the user's id, "
-        "else the first speaker that is no program. Only the owner's instructions and preferences reach core memory.",
+        "else the first who says I without addressing a reader, else the first that is no program. Only the owner's "
+        "instructions and preferences reach core memory; in a profile of several users each has their own owner.",
     )
     core_facts: Literal["profile", "superlocal"] = Field(
         "profile",
@@ -225,13 +231,15 @@ class Policy(Values):
         "preferences and current projects; `superlocal`, the most accessed or newest memories of five kinds.",
     )
     core_memory_char_limit: int = Field(
-        2600, ge=1, description="Maximum characters of all core memory blocks together."
+        2600,
+        ge=1,
+        description="Maximum characters of all core memory blocks together; of several users, each has as many.",
     )
     block_char_limit: int = Field(
         600,
         ge=1,
-        description="Maximum characters of one core memory block. In a profile of the user health and safety may take "
-        "the room of all blocks, and blocks that are full, instructions first, take what the others leave.",
+        description="Maximum characters of one core memory block, for each of several users. In a profile of the user "
+        "health and safety may take the room of all blocks, and full blocks, instructions first, what others leave.",
     )
 
     forgetting: tuple[Literal["relevance", "retention", "age_tiers", "energy"], ...] = Field(

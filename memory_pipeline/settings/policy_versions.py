@@ -48,10 +48,16 @@ def _settings_of_three(values: Recorded) -> Recorded:
     return {"merge_confidence": 1.0} | values
 
 
+def _settings_of_four(values: Recorded) -> Recorded:
+    """Add the bound on the similarity edges of a memory; there was none."""
+    return {"similar_neighbours": 2**31 - 1} | values
+
+
 STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {
     1: _settings_of_one,
     2: _settings_of_two,
     3: _settings_of_three,
+    4: _settings_of_four,
 }
 """Steps by the version that they produce, each from the version before it."""
 

@@ -46,14 +46,15 @@ def derive(
 
     Between live memories, by what they say:
 
-    - SIMILAR_TO: a cosine above the policy's threshold, which is the weight. Once one of the two memories is a day old,
+    - SIMILAR_TO: a cosine above the policy's threshold, which is the weight, if the pair is among the
+      `similar_neighbours` strongest of either memory. Once one of the two memories is a day old,
       the cosine must also reach `warm_prune_weight` (ADR-0008; permanently, not only for a week).
     - REFERENCES: mentions of the same entities; weight 1 - 1 / (1 + n) for n shared entities. Entities that more than
       `reference_share` of the profile's live memories mention do not count. Each mention is linked to the five before
       it in time, so an entity shared by k memories makes at most 5 k edges instead of k².
     - REFERENCES/cross_session (ADR-0008): memories of two sessions that share such an entity, with any number of
       mentions in between, and have a cosine of at least `auto_link_similarity`; the weight is the larger of the cosine
-      and that of REFERENCES.
+      and that of REFERENCES; bounded like SIMILAR_TO.
 
     Between live memories, by how they are used:
 

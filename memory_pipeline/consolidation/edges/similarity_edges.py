@@ -4,7 +4,7 @@ Not here: the comparison of vectors (`similarity`), and links that a run decides
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import polars as pl
@@ -64,12 +64,17 @@ def _own_members(live: pl.DataFrame) -> pl.DataFrame:
 
 
 def _similar(live: pl.DataFrame, pairs: Pairs, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
-    """Return SIMILAR_TO edges: pairs strictly above the threshold, compared in float32 like the stored similarity."""
-    chosen = pairs.similarity > np.float32(policy.similar_to_threshold)
+    """Return SIMILAR_TO edges: pairs strictly above the threshold, compared in float32 like the stored similarity.
+
+    Only the strongest of each memory; so many like notes do not make an edge for every pair.
+    """
+    above = pairs.similarity > np.float32(policy.similar_to_threshold)
     if policy.warm_prune_weight is not None:
         age = live.select(days_between(pl.col("created_at"), pl.lit(as_of, dtype=INSTANT))).to_series().to_numpy()
         warm = np.maximum(age[pairs.left], age[pairs.right]) >= AGE_TIERS["hot"]
-        chosen &= ~warm | similarity.reaches(pairs.similarity, policy.warm_prune_weight)
+        above &= ~warm | similarity.reaches(pairs.similarity, policy.warm_prune_weight)
+    among = np.flatnonzero(above)
+    chosen = among[_strongest(live, pairs.left[among], pairs.right[among], pairs.similarity[among], policy)]
     cosine = pl.Series(pairs.similarity[chosen])
     return edge_rows.between(live, pairs.left[chosen], pairs.right[chosen]).with_columns(
         edge_type=pl.lit("SIMILAR_TO"),
@@ -77,6 +82,30 @@ def _similar(live: pl.DataFrame, pairs: Pairs, policy: Policy, *, as_of: datetim
         similarity=cosine,
         algorithm=pl.lit("similarity_join"),
     )
+
+
+def _strongest(
+    live: pl.DataFrame,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    weight: NDArray[np.floating[Any]],
+    policy: Policy,
+) -> NDArray[np.bool_]:
+    """Mask of the pairs that are among the `similar_neighbours` strongest of either memory.
+
+    Of equally strong ones those nearest in time count, so that equal notes are linked in a row and not all to one.
+    """
+    age = np.empty(len(live), dtype=np.int64)
+    age[live.with_row_index("row").sort("profile_id", "created_at", "memory_id")["row"].to_numpy()] = np.arange(
+        len(live)
+    )
+    ends, others = np.concatenate([left, right]), np.concatenate([right, left])
+    apart = np.abs(age[ends] - age[others])
+    order = np.lexsort((age[others], apart, -np.concatenate([weight, weight]), ends))
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order)) - np.searchsorted(ends[order], ends[order])
+    near = place < policy.similar_neighbours
+    return near[: len(left)] | near[len(left) :]
 
 
 def _mentions(
@@ -125,12 +154,15 @@ def _across_sessions(live: pl.DataFrame, pairs: Pairs, mentioned: csr_array, pol
         & linkable[right]
     )
     shared = np.asarray(mentioned[left[chosen]].multiply(mentioned[right[chosen]]).sum(axis=1))
-    chosen, shared = chosen[shared > 0], shared[shared > 0]
+    weight = np.maximum(pairs.similarity[chosen].astype(np.float64), _shared_weight(shared))
+    chosen, weight = chosen[shared > 0], weight[shared > 0]
+    best = _strongest(live, left[chosen], right[chosen], weight, policy)
+    chosen, weight = chosen[best], weight[best]
     cosine = pairs.similarity[chosen]
     return edge_rows.between(live, left[chosen], right[chosen]).with_columns(
         edge_type=pl.lit("REFERENCES"),
         kind=pl.lit("cross_session"),
-        weight=pl.Series(np.maximum(cosine.astype(np.float64), _shared_weight(shared))).clip(0.0, 1.0),
+        weight=pl.Series(weight).clip(0.0, 1.0),
         similarity=pl.Series(cosine),
         algorithm=pl.lit("shared_entities_and_similarity"),
     )

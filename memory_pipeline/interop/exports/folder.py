@@ -196,6 +196,7 @@ def change(
     *,
     profile_id: str,
     first: Callable[[Path], None] | None = None,
+    taken_back: bool = False,
 ) -> str | None:
     """Replace, add and remove files, or none if somebody else changed one meanwhile; return the commit, if any.
 
@@ -209,6 +210,7 @@ def change(
         message: message of the commit.
         profile_id: profile of the memories.
         first: called with the folder once it is known that the files can be changed, and before one is.
+        taken_back: the change takes an earlier one back: a list that names nothing then goes too.
 
     Raises:
         ChangedByOthers: a file is not as expected; nothing was written.
@@ -216,6 +218,8 @@ def change(
     """
     with _alone(folder):
         _change(folder, before, after, profile_id, first)
+        if taken_back and read_list(folder, profile_id) == Listed({}, ()):
+            (folder / LIST).unlink()
         return commit(folder, message, paths=[*after, LIST])
 
 

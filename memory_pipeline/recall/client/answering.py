@@ -4,14 +4,15 @@ Not here: the ranking itself (`rank/ranking`) and the state that is searched (`l
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
+from dataclasses import replace
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 import polars as pl
 
 from memory_pipeline.recall.closed_statements import DoubtedSentence, closed_statements
 from memory_pipeline.recall.live.search_pool import SearchPool
-from memory_pipeline.recall.models import Answer, Part, Passage, Recalled
+from memory_pipeline.recall.models import Answer, Part, Passage, Recalled, in_zone
 from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
@@ -45,7 +46,9 @@ _RANKING_COLUMNS: Final = (
 """Columns of an answer that come from the ranking."""
 
 
-def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ranking: str) -> Answer:
+def answer(
+    pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ranking: str, zone: tzinfo = UTC
+) -> Answer:
     """Convert a ranking into an answer.
 
     Args:
@@ -54,6 +57,7 @@ def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetim
         query: the query.
         as_of: instant whose state was searched.
         ranking: name of the ranking.
+        zone: time zone in which the days of memories are shown.
     """
     rows = pool.rows(ranked["memory_id"].to_list(), _MEMORY_COLUMNS)
     hits = ranked.to_dicts()
@@ -64,6 +68,7 @@ def answer(pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetim
             hit,
             row,
             as_of=as_of,
+            zone=zone,
             outdated_from=min((newer[name]["at"] for name in hit["outdated_by"] or ()), default=None),
             outdated_sentences=sentences.get(hit["memory_id"], ()),
             newer_text=_newest(newer, (hit["closed_by"],)) or _newest(newer, hit["outdated_by"] or ()),
@@ -124,6 +129,7 @@ def _recalled(
     row: Mapping[str, Any],
     *,
     as_of: datetime,
+    zone: tzinfo,
     outdated_from: datetime | None,
     outdated_sentences: tuple[DoubtedSentence, ...],
     newer_text: str | None,
@@ -131,14 +137,14 @@ def _recalled(
     from_ranking = {name: hit[name] for name in _RANKING_COLUMNS}
     from_memory = {name: row[name] for name in _MEMORY_COLUMNS if name not in {"said_at", "closed_statements"}}
     return Recalled(
-        **from_ranking,
-        **from_memory | {"created_at": row["said_at"] or row["created_at"]},
+        **in_zone(from_ranking, zone),
+        **in_zone(from_memory | {"created_at": row["said_at"] or row["created_at"]}, zone),
         passage=None if hit["passage"] is None else Passage(**hit["passage"]),
         parts=tuple(Part(**part) for part in hit["parts"] or ()),
-        closed_statements=tuple(closed_statements(row["closed_statements"], as_of)),
+        closed_statements=tuple(closed_statements(row["closed_statements"], as_of, zone)),
         outdated_by=tuple(hit["outdated_by"] or ()),
-        outdated_from=outdated_from,
-        outdated_sentences=outdated_sentences,
+        outdated_from=outdated_from and outdated_from.astimezone(zone),
+        outdated_sentences=tuple(replace(one, since=one.since.astimezone(zone)) for one in outdated_sentences),
         newer_text=newer_text,
         conflicts=tuple(hit["conflicts"] or ()),
         deep=row["lifecycle"] not in LIVE,

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, Unpack
+from zoneinfo import ZoneInfo
 
 import polars as pl
 from uuid6 import uuid7
@@ -29,6 +30,7 @@ from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import Event
+from memory_pipeline.ledger.payloads import Stored
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.client import answering, quotations, restoring, reviewing, validation
 from memory_pipeline.recall.client.access_writer import AccessWriter
@@ -63,6 +65,7 @@ from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.runs import consolidate, inputs, log, status, undo
 from memory_pipeline.schemas import LIVE, Action, EventType
 from memory_pipeline.settings import Settings, load
+from memory_pipeline.text import quoting
 from memory_pipeline.text.embed import embedding
 
 _TOGETHER: Final = 4
@@ -120,7 +123,8 @@ class MemoryClient:
         self._profile = profile_id
         self._policy = self._settings.policy_of(profile_id)
         self._lake = Lake(Path(home or self._settings.home))
-        self._state_cache = StateCache(self._lake, profile_id, self._policy)
+        self._zone = ZoneInfo(self._settings.timezone)
+        self._state_cache = StateCache(self._lake, profile_id, self._policy, self._zone)
         self._together = dict[tuple[str, ...], TogetherCache]()
         self._checked = OrderedDict[str, tuple[str, str]]()
         self._access_writer = AccessWriter(self._lake.ledger)
@@ -184,6 +188,17 @@ class MemoryClient:
     def _separated(self, events: Sequence[Event]) -> builtins.list[quotations.Separated]:
         """Return new memories without what they quote of stored ones."""
         return quotations.separated(events, self._state_cache.current, core_memory.names(self._policy))
+
+    def _own_words(self, memory_id: str, content: str) -> tuple[str, builtins.list[str]]:
+        """Return the new text of a memory without what it quotes of other memories, and their ids."""
+        event = self._event(stored_event({"memory_id": memory_id, "text": content}))
+        (own,) = self._separated([event])
+        if own.event is None:
+            raise ValueError(
+                f"content only quotes {', '.join(map(shown, own.quoted[:3]))}; give the new text in its own words"
+            )
+        payload = own.event.payload
+        return (payload.content if isinstance(payload, Stored) else content), [*own.quoted]
 
     def remember_checked(
         self, text: str, *, supersedes: str | None = None, **fields: Unpack[MemoryFields]
@@ -377,13 +392,19 @@ class MemoryClient:
         self._memory(self._state_cache.current(), older)
         return self._answer(older, str(event.memory_id), "update")
 
-    def append(self, events: Iterable[Mapping[str, Any]] | Callable[[], Iterable[Mapping[str, Any]]]) -> None:
+    def append(
+        self, events: Iterable[Mapping[str, Any]] | Callable[[], Iterable[Mapping[str, Any]]]
+    ) -> builtins.list[Remembered]:
         """Append events of several kinds in one transaction, all or none: changes that belong together.
 
         Args:
-            events: events as in `docs/event-format.md`; profile, session, agent and user default to the client's. Or a
-                function that reads and then returns them: from its call until they are written, no other writer changes
-                or erases memories of the profile.
+            events: events as in `docs/event-format.md`; profile, session, agent and user default to the client's. New
+                memories are stored without what they quote of stored ones (see `store`). Or a function that reads and
+                then returns them, as they are: from its call until they are written, no other writer changes or erases
+                memories of the profile.
+
+        Returns:
+            What became of each new memory, in order.
 
         Raises:
             ValueError: an event is invalid, or of another profile; names row and field.
@@ -393,8 +414,13 @@ class MemoryClient:
         with self._lake.ledger.holding([self._profile]) if callable(events) else nullcontext():
             rows = as_rows(events() if callable(events) else events, self._settings.max_batch)
             parsed = [validation.numbered(self._given_event, row, position) for position, row in enumerate(rows)]
-            with validation.naming_rows(rows):
-                self._lake.ledger.append(parsed)
+            as_given = [quotations.Separated(event, ()) for event in parsed]
+            found = as_given if callable(events) else self._separated(parsed)
+            stored = {position: own.event for position, own in enumerate(found) if own.event is not None}
+            with validation.naming_rows(rows, [*stored]):
+                self._lake.ledger.append([*stored.values()])
+        new = [own for event, own in zip(parsed, found, strict=True) if event.event_type is EventType.STORED]
+        return [_told_apart(own) for own in new]
 
     def recall(
         self,
@@ -452,6 +478,7 @@ class MemoryClient:
             searched.pool.index,
             query,
             now=past or now,
+            zone=self._zone,
             k=k,
             token_budget=token_budget,
             min_score=min_score,
@@ -464,7 +491,9 @@ class MemoryClient:
             fact_links=searched.fact_links,
             associations=searched.associations(past or now) if deep else None,
         )
-        answer = searched.named(answering.answer(searched.pool, ranked, query, as_of=past or now, ranking=ranking))
+        answer = searched.named(
+            answering.answer(searched.pool, ranked, query, as_of=past or now, ranking=ranking, zone=self._zone)
+        )
         if record and answer and writable(self._lake.home):
             self._record(answer, asker, now)
         return answer
@@ -483,7 +512,12 @@ class MemoryClient:
         return self._memory(state, memory_id)
 
     def list(
-        self, filters: Filters | Mapping[str, Any] | None = None, limit: int = 100, *, deep: bool = False
+        self,
+        filters: Filters | Mapping[str, Any] | None = None,
+        limit: int = 100,
+        *,
+        deep: bool = False,
+        after: str | None = None,
     ) -> builtins.list[Memory]:
         """Return memories, newest first; not recorded as an access.
 
@@ -491,8 +525,11 @@ class MemoryClient:
             filters: conditions that the memories must meet.
             limit: most memories to return.
             deep: also return memories that are no longer live.
+            after: id of the last memory of the page before; default: from the newest on. What is stored meanwhile moves
+                no page.
 
         Raises:
+            UnknownMemory: no memory has the id `after`.
             ValueError: an argument is out of range; names it.
         """
         self._check_open()
@@ -503,6 +540,12 @@ class MemoryClient:
         rows = state.pool.index.memories.select("memory_id", SAID_AT, "lifecycle")
         allowed = state.pool.allowed(conditions)
         matching = (rows if allowed is None else rows.filter(allowed)).filter(deep | pl.col("lifecycle").is_in(LIVE))
+        if after is not None:
+            check_id("after", after)
+            self._memory(state, after)
+            (at,) = rows.filter(pl.col("memory_id") == after)["said_at"]
+            later = (pl.col("said_at") == at) & (pl.col("memory_id") > after)
+            matching = matching.filter((pl.col("said_at") < at) | later)
         newest = matching.sort("said_at", "memory_id", descending=[True, False])["memory_id"].to_list()[:limit]
         return self._state_cache.memories(state, newest)
 
@@ -521,7 +564,7 @@ class MemoryClient:
 
         Args:
             memory_id: the memory.
-            content: its new text.
+            content: its new text. What it quotes of other memories is left out, as in `store`.
             importance: its new importance, 0..1.
             tags: its new tags, all of them; an empty list clears them.
             metadata: its new metadata, replacing the old object as a whole.
@@ -530,9 +573,14 @@ class MemoryClient:
 
         Raises:
             UnknownMemory: no memory has this id.
-            ValueError: nothing is to be changed, or a value is out of range; names it.
+            ValueError: nothing is to be changed, or a value is out of range; names it. Or the new text says nothing but
+                what it quotes of other memories.
             LakeError: the store cannot be written.
         """
+        if isinstance(content, str) and quoting.may_quote(content, by_agent=False):
+            content, quoted = self._own_words(memory_id, content)
+            kept = self.get(memory_id).metadata if quoted and metadata is None else metadata
+            metadata = {**(kept or {}), quotations.QUOTED: quoted} if quoted else metadata
         payload = {
             "content": content,
             "importance": importance,
@@ -618,12 +666,20 @@ class MemoryClient:
     def core_memory(self) -> tuple[Block, ...]:
         """Return the blocks of core memory as compiled by the last run; not recorded as an access.
 
+        A client that serves a user (`user_id`) gets the sections of that user and of nobody in particular, and what
+        threatens the health of the others.
+
         Raises:
             LakeError: the store cannot be read.
         """
         self._check_open()
-        rows = core_memory.in_order(self._lake.read("core_memory_blocks", profiles=[self._profile])).to_dicts()
-        return tuple(Block.of(row) for row in rows)
+        blocks = self._lake.read("core_memory_blocks", profiles=[self._profile])
+        if (user := self._ids.get("user_id")) is not None and blocks.height:
+            people = ["profile_id", "memory_id", "user_id"]
+            blocks = core_memory.for_user(
+                blocks, self._lake.read("memories", profiles=[self._profile], columns=people), user
+            )
+        return tuple(Block.of(row) for row in core_memory.in_order(blocks).to_dicts())
 
     def end_session(self, session_id: str | None = None) -> None:
         """Record that a session has ended, after all its recalls.
@@ -789,7 +845,9 @@ class MemoryClient:
             policies = {name: self._settings.policy_of(name) for name in (*names, self._profile)}
             validation.check_embedders(policies)
             caches = {
-                name: self._state_cache if name == self._profile else StateCache(self._lake, name, policies[name])
+                name: self._state_cache
+                if name == self._profile
+                else StateCache(self._lake, name, policies[name], self._zone)
                 for name in names
             }
             together = self._together[names] = TogetherCache(caches)

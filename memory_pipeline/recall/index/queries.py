@@ -5,7 +5,7 @@ Not here: how well a memory answers a query (`rank/features`).
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from itertools import pairwise
 from typing import Final
 
@@ -168,6 +168,7 @@ class Question:
         named: the speakers are named.
         kind: kind of answer, one of `KINDS`, or None.
         spans: [dates, 2]: first day and day after the last (days since 1970) of each date it names.
+        bounds: [dates, 2]: when these days begin in the time zone of the query, in microseconds since 1970.
         now: it asks explicitly for what holds now.
         present: it asks in the present tense for a value that may have changed.
         holds: it asks for a value, or whether something is so, and not in the past: the newest memory is wanted.
@@ -185,6 +186,7 @@ class Question:
     named: bool
     kind: str | None
     spans: NDArray[np.int64]
+    bounds: NDArray[np.int64]
     now: bool
     present: bool
     holds: bool
@@ -206,7 +208,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
 
     Args:
         text: the query.
-        now: instant of the query.
+        now: instant of the query, in the time zone whose days it means; UTC without one.
         speakers: names of the speakers of the memories.
         language: code of the language that its words are read in; default: English.
 
@@ -229,6 +231,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
     polar = bool(_POLAR.search(plain))
     kind = next((kind for kind, pattern in _KINDS if re.search(pattern, plain)), None)
     bare = not polar and kind != "wish" and not _ASKING.search(plain)
+    spans = np.array(sorted({span for spans in dated.values() for span in spans}), dtype=np.int64).reshape(-1, 2)
     return Question(
         language=language or ENGLISH,
         plain=plain,
@@ -238,7 +241,8 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
         speakers=_asked_about(text, named) or _role(plain, speakers),
         named=bool(named),
         kind=kind,
-        spans=np.array(sorted({span for spans in dated.values() for span in spans}), dtype=np.int64).reshape(-1, 2),
+        spans=spans,
+        bounds=_beginnings(spans, now.tzinfo or UTC),
         now=asked_now and not re.search(r"\b(?:used to|previous|before|ago|back then)\b", plain),
         present=present,
         holds=asked_now or present or (value and not past and kind != "wish"),
@@ -250,7 +254,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
 
 def _dates(plain: str, now: datetime) -> dict[str, list[tuple[int, int]]]:
     """Return the dates of a lower-case text by their wording: first day and day after the last (days since 1970)."""
-    today = (now.astimezone(UTC) if now.tzinfo else now).date()
+    today = now.date()
     past = bool(_PAST_TENSE.search(plain))
     spans_of = {
         written: [span for form in forms if (span := dates.span(form, today, past=past))]
@@ -264,6 +268,16 @@ def _dates(plain: str, now: datetime) -> dict[str, list[tuple[int, int]]]:
 
 
 _EPOCH: Final = date(1970, 1, 1)
+
+
+def _beginnings(days: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
+    """Return when days (since 1970) begin in a time zone, in microseconds since 1970."""
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    begun = [
+        (datetime.combine(_EPOCH + timedelta(days=day), time(), zone) - start) // timedelta(microseconds=1)
+        for day in days.ravel().tolist()
+    ]
+    return np.array(begun, dtype=np.int64).reshape(days.shape)
 
 
 def _named(text: str, speakers: tuple[str, ...]) -> dict[int, tuple[int, int]]:

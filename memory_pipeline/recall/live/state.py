@@ -11,7 +11,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
 from typing import Any, Final
 
@@ -83,8 +83,9 @@ class State:
 class StateCache:
     """Keeps the current state of a profile and a few past ones. Threads may share it."""
 
-    def __init__(self, lake: Lake, profile_id: str, policy: Policy) -> None:
+    def __init__(self, lake: Lake, profile_id: str, policy: Policy, zone: tzinfo = UTC) -> None:
         self._lake = lake
+        self._zone = zone
         self._profile = profile_id
         self._policy = policy
         self._lock = threading.Lock()
@@ -135,7 +136,7 @@ class StateCache:
         rows = state.pool.rows(memory_ids, state.pool.index.memories.columns)
         summaries = {row["memory_id"] for row in rows if row["memory_id"] in state.used and row["kind"] != ORIGINAL}
         folded = {row["memory_id"]: row for row in self.exact(state, summaries).to_dicts()} if summaries else {}
-        return [Memory.of(folded.get(row["memory_id"]) or self._with_usage(state, row)) for row in rows]
+        return [Memory.of(folded.get(row["memory_id"]) or self._with_usage(state, row), self._zone) for row in rows]
 
     def _with_usage(self, state: State, row: dict[str, Any]) -> dict[str, Any]:
         """Return the row of an original with its uses counted, in the fields of `Memory`."""

@@ -390,8 +390,8 @@ def _neighbour_words(index: Index, lexical: Floats) -> Floats:
 def _said_then(index: Index, question: Question) -> Marks:
     """Return which memories were said on a date of the query or soon after."""
     timely = np.zeros(len(index.created), dtype=np.bool_)
-    for start, end in question.spans:
-        timely |= (index.created >= start * _DAY) & (index.created < (end + _AFTERMATH_DAYS) * _DAY)
+    for start, end in question.bounds:
+        timely |= (index.created >= start) & (index.created < end + _AFTERMATH_DAYS * _DAY)
     return timely
 
 
@@ -399,7 +399,7 @@ def _closeness(index: Index, question: Question, rows: Integers) -> Floats:
     """Rate how close to a date of the query memories were said: 1 within it."""
     day = index.created[rows] * (1.0 / _DAY)
     close = np.zeros(len(rows))
-    for start, end in question.spans:
+    for start, end in question.bounds / _DAY:
         early, late = np.maximum(start - day, 0.0), np.maximum(day - end + 1.0, 0.0) * (day >= end)
         close = np.maximum(close, np.exp(-early - late * (1.0 / _CLOSE)))
     return close

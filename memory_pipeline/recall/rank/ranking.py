@@ -6,7 +6,7 @@ the published formulas are available by name (`baselines`). Not here: reading th
 
 import json
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 import numpy as np
@@ -125,6 +125,7 @@ def rank(
     query: str,
     *,
     now: datetime,
+    zone: tzinfo = UTC,
     k: int = 10,
     token_budget: int | None = None,
     min_score: float | None = None,
@@ -143,6 +144,7 @@ def rank(
         index: the memories.
         query: the query text.
         now: instant of the query, to which dates such as "last week" are relative.
+        zone: time zone of the days that are asked for and marked in texts.
         k: most memories to return.
         token_budget: most tokens of the answer, counting "speaker: text" of each memory.
         min_score: lowest score to return; default: no limit.
@@ -177,7 +179,9 @@ def rank(
             raise ValueError(f"{name} = {value}: give 1 or more")
     within = np.ones(index.memories.height, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
     within = within & (deep | index.live)
-    question = parse(query, now=now, speakers=index.speakers, language=index.passages.language_of(query))
+    question = parse(
+        query, now=now.astimezone(zone), speakers=index.speakers, language=index.passages.language_of(query)
+    )
     query_vector = _embedded(index, query) if vector is None else vector
     links = FactLinks.of(fact_links)
     depth = k if token_budget is None else _MORE * k
@@ -192,7 +196,9 @@ def rank(
         ranked = _walked(index, ranked, within, associations, k)
     if min_score is not None:
         ranked = replace(ranked, order=ranked.order[ranked.scores[ranked.order] >= min_score])
-    return _answer(index, question, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, links=links)
+    return _answer(
+        index, question, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, zone=zone, links=links
+    )
 
 
 def _embedded(index: Index, query: str) -> NDArray[np.float32]:
@@ -352,6 +358,7 @@ def _answer(
     budget: int | None,
     deep: bool,
     now: datetime,
+    zone: tzinfo,
     links: FactLinks,
 ) -> pl.DataFrame:
     """Return the best memories as rows of `SCHEMA`."""
@@ -360,7 +367,7 @@ def _answer(
     headings = [whereabouts.shown_path(json.loads(memory["metadata"] or "{}")) for memory in memories]
     texts, passages = _texts(index, question, ranked, head, memories, deep=deep)
     texts = [
-        marked(text, closed_statements(memory["closed_statements"], now))
+        marked(text, closed_statements(memory["closed_statements"], now, zone))
         for text, memory in zip(texts, memories, strict=True)
     ]
     costs = _costs([memory["speaker"] for memory in memories], list(map(whereabouts.below, headings, texts)))

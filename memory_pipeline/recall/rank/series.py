@@ -35,7 +35,6 @@ _LABELLED: Final = re.compile(
     r"(?P<label>[^.!?;:=]+?)(?: (?:is|are)(?: now| currently)?|:|\s*=|\s*->|\s*\u2192)\s+(?P<value>.+)"
 )
 _ARTICLE: Final = re.compile(r"^(?:the|our|my) (?=\S+ ?)")
-_DAY: Final = 86_400_000_000
 
 
 def members(index: Index, question: Question, rows: Integers) -> Integers:
@@ -73,7 +72,7 @@ def asks_for_latest(question: Question, now: int) -> bool:
         question: the parsed query.
         now: its instant, in microseconds since 1970.
     """
-    return question.holds and not bool((question.spans[:, 1] <= now // _DAY).any())
+    return question.holds and not bool((question.bounds[:, 1] <= now).any())
 
 
 def newest_first(index: Index, rows: Integers, order: Integers, number: Integers, invalid: Marks) -> Integers:

@@ -1,0 +1,55 @@
+"""Days are shown, and asked for, in the time zone of the reader (setting `timezone`); instants in JSON stay in UTC."""
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+
+from memory_pipeline import MemoryClient
+from memory_pipeline.recall.index import queries
+from memory_pipeline.settings import Settings
+
+EVENING = datetime(2026, 3, 1, 23, 30, tzinfo=ZoneInfo("America/New_York"))
+"""2 March in UTC."""
+
+
+@pytest.fixture
+def opened(tmp_path):
+    def client(zone, now=EVENING):
+        return MemoryClient(tmp_path, settings=Settings(timezone=zone), clock=lambda: now)
+
+    with client("UTC") as memory:
+        memory.remember("We repainted the boat shed.")
+        memory.remember("Rent is due.", valid_until=datetime(2026, 6, 1, 2, tzinfo=UTC))
+    return client
+
+
+@pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-03-02"), ("America/New_York", "2026-03-01")])
+def test_days_are_shown_in_the_zone_that_is_set(opened, zone, day):
+    with opened(zone) as memory:
+        answer = memory.recall("boat shed")
+        assert f"[{day}] We repainted" in answer.text()
+        assert answer.to_dict()["recalled"][0]["created_at"] == "2026-03-02T04:30:00+00:00"
+        stored = memory.get(answer[0].memory_id)
+    assert f"{stored.created_at:%Y-%m-%d}" == day
+    assert stored.to_dict()["created_at"] == "2026-03-02T04:30:00+00:00"
+
+
+def test_when_it_ended_is_shown_in_the_zone_too(opened):
+    later = datetime(2026, 7, 1, tzinfo=UTC)
+    with opened("America/New_York", later) as memory:
+        assert "no longer current since 2026-05-31" in memory.recall("rent").text()
+
+
+@pytest.mark.parametrize(("zone", "day"), [("UTC", 2), ("America/New_York", 1), ("Asia/Tokyo", 2)])
+def test_today_is_the_day_of_who_asks(zone, day):
+    asked = queries.parse("What happened today?", now=EVENING.astimezone(ZoneInfo(zone)), speakers=())
+    midnight = datetime(2026, 3, day, tzinfo=ZoneInfo(zone)).timestamp() * 1e6
+    assert asked.bounds.tolist() == [[midnight, midnight + 86_400e6]]
+
+
+def test_a_day_of_a_change_of_clocks_has_its_own_length():
+    berlin = datetime(2026, 3, 29, 12, tzinfo=ZoneInfo("Europe/Berlin"))
+    asked = queries.parse("What happened today?", now=berlin, speakers=())
+    assert np.diff(asked.bounds).item() == 23 * 3600 * 1_000_000
