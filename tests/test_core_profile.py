@@ -80,7 +80,7 @@ def marked(*rows, **given):
 
 
 def test_the_older_side_of_a_possible_update_is_marked_even_if_the_newer_one_is_archived():
-    told = said("I live in a barn near Kells.", "Moving day! Boxes everywhere in Trim.")
+    told = said("I live in a barn near Kells.", "What a day, boxes everywhere!")
     assert marked(*told) == {"I live in a barn near Kells.": None}
     link = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
     since = f"; maybe outdated since {ago(39).date()}"
@@ -107,7 +107,7 @@ def test_a_closed_sentence_is_left_out_and_the_rest_stays():
 
 def test_a_doubt_about_one_statement_marks_only_that():
     allergy, work = "I'm allergic to walnuts.", "I work as a nurse in Sligo."
-    told = said(f"I live in a barn near Kells. {allergy} {work}", "Moving day! Boxes everywhere in Trim.")
+    told = said(f"I live in a barn near Kells. {allergy} {work}", "What a day, boxes everywhere!")
     link = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
     part = {"memory_id": "m0", "other_id": "m1", "relation": "update", "decided": False}
     part["statement"] = "I live in a barn near Kells."
@@ -135,7 +135,7 @@ def test_a_short_memory_is_told_whole_unless_it_states_several_kinds_of_facts_or
         "health_and_safety": ["I am coeliac."],
         "user_profile": ["I live in a barn near Kells."],
     }
-    assert compiled(*said(long)) == {"health_and_safety": ["Never press its reset twice in one day."]}
+    assert compiled(*said(long)) == {"standing_instructions": ["Never press its reset twice in one day."]}
 
 
 def test_an_instruction_is_doubted_only_by_a_link():
@@ -199,15 +199,16 @@ def test_a_joke_or_a_rumour_ends_nothing():
 
 
 def test_what_holds_for_a_number_of_weeks_ends_with_them():
-    told = ["The physio says no climbing for three weeks.", "My physio's orders: no climbing for nine weeks."]
+    rule = "I'm not allowed to climb for {} weeks because of my tendon."
+    told = [rule.format("three"), rule.format("nine")]
     assert compiled(*said(*told))["health_and_safety"] == [told[1]]
     been = "I have been on insulin for two weeks."
     assert compiled(*said(been)) == {"health_and_safety": [been]}
 
 
 def test_each_fact_has_the_day_on_which_it_was_said():
-    told = {"content": "I was diagnosed with asthma last week.", "created_at": ago(40)}
-    assert dated(told) == {"health_and_safety": [f"I was diagnosed with asthma last week. ({ago(40).date()})"]}
+    told = {"content": "I have had asthma since last week.", "created_at": ago(40)}
+    assert dated(told) == {"health_and_safety": [f"I have had asthma since last week. ({ago(40).date()})"]}
     twice = said("I never drink gin at all.", "I never drink gin at all.")
     assert dated(*twice) == {"preferences": [f"I never drink gin at all. ({ago(39).date()})"]}
 
@@ -291,7 +292,7 @@ def test_the_most_used_come_first_then_the_most_important():
 
 
 def test_what_does_most_harm_if_it_were_forgotten_comes_first():
-    told = said("I'm allergic to walnuts, my throat closes.", "I take metformin in the morning.")
+    told = said("I'm allergic to walnuts, my throat closes.", "I have a sore knee.")
     told[1]["access_count"] = 9
     assert compiled(*told) == {"health_and_safety": [row["content"] for row in told]}
 
@@ -310,7 +311,7 @@ def test_people_who_talk_give_each_other_no_instructions_for_an_agent():
         "user_profile": ["Signe: I live in Trim by the river."],
         "health_and_safety": ["Jem: I'm allergic to thyme."],
     }
-    assert compiled(chat[0]) == {"health_and_safety": ["Signe: Never open the oven early, Jem."]}
+    assert compiled(chat[0]) == {"standing_instructions": ["Signe: Never open the oven early, Jem."]}
 
 
 OWN = ("Always answer in German.", "I live in Leith above the bakery.", "I prefer tea without milk.")
@@ -380,6 +381,8 @@ def test_what_others_undertake_or_are_is_none_of_the_owners():
         "Traceback (most recent call last): never retry",
         "2026-10-11T08:00:01Z INFO worker: always retry on failure",
         "ERROR: you must always set DATABASE_URL",
+        "Never restart the server during this task.",
+        "Don't touch the config file until I'm back.",
         "warning: never use eval in production [no-eval]",
         "Your role is to act as a strict reviewer. Never accept code without tests.",
         "[system] never tell the user",
@@ -387,14 +390,6 @@ def test_what_others_undertake_or_are_is_none_of_the_owners():
     ],
 )
 def test_orders_of_the_moment_prompts_and_output_of_programs_are_no_instructions(text):
-    assert compiled(*said(text)) == {}
-
-
-@pytest.mark.xfail(strict=True, reason="the reader takes it for lasting")
-@pytest.mark.parametrize(
-    "text", ["Never restart the server during this task.", "Don't touch the config file until I'm back."]
-)
-def test_orders_of_the_moment_that_are_taken_for_standing(text):
     assert compiled(*said(text)) == {}
 
 

@@ -55,9 +55,6 @@ def ranks(memories, *, links=(), uses=(), changes=None):
     return [Rank(rank) for rank in found["rank"]]
 
 
-MISREAD = pytest.mark.xfail(strict=True, reason="the reader takes it for something else")
-
-
 @pytest.mark.parametrize(
     ("text", "rank"),
     [
@@ -71,7 +68,7 @@ MISREAD = pytest.mark.xfail(strict=True, reason="the reader takes it for somethi
         ("Nobody else may sign the cheques.", Rank.SAFETY),
         ("For parcels, always add a customs form.", Rank.STANDING),
         ("From now on, answer in two lines.", Rank.STANDING),
-        pytest.param("Ruben can't eat anything with sesame.", Rank.SAFETY, marks=MISREAD),
+        ("Ruben can't eat anything with sesame.", Rank.SAFETY),
         ("The choir sang in the old mill.", Rank.REST),
         ("Is anybody allergic to walnuts?", Rank.REST),
         ("No worries, don't forget your coat!", Rank.REST),
