@@ -96,7 +96,8 @@ def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
 
 def _memories_of(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
     """Return the memories of the profiles of a run, as it left them."""
-    return lake.read("memories", seq=runs["commit_seq"].max(), profiles=runs["profile_id"].to_list())
+    seq = max(runs["commit_seq"].to_list(), default=None)
+    return lake.read("memories", seq=seq, profiles=runs["profile_id"].to_list())
 
 
 def _decisions_of(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:

@@ -339,7 +339,7 @@ def _why(lead: Mapping[str, Any], after: Mapping[str, Any], older: Sequence[Any]
         return _SAME_WORDS if len(said) == 1 else _OTHER_WORDS
     if lead["action"] == Action.CLOSE and after.get("statement"):
         return _SENTENCES
-    return _WHY.get(lead["group"], lead["reason"])
+    return _WHY.get(lead["group"], str(lead["reason"]))
 
 
 def _fields(text: str) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _newer(pool: SearchPool, memory_ids: Collection[str | None]) -> dict[str, di
 
 def _newest(newer: Mapping[str, Mapping[str, Any]], memory_ids: Collection[str | None]) -> str | None:
     """Return what the newest of some memories says; None if none is known."""
-    known = [newer[name] for name in memory_ids if name in newer]
+    known = [newer[name] for name in memory_ids if name is not None and name in newer]
     return max(known, key=lambda one: one["at"])["content"] if known else None
 
 
