@@ -86,7 +86,7 @@ def test_every_table_reports_its_rows_and_key_figures(finished):
     found = {
         event.asset_key.path[-1]: event.materialization.metadata for event in result.get_asset_materialization_events()
     }
-    for name in set(found) & set(TABLES):
+    for name in set(found) & set(TABLES) - {"events"}:  # the run's own commit came after it was counted
         assert found[name]["dagster/row_count"].value == lake.read(name).height, name
     assert found["memories"]["live"].value > 0
     assert found["memories"]["dagster/row_count"].value == lake.events()["memory_id"].drop_nulls().n_unique()
@@ -238,8 +238,9 @@ def test_a_plan_that_breaks_an_invariant_fails_the_blocking_check_which_names_th
     monkeypatch.setattr(steps.pipeline, "run", run)
     before = launches.state(lake)
     result = launches.run(lake.home, instance, as_of=AS_OF)
-    invariants = launches.checked(result)["consolidation_plan", "invariants"]
     assert not result.success
+    assert "break an invariant" in launches.why(result)["consolidation.plan"]
+    invariants = launches.checked(result)["consolidation_plan", "invariants"]
     assert (invariants.passed, invariants.blocking) == (False, True)
     assert invariants.metadata["bad_rows"].value >= 1
     assert "consolidation_commit" not in launches.materialized(result)

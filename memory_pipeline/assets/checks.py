@@ -109,9 +109,9 @@ def quota_of(key: dg.AssetKey, plan: pl.DataFrame, tables: Mapping[str, pl.DataF
     )
 
 
-def note(context: dg.OpExecutionContext, result: dg.AssetCheckResult, *, blocking: bool) -> None:
-    """Record the result of a check that a run evaluated itself."""
-    evaluation = dg.AssetCheckEvaluation(
+def evaluation(result: dg.AssetCheckResult, *, blocking: bool) -> dg.AssetCheckEvaluation:
+    """Return the result of a check as the event of a run that evaluated it itself."""
+    return dg.AssetCheckEvaluation(
         asset_key=result.asset_key or dg.AssetKey([]),
         check_name=str(result.check_name),
         passed=result.passed,
@@ -120,7 +120,6 @@ def note(context: dg.OpExecutionContext, result: dg.AssetCheckResult, *, blockin
         description=result.description,
         blocking=blocking,
     )
-    context.log_event(evaluation)  # type: ignore[arg-type]  # its annotation lags behind what Dagster takes here
 
 
 def alone(names: Namespace) -> dg.AssetChecksDefinition:

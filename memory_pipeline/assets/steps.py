@@ -5,8 +5,8 @@ keeps. Every table is held against its schema before it is handed on. Nothing he
 """
 
 import time
-from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import dagster as dg
 import polars as pl
@@ -58,7 +58,7 @@ def reading_step(names: Namespace) -> dg.OpDefinition:
         out={LEDGER: dg.Out(io_manager_key=names.name("io_manager"))},
         required_resource_keys={store_key},
     )
-    def read_ledger(context: dg.OpExecutionContext) -> Tables:
+    def read_ledger(context: dg.OpExecutionContext) -> Iterator[Any]:
         store = store_of(context, names)
         with refusing(), overtaken(context.instance, context.run_id):
             resume_erasure(store.lake)
@@ -69,7 +69,9 @@ def reading_step(names: Namespace) -> dg.OpDefinition:
         context.instance.add_run_tags(context.run_id, tags)
         run_tags.take_turns(context.instance, names)
         context.log.info("[consolidation] profiles in this run: %d", profiles.height)
-        return _checked(context, names, {"profiles": profiles} | read)
+        tables = {"profiles": profiles} | read
+        yield from _checked(names, tables)
+        yield dg.Output(tables, LEDGER)
 
     return read_ledger
 
@@ -90,16 +92,17 @@ def stages_step(group: str, names: Namespace) -> dg.OpDefinition:
         out={group: dg.Out(io_manager_key=names.name("io_manager"))},
         required_resource_keys={store_key},
     )
-    def make(context: dg.OpExecutionContext, **handed: Tables) -> Tables:
+    def make(context: dg.OpExecutionContext, **handed: Tables) -> Iterator[Any]:
         store, tables = store_of(context, names), united(handed)
         began = time.perf_counter()
         with refusing(CompletionUnavailable, EngineError):
-            made = _checked(context, names, compute(stages, store, {name: tables[name] for name in taken}))
+            made = compute(stages, store, {name: tables[name] for name in taken})
+        yield from _checked(names, made)
         if group == PLAN:
-            _check_plan(context, names, store, {**tables, **made})
+            yield from _check_plan(names, store, {**tables, **made})
         counts = ", ".join(f"{name} {frame.height:,}" for name, frame in made.items())
         context.log.info("[consolidation] %s rows, %.1fs elapsed", counts, time.perf_counter() - began)
-        return made
+        yield dg.Output(made, group)
 
     return make
 
@@ -132,8 +135,8 @@ def compute(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> T
     return made
 
 
-def _checked(context: dg.OpExecutionContext, names: Namespace, tables: Tables) -> Tables:
-    """Return tables that conform to their schemas.
+def _checked(names: Namespace, tables: Tables) -> Iterator[dg.AssetCheckEvaluation]:
+    """Hold tables against their schemas.
 
     Raises:
         dagster.Failure: one does not; names it and the rules that it breaks.
@@ -141,13 +144,12 @@ def _checked(context: dg.OpExecutionContext, names: Namespace, tables: Tables) -
     for name, frame in tables.items():
         result = checks.schema_and_grain_of(names.key(name), frame)
         if name in catalogue.TABLES:
-            checks.note(context, result, blocking=True)
+            yield checks.evaluation(result, blocking=True)
         if not result.passed:
             raise dg.Failure(f"table {name}: {result.description}; nothing was changed", allow_retries=False)
-    return tables
 
 
-def _check_plan(context: dg.OpExecutionContext, names: Namespace, store: Store, tables: Tables) -> None:
+def _check_plan(names: Namespace, store: Store, tables: Tables) -> Iterator[dg.AssetCheckEvaluation]:
     """Check a plan before anything is changed.
 
     Raises:
@@ -156,7 +158,7 @@ def _check_plan(context: dg.OpExecutionContext, names: Namespace, store: Store, 
     key, plan = names.key("consolidation_plan"), tables["consolidation_plan"]
     store.check_agreed(plan)
     broken = commit.violations(tables, store.policies(tables["profiles"]))
-    checks.note(context, checks.invariants_of(key, broken), blocking=True)
-    checks.note(context, checks.quota_of(key, plan, tables), blocking=False)
+    yield checks.evaluation(checks.invariants_of(key, broken), blocking=True)
+    yield checks.evaluation(checks.quota_of(key, plan, tables), blocking=False)
     if broken.height:
         raise dg.Failure(str(commit.InvariantBroken(broken)), allow_retries=False)
