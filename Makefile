@@ -32,6 +32,7 @@ $(BIN)/python:
 
 # Stamps of what is installed: the package with what it needs to run, and the tools of its developers on top.
 $(VENV)/.package: pyproject.toml | $(BIN)/python
+	@echo "Installing what the package needs into $(VENV): once, some minutes where hnswlib has to be compiled ..."
 	.ci/uv $(VENV) pip install --quiet --editable .
 	@touch $@
 
@@ -48,8 +49,8 @@ install: $(VENV)/.package ## Make .venv and install the package into it
 
 dev: $(VENV)/.dev ## Add what tests, checks and documentation need
 
-demo: install ## Sample data, one nightly run through Dagster, a report, and an empty second plan
-	@$(BIN)/python .ci/demo.py
+demo: install ## One made-up person's four months, consolidated through Dagster: what came of it on one screen
+	@$(BIN)/python examples/four_months/demo.py
 
 test: style ## Everything CI runs: format, lint, types, tests
 	@$(MAKE) --no-print-directory -j 2 types suite

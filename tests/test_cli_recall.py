@@ -1,12 +1,14 @@
 """The memory from the command line: ask it, look at single memories, change them, and bring them back."""
 
 import json
+import shlex
 import shutil
 
 import homes
 import pytest
 from commands import call, refused, text, told
 
+from memory_pipeline import MemoryClient
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.rank import ranking
 
@@ -307,7 +309,36 @@ def test_with_several_profiles_one_must_be_named_and_the_error_lists_them(copy):
     others = "recall x", "list", "tick", "remember x", "end-session s1", "session-start", "config calibrate"
     for command in (*named, *others):
         said = refused(*command.split(), home=copy)
-        assert said == "the store holds several profiles (ana, bo); choose one with --profile NAME", command
+        assert said.startswith("the store holds several profiles, by number of memories: ana ("), command
+        assert "), bo (1); name one with --profile, or choose one for all commands: memory-pipeline " in said
+        assert said.endswith(" config set default_profile ana")
+
+
+def test_the_command_that_the_error_names_chooses_the_profile_of_all_that_name_none(copy):
+    told("remember", "Bo sings.", "-p", "bo", home=copy)
+    line = shlex.split(refused("recall", "singing", home=copy).split("for all commands: ")[1])
+    call(*line[1:-1], "bo")
+    assert told("recall", "singing", home=copy)["recalled"][0]["profile_id"] == "bo"
+    assert told("remember", "Bo dances.", home=copy)["profile_id"] == "bo"
+    assert "default profile: bo" in text("status", home=copy)
+    assert told("status", home=copy)["default_profile"] == "bo"
+    with MemoryClient(copy) as client:
+        assert "dances" in client.recall("Does Bo dance?", k=1)[0].text
+    call("config", "unset", "default_profile", home=copy)
+    assert "no default profile" in text("status", home=copy)
+
+
+def test_an_import_that_names_no_user_goes_to_the_default_profile(tmp_path):
+    home, notes = tmp_path / "home", tmp_path / "notes"
+    notes.mkdir()
+    (notes / "MEMORY.md").write_text("- Ana likes tea.\n", "utf-8")
+    (tmp_path / "mem0.json").write_text('[{"id": "1", "memory": "Bo sings.", "user_id": "bo"}]', "utf-8")
+    call("config", "set", "default_profile", ANA, home=home)
+    text("import", "markdown", notes, home=home)
+    text("import", "mem0", tmp_path / "mem0.json", home=home)
+    text("export", "markdown", tmp_path / "out", "--profile", "bo", home=home)
+    text("import", "markdown", tmp_path / "out", home=home)
+    assert {row["profile_id"]: row["memories"] for row in told("profiles", home=home)} == {ANA: 1, "bo": 1}
 
 
 def test_the_first_memory_of_a_store_goes_to_the_profile_default(tmp_path):

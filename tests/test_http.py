@@ -102,7 +102,7 @@ def test_an_agent_sees_and_consolidates_its_own_profile_alone(client, granted):
     assert client.get("/metrics", headers=granted["agent"]).status_code == 403
     found = client.get("/consolidate/status", headers=granted["agent"]).json()
     assert [row["profile_id"] for row in found["profiles"]] == ["sample-1"]
-    assert not {"home", "position", "dead_letters", "disk_bytes"} & set(found)
+    assert not {"home", "default_profile", "position", "dead_letters", "disk_bytes"} & set(found)
 
 
 def test_an_administrator_sees_every_profile(client, granted, home):

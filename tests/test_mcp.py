@@ -218,7 +218,7 @@ def test_without_a_profile_the_only_one_is_taken_and_several_are_named(tmp_path)
     first, second, unclear = talk(tmp_path, conversation)
     assert first["profile_id"] == second["profile_id"] == "ana"
     assert unclear.is_error
-    assert "the store holds several profiles (ana, bo); name one as profile_id" in said(unclear)
+    assert "several profiles, by number of memories: ana (2), bo (1); name one as profile_id" in said(unclear)
 
 
 @pytest.fixture(scope="module")

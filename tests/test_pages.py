@@ -1,11 +1,17 @@
 """Code in the pages is true: what can run, runs as it stands there; commands and settings of the rest are ours."""
 
+import io
 import json
+import os
 import re
+import runpy
 import shlex
+import shutil
 import subprocess
 import tomllib
+from contextlib import redirect_stdout
 from itertools import groupby
+from unittest.mock import patch
 
 import click
 import homes
@@ -21,6 +27,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
 FOREIGN = {"formats.md", "extending.md"}
 """Pages whose Python needs other people's stores, or a copy of the package (`test_extending.py` runs that)."""
+DEMO = ROOT / "examples" / "four_months" / "demo.py"
+INSTALLING = ("make ", "pip install ", "python3 -m venv ", "source ")
+"""Starts of lines that install, or start a server that other tests start."""
+SERVERS = ("memory-pipeline ui", "memory-pipeline serve", "memory-pipeline mcp")
 
 
 def blocks(name, language):
@@ -36,9 +46,13 @@ def calls(name):
 
 
 def play(name, home):
-    """Run the shell blocks of a page: our command in this process, everything between two such lines in a shell."""
+    """Run the shell blocks of a page: our command in this process, everything between two such lines in a shell.
+
+    What installs or serves is left out.
+    """
     for code in blocks(name, "sh"):
-        for ours, lines in groupby(code.splitlines(), lambda line: line.startswith("memory-pipeline ")):
+        kept = [line for line in code.splitlines() if not line.startswith((*INSTALLING, *SERVERS))]
+        for ours, lines in groupby(kept, lambda line: line.startswith("memory-pipeline ")):
             if not ours:
                 subprocess.run(["bash", "-euc", "\n".join(lines)], cwd=home, check=True, env=environment())
                 continue
@@ -53,18 +67,66 @@ def started(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reader")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setattr(f"{__name__}.blocks", skipping("pip install", blocks))
         play("start.md", folder)
     return folder
 
 
-def skipping(words, read):
-    return lambda name, language: [code for code in read(name, language) if words not in code]
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """A folder in which a reader made the demo, and what it printed."""
+    folder = tmp_path_factory.mktemp("demo")
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch_folder:
+        patch_folder.chdir(folder)
+        with patch.dict(os.environ, environment(), clear=True), redirect_stdout(said):
+            runpy.run_path(str(DEMO), run_name="__main__")
+    return folder, said.getvalue()
+
+
+def test_the_demo_shows_on_one_screen_what_a_run_found(shown):
+    lines = shown[1].splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 100
+    parts = "SAID TWICE", "HAS CHANGED", "CONTRADICTS", "AT SESSION START", "HALF THE TOKENS", "ASKED", "TRY NEXT"
+    assert [line.split(":")[0].split(" (")[0] for line in lines if line[:5].isupper()][: len(parts)]
+    for part in parts:
+        assert any(line.startswith(part) for line in lines), part
+    answers = lines[next(at for at, line in enumerate(lines) if line.startswith("ASKED")) + 1 :]
+    assert "75 micrograms" in answers[0], "the current dose comes first"
+
+
+def test_the_commands_that_the_demo_names_run(shown, monkeypatch):
+    folder, said = shown
+    monkeypatch.chdir(folder)
+    named = [line.split("memory-pipeline ")[1] for line in said.splitlines() if "/memory-pipeline " in line]
+    assert len(named) == 2
+    for line in named:
+        assert call(*shlex.split(line)).returncode == 0, line
+
+
+def test_the_first_page_runs_in_order_after_the_demo_in_its_profile(shown, monkeypatch):
+    folder, _ = shown
+    monkeypatch.chdir(folder)
+    play("README.md", folder)
+    for code in blocks("README.md", "python"):
+        exec(compile(code, "README.md", "exec"), {"__name__": "page"})  # noqa: S102 - pages of ours
+    assert [row["profile_id"] for row in json.loads(call("profiles", "--json").stdout)] == ["nora"]
+
+
+def test_the_five_minutes_run_after_the_demo_too(shown, tmp_path, monkeypatch):
+    monkeypatch.chdir(shutil.copytree(shown[0], tmp_path / "again", symlinks=True))
+    play("start.md", tmp_path / "again")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_files_that_a_page_links_to_exist(page):
+    targets = {target.split("#")[0] for target in re.findall(r"\]\((?!\w+:|#)([^)\s]+)\)", page.read_text("utf-8"))}
+    assert [target for target in targets if not (page.parent / target).exists()] == []
 
 
 def test_the_five_minutes_leave_a_store_and_a_folder_of_notes(started):
     asked = next(words for words in calls("start.md") if words[0] == "recall")
-    answer = call(*asked, "--profile", "ana", home=started / "data").stdout
+    answer = call(*asked, home=started / "data").stdout
     assert 0 < answer.index("26 June") < answer.index("12 June"), "the newer comes first"
     assert "26 June" in (started / "remembered" / "MEMORY.md").read_text("utf-8")
     assert (started / "notes" / "MEMORY.md").read_text("utf-8").count("green kitchen tiles") == 2, "the dream is undone"
@@ -81,6 +143,13 @@ def test_the_short_tasks_run_in_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     play("how-to.md", tmp_path)
     assert json.loads((tmp_path / "receipt.json").read_text("utf-8"))
+
+
+def test_what_to_store_runs_in_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for code in blocks("what-to-store.md", "python"):
+        exec(compile(code, "what-to-store.md", "exec"), {"__name__": "page"})  # noqa: S102 - pages of ours
+    play("what-to-store.md", tmp_path)
 
 
 @pytest.mark.parametrize("name", [page.name for page in PAGES if page.name not in FOREIGN])

@@ -253,6 +253,13 @@ def test_core_memory_what_faded_and_health(client, tokens, home):
     assert "every file is present and intact" in examined
 
 
+def test_pages_open_on_the_default_profile(client, tokens, monkeypatch):
+    enter(client, tokens["admin"])
+    for name in (OWN, OTHER):
+        monkeypatch.setenv("MEMORY_PIPELINE_DEFAULT_PROFILE", name)
+        assert f"<option selected>{name}</option>" in client.get("/ui/core").text
+
+
 def test_an_agent_sees_and_changes_its_own_profile_alone(client, tokens):
     keys = enter(client, tokens["agent"])
     for path in (*MENU, "memory?id=script"):

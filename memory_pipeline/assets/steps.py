@@ -64,7 +64,7 @@ def reading_step(names: Namespace) -> dg.OpDefinition:
             resume_erasure(store.lake)
             profiles = store.participants()
             store.lake.project()
-            read = {name: inputs.read_table(store.lake, name, profiles) for name in catalogue.LEDGER[1:]}
+            read = {name: store.read(name, profiles) for name in catalogue.LEDGER[1:]}
         tags = {**run_tags.WRITES, **run_tags.describing(profiles)}
         context.instance.add_run_tags(context.run_id, tags)
         run_tags.take_turns(context.instance, names)
@@ -96,7 +96,8 @@ def stages_step(group: str, names: Namespace) -> dg.OpDefinition:
         store, tables = store_of(context, names), united(handed)
         began = time.perf_counter()
         with refusing(CompletionUnavailable, EngineError):
-            made = compute(stages, store, {name: tables[name] for name in taken})
+            own = {name: tables[name] for name in taken}
+            made = _planned(stages, store, own) if group == PLAN else compute(stages, store, own)
         yield from _checked(names, made)
         if group == PLAN:
             yield from _check_plan(names, store, {**tables, **made})
@@ -114,6 +115,18 @@ def _taken(group: str) -> tuple[str, ...]:
     if group == PLAN:
         needed += tables_taken(violations)
     return tuple(dict.fromkeys(name for name in needed if name not in HANDED_ON[group]))
+
+
+def _planned(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> Tables:
+    """Return the plan that the run commits, and the state after it.
+
+    Raises:
+        dagster.Failure: it is another plan than the one that the run is to apply.
+    """
+    settling = [stage for stage in stages if stage.name == pipeline.SETTLING]
+    made = compute([stage for stage in stages if stage not in settling], store, tables)
+    made["consolidation_plan"] = store.agreed(made["consolidation_plan"], {**tables, **made})
+    return made | compute(settling, store, {**tables, **made})
 
 
 def compute(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> Tables:
@@ -153,10 +166,9 @@ def _check_plan(names: Namespace, store: Store, tables: Tables) -> Iterator[dg.A
     """Check a plan before anything is changed.
 
     Raises:
-        dagster.Failure: it breaks an invariant, or is another one than the plan that the run is to apply.
+        dagster.Failure: it breaks an invariant.
     """
     key, plan = names.key("consolidation_plan"), tables["consolidation_plan"]
-    store.check_agreed(plan)
     broken = commit.violations(tables, store.policies(tables["profiles"]))
     yield checks.evaluation(checks.invariants_of(key, broken), blocking=True)
     yield checks.evaluation(checks.quota_of(key, plan, tables), blocking=False)

@@ -70,7 +70,9 @@ def ordered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
 ORDER: Final = ordered(STAGES.values())
 """The stages in the order of a run."""
 
-PLANNING: Final = tuple(stage for stage in ORDER if stage.name != "settled_memories")
+SETTLING: Final = "settled_memories"
+"""Name of the stage that makes the state after the plan."""
+PLANNING: Final = tuple(stage for stage in ORDER if stage.name != SETTLING)
 """The stages up to the plan."""
 
 SOURCES: Final = tuple(
@@ -284,7 +286,7 @@ def with_recorded(stage: Stage, tables: Tables, made: Tables) -> dict[str, pl.Da
     }
 
 
-SETTLED: Final = {name.removeprefix("settled_"): name for name in STAGES["settled_memories"].gives}
+SETTLED: Final = {name.removeprefix("settled_"): name for name in STAGES[SETTLING].gives}
 """Tables that a plan changes, with the names of their settled forms."""
 
 
@@ -298,7 +300,7 @@ def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataF
     Returns:
         The tables named in `SETTLED`. Of `enrichment` and `vectors`, the rows that new summaries add.
     """
-    made = run_stage(STAGES["settled_memories"], tables, policies)
+    made = run_stage(STAGES[SETTLING], tables, policies)
     return {name: made[form] for name, form in SETTLED.items()}
 
 

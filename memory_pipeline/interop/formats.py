@@ -53,10 +53,13 @@ class Format:
     """Whether `events` itself refuses a path of another format."""
     asks_ledger: bool = False
     """Whether it takes the ledger, to recognise what it imported before."""
+    personal: bool = False
+    """Whether its records name no users, so that all of it is one person's."""
 
 
 OPTIONS: Final[Mapping[str, str]] = {
-    "profile": "Profile to import into; default: the user that a record names, or else one named after the format.",
+    "profile": "Profile to import into; default: the user that a record names; where a format names none, the setting "
+    "default_profile; or else one named after the format.",
     "assistant": "Also import what the assistant said.",
     "episodes": "Also import the texts of episodes, with links to them.",
     "observations": "Also import what was concluded from facts, with links to it.",
@@ -81,6 +84,7 @@ FORMATS: Final[Mapping[str, Format]] = {
             lambda seen: any(name.lower().endswith(markdown.SUFFIXES) for name in seen.names),
             options=("profile", "name"),
             asks_ledger=True,
+            personal=True,
         ),
         Format(
             "chatgpt",
@@ -89,6 +93,7 @@ FORMATS: Final[Mapping[str, Format]] = {
             chatgpt.events,
             chatgpt.detect,
             options=("profile", "assistant"),
+            personal=True,
         ),
         Format(
             "claude",
@@ -97,6 +102,7 @@ FORMATS: Final[Mapping[str, Format]] = {
             claude.events,
             claude.detect,
             options=("profile", "assistant"),
+            personal=True,
         ),
         Format(
             "claude-code",
@@ -105,6 +111,7 @@ FORMATS: Final[Mapping[str, Format]] = {
             transcripts.claude_code_events,
             transcripts.detect_claude_code,
             options=("profile", "assistant"),
+            personal=True,
         ),
         Format(
             "codex",
@@ -113,6 +120,7 @@ FORMATS: Final[Mapping[str, Format]] = {
             transcripts.codex_events,
             transcripts.detect_codex,
             options=("profile", "assistant"),
+            personal=True,
         ),
         Format(
             "mem0",
@@ -135,6 +143,7 @@ FORMATS: Final[Mapping[str, Format]] = {
             "its memory.jsonl",
             mcp_memory.events,
             mcp_memory.detect,
+            personal=True,
         ),
         Format(
             "openai-agents",
@@ -166,6 +175,7 @@ FORMATS: Final[Mapping[str, Format]] = {
             "its falkordb and qdrant files, their folder, or its archive",
             automem.events,
             automem.detect,
+            personal=True,
         ),
         Format(
             "cognitive-memory",

@@ -99,6 +99,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
     oldest = min((row["waiting_since"] for row in rows if row["waiting_since"]), default=None)
     return {
         "home": str(lake.home),
+        "default_profile": settings.default_profile,
         "profiles": rows,
         **{f"last_{row['task']}": row["last"] for row in tasks if row["task"] in TASKS},
         "tasks": tasks,

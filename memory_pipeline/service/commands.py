@@ -113,7 +113,7 @@ def init() -> None:
     Lake(home).close()
     launch.dagster_home(home)
     out().print(f"ready: {home}", soft_wrap=True)
-    out().print("next: memory-pipeline import detect PATH, or memory-pipeline sample OUT.jsonl", soft_wrap=True)
+    out().print("next: memory-pipeline import detect PATH, or memory-pipeline remember TEXT", soft_wrap=True)
 
 
 @app.command()

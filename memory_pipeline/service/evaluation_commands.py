@@ -14,6 +14,7 @@ from memory_pipeline.service.options import (
     InstantOption,
     JsonOption,
     Misused,
+    ProfileFilter,
     ProfileOption,
     err,
     existing_lake,
@@ -92,7 +93,7 @@ def compare_presets(
         list[str] | None,
         typer.Option("--preset", metavar="NAME", help="Preset to compare; repeatable. Default: all."),
     ] = None,
-    profile: ProfileOption = None,
+    profile: ProfileFilter = None,
     as_of: InstantOption = None,
     nights: Annotated[
         int,

@@ -47,7 +47,7 @@ from memory_pipeline.service.limits import TOO_MANY, Busy, Slots, limits
 from memory_pipeline.service.request_times import RequestTimes, Timing
 from memory_pipeline.settings import Settings, SettingsError, load
 
-_STORE_WIDE: Final = ("home", "position", "dead_letters", "disk_bytes")
+_STORE_WIDE: Final = ("home", "default_profile", "position", "dead_letters", "disk_bytes")
 """Fields of the status that concern the whole store; hidden from agents."""
 
 _CODES: Final = {

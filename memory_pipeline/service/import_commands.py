@@ -108,15 +108,16 @@ def run_import(
     now = datetime.now(UTC)
     settings = settings_in_force(writing=True)
     reports = {}
-    streams = {path: formats.events(form, path, recorded_at=now, **options) for path in paths}
+    given = {path: _with_profile(form, path, options, settings.default_profile) for path in paths}
+    streams = {path: formats.events(form, path, recorded_at=now, **given[path]) for path in paths}
     with Lake(settings.home) as lake, report.progress(err()) as bar:
         if form.asks_ledger:
             streams = {
-                path: formats.events(form, path, recorded_at=now, ledger=lake.ledger, **options) for path in paths
+                path: formats.events(form, path, recorded_at=now, ledger=lake.ledger, **given[path]) for path in paths
             }
         for path, stream in streams.items():
             counter = report.counter(bar, path.name)
-            with folder.being_imported(path, options.get("profile")):
+            with folder.being_imported(path, given[path].get("profile")):
                 reports[str(path)] = importing.import_events(
                     lake.ledger,
                     stream,
@@ -148,7 +149,13 @@ def show_preview(form: "Format", paths: list[Path], *, as_json: bool, **options:
         previews = {
             str(path): importing.preview_events(
                 ledger,
-                formats.events(form, path, recorded_at=now, ledger=ledger, **options),
+                formats.events(
+                    form,
+                    path,
+                    recorded_at=now,
+                    ledger=ledger,
+                    **_with_profile(form, path, options, settings.default_profile),
+                ),
                 settings=settings,
                 separate=quotations.of_store(lake, settings) if lake else None,
             )
@@ -162,6 +169,15 @@ def show_preview(form: "Format", paths: list[Path], *, as_json: bool, **options:
     else:
         report_import.previewed(out(), previews)
         _say_mixed(form, [one.report for one in previews.values()], **options)
+
+
+def _with_profile(form: "Format", path: Path, options: dict[str, Any], default: str | None) -> dict[str, Any]:
+    """Return the options for a path: what names no user goes into the default profile, unless it is our own export."""
+    from memory_pipeline.interop.exports import folder
+
+    if not form.personal or options.get("profile") or default is None or folder.owner(path) is not None:
+        return options
+    return {**options, "profile": default}
 
 
 def _say_mixed(form: "Format", reports: "Iterable[ImportReport]", *, scope: str | None = None, **_: Any) -> None:

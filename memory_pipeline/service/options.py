@@ -77,7 +77,9 @@ def profile_option(help_text: str) -> Any:
 
 
 ProfileFilter = Annotated[str | None, profile_option("Only this profile; default: all.")]
-ProfileOption = Annotated[str | None, profile_option("Profile (tenant); needed only if the store has several.")]
+ProfileOption = Annotated[
+    str | None, profile_option("Profile (tenant); default: the setting default_profile, else the store's only one.")
+]
 MemoryArgument = Annotated[str, typer.Argument(metavar="MEMORY", help="Id of the memory.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else (docs/json.md).")]
 InstantOption = Annotated[
@@ -174,10 +176,10 @@ def existing_lake(settings: "Settings") -> "Lake":
 
 
 def existing_profile(profile: str | None) -> str:
-    """Return the named profile, or the only one of a store that must exist.
+    """Return the named profile, the default one, or the only one of a store that must exist.
 
     Raises:
-        ValueError: none is named and the store holds several, or there is no store.
+        ValueError: none is named or the default and the store holds several, or there is no store.
     """
     from memory_pipeline.service.profile_choice import choose_profile
 

@@ -160,6 +160,11 @@ def _setting(value: object) -> str:
 def status(console: Console, summary: Mapping[str, Any]) -> None:
     """Print the state of every profile, what is due and recent runs."""
     line(console, summary["home"])
+    if summary["default_profile"]:
+        line(console, f"default profile: {summary['default_profile']}")
+    elif len(summary["profiles"]) > 1:
+        choosing = command(Path(summary["home"]), "config", "set", "default_profile", "NAME")
+        line(console, f"no default profile; choose one with: {choosing}")
     names = ("profile_id", "preset", "memories", "live", "waiting")
     rows = [(*(row[name] for name in names), when(row["last_as_of"], "never")) for row in summary["profiles"]]
     headers = ("profile", "preset", "stored", "live", "waiting events", "consolidated as of")

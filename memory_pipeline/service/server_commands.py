@@ -17,7 +17,6 @@ from memory_pipeline.service.options import (
     Commands,
     JsonOption,
     Misused,
-    ProfileOption,
     err,
     existing_home,
     out,
@@ -206,7 +205,7 @@ def _program() -> str:
 @tokens.command("create")
 def token_create(
     role: Annotated[Role, typer.Option(help="admin: every profile; agent: one.")],
-    profile: ProfileOption = None,
+    profile: Annotated[str | None, profile_option("Profile of an agent's token.")] = None,
     name: Annotated[str, typer.Option(metavar="TEXT", help="Label for `token list`.")] = "",
     reads: Annotated[
         list[str] | None,

@@ -68,6 +68,13 @@ class Settings(LanguageModel):
         "run): each holds the profiles of one hash, and is in memory and committed by itself. 0: one for each 100,000 "
         "memories, rounded up to a power of two.",
     )
+    default_profile: str | None = Field(
+        None,
+        min_length=1,
+        max_length=256,
+        description="Profile of commands, MCP calls and Python clients that name none, and of imports that name "
+        "nobody. Unset: the store's only profile on the command line and over MCP, `default` in Python.",
+    )
     timezone: Zone = Field(
         "UTC", description="Time zone of the schedules, and of the days that are shown and asked for."
     )

@@ -43,7 +43,7 @@ class AsyncMemoryClient:
         self,
         home: Path | str | None = None,
         *,
-        profile_id: str = "default",
+        profile_id: str | None = None,
         session_id: str | None = None,
         agent_id: str | None = None,
         user_id: str | None = None,

@@ -29,7 +29,7 @@ from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
-from memory_pipeline.ledger.event import Event
+from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event
 from memory_pipeline.ledger.payloads import Stored
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.client import answering, quotations, restoring, reviewing, validation
@@ -91,7 +91,7 @@ class MemoryClient:
         self,
         home: Path | str | None = None,
         *,
-        profile_id: str = "default",
+        profile_id: str | None = None,
         session_id: str | None = None,
         agent_id: str | None = None,
         user_id: str | None = None,
@@ -102,7 +102,7 @@ class MemoryClient:
 
         Args:
             home: data folder; default: that of the settings (`MEMORY_PIPELINE_HOME`, else `data`).
-            profile_id: the profile.
+            profile_id: the profile; default: that of the settings (`default_profile`), else `default`.
             session_id: session of memories and recalls, unless a call names another.
             agent_id: agent that writes.
             user_id: person whom the agent serves.
@@ -116,6 +116,8 @@ class MemoryClient:
         validation.check_opening(home, settings)
         self._settings = settings or load(home)
         self._clock = clock
+        if profile_id is None:
+            profile_id = self._settings.default_profile or DEFAULT_PROFILE
         ids = {"profile_id": profile_id, "session_id": session_id, "agent_id": agent_id, "user_id": user_id}
         self._ids = {name: value for name, value in ids.items() if value is not None}
         self._asker = {"session_id": session_id, "user_id": user_id}

@@ -35,6 +35,7 @@ from memory_pipeline.service.report import figure, when
 from memory_pipeline.service.ui import charts, pages
 from memory_pipeline.service.ui.pages import Visit
 from memory_pipeline.service.ui.sign_in import SignedIn, SignIns
+from memory_pipeline.settings import load
 
 Show = Callable[[Visit, MemoryClient], dict[str, Any]]
 Act = Callable[[Visit, MemoryClient], str]
@@ -238,7 +239,7 @@ def _visit(request: Request, signed_in: SignedIn, asked: Mapping[str, str]) -> V
     named, lake = given.get("profile"), request.app.state.lake
     owner = authorized_profile(signed_in.grant, named)
     if owner is None:
-        owner = next(iter(stored_profiles(lake)), DEFAULT_PROFILE)
+        owner = load(request.app.state.home).default_profile or next(iter(stored_profiles(lake)), DEFAULT_PROFILE)
     elif signed_in.grant.profile_id is None:
         require_memories(lake, owner)
     request.state.visit = visit = Visit(state=request.app.state, signed_in=signed_in, profile_id=owner, asked=given)

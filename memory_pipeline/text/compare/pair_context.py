@@ -58,7 +58,8 @@ def features(first: Floats, scores: Floats, pairs: tuple[Rows, Rows], kinds: tup
             best = _best_rival(found, side)
             columns.append(np.stack([best, found - best], axis=1))
     columns.append(first[:, : len(_RELATED)])
-    return np.round(np.concatenate(columns, axis=1), _DIGITS)
+    result: Floats = np.concatenate(columns, axis=1).round(_DIGITS)
+    return result
 
 
 def _labels(kinds: Floats) -> Floats:
