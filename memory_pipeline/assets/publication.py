@@ -73,7 +73,7 @@ def _committed(store: Store, tables: Tables, **run: Any) -> tuple[dict[str, int]
     """
     if store.run.plan_file:
         policies = store.policies(tables["profiles"])
-        return commit.commit(store.lake, tables, policies, whole=True, **run), tables
+        return commit.commit(store.lake, tables, policies, whole=True, left_out=store.left_out, **run), tables
     return consolidate.commit_all(store.lake, store.settings, tables, **run)
 
 

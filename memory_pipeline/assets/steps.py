@@ -64,7 +64,7 @@ def reading_step(names: Namespace) -> dg.OpDefinition:
             resume_erasure(store.lake)
             profiles = store.participants()
             store.lake.project()
-            read = {name: inputs.read_table(store.lake, name, profiles) for name in catalogue.LEDGER[1:]}
+            read = {name: store.read(name, profiles) for name in catalogue.LEDGER[1:]}
         tags = {**run_tags.WRITES, **run_tags.describing(profiles)}
         context.instance.add_run_tags(context.run_id, tags)
         run_tags.take_turns(context.instance, names)
@@ -96,7 +96,8 @@ def stages_step(group: str, names: Namespace) -> dg.OpDefinition:
         store, tables = store_of(context, names), united(handed)
         began = time.perf_counter()
         with refusing(CompletionUnavailable, EngineError):
-            made = compute(stages, store, {name: tables[name] for name in taken})
+            given = {name: tables[name] for name in taken}
+            made = planned(store, given) if group == PLAN else compute(stages, store, given)
         yield from _checked(names, made)
         if group == PLAN:
             yield from _check_plan(names, store, {**tables, **made})
@@ -135,6 +136,14 @@ def compute(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> T
     return made
 
 
+def planned(store: Store, tables: Tables) -> Tables:
+    """Plan the run, or take the plan that it is to apply, and settle the state after it."""
+    plan, settle = catalogue.STAGES[PLAN]
+    made = compute((plan,), store, tables)
+    made["consolidation_plan"] = store.agreed(made["consolidation_plan"], tables)
+    return made | compute((settle,), store, tables | made)
+
+
 def _checked(names: Namespace, tables: Tables) -> Iterator[dg.AssetCheckEvaluation]:
     """Hold tables against their schemas.
 
@@ -153,10 +162,9 @@ def _check_plan(names: Namespace, store: Store, tables: Tables) -> Iterator[dg.A
     """Check a plan before anything is changed.
 
     Raises:
-        dagster.Failure: it breaks an invariant, or is another one than the plan that the run is to apply.
+        dagster.Failure: it breaks an invariant.
     """
     key, plan = names.key("consolidation_plan"), tables["consolidation_plan"]
-    store.check_agreed(plan)
     broken = commit.violations(tables, store.policies(tables["profiles"]))
     yield checks.evaluation(checks.invariants_of(key, broken), blocking=True)
     yield checks.evaluation(checks.quota_of(key, plan, tables), blocking=False)
