@@ -36,12 +36,12 @@ def unplugged():
     """Make the job `full` of the home that the environment names; its plan fails once."""
     home = Path(os.environ["MEMORY_PIPELINE_HOME"])
 
-    def check_agreed(*_):
+    def agreed(*_):
         if not (home / "unplugged").exists():
             (home / "unplugged").touch()
             raise dg.Failure("the plug was pulled")
 
-    resources = store_that(home, check_agreed=check_agreed)
+    resources = store_that(home, agreed=agreed)
     return build_defs(settings=Settings(home=home), key_prefix="", resources=resources).resolve_job_def("full")
 
 

@@ -252,7 +252,7 @@ def _unplug(*_):
 def test_the_gate_names_the_checks_that_a_run_should_have_made(lake):
     with launch.instance(lake.home) as instance:
         stopped = launches.run(
-            lake.home, instance, as_of=AS_OF, resources=launches.store_that(lake.home, check_agreed=_unplug)
+            lake.home, instance, as_of=AS_OF, resources=launches.store_that(lake.home, agreed=_unplug)
         )
     rows = asset_check_gate.evaluate(homes.settings(lake.home), stopped.run_id)
     outcomes = {(row["asset"], row["check"]): row["outcome"] for row in rows}

@@ -96,8 +96,8 @@ def stages_step(group: str, names: Namespace) -> dg.OpDefinition:
         store, tables = store_of(context, names), united(handed)
         began = time.perf_counter()
         with refusing(CompletionUnavailable, EngineError):
-            own = {name: tables[name] for name in taken}
-            made = _planned(stages, store, own) if group == PLAN else compute(stages, store, own)
+            given = {name: tables[name] for name in taken}
+            made = planned(store, given) if group == PLAN else compute(stages, store, given)
         yield from _checked(names, made)
         if group == PLAN:
             yield from _check_plan(names, store, {**tables, **made})
@@ -117,18 +117,6 @@ def _taken(group: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in needed if name not in HANDED_ON[group]))
 
 
-def _planned(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> Tables:
-    """Return the plan that the run commits, and the state after it.
-
-    Raises:
-        dagster.Failure: it is another plan than the one that the run is to apply.
-    """
-    settling = [stage for stage in stages if stage.name == pipeline.SETTLING]
-    made = compute([stage for stage in stages if stage not in settling], store, tables)
-    made["consolidation_plan"] = store.agreed(made["consolidation_plan"], {**tables, **made})
-    return made | compute(settling, store, {**tables, **made})
-
-
 def compute(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> Tables:
     """Run stages on their inputs, store the rows that they add to recorded tables, and return their whole tables."""
     profiles = tables["profiles"]
@@ -146,6 +134,14 @@ def compute(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> T
     )
     commit.record(store.lake, profiles, {name: made[name] for name in recorded})
     return made
+
+
+def planned(store: Store, tables: Tables) -> Tables:
+    """Plan the run, or take the plan that it is to apply, and settle the state after it."""
+    plan, settle = catalogue.STAGES[PLAN]
+    made = compute((plan,), store, tables)
+    made["consolidation_plan"] = store.agreed(made["consolidation_plan"], tables)
+    return made | compute((settle,), store, tables | made)
 
 
 def _checked(names: Namespace, tables: Tables) -> Iterator[dg.AssetCheckEvaluation]:
