@@ -130,7 +130,7 @@ class MemoryTools:
         filters: Filters = None,
         limit: Annotated[int, Field(ge=1, le=1000, description="Maximum memories.")] = 20,
         deep: Deep = False,
-        after: Annotated[str | None, Field(min_length=1, description="Last memory_id of the page before.")] = None,
+        after: Annotated[str | None, Field(min_length=1, description="Page after this id.")] = None,
     ) -> str:
         """List memories with ids, newest first; filters as in recall."""
         with self._memory(profile_id) as memory:

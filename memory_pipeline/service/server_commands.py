@@ -125,14 +125,13 @@ def mcp(
     ] = None,
 ) -> None:
     """Start the MCP server for an agent. Over standard input and output, or HTTP with --http."""
-    from memory_pipeline.service import report
-
     if context.invoked_subcommand is not None:
         if profile or read_only or tools or allow_erase or http or host_name:
             raise Misused(f"options of `mcp` go after `{context.invoked_subcommand}`, or do not apply to it")
         return
     _require("mcp", extra="mcp")
     from memory_pipeline.recall.client.client_pool import Clients
+    from memory_pipeline.service import report
     from memory_pipeline.service.background_runs import Runs
     from memory_pipeline.service.mcp_server import Exposure, server
 
