@@ -228,9 +228,12 @@ def test_a_dry_run_writes_nothing_and_shows_the_plan(plan, fresh):
     before = contents(fresh)
     shown = text("consolidate", "--dry-run", "--as-of", NIGHT, home=fresh)
     assert contents(fresh) == before
-    assert f"of {len(document['plan'])} decisions" in shown
     assert "Nothing was written" in shown
-    assert all(word in shown for word in ("summarise", "supersede", "superseded_by_summary"))
+    assert all(f"Profile {name}\n" in shown for name in ("sample-1", "sample-2"))
+    assert "repeats -> " in shown
+    told = [row for row in document["changes"] if row["profile_id"] == "sample-1"]
+    assert f"and {len(told)} more" not in shown
+    assert told
 
 
 def test_a_plan_is_applied_exactly_and_once(plan, night, copy):
@@ -513,7 +516,7 @@ def test_on_a_narrow_terminal_names_and_instants_stay_whole(night):
     assert " profile " in wide
     for columns in ("30", "40", "60"):
         said = text("status", home=night[0], COLUMNS=columns)
-        copied = (str(night[0]), "consolidate now: ")  # lines to copy are never broken
+        copied = (str(night[0]), "consolidate now: ", "no default profile; ")  # lines to copy are never broken
         assert all(len(line) <= int(columns) for line in said.splitlines() if not line.startswith(copied))
         assert "waiting events: " in said
         assert "consolidated as of: " in said

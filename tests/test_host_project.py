@@ -164,7 +164,7 @@ def test_a_component_gives_policies_and_schedules(tmp_path):
     nightly = repository.get_schedule_def("team_memory_nightly")
     assert (nightly.cron_schedule, nightly.execution_timezone) == ("5 4 * * *", "Europe/Berlin")
     assert nightly.default_status == dg.DefaultScheduleStatus.RUNNING
-    daily = repository.get_schedule_def("team_memory_decay_interval")
+    daily = repository.get_schedule_def("team_memory_task_intervals")
     assert daily.default_status == dg.DefaultScheduleStatus.RUNNING, "automem decays by an interval of its own"
     assert repository.asset_graph.get(dg.AssetKey(["team", "memory", "memories"])).owners == ["team:agents"]
 

@@ -172,7 +172,7 @@ def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(l
         assert run.tags["dagster/will_retry"] == "false"
 
 
-@pytest.mark.parametrize("job", ["full", "preview", "decay"])
+@pytest.mark.parametrize("job", ["full", "preview", "task"])
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [

@@ -24,7 +24,6 @@ from memory_pipeline.consolidation.state import folding
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.score import commands, core_facts
 
 SEPARATOR: Final = "\n---\n"
@@ -128,25 +127,6 @@ def for_user(blocks: pl.DataFrame, memories: pl.DataFrame, user_id: str) -> pl.D
         pl.when(as_facts).then(f"{name}_own").otherwise(name).alias(name) for name in ("members", "content")
     )
     return cut.drop_nulls("content").select(blocks.columns)
-
-
-def sentences(memories: pl.DataFrame, policy: Policy, *, kept: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return table `core_sentences` of the live memories; none if nothing in the policy reads them.
-
-    The blocks that profile the user do, a token budget, and a judge that reads.
-
-    Args:
-        memories: table `memories`.
-        policy: what reads them.
-        kept: table `core_sentences` as any earlier run left it; default: none.
-
-    Cost: that of `core_facts.core_facts` for texts that are not in `kept`.
-    """
-    profiles_user = policy.core_blocks and policy.core_facts == PROFILE
-    judged = policy.fact_changes and JUDGES[policy.judge].reads
-    if not profiles_user and not judged and policy.token_budget is None:
-        return TABLES["core_sentences"].empty()
-    return core_profile.sentences(memories.filter(pl.col("lifecycle").is_in(LIVE)), kept)
 
 
 def candidates(

@@ -16,6 +16,7 @@ from memory_pipeline.consolidation import (
     atomic_facts,
     change_detection,
     core_memory,
+    core_profile,
     currency,
     deferral,
     forgetting,
@@ -99,6 +100,7 @@ from memory_pipeline.schemas import (
     conform,
     empty,
 )
+from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import embedding, encoder
@@ -184,8 +186,17 @@ def enrich_texts(
 ) -> Enriched:
     """Extract words from, and embed, texts that have no row in `enrichment` or `vectors` yet; find core sentences."""
     added = new_texts(context=context, memories=memories, enrichment=enrichment, vectors=vectors)
-    sentences = core_memory.sentences(memories, context.policy, kept=core_sentences)
-    return Enriched(added.enrichment, added.vectors, conform(CoreSentences, sentences))
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE) & _reads_sentences(context.policy))
+    return Enriched(
+        added.enrichment, added.vectors, conform(CoreSentences, core_profile.sentences(live, core_sentences))
+    )
+
+
+def _reads_sentences(policy: Policy) -> bool:
+    """Return whether anything in a policy reads sentences: a profile of the user, a judge, or a token budget."""
+    profiles_user = policy.core_blocks and policy.core_facts == core_memory.PROFILE
+    judged = policy.fact_changes and JUDGES[policy.judge].reads
+    return profiles_user or judged or policy.token_budget is not None
 
 
 def new_texts(
