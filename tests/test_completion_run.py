@@ -183,7 +183,8 @@ def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(l
 def reported(lake):
     """What the command line shows of the run."""
     console = Console(file=StringIO(), width=300)
-    report_runs.run(console, lake, report_runs.run_document(lake, "run"))
+    done = report_runs.run_document(lake, "run")
+    report_runs.run(console, lake, done, report_runs.changes_of(lake, done))
     return console.file.getvalue()
 
 

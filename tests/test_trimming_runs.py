@@ -233,7 +233,8 @@ def for_room(plan: pl.DataFrame, action: str) -> pl.DataFrame:
 def said_of(lake: Lake, run_id: str) -> str:
     """What the command line shows of a run, on lines without an end."""
     with Console(file=StringIO(), width=10_000) as console:
-        report_runs.run(console, lake, report_runs.run_document(lake, run_id))
+        done = report_runs.run_document(lake, run_id)
+        report_runs.run(console, lake, done, report_runs.changes_of(lake, done))
     return str(console.file.getvalue())
 
 

@@ -65,7 +65,7 @@ _OFFERS: Final = (
         rare=("k", "min_score", "ranking", "profiles", "user_id", "session_id"),
     ),
     _Offer("get", "get_memory", reads=True, rare=("as_of",)),
-    _Offer("list", "list_memories", reads=True, rare=("deep",)),
+    _Offer("list", "list_memories", reads=True, rare=("deep", "limit")),
     _Offer(
         "remember",
         "remember",
