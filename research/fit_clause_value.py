@@ -162,6 +162,7 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
         use=pl.lit(0.0),
         favour=pl.lit(1.0),
         age=pl.lit(0.0),
+        chat=pl.lit(value=True),
         newer=pl.lit([], pl.List(pl.String)),
         judged=pl.lit(value=True),
         alone=pl.lit(value=False),

@@ -127,16 +127,20 @@ def ranked(
     return memories.select(KEY).join(final, on=KEY, how="left", maintain_order="left")
 
 
+def chats(memories: pl.DataFrame) -> pl.DataFrame:
+    """Return the profiles in which several people talk: profile_id."""
+    named = pl.col("speaker").is_not_null() & ~by_assistant(pl.col("speaker"))
+    people = memories.filter(named).group_by("profile_id").agg(speakers=pl.col("speaker").n_unique())
+    return people.filter(pl.col("speakers") > 1).select("profile_id")
+
+
 def _favoured(odds: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return by how much the odds of memories multiply their worth: KEY, favour (0.4 to 5).
+    """Return by how much the odds of memories multiply their worth: KEY, favour (0.1 to 4).
 
     Chats of several people are left out: what is alike there is talk more often than a change or a copy.
     """
-    named = pl.col("speaker").is_not_null() & ~by_assistant(pl.col("speaker"))
-    people = memories.filter(named).group_by("profile_id")
-    chats = people.agg(speakers=pl.col("speaker").n_unique()).filter(pl.col("speakers") > 1)
     favour = (1.0 + _NEWER * pl.col("updates") + _TWICE * pl.col("repeats")) * (1.0 - _OLDER * pl.col("outdated"))
-    return odds.join(chats, on="profile_id", how="anti").select(*KEY, favour=favour)
+    return odds.join(chats(memories), on="profile_id", how="anti").select(*KEY, favour=favour)
 
 
 def _newest(pairs: pl.DataFrame, all_pairs: pl.DataFrame, rank: Rank) -> pl.DataFrame:

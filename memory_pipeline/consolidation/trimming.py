@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import languages, worth
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.consolidation.keeping import OUTDATED, Rank
+from memory_pipeline.consolidation.keeping import OUTDATED, Rank, chats
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.decision_json import BUDGET
 from memory_pipeline.consolidation.state.folding import ORIGINAL
@@ -137,6 +137,7 @@ def _shown(
         memories.with_columns(judged=languages.judged(memories, enrichment))
         .join(standing.with_columns(stands=pl.lit(value=True)), on=KEY, how="left")
         .join(ranks.select(*KEY, "rank", "use", "newer", "favour"), on=KEY, how="left")
+        .join(chats(memories).with_columns(chat=pl.lit(value=True)), on="profile_id", how="left")
         .join(
             enrichment.select("profile_id", "content_hash", "question"), on=["profile_id", "content_hash"], how="left"
         )
@@ -148,6 +149,7 @@ def _shown(
             use=pl.col("use").fill_null(0.0),
             favour=pl.col("favour").fill_null(1.0),
             age=_share_since(),
+            chat=pl.col("chat").fill_null(value=False),
         )
         .with_columns(alone=~stays.any().over("profile_id"))
     )
@@ -223,8 +225,8 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.D
 
     Args:
         valued: clauses as `clause_value.values` returns them, all of each row.
-        rows: the memories, by `row`: judged (whether the rules read the language of the text) and age (share of the
-            profile's memories that are newer).
+        rows: the memories, by `row`: judged (whether the rules read the language of the text), age (share of the
+            profile's memories that are newer) and chat (several people talk in its profile).
         said: what the reader says of sentences, as `worth.of_sentences` returns it.
 
     Returns:
@@ -259,14 +261,18 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.D
 
 
 def _worth(sentences: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
-    """Add to sentences the value of their words times what the reader says of them."""
+    """Add to sentences the value of their words times what the reader says of them.
+
+    Of a chat of several people the value stays: there small events are asked for, which the reader finds idle.
+    """
     line = pl.col("clause").str.replace_all(r"\s+", " ").str.strip_chars()
-    of_row = rows.select("row", *KEY, "age")
+    of_row = rows.select("row", *KEY, "age", "chat")
     return (
         sentences.with_columns(said=line)
         .join(of_row, on="row", how="left", maintain_order="left")
         .join(said, on=[*KEY, "said"], how="left", maintain_order="left")
-        .select(*sentences.columns, worth=pl.col("value") * worth.factor(pl.col("age")))
+        .with_columns(factor=pl.when("chat").then(1.0).otherwise(worth.factor(pl.col("age"))))
+        .select(*sentences.columns, worth=pl.col("value") * pl.col("factor"))
     )
 
 
