@@ -120,7 +120,7 @@ def test_the_facts_of_entries_are_memories_that_a_recall_finds_and_explains(word
     fact = facts.row(0, named=True)
     with MemoryClient(lake.home, profile_id=fact["profile_id"], settings=settings, clock=lambda: LATER) as client:
         explained = client.explain(fact["memory_id"])
-    assert entries[fact["members"][0]] in str(explained)
+    assert entries[fact["members"][0]] in explained.text()
 
 
 def test_a_rebuild_asks_nobody_and_gives_the_same(worded):
