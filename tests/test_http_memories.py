@@ -316,7 +316,7 @@ def test_a_memory_is_shown_as_it_stood(ana):
         ),
         ("POST", "/recall", {"query": "x", "as_of": "2999-01-01T00:00:00Z"}, 422, ("as_of", "future")),
         ("POST", "/recall", {"query": "x", "ranking": "engrm"}, 422, ("engrm", "engram")),
-        ("GET", "/memories?limit=0", None, 422, ("limit is '0'; give a whole number from 1 to 10000",)),
+        ("GET", "/memories?limit=0", None, 422, ("limit is '0'; give a whole number from 1 to 1000",)),
         ("GET", "/memories?usr=x", None, 422, ("'usr' is not a known parameter", "'user_id'")),
         ("GET", "/memories?since=soon", None, 422, ("since is 'soon'; give an instant such as",)),
         ("GET", "/memories/m9", None, 404, ("m9",)),
