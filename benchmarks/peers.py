@@ -33,7 +33,7 @@ import polars as pl  # noqa: E402
 from figures import figure  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from memory_pipeline.consolidation import components, core_memory, core_profile, forgetting, scoring, similarity  # noqa: E402
+from memory_pipeline.consolidation import components, core_memory, forgetting, scoring, similarity  # noqa: E402
 from memory_pipeline.consolidation.edges import associations  # noqa: E402
 from memory_pipeline.consolidation.groups import clustering  # noqa: E402
 from memory_pipeline.consolidation.summaries import summarising  # noqa: E402
@@ -246,13 +246,12 @@ def bench_lightweight() -> None:
     of, policy = described(FACTS), policy_of("superlocal")
     memories, edges = of["memories"], fading_edges(of["memories"], EDGES)
     scored = scoring.score(memories, of["importance"], of["edges"], policy, as_of=texts.AS_OF, plan_id="p")
-    known = core_profile.sentences(memories)
     blocks = TABLES["core_memory_blocks"].empty()
 
     def lightweight() -> tuple[pl.DataFrame, pl.DataFrame]:
         compiled = core_memory.compile_blocks(
             memories, scored, of["enrichment"], blocks, of["completions"], policy,
-            as_of=texts.AS_OF, plan_id="p", edges=edges, known=known,
+            as_of=texts.AS_OF, plan_id="p", edges=edges,
         )  # fmt: skip
         present = associations.decay(edges, policy, as_of=texts.AS_OF)
         return compiled, associations.faded(present, policy)

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from importlib import metadata
+from itertools import chain
 from pathlib import Path
 
 import duckdb
@@ -21,6 +22,7 @@ from commands import COMMAND, NIGHT, call, environment, refused, text, told
 from typer.testing import CliRunner
 from waiting import PATIENCE, until
 
+from memory_pipeline.consolidation.plans import plan_document, telling
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event
 from memory_pipeline.service.commands import app
@@ -229,11 +231,15 @@ def test_a_dry_run_writes_nothing_and_shows_the_plan(plan, fresh):
     shown = text("consolidate", "--dry-run", "--as-of", NIGHT, home=fresh)
     assert contents(fresh) == before
     assert "Nothing was written" in shown
-    assert all(f"Profile {name}\n" in shown for name in ("sample-1", "sample-2"))
-    assert "repeats -> " in shown
-    told = [row for row in document["changes"] if row["profile_id"] == "sample-1"]
-    assert f"and {len(told)} more" not in shown
-    assert told
+    changes = plan_document.changes(document)
+    assert set(chain.from_iterable(changes["decision_ids"])) == {
+        decision["decision_id"] for decision in document["plan"]
+    }
+    headlines = telling.headlines(changes)
+    assert {"merged", "summarised"} & set(headlines["group"])
+    for profile_id, _, _, headline in headlines.iter_rows():
+        assert f"\n  {headline}\n" in shown
+        assert f"\n{headline} ({profile_id})\n" in shown
 
 
 def test_a_plan_is_applied_exactly_and_once(plan, night, copy):

@@ -51,10 +51,7 @@ NEITHER = [
     ("I don't eat fish.", "I no longer eat fish."),
     ("I run a bakery.", "I no longer run."),
     ("It is on Monday.", "It moved to Tuesday."),
-    pytest.param(
-        *("The regatta is on Monday in lane 4.", "The regatta moved to Tuesday."),
-        marks=pytest.mark.xfail(strict=True, reason="the reader takes a part for the whole"),
-    ),
+    ("The regatta is on Monday in lane 4.", "The regatta moved to Tuesday."),
     ("The regatta is on Monday.", "The regatta might be moved to Tuesday."),
     ("The rent is 300 euros.", "The rent for new boats is now 340 euros."),
     ("The rent is 300 euros.", "The rent of a kayak is 340 euros."),

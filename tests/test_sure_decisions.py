@@ -75,9 +75,32 @@ def test_of_people_and_places_each_keeps_its_own():
 def test_an_update_closes_if_it_is_stated_or_surely_read_of_a_memory_of_one_statement(
     judge, statement, rule, confidence, closes
 ):
-    row = {"relation": "update", "statement": statement, "rule": rule, "confidence": confidence}
-    found = pl.DataFrame([row], schema_overrides={"statement": pl.String}).select(judging.sure(Policy(judge=judge)))
-    assert found.to_series().to_list() == [closes]
+    assert surely_closes(judge=judge, statement=statement, rule=rule, confidence=confidence) is closes
+
+
+def surely_closes(*, judge="reader", value="The rent is 640 euros.", other_value="It is 690 now.", **row):
+    values = {"relation": "update", "statement": None, "rule": "likely", "confidence": 0.99} | row
+    found = pl.DataFrame([values | {"value": value, "other_value": other_value}], schema_overrides=TEXTS)
+    return found.select(judging.sure(Policy(judge=judge))).item()
+
+
+TEXTS = {"statement": pl.String, "value": pl.String, "other_value": pl.String}
+
+
+@pytest.mark.parametrize(
+    ("value", "other_value", "closes"),
+    [
+        ("The regatta is on Monday.", "The regatta moved to Tuesday.", True),
+        ("The regatta is on Monday in lane 4.", "The regatta moved to Tuesday.", False),
+        ("The regatta is in lane 4.", "The regatta moved to lane 6.", True),
+        ("The office closes at 16:30, phones go to Petra.", "The office closes at 15:00.", False),
+        ("The office: closed on Fridays.", "The office is open on Fridays.", False),
+        (None, "The office is open on Fridays.", False),
+    ],
+)
+def test_what_only_the_reader_finds_closes_one_clause_whose_figures_are_replaced(value, other_value, closes):
+    assert surely_closes(value=value, other_value=other_value) is closes
+    assert surely_closes(value=value, other_value=other_value, rule="changed_value")
 
 
 def test_only_sure_repetitions_are_recorded():

@@ -48,6 +48,10 @@ DOUBT: Final = 0.5
 LEAST_ODDS: Final = 0.15
 """Minimum confidence of an update or repetition that counts for what a token budget keeps first."""
 
+_FIGURE: Final = r"\d+"
+_SEVERAL_CLAUSES: Final = r"[,;:()\u2014]\s"
+"""Marks between the clauses of a statement."""
+
 MOST_LINKED: Final = 4
 """Maximum number of other memories that a memory is related to in one way: those of the highest confidence."""
 
@@ -123,9 +127,13 @@ def likely(policy: Policy) -> pl.Expr:
 def sure(policy: Policy) -> pl.Expr:
     """Return whether an update is sure enough to close what it outdates.
 
-    What only the reader finds ends a memory of one statement: of several it might end the wrong one.
+    What only the reader finds ends a memory of one statement and one clause, whose figures the newer one replaces: of
+    several it might end the wrong one.
     """
-    read = pl.lit(JUDGES[policy.judge].reads) & pl.col("statement").is_null()
+    older, newer = pl.col("value"), pl.col("other_value")
+    figures = older.str.count_matches(_FIGURE) <= newer.str.count_matches(_FIGURE)
+    whole = pl.col("statement").is_null() & ~older.str.contains(_SEVERAL_CLAUSES) & figures
+    read = pl.lit(JUDGES[policy.judge].reads) & whole.fill_null(value=False)
     update = (pl.col("relation") == "update") & (pl.col("rule").is_in(STATED) | read)
     return update & (pl.col("confidence") >= policy.close_confidence)
 

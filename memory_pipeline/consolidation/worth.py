@@ -49,10 +49,8 @@ def of_sentences(memories: pl.DataFrame, known: pl.DataFrame | None = None) -> p
     texts = live.unique(["profile_id", "content_hash"], keep="first", maintain_order=True)
     numbers = core_profile.numbers(texts, known)
     parts = core_facts.parts(texts["content"].set(numbers.list.len() == 0, ""))
-    read = numbers.explode(empty_as_null=False).drop_nulls().to_numpy().reshape(-1, sentence_kinds.WIDTH)
-    counts = (numbers.list.len().cast(pl.Int64) // sentence_kinds.WIDTH).to_numpy()
-    at = (np.cumsum(counts) - counts)[parts["row"].to_numpy()] + parts["number"].to_numpy()
-    of_part = read[at]
+    of_text, read = core_facts.unpacked(numbers)
+    of_part = read[np.searchsorted(of_text, parts["row"].to_numpy()) + parts["number"].to_numpy()]
     said = parts.select(
         "row",
         said="sentence",
@@ -76,7 +74,7 @@ def of_sentences(memories: pl.DataFrame, known: pl.DataFrame | None = None) -> p
 def factor(age: pl.Expr) -> pl.Expr:
     """Return by how much what the reader says of a sentence multiplies the value of its words.
 
-    The mean of worth and harm, times the chance that it still holds: what is not lasting fades with what was stored
+    Worth and harm together, times the chance that it still holds: what is not lasting fades with what was stored
     since, as exp(-age). Chosen on made-up stores; around these values nothing moves the outcome much.
 
     Args:

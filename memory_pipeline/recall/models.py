@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, tzinfo
+from functools import cached_property
 from typing import Any, Final, Self, overload
 
 import polars as pl
@@ -634,8 +635,13 @@ class Consolidated:
     """Table `profiles`: the profiles of the run and the state it started from."""
     plan: pl.DataFrame
     """Table `consolidation_plan`: every decision, with rule and reason."""
-    changes: pl.DataFrame
-    """The plan by what it does to memories: one row per change, with both texts (`telling.TOLD`)."""
+    memories: pl.DataFrame
+    """Table `memories` that the plan was made from."""
+
+    @cached_property
+    def changes(self) -> pl.DataFrame:
+        """The plan by what it does to memories: one row per change, with both texts (`telling.TOLD`)."""
+        return telling.tell(self.plan, self.memories)
 
     @property
     def actions(self) -> dict[str, int]:

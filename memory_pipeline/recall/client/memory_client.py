@@ -23,7 +23,6 @@ import polars as pl
 from uuid6 import uuid7
 
 from memory_pipeline.consolidation import core_memory
-from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.erasure.erase import Receipt, erase_memories
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Conflict, Lake
@@ -918,8 +917,8 @@ class MemoryClient:
             if task != "lightweight":
                 snapshot.publish_after(self._lake, "the run is committed")
         plan = tables["consolidation_plan"]
-        changes = telling.tell(plan, tables["memories"])
-        return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=plan, changes=changes)
+        memories = tables["memories"]
+        return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=plan, memories=memories)
 
 
 def _told_apart(own: quotations.Separated) -> Remembered:

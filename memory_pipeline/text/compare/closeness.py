@@ -71,9 +71,9 @@ def kinds(numbers: pl.Series) -> Floats:
         numbers: what the reader says of each text, as `core_facts.read` returns it.
     """
     result = np.zeros((len(numbers), sentence_kinds.WIDTH))
-    counts = numbers.list.len().cast(pl.Int64).to_numpy() // sentence_kinds.WIDTH
-    read = numbers.explode(empty_as_null=False).drop_nulls().to_numpy().reshape(-1, sentence_kinds.WIDTH)
-    np.add.at(result, np.repeat(np.arange(len(numbers)), counts), read)
+    texts, read = core_facts.unpacked(numbers)
+    np.add.at(result, texts, read)
+    counts = np.bincount(texts, minlength=len(numbers))
     means: Floats = (result / np.maximum(counts, 1)[:, np.newaxis]).round(DIGITS)
     return means
 

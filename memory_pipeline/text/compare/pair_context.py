@@ -19,9 +19,7 @@ Rows = NDArray[np.int64]
 
 _LABELS: Final = {
     "holds": sentence_kinds.GROUPS["holds"],
-    "kind": (
-        *("question", "request", "opinion", "chatter", "event", "appointment", "measurement", "goal", "instruction"),
-    ),
+    "kind": tuple("question request opinion chatter event appointment measurement goal instruction".split()),  # noqa: SIM905
 }
 _SIDES: Final = ("older", "newer")
 _RELATED: Final = RELATIONS[:-1]

@@ -66,7 +66,7 @@ def core_facts(
     """
     known = read(texts, speakers) if readings is None else readings
     sentences = _sentences(texts.set(known.list.len() == 0, ""))
-    numbers = known.explode(empty_as_null=False).to_numpy().reshape(-1, sentence_kinds.WIDTH)
+    _, numbers = unpacked(known)
     by_kind = np.stack([_of_kind(numbers, *kinds) for kinds in KINDS.values()], axis=1)
     low = tokens.fold(sentences["sentence"])
     idle = _of_kind(numbers, "opinion", "chatter", "question", "request") >= LEAST
@@ -122,6 +122,17 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     by_text = of_sentences.group_by("row").agg(pl.col("numbers").explode())
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": sentences.schema["row"]})
     return rows.join(by_text, on="row", how="left", maintain_order="left")["numbers"].fill_null([])
+
+
+def unpacked(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the text of each sentence that was read, and its numbers, [sentences, `sentence_kinds.WIDTH`].
+
+    Args:
+        readings: as `read` returns them.
+    """
+    counts = readings.list.len().cast(pl.Int64).to_numpy() // sentence_kinds.WIDTH
+    numbers = readings.explode(empty_as_null=False).drop_nulls().to_numpy().reshape(-1, sentence_kinds.WIDTH)
+    return np.repeat(np.arange(len(readings)), counts), numbers
 
 
 def fit(texts: pl.Series, readings: pl.Series) -> pl.Series:
