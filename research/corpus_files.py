@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+import numpy as np
 import polars as pl
 from labelled_stores import LabelledStore
 
@@ -27,10 +28,14 @@ _RELATIONS: Final = {
     "conflict": "contradiction",
     "lookalike": "lookalike",
 }
-LEARNED: Final = ("q", "r", "s", "u", "v", "w")
+LEARNED: Final = ("a", "b", "c", "e", "f", "g", "h", "q", "r", "s", "u", "v", "w")
 """Files of episodes that the network learns from; on the others its scores are honest."""
-OTHERS: Final = ("a", "b", "c", "p", "t", "x", "y", "z")
+OTHERS: Final = ("p", "t", "x", "y", "z")
 """The other files of episodes in English."""
+UNCHANGED: Final = ("quote", "hypothetical", "third", "exception")
+"""Kinds of corrections after which the older note holds as before."""
+_AT_ONCE: Final = 10
+"""Corrections that make one store."""
 _NOTE: Final = re.compile(r"(\d+) (\d{4}-\d\d-\d\d) (\S+) (.+)")
 
 
@@ -85,6 +90,49 @@ def episodes(folder: Path = FOLDER / "episodes", *, files: Container[str] | None
     """Read the episodes of some files; default: all."""
     paths = [path for path in sorted(folder.glob("*.txt")) if files is None or path.stem in files]
     return [store for path in paths for store in _episodes(path)]
+
+
+def corrections(folder: Path = FOLDER / "corrections", *, files: Container[str]) -> list[LabelledStore]:
+    """Read the corrections of some files, ten scenarios a store: first the older notes, twelve days later the newer.
+
+    A value that comes back (`back`) is left out: the return repeats what was outdated in between.
+    """
+    found = []
+    for path in sorted(folder.glob("*.txt")):
+        if path.stem in files:
+            told = [one for one in scenarios(path) if one["kind"] != "back"]
+            parts = [told[start : start + _AT_ONCE] for start in range(0, len(told), _AT_ONCE)]
+            found += [_of_scenarios(f"corrections-{path.stem}-{place}", part) for place, part in enumerate(parts)]
+    return found
+
+
+def scenarios(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the scenarios of a file: their kind, and the lines of each letter."""
+    scenario: dict[str, Any] = {}
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        word, _, text = line.partition(" ")
+        if not word:
+            continue
+        if word == "SCENARIO":
+            scenario = {"kind": text.split()[1], "O": [], "X": [], "N": [], "Q": [], "R": []}
+        elif word == "END":
+            yield scenario
+        elif word not in scenario:
+            raise ValueError(f"{path.name}, line {number}: {line!r} is no note or question of a scenario")
+        else:
+            scenario[word].append(text)
+
+
+def _of_scenarios(name: str, told: list[dict[str, Any]]) -> LabelledStore:
+    notes = [("2025-03-03", text) for one in told for text in (*one["O"], *one["X"])]
+    before = np.cumsum([0, *(len(one["O"]) + len(one["X"]) for one in told)])
+    notes += [("2025-03-15", text) for one in told for text in one["N"]]
+    lines = [f"{number} {day} - {text}" for number, (day, text) in enumerate(notes, 1)]
+    lines += [
+        f"REL {'lookalike' if one['kind'] in UNCHANGED else 'update'} {before[place] + 1} {before[-1] + place + 1}"
+        for place, one in enumerate(told)
+    ]
+    return _store(FOLDER / "corrections", name, list(enumerate(lines, 1)))
 
 
 def sentences(files: Container[str]) -> list[Labelled]:

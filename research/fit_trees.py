@@ -22,7 +22,7 @@ import labelled_stores
 import lightgbm
 import numpy as np
 import polars as pl
-from corpus_files import LEARNED, OTHERS, episodes
+from corpus_files import LEARNED, OTHERS, corrections, episodes
 from labelled_stores import LabelledStore
 from made_up_stores import stores
 from numpy.typing import NDArray
@@ -33,19 +33,28 @@ from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_features import statement_pairs
 from memory_pipeline.text.compare.relation_model import statements_that_share_most
 from memory_pipeline.text.compare.relation_reading import MEMORY_COLUMNS, read
+from memory_pipeline.text.compare.relation_trees import OF_PAIRS
 from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import encoder
 from memory_pipeline.text.score import core_facts
 
 OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models"
-LABELS: Final = {"update": 0, "duplicate": 1, "contradiction": 2}
-UNRELATED: Final = RELATIONS.index("unrelated")
+PARTIAL: Final = OF_PAIRS.index("partial")
+UNRELATED: Final = OF_PAIRS.index("unrelated")
+LABELS: Final = {
+    "weak update": PARTIAL,
+    "update": OF_PAIRS.index("update"),
+    **dict.fromkeys(("weak duplicate", "duplicate"), OF_PAIRS.index("duplicate")),
+    **dict.fromkeys(("weak contradiction", "contradiction"), OF_PAIRS.index("conflict")),
+}
+CORRECTED: Final = ("a", "c")
+"""Files of corrections that are learned from; `b` only measures."""
 FOLDS: Final = 7
 ROUNDS: Final = 150
 SEEDS: Final = 3
 SETTINGS: Final = {
     "objective": "multiclass",
-    "num_class": len(RELATIONS),
+    "num_class": len(OF_PAIRS),
     "learning_rate": 0.05,
     "num_leaves": 15,
     "min_data_in_leaf": 30,
@@ -70,6 +79,7 @@ class Table:
     names: tuple[str, ...]
     features: NDArray[np.float64]
     relations: NDArray[np.int64]
+    """Place of the relation of each in `OF_PAIRS`."""
     exist: NDArray[np.int64]
     memories: int
     pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -95,20 +105,25 @@ def tabulate(store: LabelledStore) -> Table:
     aligned = closeness.alignments(tokens, older, newer)
     near = closeness.table(vectors, profile, older, newer, aligned)
     named, table = relation_trees.features(reading, older, newer, (names, words[best]), near)
-    rows = {memory: row for row, memory in enumerate(turns["id"])}
-    labels = {
-        tuple(sorted((rows[one], rows[other]))): place
-        for kind, place in LABELS.items()
-        for strength in ("", "weak ")
-        for one, other in store.relations.get(f"{strength}{kind}", ())
-    }
-    found = [labels.get(pair, UNRELATED) for pair in zip(older.tolist(), newer.tolist(), strict=True)]
-    exist = np.bincount(list(labels.values()), minlength=len(RELATIONS))
     return Table(
-        *(store.name, named, table, np.array(found, dtype=np.int64), exist, len(turns), (older, newer)),
+        *(store.name, named, table, *labelled(store, older, newer), len(turns), (older, newer)),
         lambda places: closeness.scores(texts, older[places], newer[places]),
         lambda rows: closeness.kinds(core_facts.read(turns["content"].gather(rows), turns["speaker"].gather(rows))),
     )
+
+
+def labelled(
+    store: LabelledStore, older: NDArray[np.int64], newer: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the place in `OF_PAIRS` of the relation of each candidate, and how many of each relation the store has."""
+    rows = {memory: row for row, memory in enumerate(store.turns["id"])}
+    labels = {
+        tuple(sorted((rows[one], rows[other]))): place
+        for kind, place in LABELS.items()
+        for one, other in store.relations.get(kind, ())
+    }
+    found = [labels.get(pair, UNRELATED) for pair in zip(older.tolist(), newer.tolist(), strict=True)]
+    return np.array(found, dtype=np.int64), np.bincount(list(labels.values()), minlength=len(OF_PAIRS))
 
 
 def second(table: Table, first: NDArray[np.float64]) -> Table:
@@ -116,12 +131,13 @@ def second(table: Table, first: NDArray[np.float64]) -> Table:
 
     Args:
         table: the candidates.
-        first: probability of each relation by the first trees.
+        first: probability of each of `OF_PAIRS` by the first trees, [candidates, relations].
     """
     older, newer = table.pairs
     read = relation_trees.worth_reading(first, newer)
     known, ends = (table.names, table.features[read]), (older[read], newer[read])
-    names, features = relation_trees.second_features(known, first[read], table.scores(read), ends, table.kinds)
+    by_first, _ = relation_trees.merged(first[read])
+    names, features = relation_trees.second_features(known, by_first, table.scores(read), ends, table.kinds)
     return replace(table, names=names, features=features, relations=table.relations[read], pairs=ends)
 
 
@@ -191,27 +207,34 @@ def calibration(relations: NDArray[np.int64], raw: NDArray[np.float64]) -> dict[
 
 
 def figures(tables: Sequence[Table], predicted: Sequence[NDArray[np.float64]]) -> list[str]:
-    """Return, of each relation: average precision, and the share found at some precisions."""
-    relations = np.concatenate([one.relations for one in tables])
+    """Return, of each relation: average precision, and the share found at some precisions.
+
+    An update of a part counts as an update; those of a whole memory are counted once more by themselves.
+    """
     table = np.concatenate(predicted)
+    merged, _ = relation_trees.merged(table)
+    relations = np.concatenate([one.relations for one in tables])
     exist = sum(one.exist for one in tables)
+    counted = {name: ([place], merged[:, place]) for place, name in enumerate(RELATIONS[:-1])}
+    counted["update"][0].append(PARTIAL)
+    counted["update of all"] = ([0], table[:, 0])
     lines = []
-    for relation, name in enumerate(RELATIONS[:UNRELATED]):
-        order = np.argsort(-table[:, relation], kind="stable")
-        right = np.cumsum(relations[order] == relation)
+    for name, (labels, found) in counted.items():
+        is_right, number = np.isin(relations, labels), exist[labels].sum()
+        order = np.argsort(-found, kind="stable")
+        right = np.cumsum(is_right[order])
         precision = right / np.arange(1, len(order) + 1)
-        average = float((precision * (relations[order] == relation)).sum() / exist[relation])
-        found = {
-            least: right[np.flatnonzero(precision >= least)[-1]] / exist[relation] if (precision >= least).any() else 0
+        average = float((precision * is_right[order]).sum() / number)
+        at = {
+            least: right[np.flatnonzero(precision >= least)[-1]] / number if (precision >= least).any() else 0
             for least in (0.95, 0.9, 0.75, 0.65)
         }
-        shares = " ".join(f"@{least:g} {share:.2f}" for least, share in found.items())
-        lines.append(f"{name}: AP {average:.3f} {shares} of {exist[relation]}")
-        for least in (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
-            chosen = table[:, relation] >= least
+        shares = " ".join(f"@{least:g} {share:.2f}" for least, share in at.items())
+        lines.append(f"{name}: AP {average:.3f} {shares} of {number}")
+        for least in (0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95):
+            chosen = found >= least
             if chosen.any():
-                good = int((relations[chosen] == relation).sum())
-                lines.append(f"   confidence {least:g}: {good} of {int(chosen.sum())} right")
+                lines.append(f"   confidence {least:g}: {int(is_right[chosen].sum())} of {int(chosen.sum())} right")
     return lines
 
 
@@ -228,7 +251,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--measure", type=Path, help="folder of labelled stores that are only measured")
     options = parser.parse_args()
-    unread = [tabulate(store) for store in (*stores.load(), *episodes(files=OTHERS))]
+    told = corrections(files=CORRECTED)
+    unread = [tabulate(store) for store in (*stores.load(), *episodes(files=OTHERS), *told)]
     tables = [*unread, *(tabulate(store) for store in episodes(files=LEARNED))]
     first, by_first = fitted(tables, relation_trees.FIRST)
     print("first trees, left out:", *figures(tables, by_first), sep="\n")

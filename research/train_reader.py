@@ -23,21 +23,19 @@ from store_encoder import LAYERS, network
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
 
-from memory_pipeline.text.compare.judge import RELATIONS
+from memory_pipeline.text.compare.relation_trees import SCORES
 from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import MOST_OF_PAIR, ReaderEmbedder
 from memory_pipeline.text.score.sentence_kinds import GROUPS
 
 OUT: Final = Path(__file__).parents[1] / "memory_pipeline" / "models" / "reader" / "pairs.npz"
-RELATION: Final = {"update": 0, "partial": 0, "repeat": 1, "conflict": 2, "none": 3}
-OF_STORES: Final = {"update": 0, "weak update": 0, "duplicate": 1, "contradiction": 2, "lookalike": 3}
+RELATION: Final = {"update": 0, "partial": 4, "repeat": 1, "conflict": 2, "none": 3}
+OF_STORES: Final = {"update": 0, "weak update": 4, "duplicate": 1, "contradiction": 2, "lookalike": 3}
 NEAREST: Final = 4
 """Nearest older notes of each note of an episode that are learned as related in no way."""
-LABELLED_LATER: Final = ("a", "b", "c")
-"""Files of episodes of which the sentences are learned, but not the relations."""
 SHARES: Final = {"whom": 0.5, "kind": 1.0, "holds": 0.5, "harm": 0.5, "worth": 0.3}
 """Weight of each group of labels in the loss of a sentence."""
-WEIGHTS: Final = (1.2, 1.5, 1.5, 1.0)
+WEIGHTS: Final = (1.2, 1.5, 1.5, 1.0, 1.2)
 """Weight of a pair of each relation in the loss."""
 STAND_IN: Final = 0.2
 """Share of the notes that are also paired with a repeat of the fact."""
@@ -100,7 +98,7 @@ class Model(nn.Module):
         super().__init__()
         self.encoder = AutoModel.from_pretrained(folder)
         self.encoder.embeddings.word_embeddings.weight.requires_grad = False
-        self.head = nn.Linear(2 * self.encoder.config.hidden_size, len(RELATIONS))
+        self.head = nn.Linear(2 * self.encoder.config.hidden_size, len(SCORES))
         self.labels = nn.Linear(2 * self.encoder.config.hidden_size, sum(map(len, GROUPS.values())))
         self.drop = nn.Dropout(0.1)
 
@@ -142,9 +140,10 @@ def begin_with(model: Model, path: Path) -> None:
     if unknown:
         raise ValueError(f"{path}: holds the weights {unknown}, which the network has not")
     for name, layer in (("head", model.head), ("labels", model.labels)):
-        layer.load_state_dict(
-            {"weight": torch.tensor(arrays[name].T.copy()), "bias": torch.tensor(arrays[f"{name}.offset"])}
-        )
+        weight, bias = arrays[name].T, arrays[f"{name}.offset"]
+        if name == "head" and len(bias) < len(SCORES):  # it told no partial updates apart
+            weight, bias = (np.concatenate([part, part[:1]]) for part in (weight, bias))
+        layer.load_state_dict({"weight": torch.tensor(weight.copy()), "bias": torch.tensor(bias)})
 
 
 def batches(learned: Sequence[Pair], rng: np.random.Generator) -> Iterator[list[Pair]]:
@@ -239,7 +238,7 @@ def main() -> None:
     random.Random(options.seed).shuffle(found)  # noqa: S311 - see above
     found = found[: options.situations]
     learned = [*pairs(found, options.seed), *pairs_of_episodes()]
-    read = sentences({*LEARNED, *LABELLED_LATER})
+    read = sentences(LEARNED)
     print(f"{len(found)} situations, {len(learned)} pairs, {len(read)} sentences", flush=True)
     torch.manual_seed(options.seed)
     model = Model(options.folder)

@@ -5,7 +5,7 @@ What is read of a text, or of a pair, depends on it alone, as `test_reader` show
 
 import numpy as np
 
-from memory_pipeline.text.compare.judge import RELATIONS
+from memory_pipeline.text.compare.relation_trees import SCORES
 from memory_pipeline.text.embed.encoder import Encoder, PairReader
 from memory_pipeline.text.score import sentence_kinds
 
@@ -32,7 +32,7 @@ def keep():
         return rows
 
     Encoder.read = read
-    PairReader.read = kept_rows(pairs, READ_PAIRS, len(RELATIONS))
+    PairReader.read = kept_rows(pairs, READ_PAIRS, len(SCORES))
     PairReader.label = kept_rows(sentences, LABEL, sentence_kinds.WIDTH)
 
 

@@ -39,7 +39,7 @@ TEXTS = (
 SHIPPED = {
     "encoder.npz": "9e7dfaa25d1399d74a98a547da301cf38531b1e1545446b3446f700933f299f9",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "pairs.npz": "d6805a627d48fe76d8ba54325b71aa6f78c5590ff10efbd9f6635d7af3491f22",
+    "pairs.npz": "93d7c329c73efac0d64b9f1d90b737bbb4c587ddedb10356244431d5c2aca06c",
 }
 
 

@@ -45,6 +45,8 @@ LEAST_NAMED: Final = 3
 MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
+_DOUBT: Final = 0.35
+"""Minimum confidence of an update, too unsure for a link, that dates a line as perhaps outdated."""
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 
 
@@ -217,7 +219,8 @@ def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFram
     present = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
         "profile_id", source="memory_id", at="created_at"
     )
-    unsure = changes.filter(pl.col("relation") == "doubt").select(*KEY, "statement", "at", linked=pl.lit(value=False))
+    likely = (pl.col("relation") == "doubt") & (pl.col("confidence") >= _DOUBT)
+    unsure = changes.filter(likely).select(*KEY, "statement", "at", linked=pl.lit(value=False))
     whole = edges.filter(pl.col("edge_type") == currency.MAY_UPDATE).join(present, on=["profile_id", "source"])
     linked = [
         _partly(changes).drop("other_id"),

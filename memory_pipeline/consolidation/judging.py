@@ -26,7 +26,7 @@ from memory_pipeline.text.compare import (
     relation_trees,
 )
 from memory_pipeline.text.compare.closeness import Closeness
-from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS
+from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, WHOLE
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed import encoder
@@ -42,8 +42,8 @@ STATED: Final = ("changed_value", "ended")
 REPEATS: Final = "repeats 1"
 """Model of the rows of `pair_readings` that hold the confidence of a repetition sure enough to merge."""
 
-DOUBT: Final = 0.5
-"""Minimum confidence of an update that is reported although it makes no link: more likely than not."""
+DOUBT: Final = 0.25
+"""Minimum confidence of an update that is reported although it makes no link."""
 
 LEAST_ODDS: Final = 0.15
 """Minimum confidence of an update or repetition that counts for what a token budget keeps first."""
@@ -133,7 +133,7 @@ def sure(policy: Policy) -> pl.Expr:
     older, newer = pl.col("value"), pl.col("other_value")
     figures = older.str.count_matches(_FIGURE) <= newer.str.count_matches(_FIGURE)
     whole = pl.col("statement").is_null() & ~older.str.contains(_SEVERAL_CLAUSES) & figures
-    read = pl.lit(JUDGES[policy.judge].reads) & whole.fill_null(value=False)
+    read = (pl.col("rule") == WHOLE) & whole.fill_null(value=False)
     update = (pl.col("relation") == "update") & (pl.col("rule").is_in(STATED) | read)
     return update & (pl.col("confidence") >= policy.close_confidence)
 

@@ -27,6 +27,7 @@ from memory_pipeline.schemas import LIVE, TABLES, EventType
 from memory_pipeline.settings import Policy, load
 from memory_pipeline.text import enrich
 from memory_pipeline.text.classification import MEMORY_TYPES
+from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import embedding
 
 PROFILE: Final = "replayed"
@@ -276,13 +277,25 @@ class LiveIndex:
         vectors = pl.concat([night.tables["vectors"], after["vectors"]]) if night is not None else empty[1]
         self._index = Index.build(memories, vectors, model=policy.embedder)
         self._edges = after.get("association_edges", TABLES["association_edges"].empty())
-        self._fact_links = fact_links.pairs(after.get("decided_edges", TABLES["decided_edges"].empty()))
+        changes = night.tables.get("fact_changes") if night is not None else None
+        compares = policy.fact_changes and JUDGES[policy.judge].reads and night is not None
+        self._compared_until = max(memories["seq"].to_list(), default=0) if compares else 0
+        self._fact_links = fact_links.pairs(after.get("decided_edges", TABLES["decided_edges"].empty()), changes)
 
     def recall(self, query: str, *, now: datetime, k: int, ranking: str = "default") -> pl.DataFrame:
         """Rank the memories as of an instant (see `rank`); instants must not decrease."""
         index = self._at(now)
         scored = self._scored(index, now) if ranking in SCORED else None
-        return rank(index, query, now=now, k=k, ranking=ranking, scored=scored, fact_links=self._fact_links)
+        return rank(
+            index,
+            query,
+            now=now,
+            k=k,
+            ranking=ranking,
+            scored=scored,
+            fact_links=self._fact_links,
+            compared_until=self._compared_until,
+        )
 
     def _scored(self, index: Index, now: datetime) -> pl.DataFrame:
         enrichment = TABLES["enrichment"].empty()

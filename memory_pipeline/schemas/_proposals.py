@@ -77,8 +77,8 @@ class FactChanges(dy.Schema):
     other_id = text("The newer memory.", key=True)
     relation = text(
         "update (the newer holds from its time on), conflict (they cannot both hold), duplicate (both say the same) or "
-        "doubt (an update too unsure to link the two: only core memory leaves the older out, unless it is an "
-        "instruction or a lasting condition)."
+        "doubt (an update too unsure to link the two: the newer comes first in an answer, and core memory leaves the "
+        "older out, unless it is an instruction or a lasting condition)."
     )
     decided = dy.Bool(
         description="Whether the relation is sure enough to close or merge; if not, the plan links the two."

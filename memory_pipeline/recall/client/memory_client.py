@@ -490,6 +490,7 @@ class MemoryClient:
             scored=searched.scored(past or now) if ranking in SCORED else None,
             context=searched.context(**asker, now=past or now) if ranking == "engram" else None,
             fact_links=searched.fact_links,
+            compared_until=searched.compared_until,
             associations=searched.associations(past or now) if deep else None,
         )
         answer = searched.named(

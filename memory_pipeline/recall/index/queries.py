@@ -172,6 +172,7 @@ class Question:
         now: it asks explicitly for what holds now.
         present: it asks in the present tense for a value that may have changed.
         holds: it asks for a value, or whether something is so, and not in the past: the newest memory is wanted.
+        past: it asks for the past, or for everything up to now.
         polar: it is a yes-no question.
         bare: it is a list of search words, not a question.
         open: it asks for help or for what holds in general, not for what was said or done.
@@ -190,6 +191,7 @@ class Question:
     now: bool
     present: bool
     holds: bool
+    past: bool
     polar: bool
     bare: bool
     open: bool
@@ -246,6 +248,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
         now=asked_now and not re.search(r"\b(?:used to|previous|before|ago|back then)\b", plain),
         present=present,
         holds=asked_now or present or (value and not past and kind != "wish"),
+        past=past,
         polar=polar,
         bare=bare,
         open=not named and not bare and not _RETROSPECTIVE.search(plain),

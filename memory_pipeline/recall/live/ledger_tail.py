@@ -42,6 +42,7 @@ _TYPE, _OCCURRED, _RECORDED_AT, _SESSION, _MEMORY, _PAYLOAD = (
     1 + event.COLUMNS.index(name)
     for name in ("event_type", "occurred_at", "recorded_at", "session_id", "memory_id", "payload")
 )
+_CHANGE: Final = ["memory_id", "other_id", "relation"]
 _ANSWER: Final = pl.col("event_type") == EventType.RESOLVED.value
 _LINKING: Final = (*MOVES, Action.CLOSE.value)
 """Decisions by which the state of one memory depends on another."""
@@ -124,13 +125,19 @@ class LedgerTail:
         folded = projection.fold(self._history(context), related).memories
         return folded.filter(pl.col("memory_id").is_in(ends)), closure
 
+    @property
+    def published_until(self) -> int:
+        """Ledger position up to which the run of the published tables read; 0 without a run."""
+        return self._seq
+
     def fact_links(self) -> pl.DataFrame:
         """Return the links about facts (see `fact_links.pairs`), as published, or asserted or answered since."""
         columns = ["source", "target", "edge_type", "kind"]
         edges = self._lake.read("decided_edges", profiles=[self._profile], columns=columns)
         links = pl.concat([edges, self._asserted().select(columns)])
+        changes = self._lake.read("fact_changes", profiles=[self._profile], columns=_CHANGE)
         if not any(row[_TYPE] == EventType.RESOLVED.value for row in self.rows):
-            return fact_links.pairs(links)
+            return fact_links.pairs(links, changes)
         answered = answers.standing(self.answers_and_changes())
         low, high = pl.min_horizontal("source", "target"), pl.max_horizontal("source", "target")
         judged = links.with_columns(low=low, high=high).join(answered, on=list(answers.PAIR), how="anti")
@@ -140,7 +147,9 @@ class LedgerTail:
             edge_type=pl.col("relation").replace_strict(answers.LINKING).replace_strict(edge_rows.PROPOSED),
             kind=pl.when(pl.col("relation") == "conflict").then(pl.lit("conflict")),
         )
-        return fact_links.pairs(pl.concat([judged.select(columns), said]))
+        low, high = pl.min_horizontal("memory_id", "other_id"), pl.max_horizontal("memory_id", "other_id")
+        unanswered = changes.with_columns(low=low, high=high).join(answered, on=list(answers.PAIR), how="anti")
+        return fact_links.pairs(pl.concat([judged.select(columns), said]), unanswered)
 
     def answers_and_changes(self) -> pl.DataFrame:
         """Return all answers of the profile about pairs of memories, and the updates of those memories (`events`)."""

@@ -46,6 +46,7 @@ from memory_pipeline.recall.rank.present_scores import present_scores
 from memory_pipeline.schemas import Lifecycle
 from memory_pipeline.settings import Policy, program
 from memory_pipeline.text import enrich
+from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import embedding
 
 REMOVED: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
@@ -72,6 +73,8 @@ class State:
     pool: SearchPool
     fact_links: pl.DataFrame
     """Links between memories about the same fact (see `fact_links.pairs`)."""
+    compared_until: int = 0
+    """Ledger position up to which a judge that reads has compared the memories."""
     used: Mapping[str, Usage] = field(default_factory=dict)
     """Usage since the row of a memory was folded; it does not affect what recall finds."""
     edges: pl.DataFrame | None = None
@@ -266,7 +269,15 @@ class StateCache:
             memories = memories.filter(~_is_one_of(erased), ~quotes_erased)
         opening = previous is None and not erasing and pending_erasure(self._lake) is None
         pool = self._opened(memories, erased=last_erasure) if opening else self._pool_of(memories, previous)
-        return State(position, pool, self._tail.fact_links(), _without(used, closure), erasing=erasing)
+        compares = self._policy.fact_changes and JUDGES[self._policy.judge].reads
+        return State(
+            position,
+            pool,
+            self._tail.fact_links(),
+            self._tail.published_until if compares else 0,
+            _without(used, closure),
+            erasing=erasing,
+        )
 
     def _pool_of(self, memories: pl.DataFrame, previous: SearchPool | None) -> SearchPool:
         """Return the pool of memories: the previous one with the differences, if there is one."""

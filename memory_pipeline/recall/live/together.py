@@ -42,6 +42,11 @@ class Alone:
         """Links between memories about the same fact."""
         return self.state.fact_links
 
+    @property
+    def compared_until(self) -> int:
+        """Ledger position up to which a judge that reads has compared the memories."""
+        return self.state.compared_until
+
     def scored(self, now: datetime) -> pl.DataFrame:
         """Return the scores of all memories at an instant."""
         return self.cache.scored(self.state, now)
@@ -76,6 +81,11 @@ class Together:
         """Links between memories of one profile about the same fact."""
         links = (_prefixed(place, state.fact_links, ("memory_id", "other_id")) for place, state in self._placed())
         return pl.concat(links)
+
+    @property
+    def compared_until(self) -> int:
+        """Ledger position up to which a judge that reads has compared the memories of every profile."""
+        return min(state.compared_until for state in self.states)
 
     def scored(self, now: datetime) -> pl.DataFrame:
         """Return the scores of all memories at an instant, each by the policy of its profile."""

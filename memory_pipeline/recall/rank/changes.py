@@ -41,6 +41,8 @@ COMPARED: Final = 10
 _ANSWERS: Final = 0.04
 """Distance from the best score at which a memory's weight as an answer falls to 1/e."""
 _CUE: Final = {name: place for place, name in enumerate(CUES)}
+UNRELATED: Final = 0.5
+"""Weight of a later memory that is alike, where a judge has compared the two and found no change."""
 _LITTLE: Final = 1e-9
 
 
@@ -98,7 +100,13 @@ class _Words:
 
 
 def change_features(
-    index: Index, question: Question, rows: Integers, scores: Floats, about: Marks, overtaken: Marks
+    index: Index,
+    question: Question,
+    rows: Integers,
+    scores: Floats,
+    about: Marks,
+    overtaken: Marks,
+    plausible: Floats | None = None,
 ) -> Floats:
     """Return the features of `CHANGES`, [memories, features], all 0 unless the query asks for what holds.
 
@@ -109,6 +117,7 @@ def change_features(
         scores: their scores, 0..1.
         about: candidates with a word of the query or one related to it.
         overtaken: candidates that have ceased to hold or that a run has linked to what may have changed them.
+        plausible: [rows, rows]: weight, 0..1, of the second as a later state of the first; default: 1.
 
     Cost: about a millisecond.
     """
@@ -124,6 +133,8 @@ def change_features(
     asked = over_top(words.asked)
     created = index.created[rows]
     later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows) & about
+    if plausible is not None:
+        later = later * plausible
     ratio = (words.asked + _LITTLE) / (words.asked[:, np.newaxis] + _LITTLE)
     both = (words.asked > 0) & (words.asked[:, np.newaxis] > 0)
     same = words.covered * np.minimum(1.0, ratio) * both * asked[:, np.newaxis]

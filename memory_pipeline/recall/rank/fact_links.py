@@ -1,6 +1,7 @@
 """Links between memories about the same fact: which memories contradict or may have outdated which.
 
-A possible repetition moves nothing in an answer.
+A possible repetition moves nothing in an answer. An update too unsure for a link marks no memory, yet of two memories
+that answer a question the newer comes first.
 
 Not here: how the links are found (`consolidation`), and how an answer is ordered (`selection`, `redundancy`).
 """
@@ -8,14 +9,23 @@ Not here: how the links are found (`consolidation`), and how an answer is ordere
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.rank.changes import UNRELATED
+from memory_pipeline.text.lang.registry import ENGLISH
 
 Links = dict[str, list[str]]
+Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+DOUBT: Final = "DOUBT"
+"""Type, in a table of links, of an update too unsure for a link (`fact_changes`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +36,40 @@ class FactLinks:
     """Memories that contradict it."""
     newer: Links = field(default_factory=dict)
     """Newer memories that may have outdated it."""
+    perhaps: Links = field(default_factory=dict)
+    """Newer memories that may have outdated it, and those for which this is too unsure for a link."""
+    compared_until: int = 0
+    """Ledger position up to which a judge that reads has compared memories for changes."""
 
     @classmethod
-    def of(cls, links: pl.DataFrame | None) -> "FactLinks":
+    def of(cls, links: pl.DataFrame | None, *, compared_until: int = 0) -> "FactLinks":
         """Return the links of a table of `edge_type`, `memory_id` and `other_id` (see `pairs`); None: no links."""
         if links is None or links.is_empty():
-            return cls()
-        parts = {relation: links.filter(pl.col("edge_type") == name) for relation, name in PROPOSED.items()}
+            return cls(compared_until=compared_until)
+        of_types = {name: links.filter(pl.col("edge_type") == name) for name in (*PROPOSED.values(), DOUBT)}
+        linked, doubts = (
+            of_types[name].select(memory_id="other_id", other_id="memory_id") for name in (PROPOSED["update"], DOUBT)
+        )
         return cls(
-            conflicts=_by_memory(_both_ways(parts["conflict"])),
-            newer=_by_memory(parts["update"].select(memory_id="other_id", other_id="memory_id")),
+            conflicts=_by_memory(_both_ways(of_types[PROPOSED["conflict"]])),
+            newer=_by_memory(linked),
+            perhaps=_by_memory(pl.concat([linked, doubts])),
+            compared_until=compared_until,
         )
 
-    def outdated(self, index: Index, memory_ids: Sequence[str], now: datetime) -> list[list[str]]:
-        """Return for each memory the live newer ones, valid by now, that may have outdated it."""
-        newer = sorted({name for memory in memory_ids for name in self.newer.get(memory, ())})
+    def outdated(
+        self, index: Index, memory_ids: Sequence[str], now: datetime, *, doubts: bool = False
+    ) -> list[list[str]]:
+        """Return for each memory the live newer ones, valid by now, that may have outdated it.
+
+        Args:
+            index: the memories.
+            memory_ids: the older ones.
+            now: instant of the question.
+            doubts: whether those too unsure for a link count.
+        """
+        by_memory = self.perhaps if doubts else self.newer
+        newer = sorted({name for memory in memory_ids for name in by_memory.get(memory, ())})
         if not newer:
             return [[] for _ in memory_ids]
         rows = index.row_ids.rows(newer)
@@ -50,23 +79,51 @@ class FactLinks:
         holding = np.zeros(len(newer), dtype=np.bool_)
         holding[known] = index.live[rows[known]] & begun
         standing = {name for name, holds in zip(newer, holding, strict=True) if holds}
-        return [[name for name in self.newer.get(memory, ()) if name in standing] for memory in memory_ids]
+        return [[name for name in by_memory.get(memory, ()) if name in standing] for memory in memory_ids]
+
+    def plausible(self, index: Index, rows: Rows, newer: Sequence[Sequence[str]]) -> Floats | None:
+        """Return the weight, 0..1, of one memory as a later state of another, [rows, rows], the earlier one first.
+
+        It is less where a judge has compared the two and found no change. None: it has compared none. Texts that are
+        not in English are compared by no judge.
+
+        Args:
+            index: the memories.
+            rows: some of them.
+            newer: for each the memories that may have outdated it (see `outdated`).
+        """
+        memories = index.memories[rows, ["memory_id", "seq", "closed_by"]]
+        first, _ = index.passages.bounds(rows)
+        spoken = index.passages.languages.gather(first).fill_null(next(iter(index.passages.spoken), ENGLISH))
+        compared = (memories["seq"] <= self.compared_until).to_numpy() & (spoken == ENGLISH).to_numpy()
+        if not compared.any():
+            return None
+        place = {name: at for at, name in enumerate(memories["memory_id"])}
+        weights = np.where(compared & compared[:, np.newaxis], UNRELATED, 1.0)
+        for at, (names, closer) in enumerate(zip(newer, memories["closed_by"], strict=True)):
+            weights[at, [place[name] for name in (*names, closer) if name in place]] = 1.0
+        return weights
 
 
-def pairs(edges: pl.DataFrame) -> pl.DataFrame:
-    """Return the links about facts among edges.
+def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None) -> pl.DataFrame:
+    """Return the links about facts among edges, and the updates too unsure for a link.
 
     Args:
         edges: `source`, `target`, `edge_type` and `kind`, of any origin.
+        changes: `memory_id`, `other_id` and `relation` of table `fact_changes`; default: none.
 
     Returns:
-        `edge_type`, `memory_id`, `other_id`, each pair once: contradictions, repetitions, and updates with the newer
-        memory first. Edges CONTRADICTS of the kind contrast are left out: they are not about a fact.
+        `edge_type`, `memory_id`, `other_id`, each pair once: contradictions, repetitions, and updates and doubts with
+        the newer memory first. Edges CONTRADICTS of the kind contrast are left out: they are not about a fact.
     """
     contrast = (pl.col("edge_type") == PROPOSED["conflict"]) & (pl.col("kind").ne_missing(pl.lit("conflict")))
     about_facts = edges.filter(pl.col("edge_type").is_in(list(PROPOSED.values())), ~contrast)
     columns = ("edge_type", "memory_id", "other_id")
-    return about_facts.rename({"source": "memory_id", "target": "other_id"}).select(columns).unique().sort(columns)
+    found = about_facts.rename({"source": "memory_id", "target": "other_id"}).select(columns)
+    if changes is not None:
+        unsure = changes.filter(pl.col("relation") == "doubt")
+        found = pl.concat([found, unsure.select(edge_type=pl.lit(DOUBT), memory_id="other_id", other_id="memory_id")])
+    return found.unique().sort(columns)
 
 
 def _both_ways(links: pl.DataFrame) -> pl.DataFrame:

@@ -136,6 +136,7 @@ def rank(
     scored: pl.DataFrame | None = None,
     context: Context | None = None,
     fact_links: pl.DataFrame | None = None,
+    compared_until: int = 0,
     associations: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Rank memories for a query.
@@ -155,6 +156,7 @@ def rank(
         scored: scores of the memories at `now` (see `present_scores`), for the formulas that need them.
         context: the asking user and session, for `engram`.
         fact_links: links between memories about the same fact (see `fact_links.pairs`).
+        compared_until: ledger position up to which a judge that reads has compared memories for changes.
         associations: `source`, `target`, `weight` of associations that a deep recall follows from its best memories.
 
     Returns:
@@ -183,7 +185,7 @@ def rank(
         query, now=now.astimezone(zone), speakers=index.speakers, language=index.passages.language_of(query)
     )
     query_vector = _embedded(index, query) if vector is None else vector
-    links = FactLinks.of(fact_links)
+    links = FactLinks.of(fact_links, compared_until=compared_until)
     depth = k if token_budget is None else _MORE * k
     if ranking == "default":
         candidates = select_candidates(index, question, within, query_vector)
@@ -236,9 +238,9 @@ def _by_model(
         least[:COMPARED] = min(1.0, scores[behind].max(initial=0.0) + _LEAST)
         scores[head] = np.clip(lifted, least, 1.0)
         order = selection.best_first(index, rows, scores)
-    if question.holds or question.bare:
+    if question.holds or question.bare or not question.past:
         names = index.memories["memory_id"].gather(rows[order[:k]]).to_list()
-        order = selection.newer_first(index, rows, order, links.outdated(index, names, now))
+        order = selection.newer_first(index, rows, order, links.outdated(index, names, now, doubts=True))
     if question.holds:
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now), selection.BEST)
     if series.asks_for_latest(question, micros(now)):
@@ -284,13 +286,14 @@ def _compared(
     """
     rows, about = candidates.rows[head], candidates.about[head]
     names = index.memories["memory_id"].gather(rows).to_list()
-    newer = links.outdated(index, names, now)
-    own = change_features(index, question, rows, scores, about, invalid)
+    newer = links.outdated(index, names, now, doubts=True)
+    plausible = links.plausible(index, rows, newer)
+    own = change_features(index, question, rows, scores, about, invalid, plausible)
     plain = scores + own @ change_weights()
     if not any(newer):
         return own, plain
     linked = invalid | np.array([bool(found) for found in newer], dtype=np.bool_)
-    values = change_features(index, question, rows, scores, about, linked)
+    values = change_features(index, question, rows, scores, about, linked, plausible)
     lifted = scores + values @ change_weights()
     place = {name: at for at, name in enumerate(names)}
     bound = [max((lifted[place[name]] for name in found if name in place), default=np.inf) for found in newer]

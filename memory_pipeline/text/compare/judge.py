@@ -29,6 +29,9 @@ RELATIONS: Final = ("update", "duplicate", "conflict", "unrelated")
 - unrelated: anything else, including two facts of one subject.
 """
 
+WHOLE: Final = "whole"
+"""Rule of an update of which the judge finds that nothing of the older memory holds any longer."""
+
 JUDGEMENT_COLUMNS: Final = {
     "relation": pl.String(),
     "confidence": pl.Float64(),

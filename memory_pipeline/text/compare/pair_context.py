@@ -40,7 +40,7 @@ def features(first: Floats, scores: Floats, pairs: tuple[Rows, Rows], kinds: tup
 
     Args:
         first: probability of each of `RELATIONS` by the first trees, [pairs, relations].
-        scores: what the reader says of the two texts together, [pairs, relations].
+        scores: what the reader says of the two texts together, [pairs, `relation_trees.SCORES`].
         pairs: row of the older and of the newer memory of each pair; all pairs that are read.
         kinds: what the reader says of the sentences of each side, [pairs, `sentence_kinds.WIDTH`]; zeros where it has
             not read them.
@@ -50,6 +50,7 @@ def features(first: Floats, scores: Floats, pairs: tuple[Rows, Rows], kinds: tup
     columns = [_labels(side) for side in kinds] + [_harm_and_worth(side) for side in kinds] + [_same(*kinds)]
     powers = np.exp(scores - scores.max(axis=1, keepdims=True, initial=-np.inf))
     probability = powers / powers.sum(axis=1, keepdims=True)
+    probability[:, RELATIONS.index("update")] += probability[:, len(RELATIONS) :].sum(axis=1)
     for side in pairs:
         for relation in range(len(_RELATED)):
             found = probability[:, relation]

@@ -3,7 +3,8 @@
 The linear model's probability is the softmax of four linear scores over `relation_features`; the weights were fitted on
 synthetic stores (`research/fit_relations.py`) and are in `models/relations.toml`. Not here: the trees
 (`relation_trees`). Nothing depends on particular texts. The rule of an update is `changed_value` or `ended` where the
-newer memory states the change outright (`stated_changes`), else `likely`.
+newer memory states the change outright (`stated_changes`), `whole` where the reader finds that it outdates all of the
+older one, else `likely`.
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.compare import holders, relation_trees, stances, stated_changes
 from memory_pipeline.text.compare.closeness import Closeness
-from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS
+from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS, WHOLE
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.numbered_things import are_others
 from memory_pipeline.text.compare.relation_features import (
@@ -55,6 +56,8 @@ _REASONS: Final = {
     "conflict": "'{}' and '{}' may contradict each other.",
     "duplicate": "'{}' and '{}' may say the same.",
 }
+_WHOLE: Final = 0.85
+"""Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
 _STATED: Final = 0.95
 """Confidence of a change that the newer memory states outright."""
 _OTHER_NAME: Final = 0.85
@@ -108,16 +111,19 @@ class ReaderModel:
         pair, left, right = statement_pairs(reading, older, newer)
         names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
         known, table = relation_trees.features(reading, older, newer, (names, words[best]), closeness.table)
-        found = relation_trees.probabilities(known, table)
-        read = relation_trees.worth_reading(found, newer)
+        of_pairs = relation_trees.probabilities(known, table)
+        read = relation_trees.worth_reading(of_pairs, newer)
+        found, _ = relation_trees.merged(of_pairs)
         ends = older[read], newer[read]
         names, table = relation_trees.second_features(
             (known, table[read]), found[read], closeness.scores(read), ends, closeness.kinds
         )
-        found[read] = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
+        of_pairs = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
+        whole = np.zeros(len(older))
+        found[read], whole[read] = relation_trees.merged(of_pairs)
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
-        return _judged(reading, (older, newer), (pair, left, right), probability, _needed(least))
+        return _judged(reading, (older, newer), (pair, left, right), probability, _needed(least), whole)
 
 
 def statements_that_share_most(
@@ -156,6 +162,7 @@ def _judged(
     statements: tuple[Rows, Rows, Rows],
     probability: Floats,
     needed: Floats,
+    whole: Floats | None = None,
 ) -> pl.DataFrame:
     """Return the judgement of each pair of memories, from the probabilities of its pairs of statements.
 
@@ -165,6 +172,7 @@ def _judged(
         statements: as `statement_pairs` returns them.
         probability: [pairs of statements, relations]; changed in place.
         needed: minimum confidence of each relation.
+        whole: share of the probability of an update that it outdates all of the older memory; default: unknown.
     """
     (older, newer), (pair, left, right) = memories, statements
     asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
@@ -189,6 +197,8 @@ def _judged(
     differing = np.where(other == _UNRELATED, 0.0, probability[best, other])
     confidence = np.minimum(probability[best, relation] + differing, 1.0)
     rule = np.full(len(older), "likely", dtype="<U13")
+    if whole is not None:
+        rule[(relation == _UPDATE) & (whole >= _WHOLE)] = WHOLE
     stated = stated_changes.find(reading.memories, older, newer)
     apart = np.bincount(pair, ~differ, len(older)) == 0
     stated = stated.filter(~pl.Series(apart[stated["pair"].to_numpy()]))

@@ -30,13 +30,19 @@ POSSIBLE: Final = 0.055
 """Probability of any relation, by the first trees, from which a pair may be read."""
 MOST_READ: Final = 2
 """Maximum number of pairs that are read of each newer memory: what it changes may have been said twice."""
-SCORES: Final = tuple(f"reader_{relation}" for relation in RELATIONS)
+PARTIAL: Final = "partial"
+"""An update of a part of the older memory, where the rest of it still holds; `RELATIONS` counts it as an update."""
+OF_PAIRS: Final = (*RELATIONS[:-1], PARTIAL, RELATIONS[-1])
+"""What the trees tell apart."""
+SCORES: Final = tuple(f"reader_{relation}" for relation in (*RELATIONS, PARTIAL))
 """Names of the features that only the second trees read (`encoder.PairReader`)."""
 CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
 """Names of the features that come from the reader's vectors."""
 _OWN: Final = ("log_days", "same_speaker", "same_session", "log_length_old", "log_length_new", "log_statement_pairs")
 _DIGITS: Final = 6
 """Decimals of a feature: which other profiles are judged beside one changes the order of its sums, and nothing else."""
+_AT_ONCE: Final = 100
+"""Pairs that go through the trees together; more take longer, as less of them is near the processor."""
 _DAY: Final = 86_400_000_000
 """Microseconds."""
 
@@ -47,7 +53,7 @@ class Trees(NamedTuple):
     names: tuple[str, ...]
     """Names of the features, in the order of the columns."""
     roots: Rows
-    """First node of each tree; trees of the relations take turns, in the order of `RELATIONS`."""
+    """First node of each tree; trees of the relations take turns, in the order of `OF_PAIRS`."""
     feature: Rows
     threshold: Floats
     """A pair whose feature is at most the threshold goes left."""
@@ -55,9 +61,9 @@ class Trees(NamedTuple):
     right: Rows
     value: Floats
     known: Floats
-    """[relations, knots]: scores at which the share of right pairs was measured on stores left out, ascending."""
+    """[relations but the last, knots]: scores at which the share of right pairs was measured on stores left out."""
     share: Floats
-    """[relations, knots]: that share."""
+    """[relations but the last, knots]: that share."""
 
 
 @cache
@@ -119,7 +125,7 @@ def second_features(
 
     Args:
         known: names and values of `features`, of these pairs.
-        first: what the first trees say of them, [pairs, relations].
+        first: what the first trees say of them, [pairs, `RELATIONS`].
         scores: what the reader says of the two texts, [pairs, `SCORES`].
         pairs: row of the older and of the newer memory of each.
         kinds: takes rows of memories; returns what the reader says of their sentences (`closeness.kinds`).
@@ -132,7 +138,7 @@ def second_features(
 
 
 def probabilities(names: tuple[str, ...], table: Floats, grown: Trees | None = None) -> Floats:
-    """Return the probability of each of `RELATIONS`, [pairs, relations].
+    """Return the probability of each of `OF_PAIRS`, [pairs, relations].
 
     The probability of a relation is the share of right ones among pairs of that score on stores left out, so the rest
     is `unrelated`, and a row adds up to one.
@@ -155,11 +161,23 @@ def probabilities(names: tuple[str, ...], table: Floats, grown: Trees | None = N
     return calibrated(raw, grown)
 
 
+def merged(probability: Floats) -> tuple[Floats, Floats]:
+    """Return the probability of each of `RELATIONS`, and the share of an update's that all of the older is outdated.
+
+    Args:
+        probability: of each of `OF_PAIRS`, [pairs, relations].
+    """
+    whole, part = (probability[:, OF_PAIRS.index(relation)] for relation in ("update", PARTIAL))
+    result = probability[:, [OF_PAIRS.index(relation) for relation in RELATIONS]]
+    result[:, RELATIONS.index("update")] += part
+    return result, whole / np.maximum(whole + part, 1e-9)
+
+
 def worth_reading(probability: Floats, newer: Rows) -> Rows:
     """Return the places of the pairs that the second trees judge: of each newer memory the likeliest that are possible.
 
     Args:
-        probability: [pairs, relations], by the first trees.
+        probability: of each of `OF_PAIRS` by the first trees, [pairs, relations].
         newer: row of the newer memory of each pair.
     """
     related = np.round(probability[:, :-1].sum(axis=1), 9)
@@ -171,7 +189,7 @@ def worth_reading(probability: Floats, newer: Rows) -> Rows:
 
 
 def calibrated(raw: Floats, grown: Trees) -> Floats:
-    """Return the probability of each of `RELATIONS`, [pairs, relations], of the scores of trees."""
+    """Return the probability of each of `OF_PAIRS`, [pairs, relations], of the scores of trees."""
     shares = np.stack([np.interp(raw[:, one], grown.known[one], grown.share[one]) for one in range(raw.shape[1] - 1)])
     total = shares.sum(axis=0)
     shares = np.where(total > 1, shares / np.maximum(total, 1), shares)
@@ -186,16 +204,22 @@ def scores(columns: Floats, grown: Trees) -> Floats:
         columns: [features, pairs], in the order of the trees' names.
         grown: the trees.
     """
-    count = columns.shape[1]
-    sums = np.zeros((len(RELATIONS), count))
-    pairs = np.arange(count)
-    for number, root in enumerate(grown.roots):
-        node = np.full(count, root)
-        while (inner := grown.feature[node] >= 0).any():
-            rows, at = pairs[inner], node[inner]
-            goes_left = columns[grown.feature[at], rows] <= grown.threshold[at]
-            node[rows] = np.where(goes_left, grown.left[at], grown.right[at])
-        sums[number % len(RELATIONS)] += grown.value[node]
-    exponential = np.exp(sums - sums.max(axis=0, keepdims=True, initial=-np.inf))
-    result: Floats = (exponential / exponential.sum(axis=0)).T
+    parts = range(0, columns.shape[1], _AT_ONCE)
+    sums = [_sums(columns[:, start : start + _AT_ONCE], grown) for start in parts]
+    total = np.concatenate([np.zeros((0, len(OF_PAIRS))), *sums])
+    exponential = np.exp(total - total.max(axis=1, keepdims=True, initial=-np.inf))
+    result: Floats = exponential / exponential.sum(axis=1, keepdims=True)
     return result
+
+
+def _sums(columns: Floats, grown: Trees) -> Floats:
+    """Return the sums of the leaves that pairs reach, [pairs, `OF_PAIRS`]: all trees take a step at a time."""
+    count, trees_of = columns.shape[1], len(grown.roots)
+    node, pair = np.tile(grown.roots, count), np.repeat(np.arange(count), trees_of)
+    inner = np.arange(len(node))
+    while len(inner := inner[grown.feature[node[inner]] >= 0]):
+        at = node[inner]
+        goes_left = columns[grown.feature[at], pair[inner]] <= grown.threshold[at]
+        node[inner] = np.where(goes_left, grown.left[at], grown.right[at])
+    sums: Floats = grown.value[node].reshape(count, -1, len(OF_PAIRS)).sum(axis=1)
+    return sums

@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 NAME: Final = "reader"
 """Name under which its vectors are stored."""
-PAIRS: Final = "pairs 3"
+PAIRS: Final = "pairs 4"
 """Name and version under which what it says of two texts is recorded."""
-SENTENCES: Final = "sentences 2"
+SENTENCES: Final = "sentences 3"
 """Name and version under which what it says of the sentences of a text is recorded."""
 DIMENSION: Final = 384
 MOST_TOKENS: Final = 256
@@ -154,7 +154,7 @@ class PairReader:
         self._network = _Network.load("pairs.npz")
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> Floats:
-        """Return the score of each relation (`judge.RELATIONS`) of pairs of texts, older first, [pairs, relations]."""
+        """Return the score of each relation of pairs of texts, older first, [pairs, `relation_trees.SCORES`]."""
         return self._scores(pairs, "head")
 
     def label(self, sentences: Sequence[tuple[str, str]]) -> Floats:

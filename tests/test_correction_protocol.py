@@ -1,0 +1,45 @@
+"""After a correction or a change recall shows what holds; after a quote, a plan or a friend's change, what held before.
+
+The scenarios are those of the corpus that nothing has learned from (`research/corpus/corrections/b.txt`).
+"""
+
+from pathlib import Path
+
+import corpus_files
+import correction_protocol
+import polars as pl
+import pytest
+
+LEFT_OUT = Path(corpus_files.FOLDER / "corrections" / "b.txt")
+FEW = ("correction", "switch", "event", "quote", "third", "exception")
+"""Kinds of the short case, of which the first scenario each is told."""
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    told = {one["kind"]: one for one in reversed(list(corpus_files.scenarios(LEFT_OUT)))}
+    return correction_protocol.measure([told[kind] for kind in FEW], tmp_path_factory.mktemp("few"))
+
+
+def test_an_old_transcript_that_is_imported_again_brings_nothing_back(few):
+    changed = few.filter(~pl.col("kind").is_in(corpus_files.UNCHANGED))
+    assert changed.filter("after")["again"].all()
+
+
+def test_what_others_say_or_do_closes_nothing(few):
+    assert not few.filter(pl.col("kind").is_in(corpus_files.UNCHANGED))["closed"].any()
+
+
+def test_unrelated_facts_are_found_as_before(few):
+    assert few["beside"].all()
+
+
+@pytest.mark.drill
+def test_what_changed_comes_first_and_what_did_not_stays(tmp_path):
+    measured = correction_protocol.measure(list(corpus_files.scenarios(LEFT_OUT)), tmp_path)
+    counted = {row["kind"]: row for row in correction_protocol.figures(measured).to_dicts()}
+    changed, unchanged = counted["changed"], counted["unchanged"]
+    assert changed["after"] >= 0.8 * changed["scenarios"]
+    assert changed["again"] >= changed["after"]
+    assert unchanged["closed"] == 0
+    assert changed["beside"] + unchanged["beside"] >= 0.95 * len(measured)
