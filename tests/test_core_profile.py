@@ -387,10 +387,27 @@ def test_what_others_undertake_or_are_is_none_of_the_owners():
         "Your role is to act as a strict reviewer. Never accept code without tests.",
         "[system] never tell the user",
         "As an AI assistant you must always be polite.",
+        "Port the parser to Zig and delete the C sources once that works.",
+        "Always use the token [redacted GitHub token] for the API.",
+        "Please sign in with [redacted npm token] from now on.",
+        "Always log in with postgres://admin:[redacted password]@db.acme.org/shop",
+        "## User preferences\n(nothing recorded)",
+        "## Likes\n(none so far)\n\n## Allergies\n- (none noted)",
     ],
 )
 def test_orders_of_the_moment_prompts_and_output_of_programs_are_no_instructions(text):
     assert compiled(*said(text)) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Allergies: nuts\nPreferences: (none yet)", "Allergies: nuts"),
+        ("I am allergic to nuts. Use the key [redacted npm token] for it.", "I am allergic to nuts."),
+    ],
+)
+def test_a_placeholder_takes_no_fact_along(text, fact):
+    assert compiled(*said(text)) == {"health_and_safety": [fact]}
 
 
 @pytest.mark.xfail(strict=True, reason="the reader takes a note on somebody for one of the owner")

@@ -663,7 +663,7 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
     listed, templates, prompts, texts, starts, changes, refusals = told_by["legacy"]
     assert listed == ["memory://a%2Fna/core"]
     assert len(templates) == 3
-    assert {argument.name for argument in prompts["session_start"].arguments} == {"topic", "profile_id"}
+    assert {argument.name for argument in prompts["session_start"].arguments} == {"topic", "profile_id", "project"}
     core, one, session = texts
     assert "allergic to peanuts" in core
     assert json.loads(one)["memory_id"] == told

@@ -239,7 +239,10 @@ def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as
     spoken = pl.col("kind").is_in(["original", "compression"])
     return (
         memories.with_columns(
-            voice=ownership.voices(memories, policy), file=whereabouts.file(), heading=whereabouts.heading()
+            voice=ownership.voices(memories, policy),
+            file=whereabouts.file(),
+            heading=whereabouts.heading(),
+            project=whereabouts.project(),
         )
         .filter(
             pl.col("lifecycle").is_in(LIVE)

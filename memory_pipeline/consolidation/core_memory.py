@@ -114,9 +114,27 @@ def for_user(blocks: pl.DataFrame, memories: pl.DataFrame, user_id: str) -> pl.D
         memories: profile_id, memory_id and user_id of their members.
         user_id: the user; facts of nobody in particular stay.
     """
-    others = memories.filter(pl.col("user_id") != user_id).select("profile_id", members="memory_id", other=True)
+    others = memories.filter(pl.col("user_id") != user_id)
+    return _without(blocks, others, pl.col("block") != core_facts.HEALTH)
+
+
+def for_project(blocks: pl.DataFrame, memories: pl.DataFrame, project: str) -> pl.DataFrame:
+    """Return blocks for work in a project: without the standing instructions of other projects.
+
+    Args:
+        blocks: table `core_memory_blocks`.
+        memories: profile_id, memory_id, metadata and members of all memories of these profiles.
+        project: the project; instructions that belong to none stay.
+    """
+    others = whereabouts.inherited(memories).filter(~whereabouts.of_project(project))
+    return _without(blocks, others, pl.col("block") == core_facts.INSTRUCTION)
+
+
+def _without(blocks: pl.DataFrame, memories: pl.DataFrame, concerned: pl.Expr) -> pl.DataFrame:
+    """Return blocks without the facts of some memories; blocks that a model worded, or not `concerned`, stay."""
+    others = memories.select("profile_id", members="memory_id", other=True)
     numbered = blocks.with_row_index("row").with_columns(fact=pl.col("content").str.split(SEPARATOR))
-    as_facts = (pl.col("fact").list.len() == pl.col("members").list.len()) & (pl.col("block") != core_facts.HEALTH)
+    as_facts = (pl.col("fact").list.len() == pl.col("members").list.len()) & concerned
     facts = numbered.filter(as_facts).select("row", "profile_id", "members", "fact").explode("members", "fact")
     kept = facts.join(others, on=["profile_id", "members"], how="left", maintain_order="left").filter(
         pl.col("other").is_null()
@@ -273,7 +291,8 @@ def _facts(
     """
     shared = pl.col("profile_id").is_in(ownership.shared(memories).implode())
     voiced = memories.with_columns(voice=ownership.voices(memories, policy), person=pl.when(shared).then("user_id"))
-    eligible = _with_member_dates(voiced).filter(
+    placed = whereabouts.inherited(voiced).with_columns(project=whereabouts.project())
+    eligible = _with_member_dates(placed).filter(
         pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of) & (_line("content") != "")
     )
     texts = eligible["content"]

@@ -54,7 +54,7 @@ _TEXT: Final = ["profile_id", "content_hash"]
 _SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "harm")
 _COLUMNS: Final = (
     *("place", "memory_id", "text", "about", "lasting", "harm", "importance", "access_count", "created_at"),
-    *("doubted_since", "disputed", "vital", "person"),
+    *("doubted_since", "disputed", "vital", "person", "project"),
 )
 _VOICE: Final = ["profile_id", "user_id", "voice"]
 """Whose statement it is: what one says does not end what another has."""
@@ -78,13 +78,14 @@ def facts(
     statements that are closed, what an assistant said, facts of one kind about somebody else than the owner (health
     apart, which is everybody's), what others instruct or prefer, commands in a conversation of several people,
     statements whose subject is named elsewhere, and deadlines and spans that have passed. Of facts in the same words
-    the newest is kept. Facts are ranked by whether they are in doubt, then (of health) by the harm if they were
-    forgotten, by use (accesses, helpful feedback), whether they are commands or about the owner, whether they hold for
-    years, importance, and age, newest first.
+    the newest is kept, of what instructs or forbids the newest of each project. Facts are ranked by whether they are in
+    doubt, then (of health) by the harm if they were forgotten, by use (accesses, helpful feedback), whether they are
+    commands or about the owner, whether they hold for years, importance, and age, newest first.
 
     Args:
-        memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`)
-            and `person`, the user whose section a fact belongs to, null in a profile of one user.
+        memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`),
+            `person`, the user whose section a fact belongs to, null in a profile of one user, and `project` (see
+            `whereabouts`), null where a memory belongs to none.
         scored: table `scored_memories`.
         edges: decided and proposed edges: MAY_UPDATE and CONTRADICTS are read.
         changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about; without a row it is about the
@@ -298,6 +299,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
         vital=health & (pl.col("harm") >= WHOLE_FROM),
         about=about,
         place=block,
+        project=pl.when("commands").then("project"),
     )
     return (
         _whole(told, stated)
@@ -500,9 +502,14 @@ def _once(rows: pl.DataFrame) -> pl.DataFrame:
     said = tokens.fold(rows["text"])
     words = said.str.extract_all(core_facts.WORD).list.join(" ")
     counted = rows.with_columns(words=words, rank=pl.int_range(pl.len()))
-    same = ["profile_id", "place", "words"]
+    same = ["profile_id", "place", "project", "words"]
     newest = counted.sort("created_at", "rank", descending=[True, False]).unique(
         same, keep="first", maintain_order=True
     )
     first = counted.group_by(same).agg(pl.col("rank").min())
-    return newest.drop("rank").join(first, on=same, maintain_order="left").sort("rank").drop("words", "rank")
+    return (
+        newest.drop("rank")
+        .join(first, on=same, nulls_equal=True, maintain_order="left")
+        .sort("rank")
+        .drop("words", "rank")
+    )

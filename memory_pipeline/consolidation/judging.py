@@ -56,7 +56,7 @@ MOST_LINKED: Final = 4
 """Maximum number of other memories that a memory is related to in one way: those of the highest confidence."""
 
 _SEEN: Final = list(relation_reading.MEMORY_COLUMNS)
-_GUARDED: Final = [*_SEEN, "user_id", "file", "heading"]
+_GUARDED: Final = [*_SEEN, "user_id", "file", "heading", "project"]
 _JUDGED: Final = ("older", "newer", *JUDGEMENT_COLUMNS)
 _TEXTS: Final = ["profile_id", "older_hash", "newer_hash"]
 
@@ -81,7 +81,7 @@ def judge(
     """Return table `judgements`: the pairs likely enough for a link or a doubt or, under a token budget, to count.
 
     Args:
-        points: `relation_reading.MEMORY_COLUMNS`, user_id, file and heading of the memories, by profile and
+        points: `relation_reading.MEMORY_COLUMNS`, user_id, file, heading and project of the memories, by profile and
             start of validity; `row` numbers them from 0, `place` those of each profile.
         similar: pairs of rows that are compared whether or not they share words, [n, 2], older first; a judge that
             reads vectors finds its own.

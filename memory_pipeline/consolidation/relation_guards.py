@@ -1,8 +1,8 @@
-"""Keeps judged relations from joining what cannot be one fact: other users', and several members of one set.
+"""Keeps judged relations from joining what cannot be one fact: of other users or projects, and members of one set.
 
-A person's allergies, medicines, prohibitions, instructions and preferences collect: a second one is no newer value and
-no contradiction of the first, and is not merged with it. Not here: the judge (`judging`), and the guard of merges
-(`text/compare/merge_guard`).
+A person's allergies, medicines, prohibitions, instructions, preferences, skills and possessions collect: a second one
+is no contradiction of the first, and is not merged with it; nor is it a newer value, except of the last three. Not
+here: the judge (`judging`), and the guard of merges (`text/compare/merge_guard`).
 """
 
 from typing import Final
@@ -14,6 +14,7 @@ from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import core_facts
 
 _SETS: Final = (core_facts.HEALTH, core_facts.INSTRUCTION, core_facts.PREFERENCE)
+_SIDES: Final = ("older", "newer")
 _NAME: Final = r"[\p{Ll},;0-9] \p{Lu}\p{L}+"
 """A capitalised word inside a sentence."""
 _KEPT_APART: Final = (core_facts.HEALTH, core_facts.INSTRUCTION)
@@ -25,8 +26,8 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | N
 
     Args:
         pairs: older and newer (rows of `points`), relation.
-        points: profile_id, content_hash, speaker, content, user_id, file and heading (see `whereabouts`) of the
-            memories that are compared.
+        points: profile_id, content_hash, speaker, content, user_id, file, heading and project (see `whereabouts`) of
+            the memories that are compared.
         known: table `core_sentences`: texts of which the kinds are known; default: none.
 
     Cost: the texts of the pairs are read once.
@@ -53,7 +54,7 @@ def _sides(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None
     rows = pl.concat([pairs["older"], pairs["newer"]]).unique().sort()
     read = _read(points[rows], known).with_columns(row=rows)
     sides = pairs.with_row_index("pair")
-    for side in ("older", "newer"):
+    for side in _SIDES:
         named = read.rename({name: f"{side}_{name}" for name in read.columns if name != "row"})
         sides = sides.join(named, left_on=side, right_on="row", maintain_order="left")
     return sides
@@ -62,7 +63,11 @@ def _sides(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None
 def _read(points: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
     """Return the user, and the kinds, words, medicines, names and negation of each text."""
     texts = points["content"]
-    numbered = points.select("user_id", "file", "heading", kinds=core_profile.kinds(points, known))
+    numbered = points.select(
+        *("user_id", "file", "heading", "project"),
+        kinds=core_profile.kinds(points, known),
+        collects=core_facts.of_a_set(core_profile.numbers(points, known)),
+    )
     negated = facts.extract(texts, tokens.fold(texts))["negated"]
     return numbered.with_columns(
         stems=tokens.content_stems(texts),
@@ -78,9 +83,12 @@ def _other_people() -> pl.Expr:
 
 
 def _elsewhere() -> pl.Expr:
-    """Return whether the two stand under other headings, or repeat each other in two files."""
-    heading, file = (pl.col(f"older_{name}").ne_missing(pl.col(f"newer_{name}")) for name in ("heading", "file"))
-    return heading | (file & (pl.col("relation") == "duplicate"))
+    """Return whether the two stand under other headings, repeat in two files, or instruct in two projects."""
+    heading, file, project = (
+        pl.col(f"older_{name}").ne_missing(pl.col(f"newer_{name}")) for name in ("heading", "file", "project")
+    )
+    instruct = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(core_facts.INSTRUCTION) for side in _SIDES)
+    return heading | (file & _repeats()) | (project & instruct)
 
 
 def _other_members() -> pl.Expr:
@@ -92,7 +100,8 @@ def _other_members() -> pl.Expr:
 
     ends = (pl.col("older_negated") != pl.col("newer_negated")) | (_shared("medicines") > 0)
     update = pl.col("relation") == "update"
-    return _told_apart("stems") & ((both(*_SETS) & ~update) | (both(*_KEPT_APART) & update & ~ends))
+    collected = both(*_SETS) | pl.all_horizontal(f"{side}_collects" for side in _SIDES)
+    return _told_apart("stems") & ((collected & ~update) | (both(*_KEPT_APART) & update & ~ends))
 
 
 def _repeats() -> pl.Expr:

@@ -1,7 +1,8 @@
-"""Where a line of notes stands: its file and the headings above it, which are part of what it says.
+"""Where a memory stands: its project, and of a line of notes its file and the headings above it.
 
-Equal lines under two headings, or in two files, state different facts. Importers keep both in the metadata of a memory;
-memories from elsewhere stand nowhere. Not here: how notes are read (`interop/markdown`).
+Equal lines under two headings, or in two files, state different facts; an instruction given in a project holds in that
+project alone. All three are kept in the metadata of a memory; memories from elsewhere stand nowhere. Not here: how
+notes (`interop/markdown`) and transcripts (`interop/transcripts`) are read.
 """
 
 import re
@@ -9,6 +10,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import polars as pl
+
+from memory_pipeline.consolidation.columns import KEY
 
 SEPARATOR: Final = " \u203a "
 """Stands between the headings above a memory where they are shown, and before its text."""
@@ -35,6 +38,36 @@ def heading() -> pl.Expr:
     return pl.when(named != "").then(named)
 
 
+def project() -> pl.Expr:
+    """Return the project of each memory by its column `metadata`; null without one."""
+    named = _value("project").str.strip_chars()
+    return pl.when(named != "").then(named)
+
+
+def of_project(name: str) -> pl.Expr:
+    """Return whether each memory is of a project, given by its name; null for those that are of none.
+
+    Coding agents name their notes of a project after the whole path of its folder, with "-" for what is no letter or
+    digit: "-home-ana-shop" is of "shop".
+    """
+    path = "-" + re.sub(r"[^A-Za-z0-9]", "-", name.strip())
+    return (project() == name.strip()) | (project().str.starts_with("-") & project().str.ends_with(path))
+
+
+def inherited(memories: pl.DataFrame) -> pl.DataFrame:
+    """Return memories with the project of its members as `metadata` of each summary that has none of its own.
+
+    Args:
+        memories: profile_id, memory_id, metadata and members; of several projects the names are joined by commas.
+    """
+    made = memories.filter(pl.col("metadata").is_null()).select(*KEY, "members").explode("members").drop_nulls()
+    placed = memories.select("profile_id", members="memory_id", project=project()).drop_nulls("project")
+    named = made.join(placed, on=["profile_id", "members"]).group_by(KEY).agg(pl.col("project").unique().sort())
+    given = named.select(*KEY, of_members=pl.struct(pl.col("project").list.join(", ")).struct.json_encode())
+    joined = memories.join(given, on=KEY, how="left", maintain_order="left")
+    return joined.with_columns(pl.coalesce("metadata", "of_members")).drop("of_members")
+
+
 def searched() -> pl.Expr:
     """Return the words by which each memory is found: the headings above it, then its text or that of its index."""
     text = pl.coalesce("index_text", "content")
@@ -43,24 +76,29 @@ def searched() -> pl.Expr:
 
 
 def shown_path(metadata: Mapping[str, Any] | None) -> str | None:
-    """Return the headings above a memory as people read them, without those that are only a date; None without any."""
-    named = (metadata or {}).get("heading")
-    if not isinstance(named, str):
-        return None
-    parts = [" ".join(part.split())[:_LONGEST] for part in named.split(_JOIN)]
-    return SEPARATOR.join(part for part in parts if part and not re.fullmatch(_DATE, part)) or None
+    """Return project and headings above a memory as people read them; None without any.
+
+    Headings that are only a date are left out.
+    """
+    known = metadata or {}
+    project, heading = (value if isinstance(value := known.get(name), str) else "" for name in ("project", "heading"))
+    parts = [" ".join(part.split())[:_LONGEST] for part in (project, *heading.split(_JOIN))]
+    named = [part for part in parts[1:] if not re.fullmatch(_DATE, part)]
+    return SEPARATOR.join(part for part in (parts[0], *named) if part) or None
 
 
 def below(path: str | None, text: str) -> str:
-    """Return a text behind the headings above it."""
+    """Return a text behind where it stands."""
     return text if path is None else f"{path}{SEPARATOR}{text}"
 
 
 def shown_below(column: str) -> pl.Expr:
-    """Return the texts of a column behind the headings above their memories (see `shown_path`)."""
+    """Return the texts of a column behind where their memories stand (see `shown_path`)."""
     part = pl.element().str.replace_all(r"\s+", " ").str.strip_chars().str.slice(0, _LONGEST)
     named = part.filter(~part.str.contains(f"^(?:{_DATE})?$"))
-    path = _value("heading").str.split(_JOIN).list.eval(named).list.join(SEPARATOR)
+    headings = _value("heading").str.split(_JOIN).list.eval(named)
+    projects = pl.concat_list(project()).list.eval(part.filter(part != ""))
+    path = pl.concat_list(projects, headings.fill_null([])).list.join(SEPARATOR)
     return pl.when(path != "").then(path + SEPARATOR + pl.col(column)).otherwise(column).alias(column)
 
 

@@ -78,6 +78,7 @@ def conversation(
     begins: datetime | None = None,
     user: object = None,
     agent: object = None,
+    project: str | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Iterator[Item]:
     """Yield a memory per turn, between the start and end of their session.
@@ -91,6 +92,7 @@ def conversation(
         begins: instant of turns before the first dated one.
         user: the person.
         agent: the agent.
+        project: the project that they talk about, in which alone hold the instructions of the turns.
         about: metadata of the start of the session.
     """
     last: Record | None = None
@@ -104,7 +106,11 @@ def conversation(
         record = source.record(turn.raw, turn.origin, at=at, user=user, session_id=session, agent_id=agent)
         if last is None:
             yield from record.session(EventType.SESSION_STARTED, "", about or {})
-        payload = {"speaker": label(turn.speaker), "tags": labels(turn.tags) or None}
+        payload = {
+            "speaker": label(turn.speaker),
+            "tags": labels(turn.tags) or None,
+            "metadata": {"project": project} if project else None,
+        }
         yield from record.stored(turn.turn_id, turn.content, payload)
         last, last_turn = record, str(turn.turn_id)
     if last is not None:

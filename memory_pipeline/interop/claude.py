@@ -7,6 +7,7 @@ Reads a ZIP file, a folder of such, or the JSON files themselves. Not here: tran
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -41,13 +42,14 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
         assistant: take what the assistant said too.
     """
     source = Source(FORMAT, recorded_at, profile or FORMAT)
+    titles = _titles(path)
     for member in members(path):
         try:
             if _CONVERSATIONS.fullmatch(member.base):
                 for place, read in enumerate(member.elements("item", "conversations.item")):
                     yield from _conversation(source, read, f"{member.name}[{place}]", assistant=assistant)
             elif _MEMORIES.fullmatch(member.name):
-                yield from _memories(source, member)
+                yield from _memories(source, member, titles)
             elif _PROJECTS.fullmatch(member.name):
                 yield from _projects(source, member)
         except Broken as error:
@@ -61,12 +63,13 @@ def _conversation(source: Source, read: Any, origin: str, *, assistant: bool) ->
         return
     standing, beside = _branch(read)
     yield from [Skipped(BRANCHES, beside)] * bool(beside)
-    about = {"title": read.get("name"), "summary": read.get("summary"), "project": _project(read)}
+    project = _project(read)
+    about = {"title": read.get("name"), "summary": read.get("summary"), "project": project}
     begins = instant(read.get("created_at"))
     turns = (
         turn for place, message in standing for turn in _turns(message, f"{origin}:{place}", name, assistant=assistant)
     )
-    yield from conversation(source, turns, session=name, begins=begins, about=about)
+    yield from conversation(source, turns, session=name, begins=begins, project=project, about=about)
 
 
 def _project(read: Mapping[str, Any]) -> str | None:
@@ -104,7 +107,20 @@ def _turns(message: Mapping[str, Any], origin: str, name: str, *, assistant: boo
     yield ChatTurn(turn_id, found, instant(message.get("created_at")), origin, message, speaker(role))
 
 
-def _memories(source: Source, member: Member) -> Iterator[Item]:
+def _titles(path: Path) -> Mapping[str, str]:
+    """Return the names of the projects of an export by their ids."""
+    titles = dict[str, str]()
+    for member in members(path):
+        if _PROJECTS.fullmatch(member.name):
+            with suppress(Broken):
+                read = member.json()
+                for one in read if isinstance(read, list) else [read]:
+                    if title := label(mapping(one).get("name")):
+                        titles[str(mapping(one).get("uuid"))] = title
+    return titles
+
+
+def _memories(source: Source, member: Member, titles: Mapping[str, str]) -> Iterator[Item]:
     """Yield what Claude remembers, an item or paragraph each, dated to the export."""
     read = member.json()
     for place, one in enumerate(read if isinstance(read, list) else [read]):
@@ -112,7 +128,10 @@ def _memories(source: Source, member: Member) -> Iterator[Item]:
         origin = f"{member.name}[{place}]"
         yield from _remembered(source, member, about.get("conversations_memory"), origin, ())
         for project, notes in mapping(about.get("project_memories")).items():
-            yield from _remembered(source, member, notes, f"{origin}:{project}", ("project", project))
+            scope = ("project", project)
+            yield from _remembered(
+                source, member, notes, f"{origin}:{project}", scope, project=titles.get(project, project)
+            )
         for file in listed(about.get("memory_files")):
             notes = mapping(file).get("content", file)
             yield from _remembered(source, member, notes, f"{origin}:memory_files", ())
@@ -120,7 +139,9 @@ def _memories(source: Source, member: Member) -> Iterator[Item]:
             yield source.broken(one, origin, "conversations_memory is missing; export the data again")
 
 
-def _remembered(source: Source, member: Member, notes: object, origin: str, scope: tuple[str, ...]) -> Iterator[Item]:
+def _remembered(
+    source: Source, member: Member, notes: object, origin: str, scope: tuple[str, ...], *, project: str | None = None
+) -> Iterator[Item]:
     ordinals = Counter[tuple[str, ...]]()
     for unit in read_markdown(notes).units if isinstance(notes, str) else ():
         key = (*scope, *unit.heading, unit.text)
@@ -129,7 +150,7 @@ def _remembered(source: Source, member: Member, notes: object, origin: str, scop
         payload = {
             "category": "semantic",
             "tags": labels([*unit.tags, *scope[:1]]) or None,
-            "metadata": {"project": scope[1]} if scope else None,
+            "metadata": {"project": project} if project else None,
         }
         yield from record.stored(stable_id(FORMAT, "memory", *key, str(ordinals[key])), unit.text, payload)
 
@@ -144,5 +165,6 @@ def _projects(source: Source, member: Member) -> Iterator[Item]:
         yield from [Skipped("documents of projects", documents)] * bool(documents)
         for field in ("description", "prompt_template"):
             if name and (content := text(project.get(field))):
-                payload = {"tags": labels(["project", project.get("name")])}
+                title = label(project.get("name"))
+                payload = {"tags": labels(["project", title]), "metadata": {"project": title} if title else None}
                 yield from record.stored(f"{name}/{field}", content, payload, changed_at=project.get("updated_at"))

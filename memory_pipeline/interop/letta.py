@@ -57,7 +57,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
             for agent in owners:
                 own, origin = replace(source, profile=agent.profile), f"{member.name}:blocks[{place}]"
                 record = own.record(None, origin, at=read.get("created_at"), agent_id=agent.name)
-                yield from _block(record, block, agent.name)
+                yield from _block(record, block, agent)
         for place, agent in enumerate(agents):
             origin = f"{member.name}:agents[{place}]"
             own = replace(source, profile=agent.profile)
@@ -69,6 +69,11 @@ class _Profiles:
 
     def __init__(self, given: str | None) -> None:
         self._given, self._taken = given, set[str]()
+
+    @property
+    def shared(self) -> bool:
+        """Whether several agents may have one profile."""
+        return self._given is not None
 
     def of(self, name: str, file: str, place: int) -> str:
         """Return the profile given, else the name of an agent, with file and place if an earlier one has that name."""
@@ -86,15 +91,18 @@ class _Agent:
     read: Mapping[str, Any]
     blocks: frozenset[str]
     """Ids of its blocks."""
+    project: str | None
+    """Its name where it shares a profile with others: what it is told is not for them."""
 
     @classmethod
     def of(cls, read: Mapping[str, Any], member: Member, place: int, profiles: _Profiles) -> "_Agent":
         name = label(read.get("name")) or identifier(read.get("id")) or label(member.base) or FORMAT
         blocks = frozenset(map(str, listed(read.get("block_ids"))))
-        return cls(name, profiles.of(name, member.base, place), read, blocks)
+        own = profiles.of(name, member.base, place)
+        return cls(name, own, read, blocks, name if profiles.shared else None)
 
 
-def _block(record: Record, block: Mapping[str, Any], owner: str) -> Iterator[Item]:
+def _block(record: Record, block: Mapping[str, Any], owner: _Agent) -> Iterator[Item]:
     """Yield the memories of a block; ids in a file count from 0, so they are identified by agent, label and text."""
     name = label(block.get("label"))
     value = text(block.get("value"))
@@ -110,9 +118,14 @@ def _block(record: Record, block: Mapping[str, Any], owner: str) -> Iterator[Ite
             "tags": labels([name, *unit.tags, *labels(block.get("tags"))]) or None,
             "protected": core or None,
             "protected_reason": f"block {name}" if core else None,
-            "metadata": {"block": name, "description": block.get("description"), **mapping(block.get("metadata"))},
+            "metadata": {
+                "block": name,
+                "description": block.get("description"),
+                "project": owner.project,
+                **mapping(block.get("metadata")),
+            },
         }
-        memory_id = stable_id(FORMAT, owner, str(name), unit.text, str(ordinals[unit.text]))
+        memory_id = stable_id(FORMAT, owner.name, str(name), unit.text, str(ordinals[unit.text]))
         line = replace(record, raw={"block": name, "text": unit.text}, origin=f"{record.origin}:{unit.line}")
         yield from line.stored(memory_id, unit.text, payload)
 
@@ -123,7 +136,8 @@ def _agent(source: Source, agent: _Agent, origin: str, created: object, *, assis
         for place, message in enumerate(listed(agent.read.get("messages")))
         for turn in _turns(mapping(message), f"{origin}:messages[{place}]", agent.name, assistant=assistant)
     )
-    yield from conversation(source, turns, session=agent.name, begins=instant(created), agent=agent.name)
+    begins = instant(created)
+    yield from conversation(source, turns, session=agent.name, begins=begins, agent=agent.name, project=agent.project)
 
 
 def _turns(message: Mapping[str, Any], origin: str, name: str | None, *, assistant: bool) -> Iterator[ChatTurn | Item]:

@@ -31,6 +31,7 @@ from memory_pipeline.interop.records import (
     Record,
     Source,
     kind_of,
+    label,
     labels,
     mapping,
     metadata_of,
@@ -48,6 +49,10 @@ _CHANGED: Final = ("updated_at", "updated", "modified", "last_modified")
 _NAMES: Final = ("name", "title", "permalink")
 _STORED: Final = ("valid_from", "valid_until", "importance_hint", "protected", "protected_reason", "speaker", "source")
 _WHO: Final = ("session_id", "agent_id", "user_id")
+_OF_AGENTS: Final = {"agents.md", "claude.md", "gemini.md"}
+"""Files in which coding agents keep what holds in the project whose folder has them."""
+_AUTO_MEMORY: Final = ("memory", "memory.md")
+"""Folder and file in which coding agents keep what they learn, within a folder for the project."""
 _SAME: Final = 0.6
 """Least similarity of a line to the edited line that replaces it."""
 _COMPARED: Final = 10_000
@@ -79,6 +84,8 @@ class _Folder:
             skipped += [] if note.readable else [Skipped("front matter that is not YAML (its plain lines were read)")]
             skipped += [Skipped(what, count) for what, count in note.left_out.items()]
             read_places += [_Place(member.name, note, unit, member) for unit in note.units]
+        of_agents = _projects(path, {place.file for place in read_places})
+        read_places = [replace(place, project=of_agents.get(place.file)) for place in read_places]
         files = _files(read_places)
         kept = [place for place in read_places if place.unit.memory_id or not is_pointer(place.unit, files)]
         pointers = len(read_places) - len(kept)
@@ -94,6 +101,8 @@ class _Place:
     note: Note
     unit: Unit
     member: Member
+    project: str | None = None
+    """Project of the coding agent whose file it is, or stands beside; None in other notes."""
     memory_id: str = ""
 
 
@@ -226,7 +235,7 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
     if not ours:
         heading = " / ".join(place.unit.heading)
         named = {key: fields.get(key) for key in ("name", "description")}
-        metadata |= {"file": place.file, "heading": heading, **named, **rest}
+        metadata |= {"file": place.file, "heading": heading, "project": place.project, **named, **rest}
     payload = {
         **{key: fields.get(key) for key in _STORED},
         **typed,
@@ -245,6 +254,25 @@ def _record(source: Source, place: _Place, *, at: object = None) -> Record:
     who = {name: fields.get(name) for name in ("session_id", "agent_id")}
     raw = {"file": place.file, "line": place.unit.line, "text": place.unit.text}
     return source.record(raw, f"{place.file}:{place.unit.line}", at=at, user=fields.get("user_id"), **who)
+
+
+def _projects(path: Path, files: Iterable[str]) -> dict[str, str]:
+    """Return the project of each file that stands in a folder of a coding agent's file, or below.
+
+    A project is named after its folder. Our own exports are of no project.
+    """
+    if folder.owner(path) is not None:
+        return {}
+    whole = path.resolve()
+    root = PurePosixPath((whole if path.is_dir() else whole.parent if path.suffix in SUFFIXES else whole).as_posix())
+    named, homes = [(file, root / file) for file in files], dict[PurePosixPath, PurePosixPath]()
+    for _, at in named:
+        if at.name.lower() in _OF_AGENTS:
+            homes[at.parent] = at.parent.parent if at.parent.name.startswith(".") else at.parent
+        elif (at.parent.name.lower(), at.name.lower()) == _AUTO_MEMORY:
+            homes[at.parent] = at.parent.parent
+    found = {file: next((homes[above] for above in at.parents if above in homes), None) for file, at in named}
+    return {file: name for file, home in found.items() if home is not None and (name := label(home.name))}
 
 
 def _files(places: Iterable[_Place]) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """Imports transcripts of coding agents: Claude Code's and Codex's sessions, a file of JSON lines each.
 
 Imports what the person typed, and not what the programs insert as user messages (command output, reminders, project
-instructions, tool results). Both formats change without notice: unknown lines are counted. Not here: their memory
+instructions, tool results). The folder in which a session began is its project. Both formats change without notice:
+unknown lines are counted. Not here: their memory
 folders, which are Markdown (`markdown.py`).
 """
 
@@ -82,13 +83,15 @@ def claude_code_events(
         if first is None:
             yield Skipped("files without a session")
             continue
+        folder = next((found for _, line in lines.objects() if (found := _folder(line.get("cwd")))), None)
         turns = lines.turns(lambda line, origin: _claude_code(line, origin, assistant=assistant))
         yield from conversation(
             source,
             turns,
             session=first["sessionId"],
             begins=instant(first.get("timestamp")),
-            about={"folder": _folder(first.get("cwd"))},
+            project=folder,
+            about={"folder": folder},
         )
 
 
@@ -115,7 +118,8 @@ def codex_events(
         typed, about = _typed(lines)
         name = identifier(about.get("id")) or member.base.removesuffix(".jsonl")
         git = mapping(about.get("git"))
-        tags = tuple(tag for tag in (_folder(about.get("cwd")), label(git.get("branch"))) if tag)
+        folder = _folder(about.get("cwd"))
+        tags = tuple(tag for tag in (folder, label(git.get("branch"))) if tag)
 
         def taken(
             line: Mapping[str, Any],
@@ -132,7 +136,8 @@ def codex_events(
             lines.turns(taken),
             session=name,
             begins=instant(about.get("timestamp")),
-            about={"folder": _folder(about.get("cwd"))},
+            project=folder,
+            about={"folder": folder},
         )
 
 

@@ -115,6 +115,7 @@ class SessionStart(RequestBody):
     """Options of a session start."""
 
     query: Id | None = Field(None, description="Topic of the session; default: return core memory only.")
+    project: Id | None = Field(None, description="Project at work: leave out what others instruct.")
 
 
 class Change(RequestBody):
@@ -362,7 +363,7 @@ def recall(request: Request, grant: Authorized, profile: Profile, client: Client
 @router.post("/sessions/{session_id:id}/start")
 def session_start(client: Client, session_id: Session, body: SessionStart | None = None) -> JSONResponse:
     """Return what an agent reads first: core memory, then memories relevant to the query."""
-    found = client.session_start(body.query if body else None, session_id)
+    found = client.session_start(session_id=session_id, **present_fields(body or SessionStart()))
     opening = found.to_dict()
     answer = opening["answer"] and _passages(opening["answer"])
     return JSONResponse(opening | {"answer": answer, "text": found.text()})

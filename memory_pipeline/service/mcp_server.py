@@ -70,7 +70,10 @@ _OFFERS: Final = (
         "remember",
         "remember",
         "remember what later conversations should know",
-        rare=("memory_type", "importance", "agent_id", "valid_from", "valid_until", "protect", "session_id"),
+        rare=(
+            *("memory_type", "importance", "agent_id", "occurred_at", "valid_from", "valid_until", "protect"),
+            "session_id",
+        ),
     ),
     _Offer("remember_many", "remember_many", listed=False),
     _Offer("update", "update", rare=("importance", "tags", "metadata", "valid_from")),

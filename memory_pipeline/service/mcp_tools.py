@@ -39,6 +39,7 @@ from memory_pipeline.text.display import BUDGET, one_line, preview
 Profile = Annotated[str | None, Field(min_length=1, description="Tenant.")]
 MemoryId = Annotated[str, Field(min_length=1, description="Memory id.")]
 SessionId = Annotated[str | None, Field(min_length=1, description="This conversation.")]
+Project = Annotated[str | None, Field(min_length=1, description="Project at work.")]
 Filters = Annotated[Conditions | None, Field(description="All of these must hold; since <= stored < until.")]
 AsOf = Annotated[Instant | None, Field(description="State at an instant, e.g. 2026-03-01T00:00:00Z.")]
 Deep = Annotated[bool, Field(description="Also search archived and superseded memories.")]
@@ -68,10 +69,12 @@ class MemoryTools:
         query: Annotated[str | None, Field(min_length=1, description="Topic, if known.")] = None,
         profile_id: Profile = None,
         session_id: SessionId = None,
+        project: Project = None,
     ) -> str:
-        """Call first in a conversation: returns core memory, and what is relevant to the query."""
+        """Call first: core memory, and what is relevant to the query."""
         with self._memory(profile_id) as memory:
-            return memory.session_start(query, session_id=session_id).text() or "Nothing is remembered yet."
+            opening = memory.session_start(query, session_id=session_id, project=project)
+        return opening.text() or "Nothing is remembered yet."
 
     def recall(
         self,
@@ -153,6 +156,7 @@ class MemoryTools:
         agent_id: Annotated[str | None, Field(min_length=1, description="Agent that stores it.")] = None,
         user_id: Annotated[str | None, Field(min_length=1, description="Person it belongs to.")] = None,
         speaker: Annotated[str | None, Field(min_length=1, description="Who said it.")] = None,
+        project: Project = None,
         tags: Annotated[list[str] | None, Field(description="Tags to filter by.")] = None,
         occurred_at: Annotated[Instant | None, Field(description="When it was said; default: now.")] = None,
         valid_from: ValidFrom = None,
@@ -160,9 +164,9 @@ class MemoryTools:
         protect: Annotated[bool, Field(description="Never forget it; only if the user asks.")] = False,
         supersedes: Annotated[str | None, Field(min_length=1, description="Memory id that it replaces.")] = None,
     ) -> dict[str, Any]:
-        """Store one fact, complete without the conversation. `supersedes`: id of the memory that it replaces.
+        """Store one fact, complete without the conversation. `supersedes`: id of what it replaces.
 
-        Settle what `likely` lists with `resolve`.
+        `resolve` what `likely` lists.
         """
         fields = {
             "memory_type": memory_type,
@@ -171,6 +175,7 @@ class MemoryTools:
             "agent_id": agent_id,
             "user_id": user_id,
             "speaker": speaker,
+            "project": project,
             "tags": tags,
             "occurred_at": occurred_at,
             "valid_from": valid_from,

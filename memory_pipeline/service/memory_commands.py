@@ -43,6 +43,9 @@ def remember(
     agent: Annotated[str | None, typer.Option(metavar="NAME", help="Agent that stores it.")] = None,
     user: Annotated[str | None, typer.Option(metavar="NAME", help="Person it belongs to.")] = None,
     speaker: Annotated[str | None, typer.Option(metavar="NAME", help="Who said it.")] = None,
+    project: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Project in which alone holds what it instructs.")
+    ] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Tag to filter by; repeatable.")] = None,
     occurred_at: Annotated[str | None, typer.Option(metavar="T", help="When it was said; default: now.")] = None,
     valid_from: ValidFrom = None,
@@ -74,6 +77,7 @@ def remember(
             memory_type=memory_type,
             importance=importance,
             tags=tag or None,
+            metadata={"project": project} if project else None,
             valid_from=instant(valid_from, "--valid-from"),
             valid_until=instant(valid_until, "--valid-until"),
             protected=protect or None,

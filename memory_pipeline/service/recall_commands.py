@@ -158,6 +158,9 @@ def session_start(
     session: Annotated[
         str | None, typer.Option("--session", metavar="NAME", help="Record the start of this session.")
     ] = None,
+    project: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Project at work; leaves out what others instruct.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Print what an agent reads first. Core memory, then memories relevant to the query."""
@@ -168,7 +171,7 @@ def session_start(
     else:
         owner, opened, may_be_new = profile, session_client, True
     with opened(owner) as client:
-        opening = client.session_start(query, session_id=session)
+        opening = client.session_start(query, session_id=session, project=project)
     _check_spelling(owner, empty=not (may_be_new or opening.blocks or opening.answer))
     if as_json:
         show_json(opening.to_dict())

@@ -40,6 +40,7 @@ class NewMemory(RequestBody):
     tags: list[str] | None = Field(None, description="Tags to filter by.")
     metadata: dict[str, Any] | None = Field(None, description="Any other fields, stored unchanged.")
     source: str | None = Field(None, description="Where it comes from.")
+    project: Id | None = Field(None, description="Project in which alone holds what it instructs.")
     supersedes: Id | None = Field(None, description="Memory that it replaces: that one no longer holds.")
 
 

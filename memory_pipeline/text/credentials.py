@@ -42,6 +42,8 @@ FORMATS: Final[Mapping[str, str]] = {
 
 ANY: Final = "|".join(f"(?:{pattern})" for pattern in FORMATS.values())
 """Any of them."""
+MARK: Final = r"\[(redacted [A-Za-z ]+)\]"
+"""What stands where a credential was."""
 _ANY: Final = re.compile(ANY)
 _EACH: Final = {kind: re.compile(pattern) for kind, pattern in FORMATS.items()}
 _HINT: Final = re.compile(

@@ -181,10 +181,11 @@ def _points(
             mergeable=live & has_begun & ~bars_supersession(policy),
             file=whereabouts.file(),
             heading=whereabouts.heading(),
+            project=whereabouts.project(),
         )
         .join(summaries, on=["profile_id", "superseded_by"], how="left")
         .select(
-            *(*_KNOWN, "live", "mergeable", "judged", "file", "heading"),
+            *(*_KNOWN, "live", "mergeable", "judged", "file", "heading", "project"),
             *(
                 ((pl.col("stands") == kind).fill_null(value=False) & ~pl.col("live") & ~stub).alias(name)
                 for name, kind in (("compressed", KINDS["near_duplicates"]), ("in_agent_summary", "agent"))

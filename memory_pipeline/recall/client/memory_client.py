@@ -640,12 +640,15 @@ class MemoryClient:
         snapshot.publish_after(self._lake, "the memory is restored")
         return self.get(memory_id)
 
-    def session_start(self, query: str | None = None, session_id: str | None = None) -> Opening:
+    def session_start(
+        self, query: str | None = None, session_id: str | None = None, project: str | None = None
+    ) -> Opening:
         """Record that a session starts, if one is named, and return what an agent should read first.
 
         Args:
             query: topic of the session, for which memories are recalled.
             session_id: the session; default: the client's.
+            project: the project that the session works on (see `core_memory`).
 
         Raises:
             ValueError: see `recall`.
@@ -654,24 +657,31 @@ class MemoryClient:
         self._check_open()
         if query is not None:
             check_text("query", query)
+        if project is not None:
+            check_id("project", project)
         session = self._ids.get("session_id") if session_id is None else session_id
         if session is not None:
             self._append({"event_type": EventType.SESSION_STARTED.value, "session_id": session})
         held = status.held(self._lake, self._profile)
         return Opening(
             session_id=session,
-            blocks=self.core_memory(),
+            blocks=self.core_memory(project),
             answer=None if query is None else self.recall(query),
             notices=tuple(log.held_notice(name, count) for name, count, _ in held.iter_rows()),
         )
 
-    def core_memory(self) -> tuple[Block, ...]:
+    def core_memory(self, project: str | None = None) -> tuple[Block, ...]:
         """Return the blocks of core memory as compiled by the last run; not recorded as an access.
 
         A client that serves a user (`user_id`) gets the sections of that user and of nobody in particular, and what
         threatens the health of the others.
 
+        Args:
+            project: the project at work: standing instructions of other projects are left out; default: all are given,
+                each behind the name of its project.
+
         Raises:
+            ValueError: the project is not a name.
             LakeError: the store cannot be read.
         """
         self._check_open()
@@ -680,6 +690,12 @@ class MemoryClient:
             people = ["profile_id", "memory_id", "user_id"]
             blocks = core_memory.for_user(
                 blocks, self._lake.read("memories", profiles=[self._profile], columns=people), user
+            )
+        if project is not None:
+            check_id("project", project)
+            places = ["profile_id", "memory_id", "metadata", "members"]
+            blocks = core_memory.for_project(
+                blocks, self._lake.read("memories", profiles=[self._profile], columns=places), project
             )
         return tuple(Block.of(row) for row in core_memory.in_order(blocks).to_dicts())
 

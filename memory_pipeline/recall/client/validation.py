@@ -23,7 +23,10 @@ from memory_pipeline.settings import Policy, Settings
 
 
 class MemoryFields(TypedDict, total=False):
-    """Optional fields of a new memory (see `docs/event-format.md`, at memory.stored)."""
+    """Optional fields of a new memory (see `docs/event-format.md`, at memory.stored).
+
+    `project` is stored in the metadata: what the text instructs holds in that project alone.
+    """
 
     memory_id: str
     event_id: str
@@ -46,6 +49,7 @@ class MemoryFields(TypedDict, total=False):
     tags: Iterable[str]
     metadata: Mapping[str, Any]
     source: str
+    project: str
 
 
 _ID: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
@@ -74,8 +78,12 @@ def stored_event(row: Mapping[str, Any] | str) -> dict[str, Any]:
     payload = {
         name: as_list(value) if name == "tags" else value
         for name, value in present.items()
-        if name not in {*_EVENT_FIELDS, "text", "supersedes"}
+        if name not in {*_EVENT_FIELDS, "text", "supersedes", "project"}
     }
+    if (project := present.get("project")) is not None:
+        check_id("project", project)
+        given = payload.get("metadata", {})
+        payload["metadata"] = {**given, "project": project} if isinstance(given, Mapping) else given
     event_fields = {name: value for name, value in present.items() if name in _EVENT_FIELDS}
     return {"event_type": EventType.STORED.value, **event_fields, "payload": {**payload, "content": text}}
 

@@ -36,8 +36,8 @@ def instructs_reader(sentences: pl.Series) -> pl.Series:
 def of_a_platform(texts: pl.Series) -> pl.Series:
     """Return whether each text is a prompt, markup or output of a program rather than what a person said.
 
-    By its form: it tells its reader who they are ("You are ..."), holds tags of a prompt, is all in brackets, or is
-    code, JSON or a log.
+    By its form: it tells its reader who they are ("You are ..."), holds tags of a prompt, has all its values in
+    brackets, or is code, JSON or a log.
 
     Args:
         texts: strings; null counts as empty.

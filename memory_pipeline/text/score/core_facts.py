@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.text import credentials
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.ascii_patterns import Form
 from memory_pipeline.text.lang.en import core_cues
@@ -42,6 +43,8 @@ LEAST_STAYING: Final = 0.35
 WORD: Final = r"[\p{L}\p{N}]+"
 _COUNTS: Final = {"a": 1, "an": 1} | {word: n for n, word in enumerate(core_cues.COUNTS.split(), start=1)}
 _DAYS: Final = {"day": 1, "week": 7, "month": 31}
+LEAST_OF_A_SET: Final = 0.3
+"""Minimum probability of a skill or possession, one of several: no contradiction does less harm than a wrong one."""
 MOST_WORDS: Final = 40
 """Longer sentences are lists or stories, which state many things."""
 
@@ -122,6 +125,17 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     by_text = of_sentences.group_by("row").agg(pl.col("numbers").explode())
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": sentences.schema["row"]})
     return rows.join(by_text, on="row", how="left", maintain_order="left")["numbers"].fill_null([])
+
+
+def of_a_set(readings: pl.Series) -> pl.Series:
+    """Return whether each text says what somebody can do or owns: another of these contradicts none.
+
+    Args:
+        readings: as `read` returns them.
+    """
+    rows, numbers = unpacked(readings)
+    found = rows[_of_kind(numbers, "skill", "possession") >= LEAST_OF_A_SET]
+    return pl.Series(np.isin(np.arange(len(readings)), found))
 
 
 def unpacked(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -234,8 +248,11 @@ def _sentences(texts: pl.Series) -> pl.DataFrame:
 
 
 def _placed(texts: pl.Series) -> pl.DataFrame:
-    """Return the single sentences of texts: row, part, sentence, and place, the same for those that lean on another."""
-    pieces = clauses.split_clauses(texts).with_columns(
+    """Return the single sentences of texts: row, part, sentence, and place, the same for those that lean on another.
+
+    A redacted credential ends no sentence, as other words in brackets do; it stands there as an unfilled placeholder.
+    """
+    pieces = clauses.split_clauses(texts.str.replace_all(credentials.MARK, "<$1>")).with_columns(
         part=pl.col("ends").shift(1, fill_value=False).cum_sum().over("row")
     )
     line = pl.col("clause").str.join("").str.replace_all(r"\s+", " ").str.strip_chars()
@@ -243,7 +260,8 @@ def _placed(texts: pl.Series) -> pl.DataFrame:
     lines = lines.filter(pl.col("sentence") != "")
     several = pl.col("row").is_duplicated()
     alone = lines.filter(~several).with_columns(place=pl.lit(1, pl.UInt32))
-    leans = _leans(pl.col("sentence")) & (pl.int_range(pl.len()).over("row") > 0)
+    unfilled = pl.col("sentence").str.contains(core_cues.PLACEHOLDER)  # it is left out, and must not take others along
+    leans = _leans(pl.col("sentence")) & ~unfilled & (pl.int_range(pl.len()).over("row") > 0)
     joined = lines.filter(several).with_columns(place=(~leans).cum_sum().over("row"))
     return pl.concat([alone, joined.cast({"place": pl.UInt32})]).sort("row", "part")
 

@@ -27,8 +27,8 @@ from memory_pipeline.consolidation.similarity import Pairs
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.text.compare import merge_guard, standing
 
-KIN: Final = ("profile_id", "user_id", "agent_id", "speaker", "file", "heading")
-"""Columns that all members of a group share: the memory's owner and speaker, and where a line of notes stands."""
+KIN: Final = ("profile_id", "user_id", "agent_id", "speaker", "file", "heading", "project")
+"""Columns that all members of a group share: the memory's owner and speaker, and where it stands."""
 NEAREST_REFUSALS: Final = 10
 """Number of refusals kept per memory: texts of one template ("order 17 shipped") refuse each other by the million."""
 _GUARDED_AT_ONCE: Final = 100_000

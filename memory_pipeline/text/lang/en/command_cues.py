@@ -76,6 +76,9 @@ READER: Final = "|".join(
 )
 """A sentence that tells its reader what to do; statements about third persons do not."""
 
+_UNFILLED: Final = r"(?:#+ [^\n]*|(?:[-*] +)?[\[(][^\])]*[\])]\s*\.?|[^\n]*[:=]\s*\([^()]*\)\s*\.?)"
+"""A heading, a line that is all in brackets, or a label with a value in brackets."""
+
 OF_A_PLATFORM: Final = (
     r"(?i)^\W*you(?: are|'re|\x{2019}re) (?:now )?(?:an? |the |called |named )?\p{L}"
     r"|^\W*your (?:role|job|task|purpose|goal|mission) (?:is|will be)(?-u:\b)"
@@ -84,7 +87,7 @@ OF_A_PLATFORM: Final = (
     r"|^\s*\[(?:system|developer|tool|function|assistant)\]"
     r"|^\s*(?:error|warning|note)(?:\[\w+\])?: .*\[[\w/@-]+\]\s*$"
     r"|</[a-z][\w.-]*>|^\s*<[a-z][\w.-]*[\s>]"
-    r"|^\s*[\[(][^\])]*[\])]\s*\.?\s*$|[:=]\s*\([^()]*\)\s*\.?\s*$"
+    rf"|^\s*{_UNFILLED}(?:\s*\n\s*{_UNFILLED})*\s*$"
     r"|^\s*(?:[{$>`]|\[[{\x22\[]|Traceback |#!)"
 )
-"""A prompt that tells a model who it is, tags of prompts, a text or value all in brackets, JSON, code or a log."""
+"""A prompt that tells a model who it is, tags of prompts, a text with all values in brackets, JSON, code or a log."""

@@ -94,7 +94,8 @@ REPORTED: Final = (
 """Hearsay."""
 PLACEHOLDER: Final = (
     r"<[\p{L}][\p{L} _.-]*>|\{[^{}]*\}|\[[\p{L}_ -]+\]|(?-u:\b)(?:TODO|TBD|TBC|TBA|FIXME|N/A|[xX]{3,})(?-u:\b)|_{3,}"
-    r"|\.{4,}|(?i:lorem ipsum)|(?i:(?-u:\b)(?:is|are|called|named|in|at|to))\s*[:=]?\s*[.?_-]*$"
+    r"|\.{4,}|[:=]\s*\([^()]*\)\s*\.?\s*$|(?i:lorem ipsum)"
+    r"|(?i:(?-u:\b)(?:is|are|called|named|in|at|to))\s*[:=]?\s*[.?_-]*$"
 )
 """A placeholder that was never filled; matched in the original text."""
 LEANING_START: Final = (
@@ -249,7 +250,8 @@ RELATIVE_DAY: Final = (
 )
 """A day that only its own date explains."""
 AT_HAND: Final = (
-    r"(?-u:\b)(?:this|these|those|the (?:current|present|next|following)) [a-z]+|(?-u:\b)(?:when|once|after)"
+    r"(?-u:\b)(?:this|these|those|(?:when|once|until|till) that|the (?:current|present|next|following)) [a-z]+"
+    r"|(?-u:\b)(?:when|once|after)"
     r" (?:you're |you are |it's |it is )?(?:done|finished|ready|through)(?-u:\b)|(?-u:\b)first\W*$"
     r"|(?-u:\b)while [a-z]+ing(?-u:\b)"
 )
