@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from memory_pipeline.interop.items import Item, Skipped
-from memory_pipeline.interop.records import Record, Source, label, labels, listed, mapping, text
+from memory_pipeline.interop.records import Record, Source, identifier, label, labels, listed, mapping, text
 from memory_pipeline.schemas import EventType
 
 OF_THE_ASSISTANT: Final = "messages of the assistant (taken with --assistant)"
@@ -93,6 +93,7 @@ def conversation(
         agent: the agent.
         about: metadata of the start of the session.
     """
+    session, user, agent = map(identifier, (session, user, agent))  # once, however long they are
     last: Record | None = None
     last_turn = ""
     at = begins

@@ -112,7 +112,7 @@ def _memories(source: Source, member: Member) -> Iterator[Item]:
         origin = f"{member.name}[{place}]"
         yield from _remembered(source, member, about.get("conversations_memory"), origin, ())
         for project, notes in mapping(about.get("project_memories")).items():
-            yield from _remembered(source, member, notes, f"{origin}:{project}", ("project", project))
+            yield from _remembered(source, member, notes, f"{origin}:{project}", ("project", label(project) or ""))
         for file in listed(about.get("memory_files")):
             notes = mapping(file).get("content", file)
             yield from _remembered(source, member, notes, f"{origin}:memory_files", ())
