@@ -20,6 +20,7 @@ from tests import foreign_stores as stores
 
 NOW = datetime(2026, 11, 1, tzinfo=UTC)
 AT = "2026-03-01T09:00:00Z"
+ITEM = f"- {'a' * 60}\n"
 
 
 def notes(text):
@@ -121,16 +122,16 @@ def each(make, count):
 
 SHAPES = {
     "markdown": {
-        "a heading in bold": shared("**", "**\n\n", "- a\n"),
-        "an introduction": shared("", ":\n", "- a\n"),
-        "front matter": shared("---\nk: ", "\n---\n", "- a\n"),
+        "a heading in bold": shared("**", "**\n\n", ITEM),
+        "an introduction": shared("", ":\n", ITEM),
+        "front matter": shared("---\nk: ", "\n---\n", ITEM),
         "front matter of many tags": lambda size: notes(
-            "---\ntags: [" + ", ".join(each(lambda n: f"t{n}", size // 20)) + "]\n---\n" + "- a\n" * (size // 8)
+            "---\ntags: [" + ", ".join(each(lambda n: f"t{n}", size // 20)) + "]\n---\n" + ITEM * (size // 128)
         ),
         "headings within headings": lambda size: notes(
             "".join(f"{'#' * (1 + place % 6)} {'h' * 200}\n- a\n" for place in range(size // 210))
         ),
-        "properties of a page": lambda size: notes(f"tags:: {'x' * (size // 2)}\n\n" + "- a\n" * (size // 8)),
+        "properties of a page": lambda size: notes(f"tags:: {'x' * (size // 2)}\n\n" + ITEM * (size // 128)),
         "files that name each other": lambda size: {
             f"n{place}.md": f"- [[n{place + 1}]] and [[n{place - 1}]]\n" for place in range(size // 500)
         },
@@ -148,7 +149,7 @@ SHAPES = {
         "branches": lambda size: claude([said(n, "m0") for n in range(size // 120)]),
         "a long name": lambda size: claude(each(said, size // 240), name="x" * (size // 2)),
         "a long id": lambda size: claude(each(said, size // 240), uuid="x" * (size // 2)),
-        "a project of many lines": lambda size: remembered(project_memories={"x" * (size // 2): "- a\n" * (size // 8)}),
+        "a project of many lines": lambda size: remembered(project_memories={"x" * (size // 2): ITEM * (size // 128)}),
         "projects": lambda size: remembered(project_memories={f"p{n}": "- a" for n in range(size // 12)}),
     },
     "claude-code": {
@@ -166,15 +167,15 @@ SHAPES = {
         ),
     },
     "letta": {
-        "a block of many lines": lambda size: letta(agents(1), [block("b", "- a\n" * (size // 4))]),
+        "a block of many lines": lambda size: letta(agents(1), [block("b", ITEM * (size // 64))]),
         "a described block": lambda size: letta(
-            agents(1), [block("b", "- a\n" * (size // 8), description="x" * (size // 2))]
+            agents(1), [block("b", ITEM * (size // 128), description="x" * (size // 2))]
         ),
         "metadata of a block": lambda size: letta(
-            agents(1), [block("b", "- a\n" * (size // 8), metadata={"k": "x" * (size // 2)})]
+            agents(1), [block("b", ITEM * (size // 128), metadata={"k": "x" * (size // 2)})]
         ),
         "tags of a block": lambda size: letta(
-            agents(1), [block("b", "- a\n" * (size // 8), tags=each(lambda n: f"t{n}", size // 20))]
+            agents(1), [block("b", ITEM * (size // 128), tags=each(lambda n: f"t{n}", size // 20))]
         ),
         "agents and blocks": lambda size: letta(
             [one | {"block_ids": [f"b{n}"]} for n, one in enumerate(agents(size // 200))],
@@ -263,14 +264,16 @@ SHAPES = {
         "deep": lambda size: file("i.json", [{"namespace": ["a"], "key": "k", "value": {"x": [[[["y" * size]]]]}}]),
     },
     "mcp-memory": {
-        "observations": lambda size: file("memory.jsonl", [entity(observations=each(lambda n: f"o{n}", size // 8))]),
+        "observations": lambda size: file(
+            "memory.jsonl", [entity(observations=each(lambda n: f"o{n:060}", size // 64))]
+        ),
         "observations of a long type": lambda size: file(
-            "memory.jsonl", [entity(kind="x" * (size // 2), observations=each(lambda n: f"o{n}", size // 16))]
+            "memory.jsonl", [entity(kind="x" * (size // 2), observations=each(lambda n: f"o{n:060}", size // 128))]
         ),
         "observations of a long name": lambda size: file(
-            "memory.jsonl", [entity(name="x" * (size // 2), observations=each(lambda n: f"o{n}", size // 16))]
+            "memory.jsonl", [entity(name="x" * (size // 2), observations=each(lambda n: f"o{n:060}", size // 128))]
         ),
-        "observations that are none": lambda size: file("memory.jsonl", [entity(observations=[5] * (size // 3))]),
+        "observations that are none": lambda size: file("memory.jsonl", [entity(observations=[5] * (size // 30))]),
         "relations of a long type": lambda size: file(
             "memory.jsonl",
             [entity(kind="x" * (size // 2)), *each(lambda n: relation(f"r{n}"), size // 160)],
