@@ -320,6 +320,11 @@ def test_what_is_no_memory_is_counted(tmp_path, ledger):
         ("log.md", ["2026-05-02"], None),
         ("2026-03-01.md", ["2027-01-01"], "2026-03-01"),
         ("12020260301.md", [], None),
+        ("2026-03-01.md", ["Sonntag, 8. Februar 2026"], "2026-02-08"),
+        ("1. Ma\u0308rz 2026.md", [], "2026-03-01"),
+        ("log.md", ["Dimanche 1er mars 2026"], "2026-03-01"),
+        ("log.md", ["1 de marzo de 2026"], "2026-03-01"),
+        ("2026年3月1日.md", [], "2026-03-01"),
         ("2026-03.md", ["Costs 2026"], None),
         ("log.md", ["01/02/2026"], None),
         ("10.2026.03.011.md", [], None),
@@ -368,6 +373,12 @@ def test_properties_of_logseq_describe_and_empty_blocks_and_references_say_nothi
     told = [(unit.line, unit.text) for unit in note.units]
     assert told == [(4, "owner:: Ana"), (6, peas), (15, "Prefer rainwater for the seedlings.")]
     assert note.left_out == {"empty blocks": 1, "blocks that only show others": 2}
+
+
+def test_the_clock_of_a_task_of_logseq_is_no_part_of_it():
+    clock = "  :LOGBOOK:\n  CLOCK: [2026-01-01 Thu 10:00:00]\n  :END:\n"
+    note = markdown_text.read(f"- TODO Paint the hull.\n{clock}  Two coats.\n- See :LOGBOOK:\n  :LOGBOOK:\n  open\n")
+    assert [unit.text for unit in note.units] == ["TODO Paint the hull.\nTwo coats.", "See :LOGBOOK:\n:LOGBOOK:\nopen"]
 
 
 def test_a_repository_that_borrows_its_objects_dates_its_notes_too(tmp_path):

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from memory_pipeline.interop.conversations import Conversation, Turn
 from memory_pipeline.interop.items import dead_letter, file_name, json_file
+from memory_pipeline.interop.records import LONGEST
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.validation_errors import shown
 
@@ -37,6 +38,8 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
     if not isinstance(messages, list) or not messages:
         raise ValueError(f"{path}: has no list of messages; give a file in the BEAM layout")
     name = str(document.get("chat", path.stem))
+    if len(name) > LONGEST:
+        raise ValueError(f"{path}: chat is longer than {LONGEST} characters; shorten it")
     origin = f"{file_name(path)}:messages"
     turns = (_turn(message, place, f"{origin}[{place}]", recorded_at) for place, message in enumerate(messages))
     return Conversation("beam", name, profile or f"beam-{name}", recorded_at).events(turns)

@@ -10,7 +10,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from memory_pipeline.interop.items import Item, Skipped
-from memory_pipeline.interop.records import Record, Source, label, labels, listed, mapping, text
+from memory_pipeline.interop.records import Record, Source, identifier, label, labels, listed, mapping, text
 from memory_pipeline.schemas import EventType
 
 OF_THE_ASSISTANT: Final = "messages of the assistant (taken with --assistant)"
@@ -95,6 +95,7 @@ def conversation(
         project: the project that they talk about, in which alone hold the instructions of the turns.
         about: metadata of the start of the session.
     """
+    session, user, agent = map(identifier, (session, user, agent))  # once, however long they are
     last: Record | None = None
     last_turn = ""
     at = begins

@@ -128,7 +128,7 @@ def _memories(source: Source, member: Member, titles: Mapping[str, str]) -> Iter
         origin = f"{member.name}[{place}]"
         yield from _remembered(source, member, about.get("conversations_memory"), origin, ())
         for project, notes in mapping(about.get("project_memories")).items():
-            scope = ("project", project)
+            scope = ("project", label(project) or "")
             yield from _remembered(
                 source, member, notes, f"{origin}:{project}", scope, project=titles.get(project, project)
             )

@@ -180,7 +180,7 @@ class _Log:
 
     def _link(self, read: Mapping[str, Any], origin: str, number: int) -> Iterator[Item]:
         ends = _ends(read)
-        if len(ends) < len(_ENDS) or not set(ends) <= self.records.keys() - self.removed.memories:
+        if len(ends) < len(_ENDS) or not all(end in self.records and end not in self.removed.memories for end in ends):
             yield Skipped("links of memories that are gone")
             return
         if number < max(self.removed.cleared, self.removed.links.get(ends, 0)):

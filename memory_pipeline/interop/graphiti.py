@@ -59,7 +59,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, epi
     """
     source = Source(FORMAT, recorded_at, profile)
     names = {
-        str(read.get("uuid")): str(read.get("name"))
+        str(read.get("uuid")): label(read.get("name"))
         for _, read in _records(source, path)
         if isinstance(read, Mapping) and "labels" in read and "summary" in read
     }
@@ -77,7 +77,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, epi
 
 
 def _items_of(
-    record: Record, read: Mapping[str, Any], names: Mapping[str, str], facts: list[_Fact], *, episodes: bool
+    record: Record, read: Mapping[str, Any], names: Mapping[str, str | None], facts: list[_Fact], *, episodes: bool
 ) -> Iterator[Item]:
     if "fact" in read:
         yield from _fact(record, read, names)
@@ -109,7 +109,7 @@ def _of_file(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
         yield member.name, source.broken(None, member.name, str(error))
 
 
-def _fact(record: Record, read: Mapping[str, Any], names: Mapping[str, str]) -> Iterator[Item]:
+def _fact(record: Record, read: Mapping[str, Any], names: Mapping[str, str | None]) -> Iterator[Item]:
     ends = {side: names.get(str(read.get(f"{side}_node_uuid"))) for side in ("source", "target")}
     episode = next(iter(labels(listed(read.get("episodes")))), None)
     payload = {

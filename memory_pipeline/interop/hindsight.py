@@ -5,6 +5,7 @@ Not here: the chunks of documents; their facts are imported instead.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +21,7 @@ from memory_pipeline.interop.records import (
     listed,
     mapping,
     metadata_of,
+    shared,
     times,
 )
 from memory_pipeline.interop.sampling import Sample
@@ -86,12 +88,14 @@ def _document(source: Source, member: Member) -> Iterator[Item]:
         yield source.broken(dict(read), member.name, "id is missing; export the bank again")
         return
     yield from [Skipped("chunks of documents", len(listed(read.get("chunks"))))] * bool(listed(read.get("chunks")))
+    tags, left_out = shared({"tags": labels(listed(read.get("tags")))})
+    yield from left_out
     for place, one in enumerate(listed(read.get("facts"))):
         fact = mapping(one)
         at = next((fact[key] for key in _INSTANTS if fact.get(key)), read.get("created_at"))
         record = source.record(one, f"{member.name}:facts[{place}]", at=at)
         if fact:
-            payload = _payload(fact, listed(read.get("tags")), document)
+            payload = _payload(fact, tags.get("tags", ()), document)
             yield from record.stored(_fact_id(document, place), fact.get("text"), payload)
         else:
             yield record.broken("the fact is not a JSON object; export the bank again")
@@ -145,4 +149,4 @@ def _observed(source: Source, member: Member, *, observations: bool) -> Iterator
             document = identifier(mapping(proof).get("document_id"))
             if document:
                 target = _fact_id(document, mapping(proof).get("fact_index"))
-                yield from record.linked(memory_id, target, "DERIVED_FROM")
+                yield from replace(record, raw=proof).linked(memory_id, target, "DERIVED_FROM")

@@ -4,7 +4,7 @@ Archival passages are not in such files. Not here: folders of Letta Code, which 
 """
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,13 +15,29 @@ from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, ChatTurn, c
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped, stable_id
 from memory_pipeline.interop.markdown_text import read as read_markdown
-from memory_pipeline.interop.records import Record, Source, identifier, instant, label, labels, listed, mapping, text
+from memory_pipeline.interop.records import (
+    Record,
+    Source,
+    identifier,
+    instant,
+    label,
+    labels,
+    listed,
+    mapping,
+    shared,
+    text,
+)
 from memory_pipeline.interop.sampling import Sample
 
 FORMAT: Final = "letta"
 
+_MOST_OWNERS: Final = 100
+"""Most agents that get the memories of a block that they share."""
 _CORE: Final = {"persona", "human"}
 """Labels of blocks that say who the agent and the person are."""
+
+
+_SHARED: Final = f"agents beyond {_MOST_OWNERS} that share a block, of that block"
 
 
 def detect(seen: Sample) -> bool:
@@ -52,9 +68,14 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
         found = listed(read.get("agents")) or [read]  # files of the first version are one agent
         agents = [_Agent.of(agent, member, place, profiles) for place, agent in enumerate(map(mapping, found))]
         blocks = listed(read.get("blocks")) or listed(read.get("core_memory"))
+        owning = defaultdict[str, list[_Agent]](list)
+        for agent in agents:
+            for name in agent.blocks:
+                owning[name].append(agent)
         for place, block in enumerate(map(mapping, blocks)):
-            owners = [agent for agent in agents if str(block.get("id")) in agent.blocks] or agents[:1]
-            for agent in owners:
+            owners = owning.get(str(block.get("id"))) or agents[:1]
+            yield from [Skipped(_SHARED, len(owners) - _MOST_OWNERS)] * (len(owners) > _MOST_OWNERS)
+            for agent in owners[:_MOST_OWNERS]:
                 own, origin = replace(source, profile=agent.profile), f"{member.name}:blocks[{place}]"
                 record = own.record(None, origin, at=read.get("created_at"), agent_id=agent.name)
                 yield from _block(record, block, agent)
@@ -111,19 +132,17 @@ def _block(record: Record, block: Mapping[str, Any], owner: _Agent) -> Iterator[
         return
     ordinals = Counter[str]()
     core = name in _CORE or block.get("read_only") is True
+    tags, too_many = shared({"tags": labels(block.get("tags"))})
+    about, too_long = shared({"description": block.get("description"), **mapping(block.get("metadata"))})
+    yield from [*too_many, *too_long]
     for unit in read_markdown(value).units:
         ordinals[unit.text] += 1
         payload = {
             "category": "core",
-            "tags": labels([name, *unit.tags, *labels(block.get("tags"))]) or None,
+            "tags": labels([name, *unit.tags, *tags.get("tags", ())]) or None,
             "protected": core or None,
             "protected_reason": f"block {name}" if core else None,
-            "metadata": {
-                "block": name,
-                "description": block.get("description"),
-                "project": owner.project,
-                **mapping(block.get("metadata")),
-            },
+            "metadata": {"block": name, "project": owner.project, **about},
         }
         memory_id = stable_id(FORMAT, owner.name, str(name), unit.text, str(ordinals[unit.text]))
         line = replace(record, raw={"block": name, "text": unit.text}, origin=f"{record.origin}:{unit.line}")

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from memory_pipeline.interop.conversations import Conversation, Turn
 from memory_pipeline.interop.items import dead_letter, file_name, json_file
+from memory_pipeline.interop.records import LONGEST
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.validation_errors import shown
 
@@ -40,6 +41,8 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
             conversations. Raised before the first event.
     """
     conversations = _conversations(path)
+    if any(len(name) > LONGEST for name, _ in conversations):
+        raise ValueError(f"{path}: a sample_id is longer than {LONGEST} characters; shorten it")
     if profile is not None and len(conversations) > 1:
         raise ValueError(
             f"{path}: holds {len(conversations)} conversations; leave the profile out, so that each gets its own"

@@ -35,6 +35,7 @@ from memory_pipeline.interop.records import (
     labels,
     mapping,
     metadata_of,
+    shared,
 )
 from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
@@ -55,8 +56,10 @@ _AUTO_MEMORY: Final = ("memory", "memory.md")
 """Folder and file in which coding agents keep what they learn, within a folder for the project."""
 _SAME: Final = 0.6
 """Least similarity of a line to the edited line that replaces it."""
-_COMPARED: Final = 10_000
-"""Most pairs of lines of a file that are compared after an edit."""
+_COMPARED: Final = 200_000_000
+"""Most pairs of characters of the lines of a file that are compared after an edit."""
+_BEGINNING: Final = 1_000
+"""Characters of a line that are compared."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,9 @@ class _Folder:
                 continue
             skipped += [] if note.readable else [Skipped("front matter that is not YAML (its plain lines were read)")]
             skipped += [Skipped(what, count) for what, count in note.left_out.items()]
+            if len(note.units) > 1:
+                front, left_out = shared(note.front)
+                note, skipped = replace(note, front=front), [*skipped, *left_out]
             read_places += [_Place(member.name, note, unit, member) for unit in note.units]
         of_agents = _projects(path, {place.file for place in read_places})
         read_places = [replace(place, project=of_agents.get(place.file)) for place in read_places]
@@ -351,13 +357,13 @@ def _aligned(places: list[_Place], before: Mapping[str, Mapping[str, Any]], take
 
 def _edited(old: list[tuple[str, str]], new: list[Unit]) -> dict[int, str]:
     """Pair changed lines of a file with what they were, the most similar first."""
-    if len(old) * len(new) > _COMPARED:
+    if _length(text for _, text in old) * _length(unit.text for unit in new) > _COMPARED:
         return {}
     pairs = list[tuple[float, int, int]]()
     for one, (_, text) in enumerate(old):
-        matcher = SequenceMatcher(None, "", text, autojunk=False)
+        matcher = SequenceMatcher(None, "", text[:_BEGINNING], autojunk=False)
         for other, unit in enumerate(new):
-            matcher.set_seq1(unit.text)
+            matcher.set_seq1(unit.text[:_BEGINNING])
             if matcher.quick_ratio() >= _SAME and (ratio := matcher.ratio()) >= _SAME:
                 pairs.append((-ratio, one, other))
     found, taken = dict[int, str](), set[int]()
@@ -366,6 +372,10 @@ def _edited(old: list[tuple[str, str]], new: list[Unit]) -> dict[int, str]:
             found[id(new[other])] = old[one][0]
             taken.add(one)
     return found
+
+
+def _length(texts: Iterable[str]) -> int:
+    return sum(min(len(text), _BEGINNING) for text in texts)
 
 
 def _where(fields: Mapping[str, Any]) -> tuple[str, str]:

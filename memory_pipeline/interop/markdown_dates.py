@@ -4,16 +4,18 @@ Not here: which of several dates counts (`markdown`), and dates within texts (`t
 """
 
 import re
-from collections.abc import Sequence
+import unicodedata
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from pathlib import PurePosixPath
 from typing import Final
 
+from memory_pipeline.text.lang.registry import PACKS
 from memory_pipeline.text.parse.dates import MONTHS, WEEKDAYS
 
 _DIGITS: Final = r"(?P<year>(?:19|20)[0-9]{2})(?P<mark>[-_./]?)(?P<month>[0-9]{2})(?P=mark)(?P<day>[0-9]{2})"
 _MONTH: Final = rf"(?P<name>{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in MONTHS)})\.?"
-_DAY: Final = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th|\.)?"
+_DAY: Final = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th|er|\.)?"
 _YEAR: Final = r"(?P<year>(?:19|20)[0-9]{2})"
 _WEEKDAY: Final = rf"(?:(?:{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in WEEKDAYS)})\.?,?[ _]+)?"
 _OPENING: Final = r"[\[(]{0,2}"
@@ -23,15 +25,24 @@ _FORMS: Final = tuple(
     re.compile(_OPENING + _WEEKDAY + form, re.IGNORECASE)
     for form in (
         _DIGITS + _ENDS,
-        rf"{_DAY}[ _]{_MONTH},?[ _]{_YEAR}(?!\w)",
+        rf"{_DAY}[ _](?:de[ _])?{_MONTH},?[ _](?:de[ _])?{_YEAR}(?!\w)",
         rf"{_MONTH}[ _]{_DAY},?[ _]{_YEAR}(?!\w)",
         r"(?P<day>[0-9]{1,2})\.[ ]?(?P<month>[0-9]{1,2})\.[ ]?" + _YEAR + r"(?!\w)",
+        _YEAR + r"年(?P<month>[0-9]{1,2})月(?P<day>[0-9]{1,2})日",
     )
 )
 _HEADING_END: Final = re.compile(rf"(?:(?<=[ ][-\u2013\u2014][ ])|(?<=[ ]\()){_DIGITS}\)?\Z")
 """A date at the end of a heading counts behind a dash or in parentheses: "Due 2026-03-01" names another day."""
 _NAME_END: Final = re.compile(rf"(?<![0-9]){_DIGITS}\Z")
 _FOLDERS: Final = re.compile(rf"(?:\A|/){_YEAR}/(?P<month>[0-9]{{2}})[/-](?P<day>[0-9]{{2}})\Z")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_WORDS: Final[Mapping[str, str]] = {
+    word: english
+    for pack in PACKS.values()
+    for word, english in pack.date_words.items()
+    if english in {*MONTHS, *WEEKDAYS}
+}
+"""Months and weekdays of other languages, and the English words for them."""
 _LONGEST: Final = 200
 """Most characters of a heading or name that is read."""
 
@@ -57,14 +68,20 @@ def day_of(file: str, headings: Sequence[str], *, until: datetime) -> datetime |
 
 def _first(forms: Sequence[re.Pattern[str]], text: str) -> date | None:
     """Return the day that a name begins with, or ends with where a form says so."""
-    plain = text.strip(" *_")
+    plain = unicodedata.normalize("NFC", text).strip(" *_")
     if len(plain) > _LONGEST:
         return None
-    for form in forms:
-        match = form.match(plain) if form in _FORMS else form.search(plain)
-        if match and (day := _day(match.groupdict())):
-            return day
+    for words in dict.fromkeys((plain, _in_english(plain))):
+        for form in forms:
+            match = form.match(words) if form in _FORMS else form.search(words)
+            if match and (day := _day(match.groupdict())):
+                return day
     return None
+
+
+def _in_english(text: str) -> str:
+    """Return a text with the months and weekdays of any language that has a pack in English."""
+    return _LETTERS.sub(lambda match: _WORDS.get(match[0].lower(), match[0]), text)
 
 
 def _day(parts: dict[str, str | None]) -> date | None:

@@ -37,6 +37,8 @@ _OF_THE_EDITOR: Final = re.compile(
 """Properties that tell how Logseq shows a block, not what it says."""
 _OF_A_PAGE: Final = frozenset({"title", "alias", "aliases", "tags", "type", "template"})
 """Properties by which a page is found."""
+_CLOCK_BEGINS: Final = ":LOGBOOK:"
+_CLOCK_ENDS: Final = ":END:"
 _ONLY_REFERS: Final = re.compile(r"\(\([0-9a-f-]{36}\)\)|\{\{[^{}\n]*\}\}")
 """A block that only shows another one, or what a query finds."""
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
@@ -257,9 +259,9 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
             alone = not following or _heading(following) or _RULE.fullmatch(following)
             bold = None if alone or _BOLD.fullmatch(following.strip()) else _BOLD.fullmatch(text)
             headings = [pair for pair in headings if pair[0] < (_IN_BOLD if bold else _INTRODUCTION)]
-            if bold:
+            if bold and len(text) <= _MOST_HEADING:
                 headings.append((_IN_BOLD, bold[1]))
-            elif _ITEM.fullmatch(following) and text.endswith(":") and "\n" not in text:
+            elif len(text) <= _MOST_HEADING and _ITEM.fullmatch(following) and text.endswith(":") and "\n" not in text:
                 headings.append((_INTRODUCTION, text.rstrip(":")))
             elif _without_comments(text).strip():
                 bare = []
@@ -330,6 +332,7 @@ def _paragraph_end(lines: list[str], place: int) -> int:
 
 def _item(lines: list[str], unit: Unit, *, indent: int) -> Unit:
     """Return a list item without its marker and indentation, without empty items in it and what its editor notes."""
+    lines = [lines[0], *_without_clock(lines[1:])]
     notes = (_PROPERTY.fullmatch(line) for line in lines[1:])
     rest = [
         line
@@ -340,6 +343,21 @@ def _item(lines: list[str], unit: Unit, *, indent: int) -> Unit:
         rest.pop()
     rest = [line[min(len(line) - len(line.lstrip()), indent) :] for line in rest]
     return replace(unit, text="\n".join([unit.text, *rest]).rstrip())
+
+
+def _without_clock(lines: list[str]) -> list[str]:
+    """Return the lines of a block without those in which Logseq notes how long somebody worked on it."""
+    kept, place = list[str](), 0
+    while place < len(lines):
+        if lines[place].strip() == _CLOCK_BEGINS:
+            ends = next((at for at in range(place, len(lines)) if lines[at].strip() == _CLOCK_ENDS), None)
+            if ends is None:
+                return [*kept, *lines[place:]]
+            place = ends
+        else:
+            kept.append(lines[place])
+        place += 1
+    return kept
 
 
 def _described(unit: Unit, front: Mapping[str, Any]) -> Unit:

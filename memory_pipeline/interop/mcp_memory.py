@@ -4,7 +4,7 @@ The file has no instants, ids or users: memories are dated by the file, and iden
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,9 @@ from memory_pipeline.interop.records import Record, Source, label, labels, liste
 from memory_pipeline.interop.sampling import Sample
 
 FORMAT: Final = "mcp-memory"
+
+_LONGEST: Final = 1_000
+"""Characters of a name or type that is kept as it is."""
 
 
 def detect(seen: Sample) -> bool:
@@ -95,23 +98,33 @@ def _entity(record: Record, entity: Mapping[str, Any], entities: dict[str, _Enti
     if name is None:
         yield record.broken("name is missing; give each entity its name")
         return
-    known = entities.setdefault(name, _Entity(str(entity["name"]), text(entity.get("entityType"))))
+    known = entities.setdefault(name, _Entity(_short(entity["name"]) or name, _short(entity.get("entityType"))))
+    kinds = labels(entity.get("entityType")) or None
     if not listed(entity.get("observations")):
         yield Skipped("entities without observations")
     for observation in listed(entity.get("observations")):
         observed = text(observation)
         if observed is None:
-            yield record.broken("an observation is not a text; give a list of texts")
+            yield replace(record, raw={ENTITY: name, "observation": observation}).broken(
+                "an observation is not a text; give a list of texts"
+            )
             continue
         memory_id = stable_id(FORMAT, name, observed)
         known.first = known.first or memory_id
         content = observed if name.lower() in observed.lower() else f"{name}{AFTER_NAME}{observed}"
         payload = {
             "category": "semantic",
-            "tags": labels(entity.get("entityType")) or None,
+            "tags": kinds,
             "metadata": {ENTITY: known.name, ENTITY_TYPE: known.kind, NAMED: content != observed or None},
         }
-        yield from record.stored(memory_id, content, payload)
+        own = replace(record, raw={ENTITY: name, "observation": observation})
+        yield from own.stored(memory_id, content, payload)
+
+
+def _short(value: object) -> str | None:
+    """Return a name or type as the file has it, shortened where it could not stand with each observation."""
+    named = text(value) if isinstance(value, str) else label(value)
+    return named if named is None or len(named) <= _LONGEST else label(named)
 
 
 def _relation(record: Record, relation: Mapping[str, Any], entities: Mapping[str, _Entity]) -> Iterator[Item]:
@@ -123,7 +136,7 @@ def _relation(record: Record, relation: Mapping[str, Any], entities: Mapping[str
     metadata = {
         ENTITY: source.name,
         ENTITY_TYPE: source.kind,
-        RELATION: text(relation["relationType"]) or kind,
+        RELATION: _short(relation["relationType"]) or kind,
         TARGET: target.name,
         TARGET_TYPE: target.kind,
     }

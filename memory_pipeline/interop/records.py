@@ -24,8 +24,11 @@ LONGEST: Final = 256
 """Characters of an id, a name or a tag."""
 MILLISECONDS: Final = 1e11
 """Epoch seconds lie below this number, epoch milliseconds above it."""
+MOST_SHARED: Final = 2_000
+"""Characters of what stands beside every memory of a record of several; more would multiply with their number."""
 LOOSE: Final = "links without a kind and two different ends"
 NO_TEXT: Final = "records without text"
+TOO_LONG_TO_SHARE: Final = "values that are too long to stand beside each of several memories"
 VALIDITY: Final = "validities that end before they begin"
 UNDATED: Final = "instants that cannot be read, with that of the import in their place"
 
@@ -129,6 +132,18 @@ def metadata_of(values: Mapping[str, Any], *, without: Iterable[str] = ()) -> di
             continue
         kept[str(name)] = value
     return kept or None
+
+
+def shared(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]:
+    """Return the values that may stand beside each of several memories, and what is left out: those too long for it."""
+    kept, room = dict[str, Any](), MOST_SHARED
+    for name, value in values.items():
+        size = len(name) + len(raw_bytes(value))
+        if size <= room:
+            kept[name] = value
+            room -= size
+    left_out = len(values) - len(kept)
+    return kept, [Skipped(TOO_LONG_TO_SHARE, left_out)] * bool(left_out)
 
 
 @dataclass(frozen=True)

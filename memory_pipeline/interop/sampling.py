@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.files import Broken, members, objects
+from memory_pipeline.interop.files import Broken, Member, members, objects
 from memory_pipeline.interop.unpacking import unread
 from memory_pipeline.ledger import foreign_postgres, foreign_sqlite
 from memory_pipeline.ledger.sqlite_file import is_database
@@ -18,6 +18,8 @@ DUMP: Final = ".sql"
 """Suffix of plain-text dumps by pg_dump."""
 _HEAD: Final = 65_536
 """Bytes read of a file."""
+_FIRST_LINE: Final = 8 * 1024 * 1024
+"""Bytes to which it is read further where its first line, an object, does not end there."""
 _FILES: Final = 3_000
 """Files of a folder or archive whose names are read."""
 _HEADS: Final = 20
@@ -80,12 +82,20 @@ def sample(path: Path) -> Sample:
             closed.append(member.name)
         if member.base.lower().endswith((".json", ".jsonl", ".af", DUMP)) and len(heads) < _HEADS:
             try:
-                text = member.head(_HEAD).decode("utf-8", "replace")
+                text = _beginning(member)
             except Broken as error:
                 damaged.append(f"{member.name} {error}")
                 continue
             heads.append(Head(member.name, text, _objects(text)))
     return Sample(path, names, heads, tables, damaged, closed)
+
+
+def _beginning(member: Member) -> str:
+    with member.reading() as file:
+        read = file.read(_HEAD)
+        if b"\n" not in read and read.startswith(b"{"):
+            read += file.readline(_FIRST_LINE)
+    return read.decode("utf-8", "replace")
 
 
 def _objects(text: str) -> list[Mapping[str, Any]]:

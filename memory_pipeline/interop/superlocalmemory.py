@@ -22,6 +22,7 @@ from memory_pipeline.interop.records import (
     listed,
     mapping,
     metadata_of,
+    shared,
     text,
     times,
 )
@@ -64,11 +65,13 @@ class _Store:
         """When each fact was last used, where the database says so."""
 
     def items(self) -> Iterator[Item]:
-        memories = {row.get("memory_id"): row for row in self._rows("memories")}
+        memories = {row.get("memory_id"): _turn(row) for row in self._rows("memories")}
         self._used = {row.get("fact_id"): row.get("last_accessed_at") for row in self._rows("fact_retention")}
         recalls = (row.get("fact_id") for row in self._rows("fact_access_log") if row.get("access_type") in _RECALLS)
         logged = Counter(recalls)
         with_facts = set[Any]()
+        for turn in memories.values():
+            yield from turn["left_out"]
         for place, row in enumerate(self._rows(_FACTS)):
             with_facts.add(row.get("memory_id"))
             yield from self._fact(row, mapping(memories.get(row.get("memory_id"))), place, logged)
@@ -150,6 +153,14 @@ class _Store:
         yield from dated.linked(row.get(one), row.get(other), kind, weight=row.get("weight"))
 
 
+def _turn(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a turn of conversation says of each fact in it, as far as it may stand beside all of them."""
+    metadata, left_out = shared(_object(row.get("metadata_json")))
+    speaker = label(row.get("speaker")) or label(row.get("role"))
+    session_id = identifier(row.get("session_id"))
+    return {"speaker": speaker, "session_id": session_id, "metadata": metadata, "left_out": left_out}
+
+
 def _payload(row: Mapping[str, Any], memory: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a fact, with what its turn of conversation says."""
     pinned = row.get("pinned") == 1
@@ -161,7 +172,7 @@ def _payload(row: Mapping[str, Any], memory: Mapping[str, Any]) -> dict[str, Any
         "tags": labels(tags) or None,
         "importance": row.get("importance"),
         "confidence": row.get("confidence"),
-        "speaker": label(memory.get("speaker")) or label(memory.get("role")),
+        "speaker": memory.get("speaker"),
         "valid_from": row.get("valid_from") or row.get("interval_start"),
         "valid_until": row.get("valid_until") or row.get("interval_end"),
         "protected": pinned or None,
@@ -171,7 +182,7 @@ def _payload(row: Mapping[str, Any], memory: Mapping[str, Any]) -> dict[str, Any
                 "entities": _list(row.get("canonical_entities_json")) or _list(row.get("entities_json")),
                 "referenced_date": row.get("referenced_date"),
                 "source_state": state,
-                **_object(memory.get("metadata_json")),
+                **mapping(memory.get("metadata")),
             }
         ),
     }
