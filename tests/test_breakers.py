@@ -69,8 +69,36 @@ def test_what_was_remembered_while_a_clock_ran_ahead_is_found_after_it_was_set_b
         assert ahead in {found.memory_id for found in client.recall("red kettle")}
 
 
+def test_the_snapshot_shows_the_undo_of_a_run_without_decisions(tmp_path):
+    with MemoryClient(tmp_path) as client:
+        client.remember("The rent is 900 crowns.")
+        client.remember("The gate code is 1111.")
+        client.consolidate()
+    with Lake(tmp_path) as lake:
+        assert lake.ledger.decisions().is_empty()
+        run_id = lake.ledger.runs()["run_id"].item()
+    told("undo", run_id, home=tmp_path)
+    (found,) = (one for one in doctor.examine(homes.settings(tmp_path), repair=False) if one.subject == "snapshot")
+    assert found.well, found.detail
+
+
+def test_what_a_clock_ahead_recorded_comes_before_what_was_stored_next(tmp_path):
+    real = datetime.now(UTC)
+    clock = [real - timedelta(hours=3)]
+    with MemoryClient(tmp_path, clock=lambda: clock[0]) as client:
+        stored = [client.remember("The code is 1000.")]
+        for place, hours in enumerate((9_000, 9_000, -2, 9_000, -1, 9_000), 2):
+            clock[0] = real + timedelta(hours=hours)
+            stored.append(client.remember(f"The code is {place}000."))
+    assert told("undo", "--ahead", home=tmp_path)["dated_back"] == 4
+    with MemoryClient(tmp_path) as client:
+        assert [one.memory_id for one in client.list()] == stored[::-1]
+        assert client.recall("What is the code?")[0].memory_id == stored[-1]
+        assert client.get(stored[3]).created_at == real - timedelta(hours=2)
+
+
 @pytest.mark.parametrize("consolidated", [False, True])
-def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_to_now_and_outranks_nothing_newer(tmp_path, consolidated):
+def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_back_and_outranks_nothing_newer(tmp_path, consolidated):
     real = datetime.now(UTC)
     clock, texts = [real + YEARS], [f"The rent is {place}00 crowns." for place in range(4)]
     with MemoryClient(tmp_path, clock=lambda: clock[0]) as client:
@@ -84,8 +112,8 @@ def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_to_now_and_outrank
     told_by_doctor = [one for one in doctor.examine(homes.settings(tmp_path), repair=False) if one.subject == "clock"]
     assert any("memories stored in the future: 4" in one.detail for one in told_by_doctor)
     told_now = told("undo", "--ahead", home=tmp_path)
-    assert told_now["dated_to_now"] >= 4
-    assert told("undo", "--ahead", home=tmp_path)["dated_to_now"] == 0
+    assert told_now["dated_back"] >= 4
+    assert told("undo", "--ahead", home=tmp_path)["dated_back"] == 0
     with MemoryClient(tmp_path) as client:
         newest = client.remember(texts[3])
         assert [one.memory_id for one in client.list()] == [newest, *reversed(early), backdated]

@@ -113,6 +113,17 @@ def test_a_body_that_does_not_come_is_answered():
     assert b"idle_seconds = 0.01" in sent[1]["body"]
 
 
+def test_half_a_body_of_a_client_that_is_gone_reaches_no_application():
+    messages = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
+
+    async def receive():
+        return next(messages)
+
+    scope = {"type": "http", "method": "POST", "headers": []}
+    asyncio.run(BodyLimit(None, Settings)(scope, receive, None))  # either of the two would fail if it were called
+    assert not [*messages]
+
+
 def test_a_body_without_an_end_is_answered():
     sent = []
 
@@ -214,6 +225,11 @@ def test_connections_of_one_address_take_no_place_of_others():
     assert closed == ["a2"], "the one that waited longest, of the address with too many"
     connection("c1", "c")
     assert closed == ["a2", "a1"], "too many in all: one of the address with most"
+    all_told = Connections(3, 2)
+    for name, address, waiting in (("e1", "e", False), ("e2", "e", False), ("f1", "f", True)):
+        all_told.add(One(name, waiting=waiting), address)
+    all_told.add(One("g1", waiting=True), "g")
+    assert closed.pop() == "f1", "an address whose requests are all being answered gives no place; another one does"
     busy = Connections(9, 1)
     for name in ("d1", "d2"):
         busy.add(One(name, waiting=False), "d")

@@ -11,6 +11,7 @@ from commands import call, text, told
 from prometheus_client.parser import text_string_to_metric_families
 
 from memory_pipeline import MemoryClient
+from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.runs import commit, metrics
 from memory_pipeline.sensors import failures, held
 
@@ -107,6 +108,29 @@ def test_the_alert_hears_of_a_held_run_and_of_no_other(home, monkeypatch):
         ["sample-1"],
     )
     assert found["held"][0]["reason"].startswith(NOTICE)
+
+
+def test_a_tick_that_cannot_read_the_store_is_told_too(tmp_path, monkeypatch):
+    heard = []
+    monkeypatch.setattr(failures, "post", lambda _, found: heard.append(found))
+    monkeypatch.setattr(failures, "_told", {})
+    monkeypatch.setattr(held, "is_own", lambda *_: True)
+    settings = homes.settings(tmp_path).model_copy(update={"home": tmp_path})
+    homes.filled(tmp_path, homes.events(profiles=1, memories=2, days=1)).close()
+    for file in tmp_path.glob("ledger*"):
+        file.write_bytes(b"no database" * 1_000)
+    sensor = held.sensor(settings, Names(), start=False, alert_url=lambda: "http://127.0.0.1:9")
+    with dg.DagsterInstance.ephemeral() as instance, pytest.raises(LakeError):
+        sensor(
+            dg.build_run_status_sensor_context(
+                "held",
+                dagster_event=dg.DagsterEvent(dg.DagsterEventType.PIPELINE_SUCCESS.value, "full"),
+                dagster_run=dg.DagsterRun(job_name="full", run_id="run"),
+                dagster_instance=instance,
+                partition_key=None,
+            )
+        )
+    assert [one["tick"] for one in heard] == ["held"]
 
 
 class Names:

@@ -213,6 +213,15 @@ def test_the_gate_finds_the_run_of_a_host_project(prefix, lake, tmp_path, monkey
         asset_check_gate.evaluate(settings, "nowhere", key_prefix=prefix)
 
 
+@pytest.mark.parametrize("place", ["nowhere", "file"])
+def test_the_gate_names_a_dagster_home_that_is_no_folder(place, tmp_path, monkeypatch):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / place))
+    with pytest.raises(ValueError, match=r"DAGSTER_HOME is '.*', which is no folder; correct it"):
+        asset_check_gate.evaluate(homes.settings(tmp_path))
+    assert not (tmp_path / "nowhere").exists()
+
+
 def test_maintenance_and_alerts_leave_the_runs_of_the_host_alone():
     names = Namespace.of(PREFIX)
     with dg.DagsterInstance.ephemeral() as instance:

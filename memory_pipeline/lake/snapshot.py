@@ -127,10 +127,10 @@ def _built(lake: Lake, seq: int | None) -> Path:
     if seq is not None and not 0 <= seq <= head:
         raise ValueError(f"seq = {seq} is not a ledger position; give one from 0 to {head}")
     at = head if seq is None else seq
-    runs, reverted = lake.read("consolidation_runs", seq=at), lake.read("reverted", seq=at)
+    runs = lake.read("consolidation_runs", seq=at)
     with lake.ledger.reading() as transaction:
         erased, oldest = (catalog.mark(transaction, mark) for mark in (Mark.ERASED, Mark.OLDEST))
-    position = max(shown_position(runs, reverted), erased if erased <= at else 0)
+    position = max(shown_position(runs, lake.ledger.last_undo(seq=at)), erased if erased <= at else 0)
     readable = max(position, min(oldest, at))  # nothing was published between the two
     for path in _finished(lake.home):
         if _position(path) == position:
@@ -147,15 +147,15 @@ def _built(lake: Lake, seq: int | None) -> Path:
     )
 
 
-def shown_position(runs: pl.DataFrame, reverted: pl.DataFrame) -> int:
+def shown_position(runs: pl.DataFrame, last_undo: int) -> int:
     """Return the position of the last commit that published tables, or undo; 0 without any.
 
     Args:
         runs: table `consolidation_runs`.
-        reverted: table `reverted`.
+        last_undo: position of the last undo.
     """
     published = runs.filter(pl.col("outcome") != "unchanged")["commit_seq"]
-    last: int = max((0, *published, *reverted["seq"]))
+    last: int = max((last_undo, *published))
     return last
 
 

@@ -472,7 +472,7 @@ class Lake:
         return problems
 
     def set_back(self, now: datetime) -> int:
-        """Date the events that a clock recorded ahead of `now` to `now`, in the ledger and in the table `events`.
+        """Date back the events that a clock recorded ahead of `now` (`clocks.set_back`), in ledger and table `events`.
 
         Returns:
             How many events the ledger dated anew. After a crash in between, a second call does the rest.

@@ -31,18 +31,21 @@ def ahead(transaction: Transaction, now: datetime) -> dict[str, int]:
 
 
 def set_back(transaction: Transaction, now: datetime) -> int:
-    """Date the events that a clock recorded ahead of `now` to `now`, a microsecond apart, and return their number.
+    """Date the events that a clock recorded ahead of `now` to when they were recorded, and return their number.
 
-    What was said to have occurred earlier keeps that instant.
+    Each comes a microsecond before what was recorded next, by a clock that was right, or else before `now`: nothing
+    outranks what is newer. What was said to have occurred earlier keeps that instant.
     """
-    at, connection = micros(now), transaction.connection
-    rows = connection.execute(sa.select(EVENTS.c.seq, EVENTS.c.occurred_at).where(_ahead(now)).order_by(EVENTS.c.seq))
-    found = [*rows]
-    count = len(found)
-    dated = [
-        {"place": seq, "recorded": at - count + rank, "occurred": min(occurred, at - count + rank)}
-        for rank, (seq, occurred) in enumerate(found, 1)
-    ]
+    latest, connection, dated = micros(now), transaction.connection, list[dict[str, int]]()
+    first = sa.select(sa.func.min(EVENTS.c.seq)).where(_ahead(now)).scalar_subquery()
+    columns = (EVENTS.c.seq, EVENTS.c.occurred_at, EVENTS.c.recorded_at, _ahead(now).label("ahead"))
+    rows = connection.execute(sa.select(*columns).where(EVENTS.c.seq >= first).order_by(EVENTS.c.seq.desc()))
+    for seq, occurred, recorded, is_ahead in rows:
+        if is_ahead:
+            latest -= 1
+            dated.append({"place": seq, "recorded": latest, "occurred": min(occurred, latest)})
+        else:
+            latest = min(latest, recorded)
     new: dict[str, sa.BindParameter[int]] = {
         "recorded_at": sa.bindparam("recorded"),
         "occurred_at": sa.bindparam("occurred"),
@@ -50,7 +53,7 @@ def set_back(transaction: Transaction, now: datetime) -> int:
     if dated:
         connection.execute(EVENTS.update().where(EVENTS.c.seq == sa.bindparam("place")).values(new), dated)
         catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))  # who read them before reads again
-    return count
+    return len(dated)
 
 
 def _ahead(now: datetime) -> sa.ColumnElement[bool]:

@@ -434,6 +434,11 @@ class Ledger:
         frame = _frame(rows, {"profile_id": pl.String, "decision_id": pl.String, "seq": pl.Int64})
         return TABLES["reverted"].conform(frame.group_by("profile_id", "decision_id").agg(pl.col("seq").min()))
 
+    def last_undo(self, *, seq: int | None = None) -> int:
+        """Return the position of the last undo up to a position, also of runs without decisions; 0 without any."""
+        with self.reading() as transaction:
+            return max((position for _, position, _ in reverts_in(transaction, seq=seq)), default=0)
+
     def undos_after(self, as_of: datetime, profile_id: str) -> list[int]:
         """Return the positions of the undos in a profile that do not count at an instant yet."""
         with self.reading() as transaction:

@@ -103,9 +103,7 @@ def ticking(log: logging.Logger, name: str, alert_url: Callable[[], str | None])
             "remedy": remedy if reason else f"look at the ticks of {name} in the Dagster UI",
         }
         if _told.get(name) != str(error):
-            log.critical(
-                "[consolidation] %s could not tell what is due: %s; %s", name, found["reason"], found["remedy"]
-            )
+            log.critical("[consolidation] %s failed: %s; %s", name, found["reason"], found["remedy"])
             send_alert(log, alert_url, found)
         _told[name] = str(error)
         raise

@@ -7,11 +7,11 @@ from typing import Any
 import dagster as dg
 
 from memory_pipeline.assets.namespace import Namespace, is_own
-from memory_pipeline.lake.tables import Lake, LakeError
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import log
 from memory_pipeline.runs import status as run_status
-from memory_pipeline.sensors.failures import send_alert, status
-from memory_pipeline.settings import Settings, SettingsError
+from memory_pipeline.sensors.failures import send_alert, status, ticking
+from memory_pipeline.settings import Settings
 
 
 def sensor(
@@ -29,11 +29,8 @@ def sensor(
     def evaluate(context: dg.RunStatusSensorContext) -> None:
         if not is_own(context.dagster_run, names):
             return
-        try:
+        with ticking(context.log, names.name("held"), alert_url):
             found = document(context.dagster_run, settings.home)
-        except (SettingsError, LakeError) as error:
-            context.log.warning("[consolidation] held profiles could not be read: %s", error)
-            return
         for profile in found["held"]:
             context.log.warning("[consolidation] %s: %s", profile["profile_id"], profile["reason"])
         if found["held"]:

@@ -28,7 +28,7 @@ def evaluate(settings: Settings, run_id: str | None = None, *, key_prefix: str =
         One row per check: `asset`, `check`, `outcome` (passed, failed or missing), `detail`.
 
     Raises:
-        ValueError: the run is unknown, or no full run has finished.
+        ValueError: the run is unknown, no full run has finished, or `DAGSTER_HOME` is no folder.
     """
     names = Namespace.of(key_prefix.split("/"))
     with ExitStack() as opened:
@@ -70,10 +70,16 @@ def evaluate(settings: Settings, run_id: str | None = None, *, key_prefix: str =
 
 
 def _instances(settings: Settings) -> list[AbstractContextManager[dg.DagsterInstance]]:
-    """Return the instance that the environment names, if any, and that of the data folder."""
+    """Return the instance that the environment names, if any, and that of the data folder.
+
+    Raises:
+        ValueError: the environment names what is no folder.
+    """
     named = os.environ.get("DAGSTER_HOME")
     own = settings.home / "dagster"
     elsewhere = bool(named) and Path(str(named)).resolve() != own.resolve()
+    if elsewhere and not Path(str(named)).is_dir():
+        raise ValueError(f"DAGSTER_HOME is {named!r}, which is no folder; correct it, or unset it")
     return [*([launch.opened(Path(str(named)))] if elsewhere else []), launch.instance(settings.home)]
 
 

@@ -43,8 +43,10 @@ class BodyLimit:
                 )
                 await JSONResponse({"detail": detail}, 408, {"Connection": "close"})(scope, receive, send)
                 return
+            if message["type"] == "http.disconnect":  # nobody reads an answer to half a body
+                return
             received += len(message.get("body", b""))
-            if message["type"] != "http.request" or not message.get("more_body", False):
+            if not message.get("more_body", False):
                 break
         if max(declared, received) > most:
             detail = f"the body exceeds max_body_bytes = {most}; send it in several requests, or raise the setting"

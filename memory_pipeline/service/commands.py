@@ -378,7 +378,8 @@ def undo(
     ahead: Annotated[
         bool,
         typer.Option(
-            "--ahead", help="Instead, undo every run of a clock that was ahead, and date its memories to now."
+            "--ahead",
+            help="Instead, undo every run of a clock that was ahead, and date its memories to when they were stored.",
         ),
     ] = False,
     as_json: JsonOption = False,
@@ -403,12 +404,12 @@ def undo(
         path = snapshot.publish_after(lake, "the undo is committed")
         note = rebuild.note(lake)
     if as_json:
-        moved = {"dated_to_now": dated} if ahead else {}
+        moved = {"dated_back": dated} if ahead else {}
         show_json({"undone": undone.to_dicts(), "snapshot": str(path), "note": note} | moved)
     else:
         report_runs.undone(out(), undone, path, note)
         if ahead:
-            report.line(out(), f"dated to now: {dated:,} events that a clock recorded ahead of its time")
+            report.line(out(), f"dated back: {dated:,} events of a clock ahead, each before what was stored next")
 
 
 @snapshots.callback(invoke_without_command=True)

@@ -303,7 +303,7 @@ def _clock(lake: Lake) -> Iterator[Finding]:
 
 def _snapshot(lake: Lake, tables: _Tables, *, repair: bool) -> Finding:
     """Check the newest snapshot; with `repair`, build it again from whole tables."""
-    position = snapshot.shown_position(lake.ledger.runs(), lake.ledger.reverted())
+    position = snapshot.shown_position(lake.ledger.runs(), lake.ledger.last_undo())
     path = snapshot.newest(lake.home)
     unfit = _unfit(path, position) or (tables.whole and path is not None and snapshot.lacks_rows(lake, path)) or None
     if position and repair and tables.rebuilt:

@@ -6,6 +6,7 @@ Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies 
 import asyncio
 import socket
 from collections import Counter
+from collections.abc import Collection
 from typing import ClassVar, Literal
 
 import uvicorn
@@ -73,9 +74,9 @@ class Connections:
         self._open[new] = address
         self._counts[address] += 1
         if self._counts[address] > self._most_per_address:
-            self._close_one(new, address)
+            self._close_one(new, {address})
         elif len(self._open) > self._most:
-            self._close_one(new, self._counts.most_common(1)[0][0])
+            self._close_one(new, self._counts.keys())
 
     def renew(self, used: "ImpatientProtocol") -> None:
         """Note that a request of a connection was answered: it is the one that was idle for the shortest time."""
@@ -89,9 +90,11 @@ class Connections:
             if not self._counts[address]:
                 del self._counts[address]
 
-    def _close_one(self, new: "ImpatientProtocol", address: str) -> None:
-        own = (one for one, place in self._open.items() if place == address and one is not new and one.waiting)
-        closed = next(own, new)
+    def _close_one(self, new: "ImpatientProtocol", addresses: Collection[str]) -> None:
+        """Close the oldest that waits, of the address with most that wait; where none does, the new one."""
+        waiting = [(one, at) for one, at in self._open.items() if at in addresses and one is not new and one.waiting]
+        most = Counter(at for _, at in waiting).most_common(1)
+        closed = next((one for one, at in waiting if at == most[0][0]), new)
         self.remove(closed)
         closed.transport.abort()
 
@@ -114,8 +117,8 @@ class ImpatientProtocol(H11Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether the server waits for the client: for a header, or for more of a body."""
-        return self.idle or self.cycle.more_body
+        """Whether the server waits for the client: for a header, for more of a body, or until it reads its answer."""
+        return self.idle or self.cycle.more_body or self.flow.write_paused
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock of the first header, and count the connection."""

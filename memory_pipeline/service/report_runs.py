@@ -297,7 +297,7 @@ def undone(console: Console, decisions: pl.DataFrame, path: Path, note: str | No
     """Print the decisions that were undone."""
     counts = decisions.group_by("profile_id", "action").len("count").sort("profile_id", "action")
     if counts.is_empty():
-        line(console, "The run had made no decisions; it no longer counts as done.")
+        line(console, "No decision was undone; a run that had made none no longer counts as done.")
     else:
         table(console, ("profile", "action", "decisions"), counts.iter_rows(), title="Undone")
     if note:

@@ -5,6 +5,7 @@ to a terminal. JSON and files keep texts as they are.
 """
 
 import re
+import unicodedata
 from typing import Final
 
 PREVIEW: Final = 112
@@ -14,21 +15,34 @@ BUDGET: Final = 800
 _UNIT: Final = re.compile(r"\w+|[^\w\s]")
 _LETTERS: Final = 11
 """Characters a unit that a preview is given, so that units without end do not fill it."""
-_RANGES: Final = (
-    *((0x00, 0x08), (0x0B, 0x1F), (0x7F, 0x9F)),  # control characters but tab and line feed
-    *((0x200B, 0x200B), (0x200E, 0x200F), (0x2028, 0x202E), (0x2060, 0x206F)),  # invisible ones, and of direction
-    *((0xFEFF, 0xFEFF), (0xFFF9, 0xFFFB), (0xE0000, 0xE007F)),
-)
-_ESCAPES: Final = {
-    code: chr(code).encode("unicode_escape").decode() for first, last in _RANGES for code in range(first, last + 1)
-}
+_WRITTEN_OUT: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Unicode categories that are not shown: control, format, surrogates, separators of lines and paragraphs."""
+_SHOWN: Final = frozenset("\t\n\u200c\u200d\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u08e2")
+"""Characters of these categories that belong to writing: tab, line feed, joiners, and signs that enclose digits."""
+
+
+class _Escapes(dict[int, str]):
+    """How each character is shown, by its code."""
+
+    def __missing__(self, code: int) -> str:
+        letter = chr(code)
+        hidden = unicodedata.category(letter) in _WRITTEN_OUT and letter not in _SHOWN
+        self[code] = shown = letter.encode("unicode_escape").decode() if hidden else letter
+        return shown
+
+
+_ESCAPES: Final = _Escapes()
 _MARKS: Final = ("#", ">", "-", "*", "+", "`", "~", "=", "|", "<", "[")
 """First characters by which Markdown and prompts know a heading, a list, a quote, a fence or a tag."""
+_TURN: Final = re.compile(
+    r"\W*(?:system|developer|user|human|assistant|ai|model|tool|function)(?:\W*[:\uff1a]|$)|\d+[.)]\s", re.IGNORECASE
+)
+"""How a turn of a chat begins, or a numbered list."""
 
 
 def escaped(text: str) -> str:
     """Return a text with its control and invisible characters written out; tabs and line feeds stay."""
-    return text.translate(_ESCAPES)
+    return text if text.isprintable() else text.translate(_ESCAPES)
 
 
 def one_line(text: str) -> str:
@@ -37,9 +51,9 @@ def one_line(text: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """Return a text on one line that begins no heading, list, quote, fence or tag where a line begins with it."""
+    """Return a text on one line that begins no heading, list, quote, fence, tag or turn where a line begins with it."""
     line = one_line(text)
-    return f"\\{line}" if line.startswith(_MARKS) else line
+    return f"\\{line}" if line.startswith(_MARKS) or _TURN.match(line) else line
 
 
 def preview(text: str, most: int = PREVIEW) -> str:
