@@ -132,9 +132,8 @@ def change_features(
     changing = index.memories["content"].gather(rows).str.contains(CHANGING).to_numpy()
     asked = over_top(words.asked)
     created = index.created[rows]
-    later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows) & about
-    if plausible is not None:
-        later = later * plausible
+    is_later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows) & about
+    later = is_later * (1.0 if plausible is None else plausible)
     ratio = (words.asked + _LITTLE) / (words.asked[:, np.newaxis] + _LITTLE)
     both = (words.asked > 0) & (words.asked[:, np.newaxis] > 0)
     same = words.covered * np.minimum(1.0, ratio) * both * asked[:, np.newaxis]

@@ -240,7 +240,7 @@ def _by_model(
         order = selection.best_first(index, rows, scores)
     if question.holds or question.bare or not question.past:
         names = index.memories["memory_id"].gather(rows[order[:k]]).to_list()
-        order = selection.newer_first(index, rows, order, links.outdated(index, names, now, doubts=True))
+        order = selection.newer_first(index, rows, order, links.outdated(index, names, now))
     if question.holds:
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now), selection.BEST)
     if series.asks_for_latest(question, micros(now)):
