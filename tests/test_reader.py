@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memory_pipeline.text.compare import alignment, rivals
-from memory_pipeline.text.compare.judge import RELATIONS
+from memory_pipeline.text.compare.relation_trees import SCORES
 from memory_pipeline.text.embed.embedding import embedder
 from memory_pipeline.text.embed.encoder import (
     DIMENSION,
@@ -39,7 +39,7 @@ TEXTS = (
 SHIPPED = {
     "encoder.npz": "9e7dfaa25d1399d74a98a547da301cf38531b1e1545446b3446f700933f299f9",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "pairs.npz": "93d7c329c73efac0d64b9f1d90b737bbb4c587ddedb10356244431d5c2aca06c",
+    "pairs.npz": "d45de01fba9e3c92c649a0872ad25f288442c9d60cbb465089e9e348594f1d5a",
 }
 
 
@@ -90,7 +90,7 @@ def test_what_is_read_of_a_pair_depends_neither_on_order_nor_on_its_batch(order,
 
 
 def test_no_pairs_are_read_as_none():
-    assert pair_reader().read([]).shape == (0, 4)
+    assert pair_reader().read([]).shape == (0, len(SCORES))
     assert sentence_kinds.read([], []).shape == (0, sentence_kinds.WIDTH)
 
 
@@ -111,7 +111,7 @@ def test_the_labels_of_each_group_are_shares_of_one():
     ],
 )
 def test_two_texts_are_read_together(older, newer, relation):
-    assert RELATIONS[int(pair_reader().read([(older, newer)])[0].argmax())] == relation
+    assert SCORES[int(pair_reader().read([(older, newer)])[0].argmax())] == f"reader_{relation}"
 
 
 def test_what_is_read_of_a_text_does_not_depend_on_the_number_of_threads():

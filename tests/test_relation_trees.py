@@ -16,8 +16,8 @@ from memory_pipeline.ledger.event import parse
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import alignment, relation_trees
-from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.judges import JUDGES
+from memory_pipeline.text.compare.relation_trees import OF_PAIRS
 
 TEXTS = ("The kiln is fired on Mondays.", "The kiln has a new door.", "We fire the kiln on Fridays from this week.")
 
@@ -41,7 +41,10 @@ def test_each_pair_reaches_the_leaves_that_its_features_lead_to(seed):
     rows = rng.uniform(-0.2, 1.2, size=(3, len(grown.names))) * spread
     sums = np.array(
         [
-            [sum(leaf(grown, root, row) for root in grown.roots[place :: len(RELATIONS)]) for place in range(4)]
+            [
+                sum(leaf(grown, root, row) for root in grown.roots[place :: len(OF_PAIRS)])
+                for place, _ in enumerate(OF_PAIRS)
+            ]
             for row in rows
         ]
     )

@@ -64,9 +64,10 @@ def test_of_people_and_places_each_keeps_its_own():
 @pytest.mark.parametrize(
     ("judge", "statement", "rule", "confidence", "closes"),
     [
-        ("reader", None, "likely", 0.91, True),
-        ("reader", None, "likely", 0.89, False),
-        ("reader", "The rent is 640 euros.", "likely", 0.99, False),
+        ("reader", None, "whole", 0.93, True),
+        ("reader", None, "whole", 0.91, False),
+        ("reader", None, "likely", 0.99, False),
+        ("reader", "The rent is 640 euros.", "whole", 0.99, False),
         ("reader", "The rent is 640 euros.", "ended", 0.95, True),
         ("rules", None, "likely", 0.99, False),
         ("rules", None, "changed_value", 0.95, True),
@@ -79,7 +80,7 @@ def test_an_update_closes_if_it_is_stated_or_surely_read_of_a_memory_of_one_stat
 
 
 def surely_closes(*, judge="reader", value="The rent is 640 euros.", other_value="It is 690 now.", **row):
-    values = {"relation": "update", "statement": None, "rule": "likely", "confidence": 0.99} | row
+    values = {"relation": "update", "statement": None, "rule": "whole", "confidence": 0.99} | row
     found = pl.DataFrame([values | {"value": value, "other_value": other_value}], schema_overrides=TEXTS)
     return found.select(judging.sure(Policy(judge=judge))).item()
 
@@ -105,7 +106,7 @@ def test_what_only_the_reader_finds_closes_one_clause_whose_figures_are_replaced
 
 def test_only_sure_repetitions_are_recorded():
     points = frames.memories({"content": text} for text in DENTIST).with_columns(
-        row=pl.int_range(3), file=pl.lit(None, pl.String), heading=pl.lit(None, pl.String)
+        row=pl.int_range(3), **dict.fromkeys(("file", "heading", "project"), pl.lit(None, pl.String))
     )
     found = pl.DataFrame(
         {
@@ -124,7 +125,7 @@ def test_only_sure_repetitions_are_recorded():
 
 def test_a_second_allergy_is_never_merged_with_the_first():
     points = frames.memories({"content": f"I am allergic to {it}."} for it in ("penicillin", "latex")).with_columns(
-        file=pl.lit(None, pl.String), heading=pl.lit(None, pl.String)
+        **dict.fromkeys(("file", "heading", "project"), pl.lit(None, pl.String))
     )
     found = pl.DataFrame({"older": [0], "newer": [1], "relation": ["duplicate"], "confidence": [0.99]})
     assert judging.sure_repeats(found, points, Policy()).is_empty()

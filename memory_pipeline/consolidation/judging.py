@@ -42,7 +42,7 @@ STATED: Final = ("changed_value", "ended")
 REPEATS: Final = "repeats 1"
 """Model of the rows of `pair_readings` that hold the confidence of a repetition sure enough to merge."""
 
-DOUBT: Final = 0.25
+DOUBT: Final = 0.15
 """Minimum confidence of an update that is reported although it makes no link."""
 
 LEAST_ODDS: Final = 0.15
