@@ -292,7 +292,7 @@ def test_the_most_used_come_first_then_the_most_important():
 
 
 def test_what_does_most_harm_if_it_were_forgotten_comes_first():
-    told = said("I'm allergic to walnuts, my throat closes.", "I have a sore knee.")
+    told = said("I'm allergic to walnuts, my throat closes.", "I get migraines.")
     told[1]["access_count"] = 9
     assert compiled(*told) == {"health_and_safety": [row["content"] for row in told]}
 
@@ -410,8 +410,7 @@ def test_a_placeholder_takes_no_fact_along(text, fact):
     assert compiled(*said(text)) == {"health_and_safety": [fact]}
 
 
-@pytest.mark.xfail(strict=True, reason="the reader takes a note on somebody for one of the owner")
-def test_what_another_wants_that_is_taken_for_the_owners():
+def test_what_another_wants_is_not_the_owners():
     assert compiled(*said("Jem wants every letter on paper.")) == {}
 
 

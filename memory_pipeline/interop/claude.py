@@ -130,7 +130,7 @@ def _memories(source: Source, member: Member, titles: Mapping[str, str]) -> Iter
         for project, notes in mapping(about.get("project_memories")).items():
             scope = ("project", label(project) or "")
             yield from _remembered(
-                source, member, notes, f"{origin}:{project}", scope, project=titles.get(project, project)
+                source, member, notes, f"{origin}:{project}", scope, project=label(titles.get(project, project))
             )
         for file in listed(about.get("memory_files")):
             notes = mapping(file).get("content", file)
