@@ -135,12 +135,17 @@ def _of_scenarios(name: str, told: list[dict[str, Any]]) -> LabelledStore:
     return _store(FOLDER / "corrections", name, list(enumerate(lines, 1)))
 
 
-def sentences(files: Container[str]) -> list[Labelled]:
+def sentences(files: Container[str], *, names: Container[str] | None = None) -> list[Labelled]:
     """Read the labelled sentences: those of `sentences/`, and those of the notes of some files of episodes.
 
     Notes of which the labels and the program count different sentences are left out.
+
+    Args:
+        files: files of episodes.
+        names: files of `sentences/`; default: all.
     """
-    found = [one for path in sorted((FOLDER / "sentences").glob("*.txt")) for one in _notes(path)]
+    paths = [path for path in sorted((FOLDER / "sentences").glob("*.txt")) if names is None or path.stem in names]
+    found = [one for path in paths for one in _notes(path)]
     given = labels()
     for store in episodes(files=files):
         core = given.get(store.name)

@@ -1,7 +1,7 @@
 """Trains the reader of pairs and sentences on the corpus, and stores it in eight bits.
 
-Run with `python research/train_reader.py FOLDER [--epochs N] [--situations N] [--start FILE] [--rate X]`, in an
-environment that has the package, PyTorch and Transformers; FOLDER holds all-MiniLM-L6-v2 as its authors publish it.
+Run with `python research/train_reader.py FOLDER [--epochs N] [--situations N] [--start FILE] [--rate X]
+[--labels NAME]`, in an environment that has the package, PyTorch and Transformers; FOLDER holds all-MiniLM-L6-v2 as its authors publish it.
 Writes `memory_pipeline/models/reader/pairs.npz`. The word table stays as it is, so that the package ships one.
 
 Each note is paired with the fact of its situation. Repeats of the fact stand for it in some pairs, and facts of other
@@ -12,7 +12,7 @@ pair and epoch.
 
 import argparse
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -46,6 +46,12 @@ OFTEN: Final = 2
 HEAD_RATE: Final = 8.0
 """Learning rate of the linear layers, in that of the network."""
 WARM_UP: Final = 0.1
+MORE_OFTEN: Final = 6.0
+"""How much more often than others the sentences of `--labels` are drawn."""
+LABEL_BATCH: Final = 256
+LABEL_RATE: Final = 3e-4
+NEAR: Final = 0.02
+"""Weight in the loss of the square of what the layer of labels has moved."""
 
 Pair = tuple[str, str, int]
 
@@ -104,10 +110,14 @@ class Model(nn.Module):
 
     def forward(self, *, of_pairs: bool, **batch: Any) -> torch.Tensor:
         """Return [pairs, relations], or [sentences, labels of all groups]."""
+        return (self.head if of_pairs else self.labels)(self.drop(self.pooled(batch)))
+
+    def pooled(self, batch: Mapping[str, torch.Tensor]) -> torch.Tensor:
+        """Return the first and the mean token of each text, [texts, 2 * width]."""
         rows = self.encoder(**batch).last_hidden_state
         mask = batch["attention_mask"].unsqueeze(-1).float()
         mean = (rows * mask).sum(1) / mask.sum(1)
-        return (self.head if of_pairs else self.labels)(self.drop(torch.cat([rows[:, 0], mean], -1)))
+        return torch.cat([rows[:, 0], mean], -1)
 
 
 def begin_with(model: Model, path: Path) -> None:
@@ -214,6 +224,39 @@ def train(
         print(f"epoch {epoch}: loss {np.mean(losses[True]):.4f} and {np.mean(losses[False]):.4f}", flush=True)
 
 
+def train_labels(model: Model, read: Sequence[Labelled], often: Container[str], folder: Path, *, epochs: int) -> None:
+    """Train the layer of labels alone, near its weights; the network, and so the relations of pairs, stay as they are.
+
+    Args:
+        model: the model.
+        read: sentences with labels.
+        often: texts that are drawn `MORE_OFTEN`.
+        folder: holds the tokenizer.
+        epochs: how often as many sentences are drawn as there are.
+    """
+    model.eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    parts = []
+    for start in range(0, len(read), BATCH):
+        part = read[start : start + BATCH]
+        texts = [one.before for one in part], [one.text for one in part]
+        tokens = tokenizer(*texts, padding=True, truncation=True, max_length=MOST_OF_PAIR, return_tensors="pt")
+        with torch.no_grad():
+            parts.append(model.pooled(tokens))
+    known, labels = torch.cat(parts), torch.tensor([one.labels for one in read])
+    weights = torch.tensor([MORE_OFTEN if one.text in often else 1.0 for one in read])
+    first = {name: value.clone() for name, value in model.labels.state_dict().items()}
+    optimiser = torch.optim.Adam(model.labels.parameters(), lr=LABEL_RATE)
+    model.drop.train()
+    for _ in range(epochs * (len(read) // LABEL_BATCH)):
+        drawn = torch.multinomial(weights, LABEL_BATCH, replacement=True)
+        moved = sum(((value - first[name]) ** 2).sum() for name, value in model.labels.named_parameters())
+        loss = loss_of_sentences(model.labels(model.drop(known[drawn])), labels[drawn].tolist()) + NEAR * moved
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+
+
 def store(model: Model) -> None:
     """Write the model, without its word table."""
     weights = {name: value.detach().numpy() for name, value in model.encoder.state_dict().items()}
@@ -232,6 +275,7 @@ def main() -> None:
     parser.add_argument("--situations", type=int, help="learn from so many, chosen by the seed; default: all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=Path, help="weights to begin with, as an earlier training wrote them")
+    parser.add_argument("--labels", help="train the layer of labels alone, with this file of sentences more often")
     parser.add_argument("--rate", type=float, default=RATE, help="learning rate at its highest")
     options = parser.parse_args()
     found = situations()
@@ -244,7 +288,11 @@ def main() -> None:
     model = Model(options.folder)
     if options.start:
         begin_with(model, options.start)
-    train(model, learned, read, options.folder, epochs=options.epochs, rate=options.rate, seed=options.seed)
+    if options.labels:
+        often = {one.text for one in sentences((), names=(options.labels,))}
+        train_labels(model, read, often, options.folder, epochs=options.epochs)
+    else:
+        train(model, learned, read, options.folder, epochs=options.epochs, rate=options.rate, seed=options.seed)
     store(model)
 
 
