@@ -1,8 +1,9 @@
 """Trains the reader of pairs and sentences on the corpus, and stores it in eight bits.
 
 Run with `python research/train_reader.py FOLDER [--epochs N] [--situations N] [--start FILE] [--rate X]
-[--labels NAME]`, in an environment that has the package, PyTorch and Transformers; FOLDER holds all-MiniLM-L6-v2 as its authors publish it.
-Writes `memory_pipeline/models/reader/pairs.npz`. The word table stays as it is, so that the package ships one.
+[--labels NAME]`, in an environment that has the package, PyTorch and Transformers; FOLDER holds all-MiniLM-L6-v2 as its
+authors publish it. Writes `memory_pipeline/models/reader/pairs.npz`. The word table stays as it is, so that the package
+ships one.
 
 Each note is paired with the fact of its situation. Repeats of the fact stand for it in some pairs, and facts of other
 situations give pairs that have nothing in common. Episodes give their labelled pairs, and for each note the nearest
