@@ -52,8 +52,8 @@ def measure(told: Sequence[dict[str, Any]], home: Path) -> pl.DataFrame:
     Returns:
         kind; before and after (the right note came first before, and after, the night that followed the newer notes);
         again (it did after the older note was imported once more and another night); ended (the older note is closed,
-        or marked as outdated or contradicted); closed; beside (the answer to another question is among the first three,
-        and no other note is closed).
+        or marked as outdated or contradicted); closed; beside (the answer to another question is among the first three
+        if it was before the newer notes, and no other note is closed).
 
     Cost: about a second a scenario.
     """
@@ -63,6 +63,7 @@ def measure(told: Sequence[dict[str, Any]], home: Path) -> pl.DataFrame:
     others = [[client.remember(text) for text in one["X"]] for client, one in zip(clients, told, strict=True)]
     clock.pass_by(9)
     _night(home, clock)
+    found = [_found_beside(client, one) for client, one in zip(clients, told, strict=True)]
     clock.pass_by(3)
     for client, one in zip(clients, told, strict=True):
         for text in one["N"]:
@@ -70,7 +71,7 @@ def measure(told: Sequence[dict[str, Any]], home: Path) -> pl.DataFrame:
     before = [_right_first(client, one) for client, one in zip(clients, told, strict=True)]
     clock.pass_by(1)
     _night(home, clock)
-    rows = list(_rows(clients, told, older, others))
+    rows = list(_rows(clients, told, older, others, found))
     for client, one in zip(clients, told, strict=True):
         client.remember(one["O"][0], occurred_at=BEGIN)
     clock.pass_by(1)
@@ -93,20 +94,24 @@ def _rows(
     told: Sequence[dict[str, Any]],
     older: Sequence[Sequence[str]],
     others: Sequence[Sequence[str]],
+    found: Sequence[bool],
 ) -> Iterator[dict[str, Any]]:
-    for client, one, first, rest in zip(clients, told, older, others, strict=True):
+    for client, one, first, rest, was_found in zip(clients, told, older, others, found, strict=True):
         shown = {memory.memory_id: memory for memory in client.recall(_parts(one["Q"][0])[0], 8)}
         closed = any(client.get(name).closed_by for name in first)
         marked = any(shown[name].outdated_by or shown[name].conflicts for name in first if name in shown)
-        asked, pattern = one["R"][0].rsplit("|", 1)
-        found = any(re.search(pattern.strip(), memory.text, re.IGNORECASE) for memory in client.recall(asked, _SHOWN))
         yield {
             "kind": one["kind"],
             "after": _right_first(client, one),
             "ended": closed or marked,
             "closed": closed,
-            "beside": found and not any(client.get(name).closed_by for name in rest),
+            "beside": _found_beside(client, one) >= was_found and not any(client.get(name).closed_by for name in rest),
         }
+
+
+def _found_beside(client: MemoryClient, one: dict[str, Any]) -> bool:
+    asked, pattern = one["R"][0].rsplit("|", 1)
+    return any(re.search(pattern.strip(), memory.text, re.IGNORECASE) for memory in client.recall(asked, _SHOWN))
 
 
 def _right_first(client: MemoryClient, one: dict[str, Any]) -> bool:

@@ -94,6 +94,46 @@ def test_the_older_side_of_a_possible_update_names_the_newer():
     assert {row["current"] for row in found.values()} == {None}
 
 
+BOAT = {"old": ("The boat is moored at Ayr.", 9), "new": ("The boat lies at Troon since the storm.", 2)}
+
+
+def asked(doubts=(), compared_until=0):
+    memories = frames.memories(
+        {"memory_id": name, "content": text, "created_at": ago(days)} for name, (text, days) in BOAT.items()
+    )
+    index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
+    changes = pl.DataFrame(
+        [{"memory_id": "old", "other_id": "new", "relation": relation} for relation in doubts],
+        {"memory_id": pl.String, "other_id": pl.String, "relation": pl.String},
+    )
+    edges = TABLES["decided_edges"].empty()
+    return rank(
+        *(index, "Where is the boat moored?"),
+        now=AS_OF,
+        fact_links=fact_links.pairs(edges, changes),
+        compared_until=compared_until,
+    )
+
+
+def lead(found):
+    scores = dict(found.select("memory_id", "score").iter_rows())
+    return scores["old"] - scores["new"]
+
+
+def test_an_update_too_unsure_for_a_link_lowers_the_older_and_marks_nothing():
+    doubted = asked(["doubt"])
+    assert lead(doubted) < lead(asked())
+    assert doubted["outdated_by"].to_list() == [[], []]
+    assert asked(["conflict", "duplicate"]).equals(asked())
+
+
+def test_that_the_newer_is_alike_counts_less_where_a_run_has_compared_the_two_and_found_no_change():
+    until = frames.memories([{}, {}])["seq"].max()
+    assert lead(asked(compared_until=until)) > lead(asked())
+    assert lead(asked(["doubt"], compared_until=until)) == lead(asked(["doubt"]))
+    assert asked(compared_until=until - 1).equals(asked())
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -16,6 +16,7 @@ from memory_pipeline.ledger.event import parse
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import alignment, relation_trees
+from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.compare.relation_trees import OF_PAIRS
 
@@ -29,6 +30,18 @@ def leaf(grown, root, row):
         left = row[grown.feature[node]] <= grown.threshold[node]
         node = grown.left[node] if left else grown.right[node]
     return grown.value[node]
+
+
+@given(st.lists(st.tuples(*[st.floats(0, 1)] * len(OF_PAIRS)), min_size=1, max_size=5))
+def test_an_update_of_a_part_is_an_update(probabilities):
+    told = np.array(probabilities)
+    found, whole = relation_trees.merged(told)
+    part, all_of_it = (told[:, OF_PAIRS.index(name)] for name in (relation_trees.PARTIAL, "update"))
+    assert found.shape == (len(told), len(RELATIONS))
+    assert np.allclose(found[:, RELATIONS.index("update")], part + all_of_it)
+    assert np.allclose(found.sum(axis=1), told.sum(axis=1))
+    assert ((whole >= 0) & (whole <= 1)).all()
+    assert (whole[(part > all_of_it) & (part > 1e-6)] <= 0.5).all()
 
 
 @given(st.integers(0, 2**32 - 1))

@@ -135,7 +135,7 @@ class LedgerTail:
         columns = ["source", "target", "edge_type", "kind"]
         edges = self._lake.read("decided_edges", profiles=[self._profile], columns=columns)
         links = pl.concat([edges, self._asserted().select(columns)])
-        changes = self._lake.read("fact_changes", profiles=[self._profile], columns=_CHANGE)
+        changes = self._doubts()
         if not any(row[_TYPE] == EventType.RESOLVED.value for row in self.rows):
             return fact_links.pairs(links, changes)
         answered = answers.standing(self.answers_and_changes())
@@ -150,6 +150,28 @@ class LedgerTail:
         low, high = pl.min_horizontal("memory_id", "other_id"), pl.max_horizontal("memory_id", "other_id")
         unanswered = changes.with_columns(low=low, high=high).join(answered, on=list(answers.PAIR), how="anti")
         return fact_links.pairs(pl.concat([judged.select(columns), said]), unanswered)
+
+    def _doubts(self) -> pl.DataFrame:
+        """Return the updates too unsure for a link: `memory_id`, `other_id`, `relation` as in `fact_changes`.
+
+        Likely updates of what the same run merged are among them, of the merged memory: it has no link yet, since no
+        run has compared it.
+        """
+        changes = self._lake.read("fact_changes", profiles=[self._profile], columns=[*_CHANGE, "decided"])
+        possible = pl.col("relation").is_in(["doubt", "update"]) & ~pl.col("decided")
+        if (changes := changes.filter(possible)).is_empty():
+            return changes.select(_CHANGE)
+        merged = self._lake.read("memories", profiles=[self._profile], columns=["memory_id", "superseded_by"])
+        merged = merged.drop_nulls("superseded_by")
+        for end in ("memory_id", "other_id"):
+            by = merged.select(pl.col("memory_id").alias(end), pl.col("superseded_by").alias(f"{end}_by"))
+            changes = changes.join(by, on=end, how="left", maintain_order="left")
+        moved = pl.any_horizontal(pl.col("memory_id_by", "other_id_by").is_not_null())
+        return changes.filter((pl.col("relation") == "doubt") | moved).select(
+            memory_id=pl.coalesce("memory_id_by", "memory_id"),
+            other_id=pl.coalesce("other_id_by", "other_id"),
+            relation=pl.lit("doubt"),
+        )
 
     def answers_and_changes(self) -> pl.DataFrame:
         """Return all answers of the profile about pairs of memories, and the updates of those memories (`events`)."""
