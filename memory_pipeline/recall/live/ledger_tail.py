@@ -135,7 +135,7 @@ class LedgerTail:
         columns = ["source", "target", "edge_type", "kind"]
         edges = self._lake.read("decided_edges", profiles=[self._profile], columns=columns)
         links = pl.concat([edges, self._asserted().select(columns)])
-        changes = self._doubts()
+        changes = self._unsaid()
         if not any(row[_TYPE] == EventType.RESOLVED.value for row in self.rows):
             return fact_links.pairs(links, changes)
         answered = answers.standing(self.answers_and_changes())
@@ -151,11 +151,11 @@ class LedgerTail:
         unanswered = changes.with_columns(low=low, high=high).join(answered, on=list(answers.PAIR), how="anti")
         return fact_links.pairs(pl.concat([judged.select(columns), said]), unanswered)
 
-    def _doubts(self) -> pl.DataFrame:
-        """Return the updates too unsure for a link: `memory_id`, `other_id`, `relation` as in `fact_changes`.
+    def _unsaid(self) -> pl.DataFrame:
+        """Return updates that no link says: `memory_id`, `other_id`, `relation` as in `fact_changes`.
 
-        Likely updates of what the same run merged are among them, of the merged memory: it has no link yet, since no
-        run has compared it.
+        They are those too unsure for a link, and likely ones of what the same run merged, as updates of the merged
+        memory: it has no link yet, since no run has compared it.
         """
         changes = self._lake.read("fact_changes", profiles=[self._profile], columns=[*_CHANGE, "decided"])
         possible = pl.col("relation").is_in(["doubt", "update"]) & ~pl.col("decided")
@@ -170,7 +170,7 @@ class LedgerTail:
         return changes.filter((pl.col("relation") == "doubt") | moved).select(
             memory_id=pl.coalesce("memory_id_by", "memory_id"),
             other_id=pl.coalesce("other_id_by", "other_id"),
-            relation=pl.lit("doubt"),
+            relation="relation",
         )
 
     def answers_and_changes(self) -> pl.DataFrame:

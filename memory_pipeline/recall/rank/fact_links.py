@@ -106,11 +106,11 @@ class FactLinks:
 
 
 def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return the links about facts among edges, and the updates too unsure for a link.
+    """Return the links about facts among edges, and updates that no edge says.
 
     Args:
         edges: `source`, `target`, `edge_type` and `kind`, of any origin.
-        changes: `memory_id`, `other_id` and `relation` of table `fact_changes`; default: none.
+        changes: `memory_id`, `other_id` and `relation` (doubt, update) of such updates; default: none.
 
     Returns:
         `edge_type`, `memory_id`, `other_id`, each pair once: contradictions, repetitions, and updates and doubts with
@@ -121,8 +121,9 @@ def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None) -> pl.DataFr
     columns = ("edge_type", "memory_id", "other_id")
     found = about_facts.rename({"source": "memory_id", "target": "other_id"}).select(columns)
     if changes is not None:
-        unsure = changes.filter(pl.col("relation") == "doubt")
-        found = pl.concat([found, unsure.select(edge_type=pl.lit(DOUBT), memory_id="other_id", other_id="memory_id")])
+        unsaid = changes.filter(pl.col("relation").is_in(["doubt", "update"]))
+        kind = pl.when(pl.col("relation") == "doubt").then(pl.lit(DOUBT)).otherwise(pl.lit(PROPOSED["update"]))
+        found = pl.concat([found, unsaid.select(edge_type=kind, memory_id="other_id", other_id="memory_id")])
     return found.unique().sort(columns)
 
 
