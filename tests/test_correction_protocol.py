@@ -40,6 +40,6 @@ def test_what_changed_comes_first_and_what_did_not_stays(tmp_path):
     counted = {row["kind"]: row for row in correction_protocol.figures(measured).to_dicts()}
     changed, unchanged = counted["changed"], counted["unchanged"]
     assert changed["after"] >= 0.8 * changed["scenarios"]
-    assert changed["again"] >= changed["after"]
+    assert changed["again"] >= 0.7 * changed["scenarios"]
     assert unchanged["closed"] == 0
     assert changed["beside"] + unchanged["beside"] >= 0.95 * len(measured)
