@@ -21,7 +21,7 @@ LAYERS = [
     {"service"},
 ]
 TEXT_LAYERS = [
-    {"difference", "display", "lang"},
+    {"credentials", "difference", "display", "lang"},
     {"parse"},
     {"embed", "score"},
     {"compare"},

@@ -32,11 +32,10 @@ def reported():
     ("place", "outcome", "label"),
     [
         (0, "closed", "update"),
-        (1, "merged", "duplicate"),
         (2, "nothing", "unrelated"),
         (3, "partly closed", "update"),
         (4, "CONTRADICTS", "contradiction"),
-        (5, "merged", "duplicate"),
+        (5, "MAY_REPEAT", "duplicate"),
         (7, "MAY_UPDATE", "update"),
     ],
 )
@@ -48,6 +47,12 @@ def test_a_pair_comes_back_with_what_the_run_did(reported, place, outcome, label
     else:
         assert 0 < found["confidence"] <= 1
         assert any(text.rstrip(".") in found["reason"] for text in (found["a"], found["b"]))
+
+
+def test_copies_are_merged_whatever_the_judge_says(reported):
+    found = reported[1]
+    assert (found["outcome"], found["label"], found["later"]) == ("merged", "duplicate", "second")
+    assert found["reason"]
 
 
 def test_a_text_that_comes_again_is_the_same_memory_and_given_labels_are_kept(reported):

@@ -22,6 +22,8 @@ from memory_pipeline.text.parse.speakers import by_assistant
 
 Rows = NDArray[np.int64]
 
+_WORD: Final = r"[\p{L}\p{N}]"
+"""What a text must have to be compared."""
 MOST_SIMILAR: Final = 8
 """Maximum number of older SIMILAR_TO neighbours that a memory is compared with, besides those that share words."""
 MOST_UPDATES: Final = 3
@@ -247,6 +249,7 @@ def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as
         .filter(
             pl.col("lifecycle").is_in(LIVE)
             & spoken
+            & pl.col("content").str.contains(_WORD)
             & ~by_assistant(pl.col("speaker"))
             & languages.judged(memories, enrichment)
         )
