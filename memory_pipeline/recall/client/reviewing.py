@@ -37,6 +37,8 @@ MOST_LIKELY: Final = 3
 
 _COMPARED: Final = 8
 """Earlier memories that a new one is compared with: the best that recall finds for its text."""
+_WORTH_ASKING: Final = 0.35
+"""Minimum confidence of an update, too unsure for a link, that somebody is asked about."""
 _ID_DIGITS: Final = 8
 _MEANS: Final = {"update": "update", "doubt": "update", "duplicate": "repeat", "conflict": "conflict"}
 """The answer that each relation of `fact_changes` suggests."""
@@ -153,7 +155,8 @@ def _judged(state: State, memory_ids: Collection[str], policy: Policy) -> pl.Dat
 def _waiting(lake: Lake, cache: StateCache, state: State, profile_id: str) -> pl.DataFrame:
     """Return the pairs of live memories that are neither decided nor answered, with use and text hash of both sides."""
     changes = lake.read("fact_changes", profiles=[profile_id])
-    possible = changes.filter(pl.col("relation").is_in(list(_MEANS)), ~pl.col("decided"))
+    likely_enough = (pl.col("relation") != "doubt") | (pl.col("confidence") >= _WORTH_ASKING)
+    possible = changes.filter(pl.col("relation").is_in(list(_MEANS)), ~pl.col("decided"), likely_enough)
     rows = unanswered(possible, cache.answered())
     memories = state.pool.index.memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("superseded_by").is_null())
     for side, end in (("older", "memory_id"), ("newer", "other_id")):
