@@ -77,7 +77,7 @@ class FactChanges(dy.Schema):
     other_id = text("The newer memory.", key=True)
     relation = text(
         "update (the newer holds from its time on), conflict (they cannot both hold), duplicate (both say the same) or "
-        "doubt (an update too unsure to link the two: the newer comes first in an answer, and core memory leaves the "
+        "doubt (an update too unsure to link the two: the older ranks lower in an answer, and core memory leaves the "
         "older out, unless it is an instruction or a lasting condition)."
     )
     decided = dy.Bool(

@@ -1,7 +1,7 @@
 """Links between memories about the same fact: which memories contradict or may have outdated which.
 
-A possible repetition moves nothing in an answer. An update too unsure for a link marks no memory, yet of two memories
-that answer a question the newer comes first.
+A possible repetition moves nothing in an answer. An update too unsure for a link marks no memory and lowers the score
+of the older one.
 
 Not here: how the links are found (`consolidation`), and how an answer is ordered (`selection`, `redundancy`).
 """
