@@ -15,7 +15,7 @@ import polars as pl
 from labelled_stores import LabelledStore
 
 from memory_pipeline.evaluation.conversations import TURNS
-from memory_pipeline.evaluation.decided_pairs import Pair
+from memory_pipeline.evaluation.decided_pairs import Pair, in_order
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.score.sentence_kinds import GROUPS
 
@@ -28,12 +28,16 @@ _RELATIONS: Final = {
     "conflict": "contradiction",
     "lookalike": "lookalike",
 }
-LEARNED: Final = ("a", "b", "c", "e", "f", "g", "h", "q", "r", "s", "u", "v", "w")
+_ONE_WAY: Final = frozenset({"update", "partial"})
+"""Relations that hold from the older to the newer note alone."""
+LEARNED: Final = ("a", "b", "c", "e", "f", "g", "h", "i", "j", "q", "r", "s", "u", "v", "w")
 """Files of episodes that the network learns from; on the others its scores are honest."""
-OTHERS: Final = ("p", "t", "x", "y", "z")
+OTHERS: Final = ("d", "l", "o", "p", "t", "x", "y", "z")
 """The other files of episodes in English."""
 UNCHANGED: Final = ("quote", "hypothetical", "third", "exception")
 """Kinds of corrections after which the older note holds as before."""
+UNLABELLED: Final = -1
+"""Place of a label that nobody gave."""
 _AT_ONCE: Final = 10
 """Corrections that make one store."""
 _NOTE: Final = re.compile(r"(\d+) (\d{4}-\d\d-\d\d) (\S+) (.+)")
@@ -191,14 +195,16 @@ def _notes(path: Path) -> Iterator[Labelled]:
 
 
 def _label(given: str, where: str) -> list[tuple[int, ...]]:
+    """Return the labels of each sentence: the place of each in its group, `UNLABELLED` for `-`."""
     result = []
     for group in given.split(";"):
         words = group.split()
         if len(words) != len(GROUPS) or any(
-            word not in known for word, known in zip(words, GROUPS.values(), strict=True)
+            word not in (*known, "-") for word, known in zip(words, GROUPS.values(), strict=True)
         ):
             raise ValueError(f"{where}: {group.strip()!r} is not one label each of {', '.join(GROUPS)}")
-        result.append(tuple(known.index(word) for word, known in zip(words, GROUPS.values(), strict=True)))
+        known_words = zip(words, GROUPS.values(), strict=True)
+        result.append(tuple(UNLABELLED if word == "-" else known.index(word) for word, known in known_words))
     return result
 
 
@@ -241,7 +247,7 @@ def _store(path: Path, name: str, lines: list[tuple[int, str]]) -> LabelledStore
             kind, one, other = line.split()[1:4]
             if kind not in _RELATIONS or not {one, other} <= known.keys() or int(one) >= int(other):
                 raise ValueError(f"{where} is no relation of an older and a newer note")
-            relations[_RELATIONS[kind]].add((one, other))
+            relations[_RELATIONS[kind]].add((one, other) if kind in _ONE_WAY else in_order(one, other))
         elif line.startswith("Q "):
             parts = [part.strip() for part in line.removeprefix("Q ").split("|", 4)]
             if len(parts) < 4:

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from corpus_files import LEARNED, Labelled, Situation, episodes, sentences, situations
+from corpus_files import LEARNED, UNLABELLED, Labelled, Situation, episodes, sentences, situations
 from store_encoder import LAYERS, network
 from torch import nn
 from transformers import AutoModel, AutoTokenizer
@@ -34,7 +34,7 @@ RELATION: Final = {"update": 0, "partial": 4, "repeat": 1, "conflict": 2, "none"
 OF_STORES: Final = {"update": 0, "weak update": 4, "duplicate": 1, "contradiction": 2, "lookalike": 3}
 NEAREST: Final = 4
 """Nearest older notes of each note of an episode that are learned as related in no way."""
-SHARES: Final = {"whom": 0.5, "kind": 1.0, "holds": 0.5, "harm": 0.5, "worth": 0.3}
+SHARES: Final = {"whom": 0.5, "kind": 1.0, "holds": 0.5, "harm": 0.5, "worth": 0.3, "stance": 0.7}
 """Weight of each group of labels in the loss of a sentence."""
 WEIGHTS: Final = (1.2, 1.5, 1.5, 1.0, 1.2)
 """Weight of a pair of each relation in the loss."""
@@ -154,6 +154,9 @@ def begin_with(model: Model, path: Path) -> None:
         weight, bias = arrays[name].T, arrays[f"{name}.offset"]
         if name == "head" and len(bias) < len(SCORES):  # it told no partial updates apart
             weight, bias = (np.concatenate([part, part[:1]]) for part in (weight, bias))
+        if name == "labels" and len(bias) < layer.out_features:  # it told no stances apart
+            more = layer.out_features - len(bias)
+            weight, bias = (np.concatenate([part, np.zeros((more, *part.shape[1:]), part.dtype)]) for part in (weight, bias))
         layer.load_state_dict({"weight": torch.tensor(weight.copy()), "bias": torch.tensor(bias)})
 
 
@@ -173,7 +176,9 @@ def loss_of_sentences(found: torch.Tensor, labels: Sequence[Sequence[int]]) -> t
     given, start, total = torch.tensor(labels), 0, torch.zeros(())
     for place, (name, known) in enumerate(GROUPS.items()):
         part = found[:, start : start + len(known)]
-        total = total + SHARES[name] * nn.functional.cross_entropy(part, given[:, place], label_smoothing=0.05)
+        total = total + SHARES[name] * nn.functional.cross_entropy(
+            part, given[:, place], label_smoothing=0.05, ignore_index=UNLABELLED
+        )
         start += len(known)
     return total
 

@@ -20,6 +20,7 @@ Rows = NDArray[np.int64]
 _LABELS: Final = {
     "holds": sentence_kinds.GROUPS["holds"],
     "kind": tuple("question request opinion chatter event appointment measurement goal instruction".split()),  # noqa: SIM905
+    "stance": sentence_kinds.GROUPS["stance"],
 }
 _SIDES: Final = ("older", "newer")
 _RELATED: Final = RELATIONS[:-1]

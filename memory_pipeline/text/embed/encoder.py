@@ -27,9 +27,9 @@ T = TypeVar("T")
 
 NAME: Final = "reader"
 """Name under which its vectors are stored."""
-PAIRS: Final = "pairs 4"
+PAIRS: Final = "pairs 5"
 """Name and version under which what it says of two texts is recorded."""
-SENTENCES: Final = "sentences 3"
+SENTENCES: Final = "sentences 4"
 """Name and version under which what it says of the sentences of a text is recorded."""
 DIMENSION: Final = 384
 MOST_TOKENS: Final = 256

@@ -26,6 +26,7 @@ GROUPS: Final = MappingProxyType(
         "holds": ("lasting", "current", "while", "moment"),
         "harm": ("0", "1", "2", "3"),
         "worth": ("0", "1", "2", "3"),
+        "stance": ("stated", "happened", "ended", "planned", "possible", "reported", "asked", "idle"),
     }
 )
 """What is told of a sentence, and the labels of each, one of which applies.
@@ -37,6 +38,8 @@ GROUPS: Final = MappingProxyType(
 - holds: for years, until changed, for days to weeks, or for a moment.
 - harm: if it were forgotten: none, annoyance, real damage, danger to health, life, liberty or a secret.
 - worth: whether it will be asked for: never, hardly, likely, surely.
+- stance: whether what it says is so: stated as so; happened at some moment; said to have ended; planned; possible only
+  (a guess, a wish, a condition that has not come about); reported of somebody else's words; asked; idle talk.
 """
 WIDTH: Final = sum(map(len, GROUPS.values()))
 """Number of labels."""
