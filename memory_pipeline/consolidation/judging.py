@@ -153,7 +153,7 @@ def sure_repeats(
     """
     repeated = (pl.col("relation") == "duplicate") & (pl.col("confidence") >= policy.merge_confidence)
     rows = found.filter(repeated & pl.lit(JUDGES[policy.judge].reads))
-    rows = relation_guards.one_fact(rows, points, sentences)
+    rows = relation_guards.one_fact(rows, points)
     hashes = points["content_hash"]
     return TABLES["pair_readings"].conform(
         rows.select(

@@ -35,6 +35,7 @@ from memory_pipeline.text.parse.tokens import fold, occurrences
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 LEAST_CONFIDENCE: Final = 0.15
 """Probability below which a pair counts as unrelated."""
@@ -82,7 +83,11 @@ class WordModel:
         needed = _needed(least)
         pair, left, right = statement_pairs(reading, older, newer)
         probability = screened(reading, pair, left, right, needed)
-        return _judged(reading, (older, newer), (pair, left, right), probability, needed)
+        differ = _guard(reading, (older, newer), (pair, left, right), probability)
+        stated = stated_changes.find(reading.memories, older, newer)
+        apart = np.bincount(pair, ~differ, len(older)) == 0
+        stated = stated.filter(~pl.Series(apart[stated["pair"].to_numpy()]))
+        return _judged(reading, (older, newer), (pair, left, right), probability, needed, stated=stated)
 
 
 class ReaderModel:
@@ -123,7 +128,10 @@ class ReaderModel:
         found[read], whole[read] = relation_trees.merged(of_pairs)
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
-        return _judged(reading, (older, newer), (pair, left, right), probability, _needed(least), whole)
+        low = reading.statements["low"]
+        _bar_of_copies(probability, low, left, right)
+        _bar_of_conditions(probability, low, left, right)
+        return _judged(reading, (older, newer), (pair, left, right), probability, _needed(least), whole=whole)
 
 
 def statements_that_share_most(
@@ -162,7 +170,9 @@ def _judged(
     statements: tuple[Rows, Rows, Rows],
     probability: Floats,
     needed: Floats,
+    *,
     whole: Floats | None = None,
+    stated: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the judgement of each pair of memories, from the probabilities of its pairs of statements.
 
@@ -170,25 +180,13 @@ def _judged(
         reading: the memories.
         memories: older and newer memory of each pair.
         statements: as `statement_pairs` returns them.
-        probability: [pairs of statements, relations]; changed in place.
+        probability: [pairs of statements, relations].
         needed: minimum confidence of each relation.
         whole: share of the probability of an update that it outdates all of the older memory; default: unknown.
+        stated: what `stated_changes` finds in these pairs of memories; default: nothing.
     """
     (older, newer), (pair, left, right) = memories, statements
-    asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
-    probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
-    about = holders.read(reading)
-    differ = about.differ(left, right)
-    probability[differ] = _NOTHING
-    several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
-    probability[several[pair], _DUPLICATE] = 0.0
-    _bar(probability, reading, left, right)
-    unsure = np.flatnonzero(probability[:, [_DUPLICATE, _CONFLICT]].max(axis=1, initial=0.0) >= LEAST_CONFIDENCE)
-    unrelated = unsure[holders.only_subject(reading, about, left[unsure], right[unsure])]
-    probability[unrelated, _CONFLICT] = 0.0
-    probability[unrelated, _DUPLICATE] = 0.0
-    _bar_of_copies(probability, reading.statements["low"], left, right)
-    _bar_of_conditions(probability, reading.statements["low"], left, right)
+    stated = stated_changes.NOTHING if stated is None else stated
     related = 1.0 - probability[:, _UNRELATED]
     best = _best(pair, related, len(older))
     relation = probability[best][:, :_UNRELATED].argmax(axis=1)
@@ -199,9 +197,6 @@ def _judged(
     rule = np.full(len(older), "likely", dtype="<U13")
     if whole is not None:
         rule[(relation == _UPDATE) & (whole >= _WHOLE)] = WHOLE
-    stated = stated_changes.find(reading.memories, older, newer)
-    apart = np.bincount(pair, ~differ, len(older)) == 0
-    stated = stated.filter(~pl.Series(apart[stated["pair"].to_numpy()]))
     place, kind = stated["pair"].to_numpy(), stated["kind"].to_numpy()
     relation[place] = _UPDATE
     confidence[place] = np.where(kind == "likely", _OTHER_NAME, _STATED)
@@ -235,6 +230,32 @@ def _judged(
         pl.col("rule").fill_null("unrelated"),
         pl.col("reason").fill_null("Neither changes, contradicts or repeats the other."),
     ).cast(pl.Schema(JUDGEMENT_COLUMNS))
+
+
+def _guard(
+    reading: Reading, memories: tuple[Rows, Rows], statements: tuple[Rows, Rows, Rows], probability: Floats
+) -> Mask:
+    """Set to zero, in place, the probability of relations that words alone mistake, as `_judged` gets them.
+
+    Returns:
+        Whether the statements of each pair are about different people or things.
+    """
+    (older, newer), (pair, left, right) = memories, statements
+    asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
+    probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
+    about = holders.read(reading)
+    differ = about.differ(left, right)
+    probability[differ] = _NOTHING
+    several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
+    probability[several[pair], _DUPLICATE] = 0.0
+    _bar(probability, reading, left, right)
+    unsure = np.flatnonzero(probability[:, [_DUPLICATE, _CONFLICT]].max(axis=1, initial=0.0) >= LEAST_CONFIDENCE)
+    unrelated = unsure[holders.only_subject(reading, about, left[unsure], right[unsure])]
+    probability[unrelated, _CONFLICT] = 0.0
+    probability[unrelated, _DUPLICATE] = 0.0
+    _bar_of_copies(probability, reading.statements["low"], left, right)
+    _bar_of_conditions(probability, reading.statements["low"], left, right)
+    return differ
 
 
 def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floats) -> Floats:
