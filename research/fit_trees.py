@@ -137,7 +137,8 @@ def second(table: Table, first: NDArray[np.float64]) -> Table:
     read = relation_trees.worth_reading(first, newer)
     known, ends = (table.names, table.features[read]), (older[read], newer[read])
     by_first, _ = relation_trees.merged(first[read])
-    names, features = relation_trees.second_features(known, by_first, table.scores(read), ends, table.kinds)
+    sides = relation_trees.both_sides(ends, table.kinds)
+    names, features = relation_trees.second_features(known, by_first, table.scores(read), ends, sides)
     return replace(table, names=names, features=features, relations=table.relations[read], pairs=ends)
 
 

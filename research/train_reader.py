@@ -156,7 +156,9 @@ def begin_with(model: Model, path: Path) -> None:
             weight, bias = (np.concatenate([part, part[:1]]) for part in (weight, bias))
         if name == "labels" and len(bias) < layer.out_features:  # it told no stances apart
             more = layer.out_features - len(bias)
-            weight, bias = (np.concatenate([part, np.zeros((more, *part.shape[1:]), part.dtype)]) for part in (weight, bias))
+            weight, bias = (
+                np.concatenate([part, np.zeros((more, *part.shape[1:]), part.dtype)]) for part in (weight, bias)
+            )
         layer.load_state_dict({"weight": torch.tensor(weight.copy()), "bias": torch.tensor(bias)})
 
 

@@ -87,10 +87,10 @@ def compare(
         points, similar, policy, vectors=vectors, kept=kept, recorded=recorded, sentences=sentences
     )
     pairs = judging.pairs(judgements, points)
-    doubt = pl.when(judging.doubtful(policy)).then(pl.lit("doubt")).otherwise("relation")
-    unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy).with_columns(relation=doubt)
+    unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy)
+    unsettled = unsettled.with_columns(relation=judging.reported_as(policy))
     found = _described(unsettled, points, vectors, policy)
-    repeats = judging.sure_repeats(unsettled, points, policy, sentences)
+    repeats = judging.sure_repeats(unsettled, points, policy)
     known = readings if recorded is None else recorded
     repeats = repeats.join(known, on=TABLES["pair_readings"].key, how="anti", maintain_order="left")
     odds = pairs.clear() if policy.token_budget is None else pairs

@@ -26,7 +26,7 @@ from memory_pipeline.text.compare import (
     relation_trees,
 )
 from memory_pipeline.text.compare.closeness import Closeness
-from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, WHOLE
+from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, WHOLE
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed import encoder
@@ -119,9 +119,9 @@ def pairs(judgements: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
 
 
 def likely(policy: Policy) -> pl.Expr:
-    """Return whether a relation is likely enough for a link, or an update for a doubt."""
+    """Return whether a relation is likely enough for a link, or an update for a doubt, or the newer memory an aside."""
     least = pl.col("relation").replace_strict(_reported(policy), default=2.0, return_dtype=pl.Float64)
-    return (pl.col("confidence") >= least) | sure(policy)
+    return (pl.col("confidence") >= least) | sure(policy) | (pl.col("rule") == ASIDE)
 
 
 def sure(policy: Policy) -> pl.Expr:
@@ -138,9 +138,7 @@ def sure(policy: Policy) -> pl.Expr:
     return update & (pl.col("confidence") >= policy.close_confidence)
 
 
-def sure_repeats(
-    found: pl.DataFrame, points: pl.DataFrame, policy: Policy, sentences: pl.DataFrame | None = None
-) -> pl.DataFrame:
+def sure_repeats(found: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return rows of `pair_readings` for the repetitions that are sure enough to merge the two texts.
 
     They are recorded because a merged memory is not judged again, and what was merged must stay so.
@@ -149,7 +147,6 @@ def sure_repeats(
         found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
         points: the memories that are compared.
         policy: the judge, and the least confidence for merging.
-        sentences: table `core_sentences`; default: none.
     """
     repeated = (pl.col("relation") == "duplicate") & (pl.col("confidence") >= policy.merge_confidence)
     rows = found.filter(repeated & pl.lit(JUDGES[policy.judge].reads))
@@ -325,6 +322,12 @@ def _counts(policy: Policy) -> pl.Expr:
     """Return whether a relation counts for what a token budget keeps first, though it may be too unsure for a link."""
     counts = pl.col("relation").is_in(["update", "duplicate"]) & (pl.col("confidence") >= LEAST_ODDS)
     return counts & (policy.token_budget is not None)
+
+
+def reported_as(policy: Policy) -> pl.Expr:
+    """Return the relation of a pair in table `fact_changes`."""
+    aside = pl.when(pl.col("rule") == ASIDE).then(pl.lit(ASIDE)).otherwise("relation")
+    return pl.when(doubtful(policy)).then(pl.lit("doubt")).otherwise(aside)
 
 
 def doubtful(policy: Policy) -> pl.Expr:

@@ -68,7 +68,8 @@ def _elsewhere() -> pl.Expr:
     Whom two texts of one user are about is the judge's to tell.
     """
     user, heading, file, project = (
-        pl.col(f"older_{name}").ne_missing(pl.col(f"newer_{name}")) for name in ("user_id", "heading", "file", "project")
+        pl.col(f"older_{name}").ne_missing(pl.col(f"newer_{name}"))
+        for name in ("user_id", "heading", "file", "project")
     )
     instruct = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(core_facts.INSTRUCTION) for side in _SIDES)
     return user | heading | (file & (pl.col("relation") == "duplicate")) | (project & instruct)

@@ -27,6 +27,7 @@ from memory_pipeline.schemas import LIVE, TABLES, EventType
 from memory_pipeline.settings import Policy, load
 from memory_pipeline.text import enrich
 from memory_pipeline.text.classification import MEMORY_TYPES
+from memory_pipeline.text.compare.judge import ASIDE
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import embedding
 
@@ -277,7 +278,11 @@ class LiveIndex:
         vectors = pl.concat([night.tables["vectors"], after["vectors"]]) if night is not None else empty[1]
         self._index = Index.build(memories, vectors, model=policy.embedder)
         self._edges = after.get("association_edges", TABLES["association_edges"].empty())
-        changes = night.tables["fact_changes"].filter(pl.col("relation") == "doubt") if night is not None else None
+        changes = (
+            night.tables["fact_changes"].filter(pl.col("relation").is_in(["doubt", ASIDE]))
+            if night is not None
+            else None
+        )
         compares = policy.fact_changes and JUDGES[policy.judge].reads and night is not None
         self._compared_until = max(memories["seq"].to_list(), default=0) if compares else 0
         self._fact_links = fact_links.pairs(after.get("decided_edges", TABLES["decided_edges"].empty()), changes)

@@ -76,9 +76,10 @@ class FactChanges(dy.Schema):
     memory_id = text("The older memory.", key=True)
     other_id = text("The newer memory.", key=True)
     relation = text(
-        "update (the newer holds from its time on), conflict (they cannot both hold), duplicate (both say the same) or "
+        "update (the newer holds from its time on), conflict (they cannot both hold), duplicate (both say the same), "
         "doubt (an update too unsure to link the two: the older ranks lower in an answer, and core memory leaves the "
-        "older out, unless it is an instruction or a lasting condition)."
+        "older out, unless it is an instruction or a lasting condition) or aside (the newer only plans, supposes, "
+        "reports or asks something of the kind: it ranks behind the older in an answer about what holds)."
     )
     decided = dy.Bool(
         description="Whether the relation is sure enough to close or merge; if not, the plan links the two."

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from memory_pipeline.schemas import LIVE, Lifecycle
+from memory_pipeline.text.compare.judge import ASIDE
 from memory_pipeline.text.display import one_line
 
 Row = Mapping[str, Any]
@@ -210,7 +211,7 @@ def _cluster(row: Row) -> str:
 def _fact(row: Row) -> str:
     place = "newer" if row["other"] == row["other_id"] else "older"
     sure = "" if row["decided"] or row["relation"] == "conflict" else "possible "
-    relation = "update, too unsure for a link" if row["relation"] == "doubt" else row["relation"]
+    relation = {"doubt": "update, too unsure for a link", ASIDE: "mention"}.get(row["relation"], row["relation"])
     return f"{sure}{relation}: {place} {row['other']} by {row['rule']}: {row['reason']}"
 
 

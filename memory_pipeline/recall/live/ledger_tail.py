@@ -28,6 +28,7 @@ from memory_pipeline.ledger.profile_events import Row
 from memory_pipeline.recall.live import new_memories
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.schemas import TABLES, Action, EventType
+from memory_pipeline.text.compare.judge import ASIDE
 
 REPUBLISHING: Final = frozenset(event.PIPELINE)
 """Events that replace the published tables."""
@@ -152,13 +153,13 @@ class LedgerTail:
         return fact_links.pairs(pl.concat([judged.select(columns), said]), unanswered)
 
     def _unsaid(self) -> pl.DataFrame:
-        """Return updates that no link says: `memory_id`, `other_id`, `relation` as in `fact_changes`.
+        """Return updates that no link says, and asides: `memory_id`, `other_id`, `relation` as in `fact_changes`.
 
-        They are those too unsure for a link, and likely ones of what the same run merged, as updates of the merged
-        memory: it has no link yet, since no run has compared it.
+        The updates are those too unsure for a link, and likely ones of what the same run merged, as updates of the
+        merged memory: it has no link yet, since no run has compared it.
         """
         changes = self._lake.read("fact_changes", profiles=[self._profile], columns=[*_CHANGE, "decided"])
-        possible = pl.col("relation").is_in(["doubt", "update"]) & ~pl.col("decided")
+        possible = pl.col("relation").is_in(["doubt", "update", ASIDE]) & ~pl.col("decided")
         if (changes := changes.filter(possible)).is_empty():
             return changes.select(_CHANGE)
         merged = self._lake.read("memories", profiles=[self._profile], columns=["memory_id", "superseded_by"])
@@ -167,7 +168,7 @@ class LedgerTail:
             by = merged.select(pl.col("memory_id").alias(end), pl.col("superseded_by").alias(f"{end}_by"))
             changes = changes.join(by, on=end, how="left", maintain_order="left")
         moved = pl.any_horizontal(pl.col("memory_id_by", "other_id_by").is_not_null())
-        return changes.filter((pl.col("relation") == "doubt") | moved).select(
+        return changes.filter((pl.col("relation") != "update") | moved).select(
             memory_id=pl.coalesce("memory_id_by", "memory_id"),
             other_id=pl.coalesce("other_id_by", "other_id"),
             relation="relation",

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.changes import UNRELATED
+from memory_pipeline.text.compare.judge import ASIDE
 from memory_pipeline.text.lang.registry import ENGLISH
 
 Links = dict[str, list[str]]
@@ -26,6 +27,10 @@ Floats = NDArray[np.float64]
 
 DOUBT: Final = "DOUBT"
 """Type, in a table of links, of an update too unsure for a link (`fact_changes`)."""
+BESIDE: Final = "BESIDE"
+"""Type of a newer memory that only plans, supposes, reports or asks what the older one states."""
+_UNSAID: Final = {"doubt": DOUBT, "update": PROPOSED["update"], ASIDE: BESIDE}
+"""Type of a link for what `fact_changes` has and no edge says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +42,10 @@ class FactLinks:
     newer: Links = field(default_factory=dict)
     """Newer memories that may have outdated it."""
     perhaps: Links = field(default_factory=dict)
-    """Newer memories that may have outdated it, and those for which this is too unsure for a link."""
+    """Newer memories that may have outdated it, those for which this is too unsure for a link, and older ones that
+    state what it only plans, supposes, reports or asks."""
+    beside: Links = field(default_factory=dict)
+    """Newer memories that only plan, suppose, report or ask what it states."""
     compared_until: int = 0
     """Ledger position up to which a judge that reads has compared memories for changes."""
 
@@ -46,14 +54,16 @@ class FactLinks:
         """Return the links of a table of `edge_type`, `memory_id` and `other_id` (see `pairs`); None: no links."""
         if links is None or links.is_empty():
             return cls(compared_until=compared_until)
-        of_types = {name: links.filter(pl.col("edge_type") == name) for name in (*PROPOSED.values(), DOUBT)}
+        of_types = {name: links.filter(pl.col("edge_type") == name) for name in (*PROPOSED.values(), DOUBT, BESIDE)}
         linked, doubts = (
             of_types[name].select(memory_id="other_id", other_id="memory_id") for name in (PROPOSED["update"], DOUBT)
         )
+        asides = of_types[BESIDE].select("memory_id", "other_id")
         return cls(
             conflicts=_by_memory(_both_ways(of_types[PROPOSED["conflict"]])),
             newer=_by_memory(linked),
-            perhaps=_by_memory(pl.concat([linked, doubts])),
+            perhaps=_by_memory(pl.concat([linked, doubts, asides])),
+            beside=_by_memory(asides.select(memory_id="other_id", other_id="memory_id")),
             compared_until=compared_until,
         )
 
@@ -84,8 +94,8 @@ class FactLinks:
     def plausible(self, index: Index, rows: Rows, newer: Sequence[Sequence[str]]) -> Floats | None:
         """Return the weight, 0..1, of one memory as a later state of another, [rows, rows], the earlier one first.
 
-        It is less where a judge has compared the two and found no change. None: it has compared none. Texts that are
-        not in English are compared by no judge.
+        It is less where a judge has compared the two and found no change, and 0 where the newer states nothing. None:
+        it has compared none. Texts that are not in English are compared by no judge.
 
         Args:
             index: the memories.
@@ -102,6 +112,8 @@ class FactLinks:
         weights = np.where(compared & compared[:, np.newaxis], UNRELATED, 1.0)
         for at, (names, closer) in enumerate(zip(newer, memories["closed_by"], strict=True)):
             weights[at, [place[name] for name in (*names, closer) if name in place]] = 1.0
+        for at, name in enumerate(memories["memory_id"]):
+            weights[at, [place[aside] for aside in self.beside.get(name, ()) if aside in place]] = 0.0
         return weights
 
 
@@ -110,19 +122,20 @@ def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None) -> pl.DataFr
 
     Args:
         edges: `source`, `target`, `edge_type` and `kind`, of any origin.
-        changes: `memory_id`, `other_id` and `relation` (doubt, update) of such updates; default: none.
+        changes: `memory_id`, `other_id` and `relation` (doubt, update, aside) of such pairs; default: none.
 
     Returns:
-        `edge_type`, `memory_id`, `other_id`, each pair once: contradictions, repetitions, and updates and doubts with
-        the newer memory first. Edges CONTRADICTS of the kind contrast are left out: they are not about a fact.
+        `edge_type`, `memory_id`, `other_id`, each pair once: contradictions, repetitions, and updates, doubts and
+        asides with the newer memory first. Edges CONTRADICTS of the kind contrast are left out: they are not about a
+        fact.
     """
     contrast = (pl.col("edge_type") == PROPOSED["conflict"]) & (pl.col("kind").ne_missing(pl.lit("conflict")))
     about_facts = edges.filter(pl.col("edge_type").is_in(list(PROPOSED.values())), ~contrast)
     columns = ("edge_type", "memory_id", "other_id")
     found = about_facts.rename({"source": "memory_id", "target": "other_id"}).select(columns)
     if changes is not None:
-        unsaid = changes.filter(pl.col("relation").is_in(["doubt", "update"]))
-        kind = pl.when(pl.col("relation") == "doubt").then(pl.lit(DOUBT)).otherwise(pl.lit(PROPOSED["update"]))
+        unsaid = changes.filter(pl.col("relation").is_in(list(_UNSAID)))
+        kind = pl.col("relation").replace_strict(_UNSAID, return_dtype=pl.String)
         found = pl.concat([found, unsaid.select(edge_type=kind, memory_id="other_id", other_id="memory_id")])
     return found.unique().sort(columns)
 

@@ -29,6 +29,8 @@ RELATIONS: Final = ("update", "duplicate", "conflict", "unrelated")
 - unrelated: anything else, including two facts of one subject.
 """
 
+ASIDE: Final = "aside"
+"""Rule of a newer memory that only plans, supposes, reports or asks something about what the older one states."""
 WHOLE: Final = "whole"
 """Rule of an update of which the judge finds that nothing of the older memory holds any longer."""
 

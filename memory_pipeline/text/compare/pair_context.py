@@ -22,6 +22,10 @@ _LABELS: Final = {
     "kind": tuple("question request opinion chatter event appointment measurement goal instruction".split()),  # noqa: SIM905
     "stance": sentence_kinds.GROUPS["stance"],
 }
+_UNSETTLED: Final = ("planned", "possible", "reported", "asked")
+"""Stances of a sentence that does not say that anything is so."""
+_ASIDE: Final = 0.5
+"""Probability of these from which a memory states nothing."""
 _SIDES: Final = ("older", "newer")
 _RELATED: Final = RELATIONS[:-1]
 NAMES: Final = (
@@ -59,6 +63,18 @@ def features(first: Floats, scores: Floats, pairs: tuple[Rows, Rows], kinds: tup
             columns.append(np.stack([best, found - best], axis=1))
     columns.append(first[:, : len(_RELATED)])
     result: Floats = np.concatenate(columns, axis=1).round(_DIGITS)
+    return result
+
+
+def is_aside(older: Floats, newer: Floats) -> NDArray[np.bool_]:
+    """Return whether only the older memory of each pair states that something is so, [pairs].
+
+    Args:
+        older: what the reader says of the sentences of each older memory, [pairs, `sentence_kinds.WIDTH`].
+        newer: the same of each newer one.
+    """
+    settled, unsettled = (sentence_kinds.probability(side, "stance", *_UNSETTLED) for side in (older, newer))
+    result: NDArray[np.bool_] = (settled < _ASIDE) & (unsettled >= _ASIDE)
     return result
 
 

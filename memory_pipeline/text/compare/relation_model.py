@@ -16,9 +16,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.compare import holders, relation_trees, stances, stated_changes
+from memory_pipeline.text.compare import holders, pair_context, relation_trees, stances, stated_changes
 from memory_pipeline.text.compare.closeness import Closeness
-from memory_pipeline.text.compare.judge import JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS, WHOLE
+from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS, WHOLE
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 from memory_pipeline.text.compare.numbered_things import are_others
 from memory_pipeline.text.compare.relation_features import (
@@ -57,6 +57,8 @@ _REASONS: Final = {
     "conflict": "'{}' and '{}' may contradict each other.",
     "duplicate": "'{}' and '{}' may say the same.",
 }
+_NEITHER: Final = "Neither changes, contradicts or repeats the other."
+_BESIDE: Final = "The newer memory only plans, supposes, reports or asks what the older one states."
 _WHOLE: Final = 0.85
 """Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
 _STATED: Final = 0.95
@@ -120,18 +122,22 @@ class ReaderModel:
         read = relation_trees.worth_reading(of_pairs, newer)
         found, _ = relation_trees.merged(of_pairs)
         ends = older[read], newer[read]
+        sides = relation_trees.both_sides(ends, closeness.kinds)
         names, table = relation_trees.second_features(
-            (known, table[read]), found[read], closeness.scores(read), ends, closeness.kinds
+            (known, table[read]), found[read], closeness.scores(read), ends, sides
         )
         of_pairs = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
-        whole = np.zeros(len(older))
+        whole, aside = np.zeros(len(older)), np.zeros(len(older), dtype=np.bool_)
+        aside[read] = pair_context.is_aside(*sides)
         found[read], whole[read] = relation_trees.merged(of_pairs)
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
         low = reading.statements["low"]
         _bar_of_copies(probability, low, left, right)
         _bar_of_conditions(probability, low, left, right)
-        return _judged(reading, (older, newer), (pair, left, right), probability, _needed(least), whole=whole)
+        return _judged(
+            reading, (older, newer), (pair, left, right), probability, _needed(least), whole=whole, aside=aside
+        )
 
 
 def statements_that_share_most(
@@ -172,6 +178,7 @@ def _judged(
     needed: Floats,
     *,
     whole: Floats | None = None,
+    aside: Mask | None = None,
     stated: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the judgement of each pair of memories, from the probabilities of its pairs of statements.
@@ -183,9 +190,10 @@ def _judged(
         probability: [pairs of statements, relations].
         needed: minimum confidence of each relation.
         whole: share of the probability of an update that it outdates all of the older memory; default: unknown.
+        aside: whether the newer memory of each pair only plans, supposes, reports or asks; default: none does.
         stated: what `stated_changes` finds in these pairs of memories; default: nothing.
     """
-    (older, newer), (pair, left, right) = memories, statements
+    (older, _), (pair, left, right) = memories, statements
     stated = stated_changes.NOTHING if stated is None else stated
     related = 1.0 - probability[:, _UNRELATED]
     best = _best(pair, related, len(older))
@@ -220,6 +228,7 @@ def _judged(
         judged, on="index", how="left", maintain_order="left"
     )
     unrelated = 1.0 - confidence
+    beside = pl.lit(pl.Series(np.zeros(len(older), dtype=np.bool_) if aside is None else aside))
     return everything.select(
         pl.col("relation").fill_null("unrelated"),
         pl.col("confidence").fill_null(pl.Series(unrelated)),
@@ -227,8 +236,8 @@ def _judged(
         "attribute",
         "value",
         "other_value",
-        pl.col("rule").fill_null("unrelated"),
-        pl.col("reason").fill_null("Neither changes, contradicts or repeats the other."),
+        pl.col("rule").fill_null(pl.when(beside).then(pl.lit(ASIDE)).otherwise(pl.lit("unrelated"))),
+        pl.col("reason").fill_null(pl.when(beside).then(pl.lit(_BESIDE)).otherwise(pl.lit(_NEITHER))),
     ).cast(pl.Schema(JUDGEMENT_COLUMNS))
 
 

@@ -114,12 +114,24 @@ def features(
     return (*words[0], *_OWN, *CLOSENESS), table
 
 
+def both_sides(pairs: tuple[Rows, Rows], kinds: Callable[[Rows], Floats]) -> tuple[Floats, Floats]:
+    """Return what the reader says of the sentences of the older and of the newer memory of each pair.
+
+    Args:
+        pairs: row of the older and of the newer memory of each.
+        kinds: takes rows of memories; returns what the reader says of their sentences (`closeness.kinds`).
+    """
+    rows = np.unique(np.concatenate(pairs))
+    said = kinds(rows)
+    return said[np.searchsorted(rows, pairs[0])], said[np.searchsorted(rows, pairs[1])]
+
+
 def second_features(
     known: tuple[tuple[str, ...], Floats],
     first: Floats,
     scores: Floats,
     pairs: tuple[Rows, Rows],
-    kinds: Callable[[Rows], Floats],
+    sides: tuple[Floats, Floats],
 ) -> tuple[tuple[str, ...], Floats]:
     """Return the features that the second trees read of the pairs that are read: names, and [pairs, names].
 
@@ -128,11 +140,8 @@ def second_features(
         first: what the first trees say of them, [pairs, `RELATIONS`].
         scores: what the reader says of the two texts, [pairs, `SCORES`].
         pairs: row of the older and of the newer memory of each.
-        kinds: takes rows of memories; returns what the reader says of their sentences (`closeness.kinds`).
+        sides: what the reader says of the sentences of each (`both_sides`).
     """
-    rows = np.unique(np.concatenate(pairs))
-    said = kinds(rows)
-    sides = said[np.searchsorted(rows, pairs[0])], said[np.searchsorted(rows, pairs[1])]
     table = np.concatenate([known[1], scores, pair_context.features(first, scores, pairs, sides)], axis=1)
     return (*known[0], *SCORES, *pair_context.NAMES), table
 
