@@ -89,7 +89,7 @@ class WordModel:
         stated = stated_changes.find(reading.memories, older, newer)
         apart = np.bincount(pair, ~differ, len(older)) == 0
         stated = stated.filter(~pl.Series(apart[stated["pair"].to_numpy()]))
-        return _judged(reading, (older, newer), (pair, left, right), probability, needed, stated=stated)
+        return _judged(reading, (older, newer), (pair, left, right), probability, needed, stated)
 
 
 class ReaderModel:
@@ -136,7 +136,14 @@ class ReaderModel:
         _bar_of_copies(probability, low, left, right)
         _bar_of_conditions(probability, low, left, right)
         return _judged(
-            reading, (older, newer), (pair, left, right), probability, _needed(least), whole=whole, aside=aside
+            reading,
+            (older, newer),
+            (pair, left, right),
+            probability,
+            _needed(least),
+            stated_changes.find(reading.memories, older, newer),
+            whole=whole,
+            aside=aside,
         )
 
 
@@ -176,10 +183,10 @@ def _judged(
     statements: tuple[Rows, Rows, Rows],
     probability: Floats,
     needed: Floats,
+    stated: pl.DataFrame,
     *,
     whole: Floats | None = None,
     aside: Mask | None = None,
-    stated: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return the judgement of each pair of memories, from the probabilities of its pairs of statements.
 
@@ -189,12 +196,11 @@ def _judged(
         statements: as `statement_pairs` returns them.
         probability: [pairs of statements, relations].
         needed: minimum confidence of each relation.
+        stated: what `stated_changes` finds in these pairs of memories.
         whole: share of the probability of an update that it outdates all of the older memory; default: unknown.
         aside: whether the newer memory of each pair only plans, supposes, reports or asks; default: none does.
-        stated: what `stated_changes` finds in these pairs of memories; default: nothing.
     """
     (older, _), (pair, left, right) = memories, statements
-    stated = stated_changes.NOTHING if stated is None else stated
     related = 1.0 - probability[:, _UNRELATED]
     best = _best(pair, related, len(older))
     relation = probability[best][:, :_UNRELATED].argmax(axis=1)

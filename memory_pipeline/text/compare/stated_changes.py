@@ -31,9 +31,6 @@ Kind = Literal["ended", "changed_value", "likely"]
 Rows = NDArray[np.int64]
 _Read = TypeVar("_Read")
 
-NOTHING: Final = pl.DataFrame(schema={"pair": pl.Int64, "kind": pl.String, "ended": pl.String, "by": pl.String})
-"""No pair: what `find` returns where nothing is stated to have changed."""
-
 _CUE: Final = f"{words.ENDING}|{words.REPLACING}|{words.PLACING}"
 """Pattern over folded text that every text with a stated change matches."""
 _MAX_CHARACTERS: Final = 6_000
@@ -145,7 +142,7 @@ def find(memories: pl.DataFrame, older: Rows, newer: Rows) -> pl.DataFrame:
             hits = [row for row in statements if is_changed(row[2], change, one_speaker=row[3])]
             latest = {row[2].stems for row in hits[-1:]} if _replaces_any(change) else {row[2].stems for row in hits}
             rows += [(pair, change.kind, ended, by) for pair, ended, clause, _ in hits if clause.stems in latest]
-    found = pl.DataFrame(rows, NOTHING.schema, orient="row")
+    found = pl.DataFrame(rows, {"pair": pl.Int64, "kind": pl.String, "ended": pl.String, "by": pl.String}, orient="row")
     return found.sort("pair", pl.col("kind") == "likely", maintain_order=True).unique("pair", keep="first").sort("pair")
 
 
