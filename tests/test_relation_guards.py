@@ -1,4 +1,4 @@
-"""Which relations that a judge found are kept from facts that cannot be one."""
+"""Which relations that a judge found are kept from facts that cannot be one, and which repetitions may merge."""
 
 import polars as pl
 import pytest
@@ -6,36 +6,39 @@ import pytest
 from memory_pipeline.consolidation import relation_guards
 
 PLACES = ("user_id", "file", "heading", "project")
+SAME = ("I live in Graz.", "Graz is where I live.")
 
 
-def permitted(relation, older, newer, **places):
-    """Whether a relation of two texts may hold; a place names that of the older and that of the newer."""
-    points = pl.DataFrame({"profile_id": "p", "content_hash": ["h0", "h1"], "content": [older, newer]}).with_columns(
+def points(*texts, **places):
+    """Memories of these texts; a place names that of each."""
+    return pl.DataFrame({"profile_id": "p", "content_hash": ["h0", "h1"], "content": texts}).with_columns(
         pl.lit(None, pl.String).alias("speaker"),
         *(pl.Series(name, places.get(name, [None, None]), pl.String) for name in PLACES),
     )
+
+
+def permitted(relation, older, newer, **places):
+    """Whether a relation of two texts may hold."""
     pairs = pl.DataFrame({"older": [0], "newer": [1], "relation": [relation]})
-    return relation_guards.permitted(pairs, points).height == 1
+    return relation_guards.permitted(pairs, points(older, newer, **places)).height == 1
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("I speak Finnish.", "I speak Portuguese."),
-        ("I play the cello.", "I play the oboe."),
-        ("I have a Skoda.", "I have a Fiat."),
-    ],
-)
-def test_a_second_skill_or_possession_contradicts_none(older, newer):
-    assert not permitted("conflict", older, newer)
-    assert permitted("update", older, newer)
+def may_merge(older, newer):
+    """Whether two texts that were found to repeat each other may be one memory."""
+    return relation_guards.one_fact(pl.DataFrame({"older": [0], "newer": [1]}), points(older, newer)).height == 1
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"), [("I live in Graz.", "I live in Linz."), ("I work at Siemens.", "I work at Bosch.")]
-)
-def test_a_second_home_or_employer_contradicts_the_first(older, newer):
-    assert permitted("conflict", older, newer)
+@pytest.mark.parametrize("relation", ["update", "duplicate", "conflict"])
+@pytest.mark.parametrize(("place", "names"), [("user_id", ["ada", "ben"]), ("heading", ["Shop", "Blog"])])
+def test_other_users_and_headings_are_not_related(relation, place, names):
+    assert permitted(relation, *SAME)
+    assert permitted(relation, *SAME, **{place: names[:1] * 2})
+    assert not permitted(relation, *SAME, **{place: names})
+
+
+def test_the_same_in_two_files_is_said_twice_on_purpose():
+    assert not permitted("duplicate", *SAME, file=["a.md", "b.md"])
+    assert permitted("update", *SAME, file=["a.md", "b.md"])
 
 
 def test_an_instruction_of_one_project_changes_none_of_another():
@@ -46,3 +49,27 @@ def test_an_instruction_of_one_project_changes_none_of_another():
     assert not permitted("update", *spaces, project=["shop", "blog"])
     assert not permitted("update", *spaces, project=[None, "blog"])
     assert permitted("update", *home, project=["shop", "blog"])
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The eggs are 3 euros.", "Ten eggs cost 3.60 euros."),
+        ("Drive goes to Rosa on Monday.", "On Monday the drive is Nadia's, ask Nadia."),
+        ("The lift is serviced on 3 May.", "They service the lift on 4 May."),
+    ],
+)
+def test_two_texts_with_a_figure_day_or_name_each_of_its_own_do_not_merge(older, newer):
+    assert not may_merge(older, newer)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        SAME,
+        ("I cannot have latex gloves.", "Rubber gloves make my skin blister, nitrile only."),
+        ("One sting in 2019 put me in an ambulance.", "A wasp can kill me."),
+    ],
+)
+def test_a_detail_more_on_one_side_is_no_other_fact(older, newer):
+    assert may_merge(older, newer)
