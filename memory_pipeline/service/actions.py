@@ -11,7 +11,7 @@ from typing import Any, Self
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation import core_memory, expiry
 from memory_pipeline.consolidation.scope import part
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, parse
@@ -85,6 +85,7 @@ def remember(
     agent_id: str | None = None,
     user_id: str | None = None,
     occurred_at: datetime | None = None,
+    expires_in: str | None = None,
     **fields: Any,
 ) -> tuple[Event | None, tuple[str, ...]]:
     """Store one memory without loading what only a recall needs, unless its text may quote recalled memories.
@@ -97,6 +98,7 @@ def remember(
         agent_id: agent that stores it.
         user_id: person it belongs to.
         occurred_at: when it was said; default: now.
+        expires_in: how long it is kept from then on, such as "30 days".
         fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
 
     Returns:
@@ -104,9 +106,13 @@ def remember(
 
     Raises:
         InvalidEvent: a value is out of range; names it.
+        ValueError: the time after which it expires cannot be read, or `valid_until` is given too.
         LakeError: the store cannot be written.
     """
-    settings = load(home)
+    settings, now = load(home), datetime.now(UTC)
+    payload = {**fields, "content": text}
+    if expires_in is not None:
+        payload = expiry.limited(payload, expires_in, occurred_at or now)
     event = parse(
         {
             "event_type": EventType.STORED.value,
@@ -115,9 +121,9 @@ def remember(
             "agent_id": agent_id,
             "user_id": user_id,
             "occurred_at": occurred_at,
-            "payload": {**fields, "content": text},
+            "payload": payload,
         },
-        recorded_at=datetime.now(UTC),
+        recorded_at=now,
         origin="memory-pipeline remember",
         settings=settings,
     )

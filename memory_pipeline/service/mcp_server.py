@@ -72,7 +72,7 @@ _OFFERS: Final = (
         "remember what later conversations should know",
         rare=(
             *("memory_type", "importance", "agent_id", "occurred_at", "valid_from", "valid_until", "protect"),
-            "session_id",
+            *("session_id", "expires_in"),
         ),
     ),
     _Offer("remember_many", "remember_many", listed=False),

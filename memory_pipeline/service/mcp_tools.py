@@ -161,6 +161,7 @@ class MemoryTools:
         occurred_at: Annotated[Instant | None, Field(description="When it was said; default: now.")] = None,
         valid_from: ValidFrom = None,
         valid_until: ValidUntil = None,
+        expires_in: Annotated[str | None, Field(min_length=1, description='E.g. "30 days"; then it is hidden.')] = None,
         protect: Annotated[bool, Field(description="Never forget it; only if the user asks.")] = False,
         supersedes: Annotated[str | None, Field(min_length=1, description="Memory id that it replaces.")] = None,
     ) -> dict[str, Any]:
@@ -180,6 +181,7 @@ class MemoryTools:
             "occurred_at": occurred_at,
             "valid_from": valid_from,
             "valid_until": valid_until,
+            "expires_in": expires_in,
             "protected": protect or None,
         }
         owner = self._chosen(profile_id)

@@ -50,6 +50,9 @@ def remember(
     occurred_at: Annotated[str | None, typer.Option(metavar="T", help="When it was said; default: now.")] = None,
     valid_from: ValidFrom = None,
     valid_until: ValidUntil = None,
+    expires_in: Annotated[
+        str | None, typer.Option("--expires-in", metavar="TIME", help='Hide it after "36 hours", "30 days", ...')
+    ] = None,
     protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -80,6 +83,7 @@ def remember(
             metadata={"project": project} if project else None,
             valid_from=instant(valid_from, "--valid-from"),
             valid_until=instant(valid_until, "--valid-until"),
+            expires_in=expires_in,
             protected=protect or None,
         )
     except InvalidEvent as error:

@@ -35,6 +35,7 @@ class NewMemory(RequestBody):
     confidence: float | None = Field(None, ge=0, le=1, description="Confidence, 0..1.")
     valid_from: Instant | None = Field(None, description="True from this instant on.")
     valid_until: Instant | None = Field(None, description="True until this instant.")
+    expires_in: Id | None = Field(None, description='Hide it after a time such as "36 hours" or "30 days".')
     protected: bool | None = Field(None, description="Never archive, trim or delete it.")
     protected_reason: str | None = Field(None, description="Why it is protected.")
     tags: list[str] | None = Field(None, description="Tags to filter by.")

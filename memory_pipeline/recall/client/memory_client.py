@@ -28,7 +28,7 @@ from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
-from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event
+from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, micros
 from memory_pipeline.ledger.payloads import Stored
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.client import answering, quotations, restoring, reviewing, validation
@@ -62,7 +62,7 @@ from memory_pipeline.recall.models import (
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.runs import consolidate, inputs, log, status, undo
-from memory_pipeline.schemas import LIVE, Action, EventType
+from memory_pipeline.schemas import Action, EventType
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text import quoting
 from memory_pipeline.text.embed import embedding
@@ -177,7 +177,7 @@ class MemoryClient:
     def _remembered(self, text: str, supersedes: str | None, fields: Mapping[str, Any]) -> Remembered:
         """Store one memory."""
         self._check_open()
-        event = self._event(stored_event({**fields, "text": text}))
+        event = self._event(stored_event({**fields, "text": text}, self._now()))
         if supersedes is not None:
             self._lake.ledger.append([event, self._superseding(event, supersedes)])
             return Remembered(memory_id=str(event.memory_id), likely=())
@@ -192,7 +192,7 @@ class MemoryClient:
 
     def _own_words(self, memory_id: str, content: str) -> tuple[str, builtins.list[str]]:
         """Return the new text of a memory without what it quotes of other memories, and their ids."""
-        event = self._event(stored_event({"memory_id": memory_id, "text": content}))
+        event = self._event(stored_event({"memory_id": memory_id, "text": content}, self._now()))
         (own,) = self._separated([event])
         if own.event is None:
             raise ValueError(
@@ -364,7 +364,7 @@ class MemoryClient:
         self._check_open()
         given = as_rows(rows, self._settings.max_batch)
         events = [
-            validation.numbered(lambda row: self._event(stored_event(row)), row, position)
+            validation.numbered(lambda row: self._event(stored_event(row, self._now())), row, position)
             for position, row in enumerate(given)
         ]
         answered, read = list[Event](), list[int]()
@@ -539,9 +539,10 @@ class MemoryClient:
         check_bool("deep", deep)
         conditions = validation.conditions(filters, self._settings.max_tags)
         state = self._state_cache.current()
-        rows = state.pool.index.memories.select("memory_id", SAID_AT, "lifecycle")
+        rows = state.pool.index.memories.select("memory_id", SAID_AT)
         allowed = state.pool.allowed(conditions)
-        matching = (rows if allowed is None else rows.filter(allowed)).filter(deep | pl.col("lifecycle").is_in(LIVE))
+        within = state.pool.index.shown(micros(self._now()), deep=deep)
+        matching = rows.filter(within if allowed is None else within & allowed)
         if after is not None:
             check_id("after", after)
             self._memory(state, after)
@@ -673,6 +674,8 @@ class MemoryClient:
     def core_memory(self, project: str | None = None) -> tuple[Block, ...]:
         """Return the blocks of core memory as compiled by the last run; not recorded as an access.
 
+        Facts of which the validity has ended since then are left out.
+
         A client that serves a user (`user_id`) gets the sections of that user and of nobody in particular, and what
         threatens the health of the others.
 
@@ -686,6 +689,10 @@ class MemoryClient:
         """
         self._check_open()
         blocks = self._lake.read("core_memory_blocks", profiles=[self._profile])
+        if blocks.height:
+            ends = ["profile_id", "memory_id", "valid_from", "valid_until"]
+            dated = self._lake.read("memories", profiles=[self._profile], columns=ends)
+            blocks = core_memory.holding(blocks, dated, self._now())
         if (user := self._ids.get("user_id")) is not None and blocks.height:
             people = ["profile_id", "memory_id", "user_id"]
             blocks = core_memory.for_user(

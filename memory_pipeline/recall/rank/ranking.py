@@ -180,7 +180,7 @@ def rank(
         if value is not None and value < 1:
             raise ValueError(f"{name} = {value}: give 1 or more")
     within = np.ones(index.memories.height, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
-    within = within & (deep | index.live)
+    within = within & index.shown(micros(now), deep=deep)
     question = parse(
         query, now=now.astimezone(zone), speakers=index.speakers, language=index.passages.language_of(query)
     )
