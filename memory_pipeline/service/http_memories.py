@@ -84,7 +84,9 @@ class Question(RequestBody):
     min_score: float | None = Field(None, ge=0, le=1, description="Only memories with at least this score.")
     as_of: Instant | None = Field(None, description="Search the state of this instant; default: now.")
     deep: bool = Field(False, description="Include archived, cold and superseded memories, at a lower score.")
+    current: bool = Field(False, description="Only memories that hold at that instant.")
     filters: Conditions | None = Field(None, description="Only memories that meet all of these.")
+    after: Id | None = Field(None, description="Cursor of the answer before, which this one continues.")
     ranking: str = Field("default", description="default, engram, automem, cognitive, cosine or lexical.")
     record: bool = Field(True, description="Record an access, which keeps the memories alive.")
     session_id: Id | None = Field(None, description="Session in which it is asked.")
@@ -108,6 +110,7 @@ class Listing(Conditions):
     limit: int = Field(100, ge=1, le=1000, description="Maximum number of memories to list.")
     after: Id | None = Field(None, description="Id of the last memory of the page before.")
     deep: bool = Field(False, description="Include archived, cold and superseded memories.")
+    current: bool = Field(False, description="Only memories that hold now.")
     profile_id: str | None = Field(None, min_length=1, description="Profile; a token for one profile needs none.")
 
 
@@ -228,8 +231,8 @@ def list_memories(
     listing: Annotated[Listing, Query()],
 ) -> JSONResponse:
     """List memories, newest first; if there may be more, the header Link names the next page."""
-    filters = present_fields(listing, exclude={"limit", "deep", "after", "profile_id"})
-    memories = client.list(filters, listing.limit, deep=listing.deep, after=listing.after)
+    filters = present_fields(listing, exclude={"limit", "deep", "current", "after", "profile_id"})
+    memories = client.list(filters, listing.limit, deep=listing.deep, current=listing.current, after=listing.after)
     _check_spelling(request, grant, profile, empty=not memories)
     full = len(memories) == listing.limit
     following = request.url.include_query_params(after=memories[-1].memory_id) if full else None

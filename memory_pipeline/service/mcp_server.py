@@ -62,10 +62,10 @@ _OFFERS: Final = (
         "recall",
         "recall before answering anything earlier talk may have settled",
         reads=True,
-        rare=("k", "min_score", "ranking", "profiles", "user_id", "session_id"),
+        rare=("k", "min_score", "ranking", "profiles", "user_id", "session_id", "after"),
     ),
     _Offer("get", "get_memory", reads=True, rare=("as_of",)),
-    _Offer("list", "list_memories", reads=True, rare=("deep", "limit")),
+    _Offer("list", "list_memories", reads=True, rare=("deep", "current", "limit")),
     _Offer(
         "remember",
         "remember",

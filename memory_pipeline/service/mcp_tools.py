@@ -42,6 +42,7 @@ SessionId = Annotated[str | None, Field(min_length=1, description="This conversa
 Project = Annotated[str | None, Field(min_length=1, description="Project at work.")]
 Filters = Annotated[Conditions | None, Field(description="All of these must hold; since <= stored < until.")]
 AsOf = Annotated[Instant | None, Field(description="State at an instant, e.g. 2026-03-01T00:00:00Z.")]
+Current = Annotated[bool, Field(description="Only what holds now.")]
 Deep = Annotated[bool, Field(description="Also search archived and superseded memories.")]
 ValidFrom = Annotated[Instant | None, Field(description="True from this instant.")]
 ValidUntil = Annotated[Instant | None, Field(description="True until this instant.")]
@@ -85,8 +86,10 @@ class MemoryTools:
         min_score: Annotated[float | None, Field(ge=0, le=1, description="Minimum score.")] = None,
         as_of: AsOf = None,
         deep: Deep = False,
+        current: Current = False,
         ids: Annotated[bool, Field(description="Also the id of each memory.")] = False,
         filters: Filters = None,
+        after: Annotated[str | None, Field(min_length=1, description="Cursor shown with ids.")] = None,
         ranking: Annotated[
             str, Field(description="default, engram, automem, cognitive, cosine or lexical.")
         ] = "default",
@@ -96,8 +99,8 @@ class MemoryTools:
     ) -> str:
         """Find memories that answer a question, best first.
 
-        `ids`: with ids; `deep`: archived ones too; `filters`: session_id, agent_id, user_id, speaker, memory_types,
-        tags, since, until.
+        `deep`: archived too; `current`: what holds; `filters`: session_id, agent_id, user_id, speaker, memory_types,
+        tags, since, until, metadata.
         """
         with self._memory(profile_id or (profiles[0] if profiles else None)) as memory:
             answer = memory.recall(
@@ -106,7 +109,9 @@ class MemoryTools:
                 min_score=min_score,
                 as_of=as_of,
                 deep=deep,
+                current=current,
                 filters=None if filters is None else present_fields(filters),
+                after=after,
                 ranking=ranking,
                 record=self._records,
                 session_id=session_id,
@@ -114,7 +119,8 @@ class MemoryTools:
                 profiles=profiles,
             )
         doubt = ["Perhaps none of these answers it."] if answer and answer.confident is False else []
-        return "\n".join([*doubt, answer.text(token_budget, ids=ids) or "No memory answers this."])
+        more = [f"next page: after={answer.cursor}"] if ids and answer.cursor else []
+        return "\n".join([*doubt, answer.text(token_budget, ids=ids) or "No memory answers this.", *more])
 
     def get_memory(
         self,
@@ -133,12 +139,13 @@ class MemoryTools:
         filters: Filters = None,
         limit: Annotated[int, Field(ge=1, le=1000, description="Maximum memories.")] = 20,
         deep: Deep = False,
+        current: Current = False,
         after: Annotated[str | None, Field(min_length=1, description="Page after this id.")] = None,
     ) -> str:
         """List memories with ids, newest first; filters as in recall."""
         with self._memory(profile_id) as memory:
             conditions = None if filters is None else present_fields(filters)
-            listed = memory.list(conditions, limit, deep=deep, after=after)
+            listed = memory.list(conditions, limit, deep=deep, current=current, after=after)
         return "\n".join(within([_listed(row) for row in listed], BUDGET)) or "No memory matches."
 
     def remember(

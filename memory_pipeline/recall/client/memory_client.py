@@ -59,6 +59,7 @@ from memory_pipeline.recall.models import (
     Review,
     instant,
 )
+from memory_pipeline.recall.rank import paging
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.runs import consolidate, inputs, log, status, undo
@@ -432,7 +433,9 @@ class MemoryClient:
         min_score: float | None = None,
         as_of: datetime | str | None = None,
         deep: bool = False,
+        current: bool = False,
         filters: Filters | Mapping[str, Any] | None = None,
+        after: str | None = None,
         ranking: str = "default",
         record: bool = True,
         session_id: str | None = None,
@@ -452,7 +455,11 @@ class MemoryClient:
             as_of: instant whose state is searched; default: now. A new instant is folded from the ledger: seconds at
                 100,000 memories.
             deep: also search memories that are cold, stubs, archived, expired or superseded, at a penalty.
+            current: only memories that hold at that instant: not those whose validity has ended or not begun. What may
+                be outdated is returned, marked.
             filters: conditions that returned memories must meet.
+            after: cursor of the answer to the same question before, which this one continues. What is stored meanwhile
+                may come on a later page; nothing comes twice, and nothing is lost.
             ranking: default, or a published formula (see `rank/ranking`).
             record: record the access, which keeps memories fresh; False leaves no trace, nor does a read-only store.
             session_id: session in which the query is asked; default: the client's.
@@ -470,7 +477,9 @@ class MemoryClient:
         most = self._settings.max_text_characters
         check_recall(query, most=most, k=k, token_budget=token_budget, min_score=min_score, ranking=ranking)
         check_bool("deep", deep)
+        check_bool("current", current)
         check_bool("record", record)
+        seen = paging.read(after)
         now, conditions = self._now(), validation.conditions(filters, self._settings.max_tags)
         asker = self._asker | validation.given_ids(session_id=session_id, user_id=user_id)
         past = validation.past_instant(as_of, now)
@@ -484,7 +493,9 @@ class MemoryClient:
             token_budget=token_budget,
             min_score=min_score,
             deep=deep,
+            current=current,
             allowed=searched.allowed(conditions),
+            seen=frozenset(seen),
             ranking=ranking,
             vector=embedding.embedder(self._policy.embedder).embed([query])[0],
             scored=searched.scored(past or now) if ranking in SCORED else None,
@@ -494,7 +505,9 @@ class MemoryClient:
             associations=searched.associations(past or now) if deep else None,
         )
         answer = searched.named(
-            answering.answer(searched.pool, ranked, query, as_of=past or now, ranking=ranking, zone=self._zone)
+            answering.answer(
+                searched.pool, ranked, query, as_of=past or now, ranking=ranking, zone=self._zone, seen=seen
+            )
         )
         if record and answer and writable(self._lake.home):
             self._record(answer, asker, now)
@@ -519,6 +532,7 @@ class MemoryClient:
         limit: int = 100,
         *,
         deep: bool = False,
+        current: bool = False,
         after: str | None = None,
     ) -> builtins.list[Memory]:
         """Return memories, newest first; not recorded as an access.
@@ -527,6 +541,7 @@ class MemoryClient:
             filters: conditions that the memories must meet.
             limit: most memories to return.
             deep: also return memories that are no longer live.
+            current: only memories that hold now (see `recall`).
             after: id of the last memory of the page before; default: from the newest on. What is stored meanwhile moves
                 no page.
 
@@ -537,11 +552,12 @@ class MemoryClient:
         self._check_open()
         check_count("limit", limit)
         check_bool("deep", deep)
+        check_bool("current", current)
         conditions = validation.conditions(filters, self._settings.max_tags)
         state = self._state_cache.current()
         rows = state.pool.index.memories.select("memory_id", SAID_AT)
         allowed = state.pool.allowed(conditions)
-        within = state.pool.index.shown(micros(self._now()), deep=deep)
+        within = state.pool.index.shown(micros(self._now()), deep=deep, current=current)
         matching = rows.filter(within if allowed is None else within & allowed)
         if after is not None:
             check_id("after", after)

@@ -111,12 +111,15 @@ class Index:
     def _expiring(self) -> Marks:
         return expiry.expiring(self.memories).to_numpy()
 
-    def shown(self, at: int, *, deep: bool = False) -> Marks:
+    def shown(self, at: int, *, deep: bool = False, current: bool = False) -> Marks:
         """Return which memories a reader is shown at an instant, microseconds since 1970: the live ones.
 
-        Those that were stored for a time which is over (see `expiry`) are not; `deep` shows all.
+        Those that were stored for a time which is over (see `expiry`) are not. `deep` shows all; `current` only what
+        holds then.
         """
-        return np.asarray(deep | (self.live & ~(self._expiring & (self.validity[1] <= at))), dtype=np.bool_)
+        begins, ends = self.validity
+        shown = np.ones(self.memories.height, dtype=np.bool_) if deep else self.live & ~(self._expiring & (ends <= at))
+        return np.asarray(shown & (begins <= at) & (at < ends) if current else shown, dtype=np.bool_)
 
     def by_assistant(self, rows: Integers) -> Marks:
         """Return which memories an assistant said; False for row -1."""
