@@ -482,25 +482,28 @@ class Remembered:
     """A memory that was stored, and earlier ones that it quotes or may replace, repeat or contradict."""
 
     memory_id: str
-    """Its id; if it was not stored, that of the first memory that it quotes."""
+    """Its id; if it only quotes, that of the first memory that it quotes."""
     likely: tuple[Pair, ...]
     """At most three, the likeliest first."""
     quoted: tuple[str, ...] = ()
     """Memories that the text quoted as they are shown to agents; what it quoted is not stored again."""
     stored: bool = True
-    """False if the text only quoted."""
+    """False if the text only quotes, or is no memory; it is kept among the dead letters."""
+    left_out: str | None = None
+    """Why it was not stored; None if it was."""
 
     def __str__(self) -> str:
         """Return what became of the memory, and the pairs to answer."""
-        what = "stored as" if self.stored else "not stored: it only quotes"
-        return _listed(f"{what} {self.memory_id}", [pair.text() for pair in self.likely])
+        what = f"stored as {self.memory_id}" if self.stored else f"not stored: {self.left_out}"
+        return _listed(what, [pair.text() for pair in self.likely])
 
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
         likely = [pair.to_dict() for pair in self.likely]
-        return {"memory_id": self.memory_id, "likely": likely, "quoted": [*self.quoted], "stored": self.stored}
+        what = {"memory_id": self.memory_id, "likely": likely, "quoted": [*self.quoted], "stored": self.stored}
+        return what | {"left_out": self.left_out}
 
 
 def within(

@@ -87,7 +87,7 @@ def remember(
     occurred_at: datetime | None = None,
     expires_in: str | None = None,
     **fields: Any,
-) -> tuple[Event | None, tuple[str, ...]]:
+) -> tuple[Event, quotations.Separated]:
     """Store one memory without loading what only a recall needs, unless its text may quote recalled memories.
 
     Args:
@@ -102,7 +102,7 @@ def remember(
         fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
 
     Returns:
-        The event that stored it, None if it only quotes; and the ids of the memories that it quotes.
+        The event as given, and what of it is stored.
 
     Raises:
         InvalidEvent: a value is out of range; names it.
@@ -129,10 +129,13 @@ def remember(
     )
     with Lake(home) as lake:
         state_of, headings = quotations.states(lake, settings), core_memory.names(settings.policy_of(profile_id))
-        (own,) = quotations.separated([event], partial(state_of, profile_id), headings)
+        filters = settings.filter_noise
+        (own,) = quotations.separated([event], partial(state_of, profile_id), headings, filters=filters)
         if own.event is not None:
             lake.ledger.append([own.event])
-    return own.event, own.quoted
+        elif own.left_out is not None:
+            lake.ledger.add_dead_letters([own.left_out])
+    return event, own
 
 
 def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str | None = None) -> dict[str, Any]:

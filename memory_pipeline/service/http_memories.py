@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Json, Tag
 from starlette.convertors import Convertor, register_url_convertor
 
 from memory_pipeline.ledger.payloads import Instant
@@ -71,6 +71,9 @@ class Stored(BaseModel):
         description="By position in the order given, from 0: ids of the stored memories that a text quotes as they are "
         "shown to agents. What it quotes is not stored again.",
     )
+    left_out: dict[str, str] | None = Field(
+        None, description="By position too: why a text was not stored; it is kept among the dead letters."
+    )
 
 
 class Question(RequestBody):
@@ -111,6 +114,9 @@ class Listing(Conditions):
     after: Id | None = Field(None, description="Id of the last memory of the page before.")
     deep: bool = Field(False, description="Include archived, cold and superseded memories.")
     current: bool = Field(False, description="Only memories that hold now.")
+    metadata: Json[dict[str, Any]] | None = Field(
+        None, description="With these values in the metadata, as JSON; of a list, any."
+    )
     profile_id: str | None = Field(None, min_length=1, description="Profile; a token for one profile needs none.")
 
 
@@ -219,7 +225,9 @@ def remember(
     rows = body if isinstance(body, list) else [body]
     stored = client.store([present_fields(row) for row in rows])
     quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
-    return Stored(profile_id=profile, memory_ids=[one.memory_id for one in stored], quoted=quoted or None)
+    left_out = {str(place): one.left_out for place, one in enumerate(stored) if one.left_out}
+    ids = [one.memory_id for one in stored]
+    return Stored(profile_id=profile, memory_ids=ids, quoted=quoted or None, left_out=left_out or None)
 
 
 @router.get("/memories")

@@ -197,6 +197,7 @@ class MemoryTools:
         likely = [pair.text() for pair in stored.likely]
         quoted = {"quoted": [*stored.quoted], "stored": stored.stored} if stored.quoted else {}
         more = {"likely": "\n".join(likely)} if likely else {}
+        more |= {"stored": False, "left_out": stored.left_out} if stored.left_out else {}
         return {"memory_id": stored.memory_id, "profile_id": owner} | quoted | more
 
     def remember_many(
@@ -213,7 +214,8 @@ class MemoryTools:
             stored = memory.store([present_fields(row) for row in memories])
         quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
         ids = {"memory_ids": [one.memory_id for one in stored], "profile_id": owner}
-        return ids | ({"quoted": quoted} if quoted else {})
+        left_out = {str(place): one.left_out for place, one in enumerate(stored) if one.left_out}
+        return ids | ({"quoted": quoted} if quoted else {}) | ({"left_out": left_out} if left_out else {})
 
     def update(
         self,
@@ -344,7 +346,7 @@ class MemoryTools:
         scope: Annotated[str, Field(description="all, recent, or user:, agent:, session: or tag:NAME.")] = "all",
         dry_run: Annotated[bool, Field(description="Return the plan; change nothing.")] = False,
     ) -> str:
-        """Merge repeats, mark what changed, forget, by policy; takes up to minutes. `dry_run` only returns the plan."""
+        """Merge repeats, mark changes, forget, by policy; takes up to minutes. `dry_run` only plans."""
         with _tool_errors():
             request = Consolidation.model_validate(
                 {
@@ -373,7 +375,7 @@ class MemoryTools:
         profile_id: Profile = None,
         cascade: Annotated[bool, Field(description="Also undo what builds on it.")] = False,
     ) -> str:
-        """Undo a run, a merge, a decision about a memory, or an answer, by its id."""
+        """Undo a run, merge, decision or answer by its id."""
         with self._memory(profile_id) as memory:
             return _undone(memory.undo(target, cascade))
 
@@ -393,7 +395,7 @@ class MemoryTools:
             return "\n".join(explanation.lines())
 
     def status(self, profile_id: Profile = None) -> str:
-        """Tell what is stored, what waits, and when it is consolidated next."""
+        """Tell what is stored, what waits, and what is next."""
         owner = self._chosen(profile_id)
         with _tool_errors(), Lake(self._home) as lake:
             return _status_text(status.summary(lake, load(self._home), now=datetime.now(UTC), profile_id=owner))

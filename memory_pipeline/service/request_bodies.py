@@ -59,9 +59,7 @@ class Conditions(RequestBody):
     tags: list[str] | None = Field(None, min_length=1, description="Any of these tags.")
     since: Instant | None = Field(None, description="Stored at or after this instant.")
     until: Instant | None = Field(None, description="Stored before this instant.")
-    metadata: dict[str, Any] | str | None = Field(
-        None, description="With these values in the metadata; of a list, any. An object, or its JSON."
-    )
+    metadata: dict[str, Any] | None = Field(None, description="With these values in the metadata; of a list, any.")
 
 
 def present_fields(body: BaseModel, *, exclude: Collection[str] = ()) -> dict[str, Any]:

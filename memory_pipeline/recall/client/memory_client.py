@@ -28,7 +28,7 @@ from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
-from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, micros
+from memory_pipeline.ledger.event import DEFAULT_PROFILE, NOISE, Event, micros
 from memory_pipeline.ledger.payloads import Stored
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.client import answering, quotations, restoring, reviewing, validation
@@ -161,7 +161,7 @@ class MemoryClient:
     def remember(self, text: str, *, supersedes: str | None = None, **fields: Unpack[MemoryFields]) -> str:
         """Store a memory and return its id. On return it is on disk and can be recalled.
 
-        Recalled memories that the text hands back are left out of it (see `store`).
+        Recalled memories that the text hands back are left out of it; what is no memory is not stored (see `store`).
 
         Args:
             text: the text to remember.
@@ -185,21 +185,22 @@ class MemoryClient:
         (own,) = self._separated([event])
         if own.event is not None:
             self._lake.ledger.append([own.event])
-        return _told_apart(own)
+        return self._all_told_apart([event], [own])[0]
 
     def _separated(self, events: Sequence[Event]) -> builtins.list[quotations.Separated]:
         """Return new memories without what they quote of stored ones."""
-        return quotations.separated(events, self._state_cache.current, core_memory.names(self._policy))
+        filters = self._settings.filter_noise
+        return quotations.separated(events, self._state_cache.current, core_memory.names(self._policy), filters=filters)
 
     def _own_words(self, memory_id: str, content: str) -> tuple[str, builtins.list[str]]:
         """Return the new text of a memory without what it quotes of other memories, and their ids."""
         event = self._event(stored_event({"memory_id": memory_id, "text": content}, self._now()))
         (own,) = self._separated([event])
-        if own.event is None:
+        if own.quoted and own.event is None:
             raise ValueError(
                 f"content only quotes {', '.join(map(shown, own.quoted[:3]))}; give the new text in its own words"
             )
-        payload = own.event.payload
+        payload = None if own.event is None else own.event.payload
         return (payload.content if isinstance(payload, Stored) else content), [*own.quoted]
 
     def remember_checked(
@@ -354,7 +355,10 @@ class MemoryClient:
 
         What a text quotes of stored memories, as they are shown to agents or word for word in an agent's turn, is left
         out of the new memory, whose metadata names them in `quoted_memories`. Of a text that only quotes, nothing is
-        stored, and the id is that of the first memory it quotes. A text with `supersedes` is stored as it is.
+        stored, and the id is that of the first memory it quotes. Nor is a text stored that is no memory: a prompt,
+        output of a program, encoded bytes, an empty acknowledgement. Both are kept with the reason among the dead
+        letters, which `memory-pipeline dead-letters requeue --noise` stores after all, under the id that is returned. A
+        text with `supersedes` is stored as it is; one that is protected is no noise.
 
         Args:
             rows: as for `remember_many`.
@@ -381,7 +385,14 @@ class MemoryClient:
         stored = {position: own.event for position, own in enumerate(found) if own.event is not None}
         with validation.naming_rows(given, [*stored]):
             self._lake.ledger.append([*stored.values(), *answered])
-        return [_told_apart(own) for own in found]
+        return self._all_told_apart(events, found)
+
+    def _all_told_apart(
+        self, events: Sequence[Event], found: Sequence[quotations.Separated]
+    ) -> builtins.list[Remembered]:
+        """Keep what is not stored of new memories among the dead letters, and return what became of each."""
+        self._lake.ledger.add_dead_letters([own.left_out for own in found if own.left_out is not None])
+        return [_told_apart(event, own) for event, own in zip(events, found, strict=True)]
 
     def _superseding(self, event: Event, older: Any) -> Event:
         """Return the answer that a new memory replaces an older one.
@@ -421,8 +432,8 @@ class MemoryClient:
             stored = {position: own.event for position, own in enumerate(found) if own.event is not None}
             with validation.naming_rows(rows, [*stored]):
                 self._lake.ledger.append([*stored.values()])
-        new = [own for event, own in zip(parsed, found, strict=True) if event.event_type is EventType.STORED]
-        return [_told_apart(own) for own in new]
+        new = [place for place, event in enumerate(parsed) if event.event_type is EventType.STORED]
+        return self._all_told_apart([parsed[place] for place in new], [found[place] for place in new])
 
     def recall(
         self,
@@ -961,10 +972,16 @@ class MemoryClient:
         return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=plan, memories=memories)
 
 
-def _told_apart(own: quotations.Separated) -> Remembered:
+def _told_apart(event: Event, own: quotations.Separated) -> Remembered:
     """Return what became of a new memory."""
-    memory_id = own.quoted[0] if own.event is None else str(own.event.memory_id)
-    return Remembered(memory_id=memory_id, likely=(), quoted=own.quoted, stored=own.event is not None)
+    only_quotes = own.event is None and own.quoted
+    return Remembered(
+        memory_id=own.quoted[0] if only_quotes else str(event.memory_id),
+        likely=(),
+        quoted=own.quoted,
+        stored=own.event is not None,
+        left_out=own.left_out and own.left_out.reason.removeprefix(NOISE),
+    )
 
 
 def _close(writer: AccessWriter, lake: Lake) -> None:
