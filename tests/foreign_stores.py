@@ -297,6 +297,48 @@ GRAPHITI_LINES = [
     {"uuid": "g1", "group_id": "ana", "name": "OWNS", "fact": "Ana owns a boat.", "valid_at": None, "invalid_at": None}
 ]
 
+ZEP_THREAD = {
+    "messages": [
+        {
+            "uuid": "z1",
+            "role": "user",
+            "name": "Ana",
+            "content": "My dog is Kosmo.",
+            "created_at": "2026-03-01T12:00:00Z",
+            "metadata": {"channel": "web"},
+            "processed": True,
+        },
+        {
+            "uuid": "z2",
+            "role": "assistant",
+            "content": "A fine name.",
+            "created_at": "2026-03-01T12:00:05Z",
+            "processed": True,
+        },
+    ],
+    "row_count": 2,
+}
+
+GEMINI = [
+    {
+        "header": "Gemini Apps",
+        "title": "Prompted Is Riga far from Lisbon?",
+        "titleUrl": "https://gemini.google.com/app/c0ffee",
+        "time": "2026-03-02T12:00:00.000Z",
+        "products": ["Gemini Apps"],
+        "safeHtmlItem": [{"html": "<p>About <b>3,200</b> km &amp; a sea.</p><ul><li>Fly.</li></ul>"}],
+        "imageFile": ["map.png"],
+    },
+    {
+        "header": "Gemini Apps",
+        "title": "Prompted I am allergic to peanuts.\nWhat can I eat?",
+        "time": "2026-03-01T12:00:00.000Z",
+        "products": ["Gemini Apps"],
+    },
+    {"header": "Gemini Apps", "title": "Gave feedback: Good response", "time": "2026-03-01T11:00:00.000Z"},
+    {"header": "Search", "title": "Searched for boats", "time": "2026-03-01T10:00:00.000Z", "products": ["Search"]},
+]
+
 LANGGRAPH_ITEMS = [
     {
         "namespace": ["memories", "ana"],
@@ -328,7 +370,8 @@ TEXTS = {
     "cognitive-memory": {"log.jsonl": COGNITIVE_TYPESCRIPT},
     "hindsight": HINDSIGHT,
     "mem0": {"export.json": MEM0},
-    "graphiti": {"graph.jsonl": GRAPHITI_LINES},
+    "graphiti": {"graph.jsonl": GRAPHITI_LINES, "thread-7.json": ZEP_THREAD},
+    "gemini": {"Takeout/My Activity/Gemini Apps/MyActivity.json": GEMINI},
     "langgraph": {"items.json": LANGGRAPH_ITEMS},
     "mcp-memory": {
         "memory.jsonl": [

@@ -25,7 +25,7 @@ TEXT_LAYERS = [
     {"parse"},
     {"embed", "score"},
     {"compare"},
-    {"classification", "content_hash", "enrich", "quoting"},
+    {"classification", "content_hash", "enrich", "noise", "quoting"},
 ]
 CONSOLIDATION_LAYERS = [{"state"}, {"edges", "groups"}, {"summaries"}, {"plans"}]
 RECALL_LAYERS = ["closed_statements", "models", "index", "rank", "live", "client"]

@@ -261,8 +261,10 @@ def test_http_says_what_was_quoted(night, memory):
 
 def test_the_command_says_what_was_quoted(night, memory):
     answer = memory.recall("dentist", k=1)
-    assert actions.remember(night, answer.text(), profile_id="u") == (None, (answer[0].memory_id,))
-    event, quoted = actions.remember(night, f"{answer.text()}\nThe bell rings.", profile_id="u")
+    _, own = actions.remember(night, answer.text(), profile_id="u")
+    assert (own.event, own.quoted) == (None, (answer[0].memory_id,))
+    _, own = actions.remember(night, f"{answer.text()}\nThe bell rings.", profile_id="u")
+    event, quoted = own.event, own.quoted
     assert (event.payload.content, quoted) == ("The bell rings.", (answer[0].memory_id,))
 
 

@@ -130,6 +130,17 @@ def for_project(blocks: pl.DataFrame, memories: pl.DataFrame, project: str) -> p
     return _without(blocks, others, pl.col("block") == core_facts.INSTRUCTION)
 
 
+def holding(blocks: pl.DataFrame, memories: pl.DataFrame, now: datetime) -> pl.DataFrame:
+    """Return blocks without the facts that do not hold at an instant.
+
+    Args:
+        blocks: table `core_memory_blocks`.
+        memories: profile_id, memory_id, valid_from and valid_until of their members.
+        now: the instant.
+    """
+    return _without(blocks, memories.filter(~holds(now)), pl.lit(value=True))
+
+
 def _without(blocks: pl.DataFrame, memories: pl.DataFrame, concerned: pl.Expr) -> pl.DataFrame:
     """Return blocks without the facts of some memories; blocks that a model worded, or not `concerned`, stay."""
     others = memories.select("profile_id", members="memory_id", other=True)

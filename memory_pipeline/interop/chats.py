@@ -21,6 +21,8 @@ ATTACHED: Final = "pictures and files in messages"
 
 _PERSONS: Final = ("user", "human")
 _ASSISTANTS: Final = ("assistant", "ai", "model")
+ROLES: Final = frozenset({*_PERSONS, *_ASSISTANTS, "system", "developer", "tool", "function"})
+"""Names of roles, as opposed to those of speakers."""
 _TEXTS: Final = ("text", "input_text", "output_text")
 
 

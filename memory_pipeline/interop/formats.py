@@ -15,7 +15,9 @@ from memory_pipeline.interop import (
     beam,
     chatgpt,
     claude,
+    claude_mem,
     cognitive_memory,
+    gemini,
     graphiti,
     hindsight,
     jsonl,
@@ -78,7 +80,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     for one in (
         Format(
             "markdown",
-            "A folder of Markdown notes: MEMORY.md, auto memory, memory tools, wikis, our own export",
+            "A folder of Markdown notes: MEMORY.md, auto memory, OpenClaw, memory tools, wikis, our own export",
             "a folder with .md files, or one such file",
             markdown.events,
             lambda seen: any(name.lower().endswith(markdown.SUFFIXES) for name in seen.names),
@@ -123,6 +125,23 @@ FORMATS: Final[Mapping[str, Format]] = {
             personal=True,
         ),
         Format(
+            "gemini",
+            "Gemini in Google Takeout: what the person asked",
+            "its ZIP file, the unpacked folder, or MyActivity.json (choose JSON in Takeout)",
+            gemini.events,
+            gemini.detect,
+            options=("profile", "assistant"),
+            personal=True,
+        ),
+        Format(
+            "claude-mem",
+            "The database of claude-mem: what was observed and learned, and what the person typed",
+            "its claude-mem.db",
+            claude_mem.events,
+            claude_mem.detect,
+            personal=True,
+        ),
+        Format(
             "mem0",
             "Memories of mem0: with every change if its history is there",
             "JSON of its server, history.db, the folder of its local Qdrant, or a folder with these",
@@ -163,11 +182,11 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
         Format(
             "graphiti",
-            "Facts of Graphiti or Zep: JSON with their validity (docs/formats.md)",
-            "a JSON or JSON Lines file of nodes and edges, or a folder of them",
+            "Facts of Graphiti or Zep with their validity, and threads of Zep (docs/formats.md)",
+            "a JSON or JSON Lines file of nodes, edges or messages, or a folder of them",
             graphiti.events,
             graphiti.detect,
-            options=("profile", "episodes"),
+            options=("profile", "episodes", "assistant"),
         ),
         Format(
             "automem",

@@ -1,15 +1,17 @@
-"""Imports Graphiti and Zep: facts with their validity, and episodes, as JSON of the nodes and edges.
+"""Imports Graphiti and Zep: facts with their validity, episodes, and messages of threads, as JSON.
 
 Graphiti has no export file: write `model_dump_json()` of what `EntityEdge.get_by_group_ids` and similar methods return,
-one per line, or lists of them; answers of its server are read too (docs/formats.md). Not here: its graph databases.
+one per line, or lists of them; answers of its server and of Zep's are read too (docs/formats.md). Not here: its graph
+databases.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from memory_pipeline.interop.chats import ROLES, left_out, speaker
 from memory_pipeline.interop.files import Broken, Member, members, parsed
 from memory_pipeline.interop.items import Item, Skipped
 from memory_pipeline.interop.records import (
@@ -33,7 +35,7 @@ _Fact = tuple[str, Mapping[str, Any], Record]
 
 _LISTS: Final = (
     *("item", "edges.item", "facts.item", "episodes.item", "nodes.item", "entities.item"),
-    *("communities.item", "sagas.item"),
+    *("communities.item", "sagas.item", "messages.item"),
 )
 _REST: Final = ("reference_time", "source_description", "attributes", "name")
 
@@ -44,18 +46,23 @@ def detect(seen: Sample) -> bool:
         one.has("fact", "source_node_uuid", "target_node_uuid")
         or one.has("uuid", "group_id", "source_description")
         or one.has("uuid", "fact", "valid_at", "invalid_at")
+        or one.has("uuid", "role", "content", "created_at", "messages")
+        or one.has("uuid", "role", "role_type", "content")
         for one in seen.heads
     )
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None, episodes: bool = False) -> Iterator[Item]:
-    """Yield a memory per fact, links to the facts that ended others, and episodes on request.
+def events(
+    path: Path, *, recorded_at: datetime, profile: str | None = None, episodes: bool = False, assistant: bool = False
+) -> Iterator[Item]:
+    """Yield a memory per fact, links to the facts that ended others, what people said in threads, episodes on request.
 
     Args:
         path: file or folder.
         recorded_at: time of the import.
-        profile: profile to import into; default the group of a fact, else `graphiti`.
+        profile: profile to import into; default the group or user of a record, else `graphiti`.
         episodes: take the texts of episodes too, with links from facts to them.
+        assistant: take what the assistant said in threads too.
     """
     source = Source(FORMAT, recorded_at, profile)
     names = {
@@ -66,14 +73,37 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, epi
     facts = list[_Fact]()
     for origin, read in _records(source, path):
         if isinstance(read, Mapping):
-            record = source.record(dict(read), origin, at=read.get("created_at"), user=read.get("group_id"))
-            yield from _items_of(record, read, names, facts, episodes=episodes)
+            record = source.record(dict(read), origin, at=read.get("created_at"), user=_owner(read))
+            if "role" in read and "fact" not in read and "source_description" not in read:
+                yield from _message(record, read, PurePosixPath(origin.partition("[")[0]).stem, assistant=assistant)
+            else:
+                yield from _items_of(record, read, names, facts, episodes=episodes)
         else:
             yield read if isinstance(read, Item) else source.broken(read, origin, "the record is not a JSON object")
     yield from _superseded(facts)
     for uuid, fact, record in facts if episodes else ():
         for episode in listed(fact.get("episodes")):
             yield from record.linked(uuid, episode, "DERIVED_FROM")
+
+
+def _owner(read: Mapping[str, Any]) -> object:
+    return next((read[name] for name in ("group_id", "user_id", "graph_id") if read.get(name)), None)
+
+
+def _message(record: Record, read: Mapping[str, Any], file: str, *, assistant: bool) -> Iterator[Item]:
+    """Yield what somebody said in a thread of Zep, which the message names, or else its file."""
+    role = read.get("role_type") if read.get("role_type") in ROLES else read.get("role")
+    if skipped := left_out(role, assistant=assistant):
+        yield skipped
+        return
+    named = read.get("role") if role != read.get("role") else None
+    thread = next((read[name] for name in ("thread_id", "thread_uuid", "session_id") if read.get(name)), file)
+    own = replace(record, who={**record.who, "session_id": identifier(thread) or file})
+    payload = {
+        "speaker": label(read.get("name")) or label(named) or speaker(role),
+        "metadata": metadata_of(mapping(read.get("metadata"))),
+    }
+    yield from own.stored(read.get("uuid"), read.get("content"), payload)
 
 
 def _items_of(
@@ -110,7 +140,10 @@ def _of_file(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
 
 
 def _fact(record: Record, read: Mapping[str, Any], names: Mapping[str, str | None]) -> Iterator[Item]:
-    ends = {side: names.get(str(read.get(f"{side}_node_uuid"))) for side in ("source", "target")}
+    ends = {
+        side: names.get(str(read.get(f"{side}_node_uuid"))) or label(read.get(f"{side}_node_name"))
+        for side in ("source", "target")
+    }
     episode = next(iter(labels(listed(read.get("episodes")))), None)
     payload = {
         "category": "semantic",

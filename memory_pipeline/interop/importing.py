@@ -29,6 +29,8 @@ QUOTATIONS: Final = "quotations of memories"
 """Left out of the texts of turns, which name the memories instead."""
 ONLY_QUOTATIONS: Final = "turns that only quote memories"
 
+NO_MEMORIES: Final = "turns that are no memories (see: memory-pipeline dead-letters list --noise)"
+
 Separate = Callable[[Sequence[Event]], Sequence[Separated]]
 """Returns events, in order, without what their texts quote."""
 
@@ -106,8 +108,9 @@ def import_events(
         fresh = _new(ledger, reconciled.events)
         taken, new, conflicts = _append(ledger, reconciled.events)
         stored = _stored(fresh, taken)
-        letters = [item for item in items if isinstance(item, DeadLetter)] + conflicts
-        ledger.add_dead_letters(letters)
+        kept = [item for item in items if isinstance(item, DeadLetter)] + conflicts
+        ledger.add_dead_letters(kept)
+        letters = [letter for letter in kept if not letter.noise]
         report = _added(report, items, replace(reconciled, events=taken), new=new, stored=stored, letters=letters)
         if progress is not None:
             progress(report)
@@ -137,7 +140,7 @@ def preview_events(
         reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
         new = _new(ledger, reconciled.events)
         first += new[: most - len(first)]
-        letters = [item for item in items if isinstance(item, DeadLetter)]
+        letters = [item for item in items if isinstance(item, DeadLetter) and not item.noise]
         report = _added(report, items, reconciled, new=len(new), stored=_stored(new, new), letters=letters)
     return Preview(report, tuple(first))
 
@@ -151,8 +154,10 @@ def _own(items: list[Item], separate: Separate | None) -> list[Item]:
     found = separate(events)
     kept: list[Item] = [one.event for one in found if one.event is not None]
     quotations = sum(len(one.quoted) for one in found)
-    left_out = [(QUOTATIONS, quotations), (ONLY_QUOTATIONS, len(found) - len(kept))]
-    return [*kept, *others, *(Skipped(what, count) for what, count in left_out if count)]
+    only = sum(one.event is None for one in found if one.quoted)
+    left_out = [(QUOTATIONS, quotations), (ONLY_QUOTATIONS, only), (NO_MEMORIES, len(found) - len(kept) - only)]
+    letters = [one.left_out for one in found if one.left_out is not None]
+    return [*kept, *others, *letters, *(Skipped(what, count) for what, count in left_out if count)]
 
 
 def _added(

@@ -52,6 +52,12 @@ _STORED: Final = ("valid_from", "valid_until", "importance_hint", "protected", "
 _WHO: Final = ("session_id", "agent_id", "user_id")
 _OF_AGENTS: Final = {"agents.md", "claude.md", "gemini.md"}
 """Files in which coding agents keep what holds in the project whose folder has them."""
+_WORKSPACE: Final = frozenset({"agents.md", "soul.md"})
+"""Files that stand together in the workspace of a personal agent (OpenClaw), which is no project."""
+_INSTRUCTING: Final = _WORKSPACE | {"identity.md", "tools.md", "heartbeat.md", "boot.md", "bootstrap.md"}
+"""Files of a workspace that tell the agent what it is and does."""
+_SKILLS: Final = frozenset({"skills", "canvas"})
+"""Folders of a workspace that hold no memory."""
 _AUTO_MEMORY: Final = ("memory", "memory.md")
 """Folder and file in which coding agents keep what they learn, within a folder for the project."""
 _SAME: Final = 0.6
@@ -75,10 +81,12 @@ class _Folder:
     def of(cls, path: Path) -> Self:
         """Read every file of Markdown of a folder or archive, or one such file."""
         read_places, broken, skipped = list[_Place](), list[tuple[str, str]](), list[Skipped]()
+        names = list[str]()
         for member in members(path):
             if not member.name.lower().endswith(SUFFIXES):
                 skipped += [] if member.base.startswith(".") else [Skipped("files that are not Markdown")]
                 continue
+            names.append(member.name)
             try:
                 note = read(member.text())
             except Broken as error:
@@ -90,6 +98,9 @@ class _Folder:
                 front, left_out = shared(note.front)
                 note, skipped = replace(note, front=front), [*skipped, *left_out]
             read_places += [_Place(member.name, note, unit, member) for unit in note.units]
+        instructing = _instructing(names)
+        read_places = [place for place in read_places if place.file not in instructing]
+        skipped += [Skipped("files that instruct the agent of a workspace", len(instructing))] * bool(instructing)
         of_agents = _projects(path, {place.file for place in read_places})
         read_places = [replace(place, project=of_agents.get(place.file)) for place in read_places]
         files = _files(read_places)
@@ -260,6 +271,21 @@ def _record(source: Source, place: _Place, *, at: object = None) -> Record:
     who = {name: fields.get(name) for name in ("session_id", "agent_id")}
     raw = {"file": place.file, "line": place.unit.line, "text": place.unit.text}
     return source.record(raw, f"{place.file}:{place.unit.line}", at=at, user=fields.get("user_id"), **who)
+
+
+def _instructing(files: Iterable[str]) -> set[str]:
+    """Return the files of workspaces of personal agents that are no memory but instruct the agent."""
+    named = [PurePosixPath(file) for file in files]
+    together = dict[PurePosixPath, set[str]]()
+    for at in named:
+        together.setdefault(at.parent, set()).add(at.name.lower())
+    workspaces = {parent for parent, found in together.items() if found >= _WORKSPACE}
+
+    def instructs(at: PurePosixPath) -> bool:
+        beside = at.parent in workspaces and at.name.lower() in _INSTRUCTING
+        return beside or any(above.name in _SKILLS and above.parent in workspaces for above in at.parents)
+
+    return {str(at) for at in named if instructs(at)}
 
 
 def _projects(path: Path, files: Iterable[str]) -> dict[str, str]:

@@ -66,6 +66,10 @@ class InvalidEvent(ValueError):
         return "{1}: {0}".format(*self.args)
 
 
+NOISE: Final = "left out: "
+"""Begins the reason of a dead letter that is a valid event, of a text that is no memory."""
+
+
 @dataclass(frozen=True)
 class DeadLetter:
     """A refused event, exactly as received."""
@@ -78,6 +82,11 @@ class DeadLetter:
     """The bytes as received."""
     received_at: datetime
     """When it was refused, UTC."""
+
+    @property
+    def noise(self) -> bool:
+        """Whether it is a valid event of a text that is no memory, rather than a refused one."""
+        return self.reason.startswith(NOISE)
 
     def without_credentials(self) -> Self:
         """Return the letter with its credentials redacted."""

@@ -17,6 +17,7 @@ from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import digest, plan_document, telling
 from memory_pipeline.consolidation.state.folding import ORIGINAL
+from memory_pipeline.ledger.payloads import canonical_json, read_json
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.closed_statements import (
     ClosedStatement,
@@ -64,6 +65,11 @@ class Filters:
     """Stored before this instant."""
     speaker: str | None = None
     """Said by this speaker; case is ignored."""
+    metadata: Mapping[str, Any] | str | None = None
+    """With these values in the metadata, each equal to the stored one or in the stored list; of a list, any of it.
+
+    A mapping or JSON text; kept as JSON text.
+    """
 
     def __post_init__(self) -> None:
         for name in ("session_id", "agent_id", "user_id", "speaker"):
@@ -71,6 +77,7 @@ class Filters:
                 raise ValueError(f"filters.{name} is {shown(value)}; give a string, or leave it out")  # noqa: TRY004
         for name in ("memory_types", "tags"):
             object.__setattr__(self, name, _words(name, getattr(self, name)))
+        object.__setattr__(self, "metadata", _object(self.metadata))
         for name in ("since", "until"):
             object.__setattr__(self, name, instant(f"filters.{name}", getattr(self, name)))
         if self.since and self.until and self.until <= self.since:
@@ -253,6 +260,8 @@ class Answer(Sequence[Recalled]):
     recalled: tuple[Recalled, ...]
     confident: bool | None = None
     """False if possibly none of the memories answers the query; None if the ranking cannot tell."""
+    cursor: str | None = None
+    """Names all that was returned up to here: with it as `after`, the same question goes on; None without memories."""
 
     @property
     def tokens(self) -> int:
@@ -473,25 +482,28 @@ class Remembered:
     """A memory that was stored, and earlier ones that it quotes or may replace, repeat or contradict."""
 
     memory_id: str
-    """Its id; if it was not stored, that of the first memory that it quotes."""
+    """Its id; if it only quotes, that of the first memory that it quotes."""
     likely: tuple[Pair, ...]
     """At most three, the likeliest first."""
     quoted: tuple[str, ...] = ()
     """Memories that the text quoted as they are shown to agents; what it quoted is not stored again."""
     stored: bool = True
-    """False if the text only quoted."""
+    """False if the text only quotes, or is no memory; it is kept among the dead letters."""
+    left_out: str | None = None
+    """Why it was not stored; None if it was."""
 
     def __str__(self) -> str:
         """Return what became of the memory, and the pairs to answer."""
-        what = "stored as" if self.stored else "not stored: it only quotes"
-        return _listed(f"{what} {self.memory_id}", [pair.text() for pair in self.likely])
+        what = f"stored as {self.memory_id}" if self.stored else f"not stored: {self.left_out}"
+        return _listed(what, [pair.text() for pair in self.likely])
 
     __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
         likely = [pair.to_dict() for pair in self.likely]
-        return {"memory_id": self.memory_id, "likely": likely, "quoted": [*self.quoted], "stored": self.stored}
+        what = {"memory_id": self.memory_id, "likely": likely, "quoted": [*self.quoted], "stored": self.stored}
+        return what | {"left_out": self.left_out}
 
 
 def within(
@@ -726,6 +738,19 @@ def _json(value: Any) -> Any:
         case list() | tuple():
             return [_json(item) for item in value]
     return value
+
+
+def _object(value: Any) -> str | None:
+    """Return an object of JSON values as canonical text; an empty object or list would admit nothing."""
+    if value is None:
+        return None
+    try:
+        read = read_json(value) if isinstance(value, str) else value
+        if isinstance(read, Mapping) and read and [] not in read.values():
+            return canonical_json(dict(read))
+    except ValueError:
+        pass
+    raise ValueError(f'filters.metadata is {shown(value)}; give an object such as {{"project": "shop"}}')
 
 
 def _words(name: str, value: Any) -> tuple[str, ...] | None:

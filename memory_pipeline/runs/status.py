@@ -106,7 +106,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
         "history": [_run(row) for row in runs.head(policy.history_limit).iter_rows(named=True)],
         "position": lake.ledger.position(),
         "waiting_seconds": max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
-        "dead_letters": lake.ledger.dead_letters().height,
+        "dead_letters": lake.ledger.dead_letters(noise=False).height,
         "disk_bytes": disk_bytes(lake.home),
     }
 

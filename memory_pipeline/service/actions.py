@@ -11,7 +11,7 @@ from typing import Any, Self
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation import core_memory, expiry
 from memory_pipeline.consolidation.scope import part
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, parse
@@ -85,8 +85,9 @@ def remember(
     agent_id: str | None = None,
     user_id: str | None = None,
     occurred_at: datetime | None = None,
+    expires_in: str | None = None,
     **fields: Any,
-) -> tuple[Event | None, tuple[str, ...]]:
+) -> tuple[Event, quotations.Separated]:
     """Store one memory without loading what only a recall needs, unless its text may quote recalled memories.
 
     Args:
@@ -97,16 +98,21 @@ def remember(
         agent_id: agent that stores it.
         user_id: person it belongs to.
         occurred_at: when it was said; default: now.
+        expires_in: how long it is kept from then on, such as "30 days".
         fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
 
     Returns:
-        The event that stored it, None if it only quotes; and the ids of the memories that it quotes.
+        The event as given, and what of it is stored.
 
     Raises:
         InvalidEvent: a value is out of range; names it.
+        ValueError: the time after which it expires cannot be read, or `valid_until` is given too.
         LakeError: the store cannot be written.
     """
-    settings = load(home)
+    settings, now = load(home), datetime.now(UTC)
+    payload = {**fields, "content": text}
+    if expires_in is not None:
+        payload = expiry.limited(payload, expires_in, occurred_at or now)
     event = parse(
         {
             "event_type": EventType.STORED.value,
@@ -115,18 +121,21 @@ def remember(
             "agent_id": agent_id,
             "user_id": user_id,
             "occurred_at": occurred_at,
-            "payload": {**fields, "content": text},
+            "payload": payload,
         },
-        recorded_at=datetime.now(UTC),
+        recorded_at=now,
         origin="memory-pipeline remember",
         settings=settings,
     )
     with Lake(home) as lake:
         state_of, headings = quotations.states(lake, settings), core_memory.names(settings.policy_of(profile_id))
-        (own,) = quotations.separated([event], partial(state_of, profile_id), headings)
+        filters = settings.filter_noise
+        (own,) = quotations.separated([event], partial(state_of, profile_id), headings, filters=filters)
         if own.event is not None:
             lake.ledger.append([own.event])
-    return own.event, own.quoted
+        elif own.left_out is not None:
+            lake.ledger.add_dead_letters([own.left_out])
+    return event, own
 
 
 def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str | None = None) -> dict[str, Any]:

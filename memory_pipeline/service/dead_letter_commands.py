@@ -21,16 +21,20 @@ from memory_pipeline.service.options import (
     show_json,
 )
 
+NoiseOption = Annotated[
+    bool, typer.Option("--noise", help="Those that are no memories: prompts, output, acknowledgements, quotations.")
+]
+
 app = typer.Typer(cls=Commands, help="Manage refused events. List, export, requeue or purge them.")
 
 
 @app.command("list")
-def list_letters(as_json: JsonOption = False) -> None:
+def list_letters(noise: NoiseOption = False, as_json: JsonOption = False) -> None:
     """List the refused events, newest first. With origin and reason of each."""
     from memory_pipeline.service import report
 
     with existing_lake(settings_in_force()) as lake:
-        letters = lake.ledger.dead_letters().sort("received_at", "letter_id", descending=[True, False])
+        letters = lake.ledger.dead_letters(noise=noise).sort("received_at", "letter_id", descending=[True, False])
     rows = letters.select("letter_id", "received_at", "origin", "reason")
     if as_json:
         show_json(rows.to_dicts())
@@ -39,7 +43,7 @@ def list_letters(as_json: JsonOption = False) -> None:
         out(),
         ("letter", "received", "origin", "reason"),
         [(row[0][:12], report.when(row[1]), *row[2:]) for row in rows.iter_rows()],
-        empty="no event was refused",
+        empty="nothing was left out" if noise else "no event was refused",
     )
 
 
@@ -67,15 +71,18 @@ def requeue_letters(
         Path | None,
         typer.Argument(metavar="[FILE]", help="Corrected letters; default: all, as received.", show_default=False),
     ] = None,
+    noise: NoiseOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Send refused events again. Corrected or as received. Exits with 1 if one is refused again; that one stays."""
     from memory_pipeline.interop import dead_letters
     from memory_pipeline.service import report
 
+    if path and noise:
+        raise Misused("give a file or --noise, not both")
     settings = settings_in_force(writing=True)
     with existing_lake(settings) as lake:
-        letters = dead_letters.from_file(path) if path else lake.ledger.dead_letters().to_dicts()
+        letters = dead_letters.from_file(path) if path else lake.ledger.dead_letters(noise=noise).to_dicts()
         done = dead_letters.requeue(lake.ledger, letters, now=datetime.now(UTC), settings=settings)
     if as_json:
         show_json(asdict(done))
@@ -91,7 +98,7 @@ def purge_letters(
     letters: Annotated[
         list[str] | None, typer.Argument(metavar="[LETTER]...", help="Ids, or their beginnings.", show_default=False)
     ] = None,
-    every: Annotated[bool, typer.Option("--all", help="All refused events.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="All, those of --noise too.")] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Delete refused events for good. Their events are then gone from the store."""

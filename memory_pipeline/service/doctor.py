@@ -84,7 +84,7 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
             yield _snapshot(lake, tables, repair=repair)
             yield from _clock(lake)
             yield _credentials(lake)
-            letters = lake.ledger.dead_letters().height
+            letters = lake.ledger.dead_letters(noise=False).height
     except LakeError as error:
         yield Finding("ledger", well=False, detail=str(error))
         return

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Json, Tag
 from starlette.convertors import Convertor, register_url_convertor
 
 from memory_pipeline.ledger.payloads import Instant
@@ -71,6 +71,9 @@ class Stored(BaseModel):
         description="By position in the order given, from 0: ids of the stored memories that a text quotes as they are "
         "shown to agents. What it quotes is not stored again.",
     )
+    left_out: dict[str, str] | None = Field(
+        None, description="By position too: why a text was not stored; it is kept among the dead letters."
+    )
 
 
 class Question(RequestBody):
@@ -84,7 +87,9 @@ class Question(RequestBody):
     min_score: float | None = Field(None, ge=0, le=1, description="Only memories with at least this score.")
     as_of: Instant | None = Field(None, description="Search the state of this instant; default: now.")
     deep: bool = Field(False, description="Include archived, cold and superseded memories, at a lower score.")
+    current: bool = Field(False, description="Only memories that hold at that instant.")
     filters: Conditions | None = Field(None, description="Only memories that meet all of these.")
+    after: Id | None = Field(None, description="Cursor of the answer before, which this one continues.")
     ranking: str = Field("default", description="default, engram, automem, cognitive, cosine or lexical.")
     record: bool = Field(True, description="Record an access, which keeps the memories alive.")
     session_id: Id | None = Field(None, description="Session in which it is asked.")
@@ -108,6 +113,10 @@ class Listing(Conditions):
     limit: int = Field(100, ge=1, le=1000, description="Maximum number of memories to list.")
     after: Id | None = Field(None, description="Id of the last memory of the page before.")
     deep: bool = Field(False, description="Include archived, cold and superseded memories.")
+    current: bool = Field(False, description="Only memories that hold now.")
+    metadata: Json[dict[str, Any]] | None = Field(
+        None, description="With these values in the metadata, as JSON; of a list, any."
+    )
     profile_id: str | None = Field(None, min_length=1, description="Profile; a token for one profile needs none.")
 
 
@@ -216,7 +225,9 @@ def remember(
     rows = body if isinstance(body, list) else [body]
     stored = client.store([present_fields(row) for row in rows])
     quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
-    return Stored(profile_id=profile, memory_ids=[one.memory_id for one in stored], quoted=quoted or None)
+    left_out = {str(place): one.left_out for place, one in enumerate(stored) if one.left_out}
+    ids = [one.memory_id for one in stored]
+    return Stored(profile_id=profile, memory_ids=ids, quoted=quoted or None, left_out=left_out or None)
 
 
 @router.get("/memories")
@@ -228,8 +239,8 @@ def list_memories(
     listing: Annotated[Listing, Query()],
 ) -> JSONResponse:
     """List memories, newest first; if there may be more, the header Link names the next page."""
-    filters = present_fields(listing, exclude={"limit", "deep", "after", "profile_id"})
-    memories = client.list(filters, listing.limit, deep=listing.deep, after=listing.after)
+    filters = present_fields(listing, exclude={"limit", "deep", "current", "after", "profile_id"})
+    memories = client.list(filters, listing.limit, deep=listing.deep, current=listing.current, after=listing.after)
     _check_spelling(request, grant, profile, empty=not memories)
     full = len(memories) == listing.limit
     following = request.url.include_query_params(after=memories[-1].memory_id) if full else None

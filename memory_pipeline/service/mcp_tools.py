@@ -42,6 +42,7 @@ SessionId = Annotated[str | None, Field(min_length=1, description="This conversa
 Project = Annotated[str | None, Field(min_length=1, description="Project at work.")]
 Filters = Annotated[Conditions | None, Field(description="All of these must hold; since <= stored < until.")]
 AsOf = Annotated[Instant | None, Field(description="State at an instant, e.g. 2026-03-01T00:00:00Z.")]
+Current = Annotated[bool, Field(description="Only what holds now.")]
 Deep = Annotated[bool, Field(description="Also search archived and superseded memories.")]
 ValidFrom = Annotated[Instant | None, Field(description="True from this instant.")]
 ValidUntil = Annotated[Instant | None, Field(description="True until this instant.")]
@@ -85,8 +86,10 @@ class MemoryTools:
         min_score: Annotated[float | None, Field(ge=0, le=1, description="Minimum score.")] = None,
         as_of: AsOf = None,
         deep: Deep = False,
+        current: Current = False,
         ids: Annotated[bool, Field(description="Also the id of each memory.")] = False,
         filters: Filters = None,
+        after: Annotated[str | None, Field(min_length=1, description="Cursor shown with ids.")] = None,
         ranking: Annotated[
             str, Field(description="default, engram, automem, cognitive, cosine or lexical.")
         ] = "default",
@@ -96,8 +99,8 @@ class MemoryTools:
     ) -> str:
         """Find memories that answer a question, best first.
 
-        `ids`: with ids; `deep`: archived ones too; `filters`: session_id, agent_id, user_id, speaker, memory_types,
-        tags, since, until.
+        `deep`: archived too; `current`: what holds; `filters`: session_id, agent_id, user_id, speaker, memory_types,
+        tags, since, until, metadata.
         """
         with self._memory(profile_id or (profiles[0] if profiles else None)) as memory:
             answer = memory.recall(
@@ -106,7 +109,9 @@ class MemoryTools:
                 min_score=min_score,
                 as_of=as_of,
                 deep=deep,
+                current=current,
                 filters=None if filters is None else present_fields(filters),
+                after=after,
                 ranking=ranking,
                 record=self._records,
                 session_id=session_id,
@@ -114,7 +119,8 @@ class MemoryTools:
                 profiles=profiles,
             )
         doubt = ["Perhaps none of these answers it."] if answer and answer.confident is False else []
-        return "\n".join([*doubt, answer.text(token_budget, ids=ids) or "No memory answers this."])
+        more = [f"next page: after={answer.cursor}"] if ids and answer.cursor else []
+        return "\n".join([*doubt, answer.text(token_budget, ids=ids) or "No memory answers this.", *more])
 
     def get_memory(
         self,
@@ -133,12 +139,13 @@ class MemoryTools:
         filters: Filters = None,
         limit: Annotated[int, Field(ge=1, le=1000, description="Maximum memories.")] = 20,
         deep: Deep = False,
+        current: Current = False,
         after: Annotated[str | None, Field(min_length=1, description="Page after this id.")] = None,
     ) -> str:
         """List memories with ids, newest first; filters as in recall."""
         with self._memory(profile_id) as memory:
             conditions = None if filters is None else present_fields(filters)
-            listed = memory.list(conditions, limit, deep=deep, after=after)
+            listed = memory.list(conditions, limit, deep=deep, current=current, after=after)
         return "\n".join(within([_listed(row) for row in listed], BUDGET)) or "No memory matches."
 
     def remember(
@@ -161,6 +168,7 @@ class MemoryTools:
         occurred_at: Annotated[Instant | None, Field(description="When it was said; default: now.")] = None,
         valid_from: ValidFrom = None,
         valid_until: ValidUntil = None,
+        expires_in: Annotated[str | None, Field(min_length=1, description='E.g. "30 days"; then it is hidden.')] = None,
         protect: Annotated[bool, Field(description="Never forget it; only if the user asks.")] = False,
         supersedes: Annotated[str | None, Field(min_length=1, description="Memory id that it replaces.")] = None,
     ) -> dict[str, Any]:
@@ -180,6 +188,7 @@ class MemoryTools:
             "occurred_at": occurred_at,
             "valid_from": valid_from,
             "valid_until": valid_until,
+            "expires_in": expires_in,
             "protected": protect or None,
         }
         owner = self._chosen(profile_id)
@@ -188,6 +197,7 @@ class MemoryTools:
         likely = [pair.text() for pair in stored.likely]
         quoted = {"quoted": [*stored.quoted], "stored": stored.stored} if stored.quoted else {}
         more = {"likely": "\n".join(likely)} if likely else {}
+        more |= {"stored": False, "left_out": stored.left_out} if stored.left_out else {}
         return {"memory_id": stored.memory_id, "profile_id": owner} | quoted | more
 
     def remember_many(
@@ -204,7 +214,8 @@ class MemoryTools:
             stored = memory.store([present_fields(row) for row in memories])
         quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
         ids = {"memory_ids": [one.memory_id for one in stored], "profile_id": owner}
-        return ids | ({"quoted": quoted} if quoted else {})
+        left_out = {str(place): one.left_out for place, one in enumerate(stored) if one.left_out}
+        return ids | ({"quoted": quoted} if quoted else {}) | ({"left_out": left_out} if left_out else {})
 
     def update(
         self,
@@ -335,7 +346,7 @@ class MemoryTools:
         scope: Annotated[str, Field(description="all, recent, or user:, agent:, session: or tag:NAME.")] = "all",
         dry_run: Annotated[bool, Field(description="Return the plan; change nothing.")] = False,
     ) -> str:
-        """Merge repeats, mark what changed, forget, by policy; takes up to minutes. `dry_run` only returns the plan."""
+        """Merge repeats, mark changes, forget, by policy; takes up to minutes. `dry_run` only plans."""
         with _tool_errors():
             request = Consolidation.model_validate(
                 {
@@ -364,7 +375,7 @@ class MemoryTools:
         profile_id: Profile = None,
         cascade: Annotated[bool, Field(description="Also undo what builds on it.")] = False,
     ) -> str:
-        """Undo a run, a merge, a decision about a memory, or an answer, by its id."""
+        """Undo a run, merge, decision or answer by its id."""
         with self._memory(profile_id) as memory:
             return _undone(memory.undo(target, cascade))
 
@@ -384,7 +395,7 @@ class MemoryTools:
             return "\n".join(explanation.lines())
 
     def status(self, profile_id: Profile = None) -> str:
-        """Tell what is stored, what waits, and when it is consolidated next."""
+        """Tell what is stored, what waits, and what is next."""
         owner = self._chosen(profile_id)
         with _tool_errors(), Lake(self._home) as lake:
             return _status_text(status.summary(lake, load(self._home), now=datetime.now(UTC), profile_id=owner))

@@ -21,7 +21,6 @@ from memory_pipeline.service.options import (
 )
 
 if TYPE_CHECKING:
-    from memory_pipeline.ledger.event import Event
     from memory_pipeline.recall.client.memory_client import MemoryClient
     from memory_pipeline.recall.models import Review
 
@@ -50,6 +49,9 @@ def remember(
     occurred_at: Annotated[str | None, typer.Option(metavar="T", help="When it was said; default: now.")] = None,
     valid_from: ValidFrom = None,
     valid_until: ValidUntil = None,
+    expires_in: Annotated[
+        str | None, typer.Option("--expires-in", metavar="TIME", help='Hide it after "36 hours", "30 days", ...')
+    ] = None,
     protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -65,7 +67,7 @@ def remember(
         with Lake(home) as lake:
             profile = choose_profile(lake, None)
     try:
-        event, quoted = actions.remember(
+        event, own = actions.remember(
             home,
             text,
             profile_id=profile,
@@ -80,20 +82,23 @@ def remember(
             metadata={"project": project} if project else None,
             valid_from=instant(valid_from, "--valid-from"),
             valid_until=instant(valid_until, "--valid-until"),
+            expires_in=expires_in,
             protected=protect or None,
         )
     except InvalidEvent as error:
         raise Misused(error.reason) from error
+    quoted, why = own.quoted, own.left_out and own.left_out.reason
     if as_json:
-        ids = {"memory_id": quoted[0], "event_id": None} if event is None else _ids(event)
-        show_json(ids | {"profile_id": profile} | ({"quoted": [*quoted]} if quoted else {}))
-        return
-    said = "not stored again" if event is None else f"remembered as {event.memory_id} in profile {profile}"
-    line(out(), f"{said}; it quotes {', '.join(quoted)}" if quoted else said)
-
-
-def _ids(event: "Event") -> dict[str, str | None]:
-    return {"memory_id": event.memory_id, "event_id": event.event_id}
+        ids = {"memory_id": quoted[0] if why and quoted else event.memory_id}
+        ids |= {"event_id": None if why else event.event_id, "profile_id": profile}
+        show_json(ids | ({"quoted": [*quoted]} if quoted else {}) | ({"left_out": why} if why else {}))
+    elif why and quoted:
+        line(out(), f"not stored again; it quotes {', '.join(quoted)}")
+    elif why:
+        line(out(), f"not stored: {why}; store it all the same: memory-pipeline dead-letters requeue --noise")
+    else:
+        said = f"remembered as {event.memory_id} in profile {profile}"
+        line(out(), f"{said}; it quotes {', '.join(quoted)}" if quoted else said)
 
 
 @app.command()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+CurrentOption = Annotated[bool, typer.Option("--current", help="Only what holds now.")]
 DeepOption = Annotated[bool, typer.Option("--deep", help="Include archived, cold and superseded memories.")]
 
 
@@ -50,6 +51,10 @@ def _filters(
         str | None, typer.Option("--since", metavar="T", help="Only stored at or after this instant.")
     ] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="T", help="Only stored before this instant.")] = None,
+    metadata: Annotated[
+        str | None,
+        typer.Option("--metadata", metavar="JSON", help="Only with these values in the metadata; of a list, any."),
+    ] = None,
 ) -> "Filters":
     """Build filters from the options."""
     from memory_pipeline.recall.models import Filters
@@ -63,6 +68,7 @@ def _filters(
         tags=tuple(tag or ()) or None,
         since=instant(since, "--since"),
         until=instant(until, "--until"),
+        metadata=metadata,
     )
 
 
@@ -99,11 +105,15 @@ def recall(
     ] = None,
     as_of: InstantOption = None,
     deep: DeepOption = False,
+    current: CurrentOption = False,
     ranking: Annotated[
         str, typer.Option(metavar="NAME", help="default, engram, automem, cognitive, cosine or lexical.")
     ] = "default",
     *,
     filters: "Filters",
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="CURSOR", help="Go on after the answer with this cursor.")
+    ] = None,
     asked_by: Annotated[
         str | None, typer.Option("--asked-by", metavar="NAME", help="Person who asks; used by the ranking engram.")
     ] = None,
@@ -133,7 +143,9 @@ def recall(
             min_score=min_score,
             as_of=clock,
             deep=deep,
+            current=current,
             filters=filters,
+            after=after,
             ranking=ranking,
             record=not no_record,
             session_id=asked_in,
@@ -209,6 +221,10 @@ def list_memories(
     *,
     filters: "Filters",
     deep: DeepOption = False,
+    current: CurrentOption = False,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="MEMORY", help="Go on after this memory, the last of a page.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """List memories, newest first. One line each."""
@@ -216,7 +232,7 @@ def list_memories(
 
     owner = existing_profile(profile)
     with existing_client(owner) as client:
-        memories = client.list(filters, limit, deep=deep)
+        memories = client.list(filters, limit, deep=deep, current=current, after=after)
     _check_spelling(owner, empty=not memories)
     if as_json:
         show_json([memory.to_dict() for memory in memories])

@@ -35,6 +35,7 @@ class NewMemory(RequestBody):
     confidence: float | None = Field(None, ge=0, le=1, description="Confidence, 0..1.")
     valid_from: Instant | None = Field(None, description="True from this instant on.")
     valid_until: Instant | None = Field(None, description="True until this instant.")
+    expires_in: Id | None = Field(None, description='Hide it after a time such as "36 hours" or "30 days".')
     protected: bool | None = Field(None, description="Never archive, trim or delete it.")
     protected_reason: str | None = Field(None, description="Why it is protected.")
     tags: list[str] | None = Field(None, description="Tags to filter by.")
@@ -58,6 +59,7 @@ class Conditions(RequestBody):
     tags: list[str] | None = Field(None, min_length=1, description="Any of these tags.")
     since: Instant | None = Field(None, description="Stored at or after this instant.")
     until: Instant | None = Field(None, description="Stored before this instant.")
+    metadata: dict[str, Any] | None = Field(None, description="With these values in the metadata; of a list, any.")
 
 
 def present_fields(body: BaseModel, *, exclude: Collection[str] = ()) -> dict[str, Any]:

@@ -122,6 +122,11 @@ class Settings(LanguageModel):
         description="Replace credentials in documented formats (tokens, keys, passwords in addresses) before anything "
         "is stored. Imports are always redacted.",
     )
+    filter_noise: bool = Field(
+        True,
+        description="Keep what is no memory (prompts, output of programs, encoded bytes, empty acknowledgements) among "
+        "the dead letters, with the reason (`dead-letters list --noise`).",
+    )
     max_tags: int = Field(
         1_000, ge=1, description="Maximum number of tags of a memory, and of tags or memory types of a filter."
     )

@@ -13,6 +13,7 @@ import polars as pl
 from memory_pipeline.recall.closed_statements import DoubtedSentence, closed_statements
 from memory_pipeline.recall.live.search_pool import SearchPool
 from memory_pipeline.recall.models import Answer, Part, Passage, Recalled, in_zone
+from memory_pipeline.recall.rank import paging
 from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
@@ -47,7 +48,14 @@ _RANKING_COLUMNS: Final = (
 
 
 def answer(
-    pool: SearchPool, ranked: pl.DataFrame, query: str, *, as_of: datetime, ranking: str, zone: tzinfo = UTC
+    pool: SearchPool,
+    ranked: pl.DataFrame,
+    query: str,
+    *,
+    as_of: datetime,
+    ranking: str,
+    zone: tzinfo = UTC,
+    seen: Iterable[bytes] = (),
 ) -> Answer:
     """Convert a ranking into an answer.
 
@@ -58,6 +66,7 @@ def answer(
         as_of: instant whose state was searched.
         ranking: name of the ranking.
         zone: time zone in which the days of memories are shown.
+        seen: keys of what earlier pages returned (see `rank/paging`).
     """
     rows = pool.rows(ranked["memory_id"].to_list(), _MEMORY_COLUMNS)
     hits = ranked.to_dicts()
@@ -77,7 +86,10 @@ def answer(
     ]
     sure = [hit["confidence"] >= CONFIDENT for hit in hits if hit["confidence"] is not None]
     confident = any(sure) if sure or ranking == "default" else None
-    return Answer(query=query, as_of=as_of, ranking=ranking, recalled=tuple(recalled), confident=confident)
+    cursor = paging.written([*seen, *(paging.key(hit["memory_id"]) for hit in hits)]) if hits else None
+    return Answer(
+        query=query, as_of=as_of, ranking=ranking, recalled=tuple(recalled), confident=confident, cursor=cursor
+    )
 
 
 def _newer(pool: SearchPool, memory_ids: Collection[str | None]) -> dict[str, dict[str, Any]]:

@@ -28,7 +28,7 @@ from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
-from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event
+from memory_pipeline.ledger.event import DEFAULT_PROFILE, NOISE, Event, micros
 from memory_pipeline.ledger.payloads import Stored
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.client import answering, quotations, restoring, reviewing, validation
@@ -59,10 +59,11 @@ from memory_pipeline.recall.models import (
     Review,
     instant,
 )
+from memory_pipeline.recall.rank import paging
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.runs import consolidate, inputs, log, status, undo
-from memory_pipeline.schemas import LIVE, Action, EventType
+from memory_pipeline.schemas import Action, EventType
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text import quoting
 from memory_pipeline.text.embed import embedding
@@ -160,7 +161,7 @@ class MemoryClient:
     def remember(self, text: str, *, supersedes: str | None = None, **fields: Unpack[MemoryFields]) -> str:
         """Store a memory and return its id. On return it is on disk and can be recalled.
 
-        Recalled memories that the text hands back are left out of it (see `store`).
+        Recalled memories that the text hands back are left out of it; what is no memory is not stored (see `store`).
 
         Args:
             text: the text to remember.
@@ -177,28 +178,29 @@ class MemoryClient:
     def _remembered(self, text: str, supersedes: str | None, fields: Mapping[str, Any]) -> Remembered:
         """Store one memory."""
         self._check_open()
-        event = self._event(stored_event({**fields, "text": text}))
+        event = self._event(stored_event({**fields, "text": text}, self._now()))
         if supersedes is not None:
             self._lake.ledger.append([event, self._superseding(event, supersedes)])
             return Remembered(memory_id=str(event.memory_id), likely=())
         (own,) = self._separated([event])
         if own.event is not None:
             self._lake.ledger.append([own.event])
-        return _told_apart(own)
+        return self._all_told_apart([event], [own])[0]
 
     def _separated(self, events: Sequence[Event]) -> builtins.list[quotations.Separated]:
         """Return new memories without what they quote of stored ones."""
-        return quotations.separated(events, self._state_cache.current, core_memory.names(self._policy))
+        filters = self._settings.filter_noise
+        return quotations.separated(events, self._state_cache.current, core_memory.names(self._policy), filters=filters)
 
     def _own_words(self, memory_id: str, content: str) -> tuple[str, builtins.list[str]]:
         """Return the new text of a memory without what it quotes of other memories, and their ids."""
-        event = self._event(stored_event({"memory_id": memory_id, "text": content}))
+        event = self._event(stored_event({"memory_id": memory_id, "text": content}, self._now()))
         (own,) = self._separated([event])
-        if own.event is None:
+        if own.quoted and own.event is None:
             raise ValueError(
                 f"content only quotes {', '.join(map(shown, own.quoted[:3]))}; give the new text in its own words"
             )
-        payload = own.event.payload
+        payload = None if own.event is None else own.event.payload
         return (payload.content if isinstance(payload, Stored) else content), [*own.quoted]
 
     def remember_checked(
@@ -353,7 +355,10 @@ class MemoryClient:
 
         What a text quotes of stored memories, as they are shown to agents or word for word in an agent's turn, is left
         out of the new memory, whose metadata names them in `quoted_memories`. Of a text that only quotes, nothing is
-        stored, and the id is that of the first memory it quotes. A text with `supersedes` is stored as it is.
+        stored, and the id is that of the first memory it quotes. Nor is a text stored that is no memory: a prompt,
+        output of a program, encoded bytes, an empty acknowledgement. Both are kept with the reason among the dead
+        letters, which `memory-pipeline dead-letters requeue --noise` stores after all, under the id that is returned. A
+        text with `supersedes` is stored as it is; one that is protected is no noise.
 
         Args:
             rows: as for `remember_many`.
@@ -364,7 +369,7 @@ class MemoryClient:
         self._check_open()
         given = as_rows(rows, self._settings.max_batch)
         events = [
-            validation.numbered(lambda row: self._event(stored_event(row)), row, position)
+            validation.numbered(lambda row: self._event(stored_event(row, self._now())), row, position)
             for position, row in enumerate(given)
         ]
         answered, read = list[Event](), list[int]()
@@ -380,7 +385,14 @@ class MemoryClient:
         stored = {position: own.event for position, own in enumerate(found) if own.event is not None}
         with validation.naming_rows(given, [*stored]):
             self._lake.ledger.append([*stored.values(), *answered])
-        return [_told_apart(own) for own in found]
+        return self._all_told_apart(events, found)
+
+    def _all_told_apart(
+        self, events: Sequence[Event], found: Sequence[quotations.Separated]
+    ) -> builtins.list[Remembered]:
+        """Keep what is not stored of new memories among the dead letters, and return what became of each."""
+        self._lake.ledger.add_dead_letters([own.left_out for own in found if own.left_out is not None])
+        return [_told_apart(event, own) for event, own in zip(events, found, strict=True)]
 
     def _superseding(self, event: Event, older: Any) -> Event:
         """Return the answer that a new memory replaces an older one.
@@ -420,8 +432,8 @@ class MemoryClient:
             stored = {position: own.event for position, own in enumerate(found) if own.event is not None}
             with validation.naming_rows(rows, [*stored]):
                 self._lake.ledger.append([*stored.values()])
-        new = [own for event, own in zip(parsed, found, strict=True) if event.event_type is EventType.STORED]
-        return [_told_apart(own) for own in new]
+        new = [place for place, event in enumerate(parsed) if event.event_type is EventType.STORED]
+        return self._all_told_apart([parsed[place] for place in new], [found[place] for place in new])
 
     def recall(
         self,
@@ -432,7 +444,9 @@ class MemoryClient:
         min_score: float | None = None,
         as_of: datetime | str | None = None,
         deep: bool = False,
+        current: bool = False,
         filters: Filters | Mapping[str, Any] | None = None,
+        after: str | None = None,
         ranking: str = "default",
         record: bool = True,
         session_id: str | None = None,
@@ -452,7 +466,11 @@ class MemoryClient:
             as_of: instant whose state is searched; default: now. A new instant is folded from the ledger: seconds at
                 100,000 memories.
             deep: also search memories that are cold, stubs, archived, expired or superseded, at a penalty.
+            current: only memories that hold at that instant: not those whose validity has ended or not begun. What may
+                be outdated is returned, marked.
             filters: conditions that returned memories must meet.
+            after: cursor of the answer to the same question before, which this one continues. What is stored meanwhile
+                may come on a later page; nothing comes twice, and nothing is lost.
             ranking: default, or a published formula (see `rank/ranking`).
             record: record the access, which keeps memories fresh; False leaves no trace, nor does a read-only store.
             session_id: session in which the query is asked; default: the client's.
@@ -470,7 +488,9 @@ class MemoryClient:
         most = self._settings.max_text_characters
         check_recall(query, most=most, k=k, token_budget=token_budget, min_score=min_score, ranking=ranking)
         check_bool("deep", deep)
+        check_bool("current", current)
         check_bool("record", record)
+        seen = paging.read(after)
         now, conditions = self._now(), validation.conditions(filters, self._settings.max_tags)
         asker = self._asker | validation.given_ids(session_id=session_id, user_id=user_id)
         past = validation.past_instant(as_of, now)
@@ -484,7 +504,9 @@ class MemoryClient:
             token_budget=token_budget,
             min_score=min_score,
             deep=deep,
+            current=current,
             allowed=searched.allowed(conditions),
+            seen=frozenset(seen),
             ranking=ranking,
             vector=embedding.embedder(self._policy.embedder).embed([query])[0],
             scored=searched.scored(past or now) if ranking in SCORED else None,
@@ -494,7 +516,9 @@ class MemoryClient:
             associations=searched.associations(past or now) if deep else None,
         )
         answer = searched.named(
-            answering.answer(searched.pool, ranked, query, as_of=past or now, ranking=ranking, zone=self._zone)
+            answering.answer(
+                searched.pool, ranked, query, as_of=past or now, ranking=ranking, zone=self._zone, seen=seen
+            )
         )
         if record and answer and writable(self._lake.home):
             self._record(answer, asker, now)
@@ -519,6 +543,7 @@ class MemoryClient:
         limit: int = 100,
         *,
         deep: bool = False,
+        current: bool = False,
         after: str | None = None,
     ) -> builtins.list[Memory]:
         """Return memories, newest first; not recorded as an access.
@@ -527,6 +552,7 @@ class MemoryClient:
             filters: conditions that the memories must meet.
             limit: most memories to return.
             deep: also return memories that are no longer live.
+            current: only memories that hold now (see `recall`).
             after: id of the last memory of the page before; default: from the newest on. What is stored meanwhile moves
                 no page.
 
@@ -537,11 +563,13 @@ class MemoryClient:
         self._check_open()
         check_count("limit", limit)
         check_bool("deep", deep)
+        check_bool("current", current)
         conditions = validation.conditions(filters, self._settings.max_tags)
         state = self._state_cache.current()
-        rows = state.pool.index.memories.select("memory_id", SAID_AT, "lifecycle")
+        rows = state.pool.index.memories.select("memory_id", SAID_AT)
         allowed = state.pool.allowed(conditions)
-        matching = (rows if allowed is None else rows.filter(allowed)).filter(deep | pl.col("lifecycle").is_in(LIVE))
+        within = state.pool.index.shown(micros(self._now()), deep=deep, current=current)
+        matching = rows.filter(within if allowed is None else within & allowed)
         if after is not None:
             check_id("after", after)
             self._memory(state, after)
@@ -673,6 +701,8 @@ class MemoryClient:
     def core_memory(self, project: str | None = None) -> tuple[Block, ...]:
         """Return the blocks of core memory as compiled by the last run; not recorded as an access.
 
+        Facts of which the validity has ended since then are left out.
+
         A client that serves a user (`user_id`) gets the sections of that user and of nobody in particular, and what
         threatens the health of the others.
 
@@ -686,6 +716,10 @@ class MemoryClient:
         """
         self._check_open()
         blocks = self._lake.read("core_memory_blocks", profiles=[self._profile])
+        if blocks.height:
+            ends = ["profile_id", "memory_id", "valid_from", "valid_until"]
+            dated = self._lake.read("memories", profiles=[self._profile], columns=ends)
+            blocks = core_memory.holding(blocks, dated, self._now())
         if (user := self._ids.get("user_id")) is not None and blocks.height:
             people = ["profile_id", "memory_id", "user_id"]
             blocks = core_memory.for_user(
@@ -938,10 +972,16 @@ class MemoryClient:
         return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=plan, memories=memories)
 
 
-def _told_apart(own: quotations.Separated) -> Remembered:
+def _told_apart(event: Event, own: quotations.Separated) -> Remembered:
     """Return what became of a new memory."""
-    memory_id = own.quoted[0] if own.event is None else str(own.event.memory_id)
-    return Remembered(memory_id=memory_id, likely=(), quoted=own.quoted, stored=own.event is not None)
+    only_quotes = own.event is None and own.quoted
+    return Remembered(
+        memory_id=own.quoted[0] if only_quotes else str(event.memory_id),
+        likely=(),
+        quoted=own.quoted,
+        stored=own.event is not None,
+        left_out=own.left_out and own.left_out.reason.removeprefix(NOISE),
+    )
 
 
 def _close(writer: AccessWriter, lake: Lake) -> None:

@@ -1,7 +1,8 @@
 """Separates what new memories say from what they quote of stored ones, before they are stored.
 
 Of a turn that hands back recalled memories only its own words are stored, with the ids of the quoted memories in its
-metadata; nothing is stored of a turn without words of its own. Not here: how quotations are found (`text/quoting`).
+metadata. A turn without words of its own, and a text that is no memory, become dead letters with the reason. Not here:
+how quotations (`text/quoting`) and texts that are no memory (`text/noise`) are found.
 """
 
 import json
@@ -18,12 +19,12 @@ import polars as pl
 
 from memory_pipeline.consolidation import core_memory
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.event import Event
+from memory_pipeline.ledger.event import NOISE, DeadLetter, Event
 from memory_pipeline.ledger.payloads import Stored, canonical_json
 from memory_pipeline.recall.index.postings import Integers, keys
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.settings import Settings
-from memory_pipeline.text import quoting
+from memory_pipeline.text import noise, quoting
 from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.parse.speakers import ASSISTANTS
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 QUOTED: Final = "quoted_memories"
 """Key of the metadata that holds the ids of the memories that a text quoted."""
 
+_NAMED: Final = 3
+"""Most quoted memories that a reason names."""
 _UNITS: Final = 400
 """Most passages that are looked at for one word."""
 _LANGUAGES: Final = 3
@@ -46,37 +49,49 @@ class Separated:
     """A new memory without its quotations."""
 
     event: Event | None
-    """The event to store; None if the text has no words of its own."""
+    """The event to store; None if the text has no words of its own, or is no memory."""
     quoted: tuple[str, ...]
     """Ids of the memories that it quotes."""
+    left_out: DeadLetter | None = None
+    """What is kept of an event that is not stored, with the reason."""
 
 
 def separated(
-    events: Sequence[Event], state: "Callable[[], State]", headings: Collection[str], *, marked: bool = False
+    events: Sequence[Event],
+    state: "Callable[[], State]",
+    headings: Collection[str],
+    *,
+    marked: bool = False,
+    filters: bool = True,
 ) -> list[Separated]:
-    """Return events with texts that quote nothing, in order.
+    """Return events with texts that quote nothing and are memories (see `text/noise`), in order.
 
     Args:
         events: events of one profile; those that store no memory stay as they are.
         state: returns the profile's memories; called only if a text may quote.
         headings: names of the blocks of core memory.
         marked: read only texts that carry marks, not every turn of an agent.
+        filters: leave out what is no memory; what is protected stays.
 
     Cost: a glance at each text; for those that carry marks, and for turns of agents, proportional to their length.
     """
+    noisy = _noise(events) if filters else {}
     read = {
         place: quoting.pieces(event.payload.content, headings)
         for place, event in enumerate(events)
         if isinstance(event.payload, Stored)
+        and place not in noisy
         and quoting.may_quote(event.payload.content, by_agent=not marked and _by_agent(event))
     }
     if not read:
-        return [Separated(event, ()) for event in events]
+        return [noisy.get(place) or Separated(event, ()) for place, event in enumerate(events)]
     sources = quoting.Sources()
     _add_candidates(sources, state().pool.index, [piece for pieces in read.values() for piece in pieces])
     found = list[Separated]()
     for place, event in enumerate(events):
-        one = _separated(event, read[place], sources) if place in read else Separated(event, ())
+        one = noisy.get(place) or Separated(event, ())
+        if place in read:
+            one = _separated(event, read[place], sources)
         if one.event is not None and isinstance(one.event.payload, Stored):
             content, by_agent = one.event.payload.content, _by_agent(one.event)
             sources.add(str(one.event.memory_id), content, by_agent=by_agent, at=one.event.occurred_at)
@@ -86,7 +101,7 @@ def separated(
             "%d of %d texts quote stored memories; only their own words are stored, for %d nothing",
             quotations,
             len(found),
-            sum(one.event is None for one in found),
+            sum(one.event is None for one in found if one.quoted),
         )
     return found
 
@@ -106,7 +121,13 @@ def of_store(lake: Lake, settings: Settings) -> Callable[[Sequence[Event]], list
                 turns.setdefault(event.profile_id, []).append(place)
         for name, places in turns.items():
             headings = core_memory.names(settings.policy_of(name))
-            own = separated([events[place] for place in places], partial(state_of, name), headings, marked=True)
+            own = separated(
+                [events[place] for place in places],
+                partial(state_of, name),
+                headings,
+                marked=True,
+                filters=settings.filter_noise,
+            )
             for place, one in zip(places, own, strict=True):
                 found[place] = one
         return found
@@ -126,6 +147,24 @@ def states(lake: Lake, settings: Settings) -> "Callable[[str], State]":
     return state_of
 
 
+def _noise(events: Sequence[Event]) -> dict[int, Separated]:
+    """Return, by position, the events of texts that are no memory."""
+    found = dict[int, Separated]()
+    for place, event in enumerate(events):
+        if isinstance(event.payload, Stored) and not event.payload.protected:
+            why = noise.reason(event.payload.content, event.payload.speaker)
+            if why is not None:
+                found[place] = Separated(None, (), _left_out(event, why))
+    return found
+
+
+def _left_out(event: Event, why: str) -> DeadLetter:
+    """Return what is kept of an event that is not stored."""
+    # Without the time of recording, so that a second import of the same turn keeps it once.
+    raw = event.model_dump_json(include={*Event.model_fields} - {"recorded_at"}, exclude_none=True).encode()
+    return DeadLetter(f"memory {event.memory_id}", f"{NOISE}{why}", raw, event.recorded_at)
+
+
 def _by_agent(event: Event) -> bool:
     speaker = event.payload.speaker if isinstance(event.payload, Stored) else None
     return speaker is not None and (speaker.lower() in ASSISTANTS or speaker == event.agent_id)
@@ -138,7 +177,7 @@ def _separated(event: Event, read: list[quoting.Piece], sources: quoting.Sources
     if own is None or not own.quoted or not isinstance(event.payload, Stored):
         return Separated(event, ())
     if own.text is None:
-        return Separated(None, own.quoted)
+        return Separated(None, own.quoted, _left_out(event, f"it only quotes memory {', '.join(own.quoted[:_NAMED])}"))
     metadata = canonical_json({**json.loads(event.payload.metadata or "{}"), QUOTED: [*own.quoted]})
     payload = event.payload.model_copy(update={"content": own.text, "metadata": metadata})
     return Separated(event.model_copy(update={"payload": payload}), own.quoted)

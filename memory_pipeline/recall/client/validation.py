@@ -5,13 +5,14 @@ Not here: the fields and limits of events (`ledger/event`) and of filters (`reca
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypedDict
 
 from pydantic import TypeAdapter, ValidationError
 
+from memory_pipeline.consolidation import expiry
 from memory_pipeline.ledger.event import Event, parse
 from memory_pipeline.ledger.payloads import Identifier
 from memory_pipeline.ledger.references import KnownMemory
@@ -25,7 +26,9 @@ from memory_pipeline.settings import Policy, Settings
 class MemoryFields(TypedDict, total=False):
     """Optional fields of a new memory (see `docs/event-format.md`, at memory.stored).
 
-    `project` is stored in the metadata: what the text instructs holds in that project alone.
+    `project` is stored in the metadata: what the text instructs holds in that project alone. `expires_in` is how long
+    the memory is kept, a timedelta or a text such as "30 days": it is stored as the end of its validity, from which on
+    it is hidden.
     """
 
     memory_id: str
@@ -50,6 +53,7 @@ class MemoryFields(TypedDict, total=False):
     metadata: Mapping[str, Any]
     source: str
     project: str
+    expires_in: timedelta | str
 
 
 _ID: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
@@ -58,14 +62,15 @@ _EVENT_FIELDS: Final = frozenset(_FIELDS) & frozenset(Event.model_fields)
 """Fields of the event itself rather than of its payload."""
 
 
-def stored_event(row: Mapping[str, Any] | str) -> dict[str, Any]:
+def stored_event(row: Mapping[str, Any] | str, now: datetime) -> dict[str, Any]:
     """Return the fields of the event that stores a memory.
 
     Args:
         row: a text, or a mapping with `text` and the names of `MemoryFields`; None values are ignored.
+        now: when it was said, unless the row says so.
 
     Raises:
-        ValueError: the row is neither, or has an unknown field.
+        ValueError: the row is neither, has an unknown field, or expires in no time that can be read.
     """
     fields = {"text": row} if isinstance(row, str) else row
     if not isinstance(fields, Mapping):
@@ -78,12 +83,14 @@ def stored_event(row: Mapping[str, Any] | str) -> dict[str, Any]:
     payload = {
         name: as_list(value) if name == "tags" else value
         for name, value in present.items()
-        if name not in {*_EVENT_FIELDS, "text", "supersedes", "project"}
+        if name not in {*_EVENT_FIELDS, "text", "supersedes", "project", "expires_in"}
     }
     if (project := present.get("project")) is not None:
         check_id("project", project)
         given = payload.get("metadata", {})
         payload["metadata"] = {**given, "project": project} if isinstance(given, Mapping) else given
+    if (expires_in := present.get("expires_in")) is not None:
+        payload = expiry.limited(payload, expires_in, instant("occurred_at", present.get("occurred_at")) or now)
     event_fields = {name: value for name, value in present.items() if name in _EVENT_FIELDS}
     return {"event_type": EventType.STORED.value, **event_fields, "payload": {**payload, "content": text}}
 

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import whereabouts
+from memory_pipeline.consolidation import expiry, whereabouts
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.recall.index.passages import CUES, Passages
 from memory_pipeline.recall.index.postings import Postings
@@ -106,6 +106,20 @@ class Index:
             pl.col("valid_until").dt.epoch("us").fill_null(np.iinfo(np.int64).max),
         )
         return limits["valid_from"].to_numpy(), limits["valid_until"].to_numpy()
+
+    @cached_property
+    def _expiring(self) -> Marks:
+        return expiry.expiring(self.memories).to_numpy()
+
+    def shown(self, at: int, *, deep: bool = False, current: bool = False) -> Marks:
+        """Return which memories a reader is shown at an instant, microseconds since 1970: the live ones.
+
+        Those that were stored for a time which is over (see `expiry`) are not. `deep` shows all; `current` only what
+        holds then.
+        """
+        begins, ends = self.validity
+        shown = np.ones(self.memories.height, dtype=np.bool_) if deep else self.live & ~(self._expiring & (ends <= at))
+        return np.asarray(shown & (begins <= at) & (at < ends) if current else shown, dtype=np.bool_)
 
     def by_assistant(self, rows: Integers) -> Marks:
         """Return which memories an assistant said; False for row -1."""

@@ -3,10 +3,12 @@
 Not here: the index itself (`index/memory_index`) and keeping it up to date (`state`).
 """
 
+import json
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from typing import Any, Final, Self
 
 import numpy as np
@@ -14,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.state.folding import ORIGINAL
+from memory_pipeline.ledger.payloads import canonical_json
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.row_ids import RowIds
 from memory_pipeline.recall.index.sessions import SAID_AT
@@ -74,6 +77,8 @@ class SearchPool:
         if filters.since is not None or filters.until is not None:
             memories = memories.with_columns(said_at=_said_at(memories))
         mask = memories.select(_condition(filters)).to_series()
+        if filters.metadata is not None:
+            mask &= _with_metadata(memories["metadata"], str(filters.metadata))
         successors = memories.filter(mask, pl.col("superseded_kind") == "summary")["superseded_by"].unique()
         rows = self.row_ids.rows(successors.to_list())
         rows = rows[rows >= 0]
@@ -132,6 +137,26 @@ def _said_at(memories: pl.DataFrame) -> pl.Series:
     return dated["at"]
 
 
+def _with_metadata(metadata: pl.Series, wanted: str) -> pl.Series:
+    """Return which metadata have the wanted values (see `Filters.metadata`)."""
+    conditions = {name: value if isinstance(value, list) else [value] for name, value in json.loads(wanted).items()}
+    # Metadata is canonical JSON: what lacks the text of a key is not parsed.
+    texts = [f"{canonical_json(name)}:" for name in conditions]
+    may = [metadata.str.contains(text, literal=True).fill_null(value=False) for text in texts]
+    found = reduce(and_, may)
+    met = [
+        all(name in known and _is_one_of(known[name], values) for name, values in conditions.items())
+        for known in map(json.loads, metadata.filter(found))
+    ]
+    return found.scatter(found.arg_true(), met)
+
+
+def _is_one_of(stored: Any, values: Sequence[Any]) -> bool:
+    # Python takes true for 1, JSON does not.
+    known = {canonical_json(one) for one in (stored if isinstance(stored, list) else [stored])}
+    return any(canonical_json(value) in known for value in values)
+
+
 def _condition(filters: Filters) -> pl.Expr:
     """Return the filters as an expression on `memories`; unknown values are not admitted."""
     conditions = [pl.col(name) == value for name in _EQUALITY_FILTERS if (value := getattr(filters, name)) is not None]
@@ -146,4 +171,4 @@ def _condition(filters: Filters) -> pl.Expr:
         conditions.append(SAID_AT.ge(filters.since))
     if filters.until is not None:
         conditions.append(SAID_AT.lt(filters.until))
-    return pl.all_horizontal(conditions).fill_null(value=False)
+    return pl.all_horizontal(pl.repeat(value=True, n=pl.len()), *conditions).fill_null(value=False)

@@ -5,6 +5,7 @@ the published formulas are available by name (`baselines`). Not here: reading th
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
@@ -18,7 +19,7 @@ from memory_pipeline.ledger.event import micros
 from memory_pipeline.recall.closed_statements import closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
-from memory_pipeline.recall.rank import associated, redundancy, selection, series, shown_passages
+from memory_pipeline.recall.rank import associated, paging, redundancy, selection, series, shown_passages
 from memory_pipeline.recall.rank.associated import Reached
 from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
 from memory_pipeline.recall.rank.changes import CHANGES, COMPARED, change_features
@@ -130,7 +131,9 @@ def rank(
     token_budget: int | None = None,
     min_score: float | None = None,
     deep: bool = False,
+    current: bool = False,
     allowed: Marks | None = None,
+    seen: Collection[bytes] = (),
     ranking: str = "default",
     vector: NDArray[np.float32] | None = None,
     scored: pl.DataFrame | None = None,
@@ -150,7 +153,9 @@ def rank(
         token_budget: most tokens of the answer, counting "speaker: text" of each memory.
         min_score: lowest score to return; default: no limit.
         deep: also search cold, stub, archived and expired memories, at a penalty, and return untrimmed texts.
+        current: only memories that hold at `now`.
         allowed: rows that may be returned; default: all.
+        seen: keys of memories that earlier pages returned (see `paging`); they are left out.
         ranking: one of `RANKINGS`.
         vector: vector of the query; default: made by the index's embedder.
         scored: scores of the memories at `now` (see `present_scores`), for the formulas that need them.
@@ -180,7 +185,7 @@ def rank(
         if value is not None and value < 1:
             raise ValueError(f"{name} = {value}: give 1 or more")
     within = np.ones(index.memories.height, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
-    within = within & (deep | index.live)
+    within = within & index.shown(micros(now), deep=deep, current=current)
     question = parse(
         query, now=now.astimezone(zone), speakers=index.speakers, language=index.passages.language_of(query)
     )
@@ -189,18 +194,28 @@ def rank(
     depth = k if token_budget is None else _MORE * k
     if ranking == "default":
         candidates = select_candidates(index, question, within, query_vector)
-        ranked = _by_model(index, question, candidates, k=k, depth=depth, now=now, links=links)
+        before = len(seen)
+        ranked = _by_model(index, question, candidates, k=before + k, depth=before + depth, now=now, links=links)
     else:
         cosines = index.vectors.cosines(query_vector)
         scores, factors = by_formula(ranking, index, question, cosines=cosines, now=now, scored=scored, context=context)
         ranked = _by_formula(index, within, scores, factors)
     if deep and associations is not None:
-        ranked = _walked(index, ranked, within, associations, k)
+        ranked = _walked(index, ranked, within, associations, len(seen) + k)
     if min_score is not None:
         ranked = replace(ranked, order=ranked.order[ranked.scores[ranked.order] >= min_score])
+    if seen:
+        ranked = replace(ranked, order=_unseen(index, ranked, seen, depth))
     return _answer(
         index, question, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, zone=zone, links=links
     )
+
+
+def _unseen(index: Index, ranked: _Ranked, seen: Collection[bytes], depth: int) -> Integers:
+    """Return the first `depth` of the ranked memories that earlier pages lack."""
+    head = ranked.order[: len(seen) + depth]
+    new = [paging.key(name) not in seen for name in index.memories["memory_id"].gather(ranked.rows[head])]
+    return head[np.array(new, dtype=np.bool_)]
 
 
 def _embedded(index: Index, query: str) -> NDArray[np.float32]:

@@ -1,0 +1,146 @@
+"""Imports the database of claude-mem: what was observed and learned in coding sessions, and what the person typed.
+
+Each stated fact of an observation is a memory below its title; without facts its account is one. All of it belongs to
+the project of its session. Not here: its vector index, and the queue of messages that it still has to read.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop.items import Item, Skipped, file_name
+from memory_pipeline.interop.records import (
+    Record,
+    Source,
+    identifier,
+    kind_of,
+    label,
+    labels,
+    listed,
+    mapping,
+    metadata_of,
+    shared,
+    text,
+)
+from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.ledger import foreign_sqlite
+
+FORMAT: Final = "claude-mem"
+
+_SESSIONS: Final = "sdk_sessions"
+_OBSERVATIONS: Final = "observations"
+_SUMMARIES: Final = "session_summaries"
+_PROMPTS: Final = "user_prompts"
+_DIRECTIVES: Final = "directives"
+_OF_SESSION: Final = ("memory_session_id", "sdk_session_id")
+"""Names that its versions gave the session of an observation."""
+_ACCOUNTS: Final = ("narrative", "text", "subtitle", "title")
+"""Columns that tell of an observation without facts, the fullest first."""
+_LEARNED: Final = ("learned", "completed", "next_steps", "notes")
+"""Columns of a summary that are memories."""
+_TOLD: Final = ("request", "investigated")
+_ACTIVE: Final = "active"
+
+
+def detect(seen: Sample) -> bool:
+    """Return whether a path is such a database."""
+    columns = set(seen.tables.get(_OBSERVATIONS, ()))
+    return {"project", "type", "created_at_epoch"} <= columns and not columns.isdisjoint(_OF_SESSION)
+
+
+def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
+    """Yield the observations of a database, the summaries of its sessions, what the person typed, and their rules.
+
+    Args:
+        path: `claude-mem.db`; its program may be running.
+        recorded_at: time of the import.
+        profile: profile to import into; default `claude-mem`.
+    """
+    return _Store(path, Source(FORMAT, recorded_at, profile or FORMAT)).items()
+
+
+class _Store:
+    """A database that is being read."""
+
+    def __init__(self, path: Path, source: Source) -> None:
+        self._path, self._source, self._name = path, source, file_name(path)
+
+    def items(self) -> Iterator[Item]:
+        sessions = [*self._rows(_SESSIONS)]
+        typed_in = {row.get("content_session_id") or row.get("claude_session_id"): row for row in sessions}
+        told_in = {row.get(name): row for row in sessions for name in _OF_SESSION if row.get(name)}
+        for place, row in enumerate(self._rows(_OBSERVATIONS)):
+            yield from self._observation(row, told_in, place)
+        for place, row in enumerate(self._rows(_SUMMARIES)):
+            record = self._record(row, told_in, f"{_SUMMARIES}[{place}]")
+            kept = [name for name in _LEARNED if text(row.get(name))]
+            for name in kept:
+                payload = {"tags": [name.replace("_", " ")], "metadata": metadata_of({"project": row.get("project")})}
+                yield from record.stored(_id(row, "summary", name), row.get(name), payload)
+            left = sum(text(row.get(name)) is not None for name in _TOLD)
+            yield from [Skipped("requests and searches in summaries", left)] * bool(left)
+        for place, row in enumerate(self._rows(_PROMPTS)):
+            session = row.get("content_session_id") or row.get("claude_session_id")
+            record = self._record(row, typed_in, f"{_PROMPTS}[{place}]", session=session)
+            project = mapping(typed_in.get(session)).get("project")
+            payload = {"speaker": "user", "metadata": metadata_of({"project": project})}
+            yield from record.stored(_id(row, "prompt"), row.get("prompt_text"), payload)
+        for place, row in enumerate(self._rows(_DIRECTIVES)):
+            if row.get("status", _ACTIVE) != _ACTIVE:
+                yield Skipped("rules that are no longer active")
+                continue
+            record = self._source.record(row, f"{self._name}:{_DIRECTIVES}[{place}]", at=row.get("created_at_epoch"))
+            metadata = metadata_of({"project": row.get("project")})
+            payload = {"speaker": "user", "category": "core", "tags": ["rules"], "metadata": metadata}
+            yield from record.stored(_id(row, "directive"), row.get("content"), payload)
+
+    def _rows(self, table: str) -> Iterator[dict[str, Any]]:
+        return foreign_sqlite.rows(self._path, table, order=("id",))
+
+    def _record(
+        self, row: Mapping[str, Any], sessions: Mapping[Any, Mapping[str, Any]], origin: str, *, session: Any = None
+    ) -> Record:
+        """Return a record in the session that the person typed in, where the database still has it."""
+        told_in = next((row.get(name) for name in _OF_SESSION if row.get(name)), session)
+        known = mapping(sessions.get(told_in))
+        session = known.get("content_session_id") or known.get("claude_session_id") or told_in
+        at = row.get("created_at_epoch") or row.get("created_at")
+        agent = row.get("agent_id")
+        return self._source.record(row, f"{self._name}:{origin}", at=at, session_id=session, agent_id=agent)
+
+    def _observation(
+        self, row: Mapping[str, Any], sessions: Mapping[Any, Mapping[str, Any]], place: int
+    ) -> Iterator[Item]:
+        record = self._record(row, sessions, f"{_OBSERVATIONS}[{place}]")
+        kind, tag = kind_of(row.get("type"))
+        files = {name: _list(row.get(name)) for name in ("files_read", "files_modified")}
+        beside, left_out = shared(files)
+        yield from left_out
+        metadata = {"project": row.get("project"), **beside}
+        payload = {**kind, "tags": labels([*tag, *_list(row.get("concepts"))]) or None}
+        facts = [found for fact in _list(row.get("facts")) if (found := text(fact))]
+        if not facts:
+            account = next((found for name in _ACCOUNTS if (found := text(row.get(name)))), None)
+            titled = metadata if account == text(row.get("title")) else {**metadata, "heading": label(row.get("title"))}
+            yield from record.stored(_id(row, "observation"), account, {**payload, "metadata": metadata_of(titled)})
+            return
+        told = any(text(row.get(name)) for name in ("narrative", "text"))
+        yield from [Skipped("accounts of observations whose facts are taken")] * told
+        titled = {**metadata, "heading": label(row.get("title"))}
+        for number, fact in enumerate(facts):
+            name = _id(row, "observation", str(number))
+            yield from record.stored(name, fact, {**payload, "metadata": metadata_of(titled)})
+
+
+def _id(row: Mapping[str, Any], *parts: str) -> str | None:
+    number = identifier(row.get("id"))
+    return None if number is None else "-".join([FORMAT, parts[0], number, *parts[1:]])
+
+
+def _list(value: object) -> list[Any]:
+    try:
+        return [*listed(json.loads(value))] if isinstance(value, str | bytes) else []
+    except (ValueError, RecursionError):
+        return []
