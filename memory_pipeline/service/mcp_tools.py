@@ -387,7 +387,7 @@ class MemoryTools:
             str | None, Field(min_length=1, description="Also explain its rank for this question.")
         ] = None,
     ) -> str:
-        """Explain a memory: scores, links, decisions, origin; with query, its rank for it."""
+        """Explain a memory: scores, links, decisions, origin; with query, its rank."""
         with self._memory(profile_id) as memory:
             explanation = memory.explain(memory_id)
             if query is not None:
