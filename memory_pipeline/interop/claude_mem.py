@@ -78,7 +78,10 @@ class _Store:
             record = self._record(row, told_in, f"{_SUMMARIES}[{place}]")
             kept = [name for name in _LEARNED if text(row.get(name))]
             for name in kept:
-                payload = {"tags": [name.replace("_", " ")], "metadata": metadata_of({"project": row.get("project")})}
+                payload: dict[str, Any] = {
+                    "tags": [name.replace("_", " ")],
+                    "metadata": metadata_of({"project": row.get("project")}),
+                }
                 yield from record.stored(_id(row, "summary", name), row.get(name), payload)
             left = sum(text(row.get(name)) is not None for name in _TOLD)
             yield from [Skipped("requests and searches in summaries", left)] * bool(left)
