@@ -305,6 +305,18 @@ SHAPES = {
             ],
         ),
     },
+    "gemini": {
+        "activities": lambda size: file("a.json", each(asked, size // 120)),
+        "an answer": lambda size: file("a.json", [asked("x", html="<p>x</p>" * (size // 8))]),
+    },
+    "claude-mem": {
+        "facts of an observation": lambda size: {
+            "c.sqlite": [("observations", (1, "m", "p", "change", AT, "x" * 200, json.dumps(each(str, size // 8))))]
+        },
+        "observations": lambda size: {
+            "c.sqlite": [("observations", (n, "m", "p", "change", AT, "x", '["x"]')) for n in range(size // 40)]
+        },
+    },
     "locomo": {
         "turns": lambda size: file("l.json", {"session_1": each(spoken, size // 50), **WHEN}),
     },
@@ -328,8 +340,14 @@ WHEN = {"session_1_date_time": "1:56 pm on 8 May, 2023"}
 TABLES = {
     "agent_messages": "id INTEGER PRIMARY KEY, session_id, message_data, created_at",
     "memories": "memory_id, metadata_json",
+    "observations": "id, memory_session_id, project, type, created_at_epoch, title, facts",
     "atomic_facts": "fact_id, memory_id, content",
 }
+
+
+def asked(place, html="x"):
+    title = f"Prompted x {place}"
+    return {"header": "Gemini Apps", "title": title, "time": AT, "safeHtmlItem": [{"html": html}]}
 
 
 def spoken(place):

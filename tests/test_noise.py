@@ -84,7 +84,7 @@ def test_what_is_left_out_is_kept_with_its_reason_and_comes_back(tmp_path):
         assert {memory.memory_id for memory in client.list()} == {fact.memory_id, asked.memory_id}
         kept = client.remember("ok", protected=True)
         assert client.get(kept).content == "ok"
-        quoting = client.recall(FACT).text()
+        quoting = client.recall(FACT, 1).text()
         (again,) = client.store([{"text": quoting, "speaker": "assistant"}])
         assert (again.stored, again.memory_id) == (False, fact.memory_id)
         assert client.correct(kept, "okay") != kept

@@ -66,7 +66,7 @@ def _length(expires_in: Any) -> timedelta | None:
     if isinstance(expires_in, timedelta):
         return expires_in
     read = _WRITTEN.fullmatch(expires_in) if isinstance(expires_in, str) else None
-    return read and int(read[1]) * _UNITS[read[2].lower()]
+    return None if read is None else int(read[1]) * _UNITS[read[2].lower()]
 
 
 def expiring(memories: pl.DataFrame) -> pl.Series:

@@ -6,6 +6,7 @@ the project of its session. Not here: its vector index, and the queue of message
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
@@ -77,7 +78,10 @@ class _Store:
             record = self._record(row, told_in, f"{_SUMMARIES}[{place}]")
             kept = [name for name in _LEARNED if text(row.get(name))]
             for name in kept:
-                payload = {"tags": [name.replace("_", " ")], "metadata": metadata_of({"project": row.get("project")})}
+                payload: dict[str, Any] = {
+                    "tags": [name.replace("_", " ")],
+                    "metadata": metadata_of({"project": row.get("project")}),
+                }
                 yield from record.stored(_id(row, "summary", name), row.get(name), payload)
             left = sum(text(row.get(name)) is not None for name in _TOLD)
             yield from [Skipped("requests and searches in summaries", left)] * bool(left)
@@ -115,11 +119,10 @@ class _Store:
     ) -> Iterator[Item]:
         record = self._record(row, sessions, f"{_OBSERVATIONS}[{place}]")
         kind, tag = kind_of(row.get("type"))
-        files = {name: _list(row.get(name)) for name in ("files_read", "files_modified")}
-        beside, left_out = shared(files)
+        beside, left_out = shared({name: _list(row.get(name)) for name in ("concepts", "files_read", "files_modified")})
         yield from left_out
-        metadata = {"project": row.get("project"), **beside}
-        payload = {**kind, "tags": labels([*tag, *_list(row.get("concepts"))]) or None}
+        payload = {**kind, "tags": labels([*tag, *beside.pop("concepts", ())]) or None}
+        metadata = {"project": label(row.get("project")), **beside}
         facts = [found for fact in _list(row.get("facts")) if (found := text(fact))]
         if not facts:
             account = next((found for name in _ACCOUNTS if (found := text(row.get(name)))), None)
@@ -130,8 +133,8 @@ class _Store:
         yield from [Skipped("accounts of observations whose facts are taken")] * told
         titled = {**metadata, "heading": label(row.get("title"))}
         for number, fact in enumerate(facts):
-            name = _id(row, "observation", str(number))
-            yield from record.stored(name, fact, {**payload, "metadata": metadata_of(titled)})
+            name, own = _id(row, "observation", str(number)), replace(record, raw={"id": row.get("id"), "fact": fact})
+            yield from own.stored(name, fact, {**payload, "metadata": metadata_of(titled)})
 
 
 def _id(row: Mapping[str, Any], *parts: str) -> str | None:

@@ -104,7 +104,7 @@ class _Text(HTMLParser):
         self.parts = list[str]()
         self._unseen = 0
 
-    def handle_starttag(self, tag: str, _: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - its own name
         self._unseen += tag in _UNSEEN
         self.parts += ["\n"] * (tag in _BREAKS)
 

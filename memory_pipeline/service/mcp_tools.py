@@ -196,7 +196,7 @@ class MemoryTools:
             stored = memory.remember_checked(text, supersedes=supersedes, **fields)  # type: ignore[arg-type]
         likely = [pair.text() for pair in stored.likely]
         quoted = {"quoted": [*stored.quoted], "stored": stored.stored} if stored.quoted else {}
-        more = {"likely": "\n".join(likely)} if likely else {}
+        more: dict[str, Any] = {"likely": "\n".join(likely)} if likely else {}
         more |= {"stored": False, "left_out": stored.left_out} if stored.left_out else {}
         return {"memory_id": stored.memory_id, "profile_id": owner} | quoted | more
 
@@ -387,7 +387,7 @@ class MemoryTools:
             str | None, Field(min_length=1, description="Also explain its rank for this question.")
         ] = None,
     ) -> str:
-        """Explain a memory: scores, links, decisions, origin; with query, its rank for it."""
+        """Explain a memory: scores, links, decisions, origin; with query, its rank."""
         with self._memory(profile_id) as memory:
             explanation = memory.explain(memory_id)
             if query is not None:

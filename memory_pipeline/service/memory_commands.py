@@ -87,7 +87,7 @@ def remember(
         )
     except InvalidEvent as error:
         raise Misused(error.reason) from error
-    quoted, why = own.quoted, own.left_out and own.left_out.reason
+    quoted, why = own.quoted, None if own.left_out is None else own.left_out.reason
     if as_json:
         ids = {"memory_id": quoted[0] if why and quoted else event.memory_id}
         ids |= {"event_id": None if why else event.event_id, "profile_id": profile}

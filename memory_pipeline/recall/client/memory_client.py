@@ -980,7 +980,7 @@ def _told_apart(event: Event, own: quotations.Separated) -> Remembered:
         likely=(),
         quoted=own.quoted,
         stored=own.event is not None,
-        left_out=own.left_out and own.left_out.reason.removeprefix(NOISE),
+        left_out=None if own.left_out is None else own.left_out.reason.removeprefix(NOISE),
     )
 
 
