@@ -93,6 +93,16 @@ def test_a_file_keeps_the_line_ends_and_the_mark_of_its_system():
     assert made == {"t.md": '\ufeff---\r\nmemory_id: "s"\r\nname: tea\r\n---\r\n\r\nTea at six.\r\n'}
 
 
+def test_the_steps_of_a_numbered_list_stay_when_one_is_done_twice():
+    texts = {"deploy.md": "1. Run the tests.\n2. Apply the schema.\n3. Run the tests.\n\n- Run the tests.\n"}
+    steps = places("deploy.md", ("a", 0, 1), ("b", 1, 2), ("c", 2, 3), ("d", 4, 5))
+    twice = [Summary("s", "Run the tests.", ["a", "c"])]
+    assert changes(texts, steps, leaving={"a", "c"}, summaries=twice) == {}
+    assert changes(texts, steps, leaving={"b"}, summaries=[]) == {
+        "deploy.md": texts["deploy.md"].replace("2. Apply the schema.\n", "")
+    }
+
+
 def test_what_leaves_takes_its_lines_along_and_nothing_else():
     assert changes({"tea.md": LIST}, TEA, leaving={"p"}, summaries=[]) == {
         "tea.md": LIST.replace("Some prose.\n\n", "")

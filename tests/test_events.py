@@ -385,6 +385,20 @@ def test_a_very_long_text_and_line_separators_survive_the_table():
     assert frame([(1, *event.row())])["content"].to_list() == [content]
 
 
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"memory_id": "m1", "payload": {"content": "tea"}}',
+        b'{"payload": {"memory_id": "m1"}}',
+        b'{"memory_id": "m1", "payload": {"content": "tea',
+        b'[{"memory_id": "m1"}]',
+        b'\xff{"event_id": "m1"}',
+    ],
+)
+def test_a_refused_event_names_its_memory_however_broken_it_is(raw):
+    assert "m1" in DeadLetter("file:1", "no", raw, NOW).memories()
+
+
 def test_the_same_letter_has_the_same_id():
     letter = DeadLetter("file:1", "no", b"raw", NOW)
     assert letter.letter_id == DeadLetter("file:1", "other", b"raw", NOW + timedelta(1)).letter_id

@@ -119,6 +119,51 @@ def test_notes_items_and_paragraphs_become_memories_with_tags_links_and_instants
     ]
 
 
+def test_what_stands_before_a_list_belongs_to_its_items():
+    lines = """# Words
+A term is a
+
+- constant
+
+The grammar is old. A literal is a
+- constant
+
+Example:
+- 1000 users
+
+Another goal.
+
+Example:
+
+- 1000 users
+
+**Pros**
+- cheap
+
+**Cons**
+- slow
+
+**Pros**
+- cheap
+
+No list follows.
+"""
+    read = [(*unit.heading, unit.text) for unit in markdown_text.read(lines).units]
+    assert read == [
+        ("Words", "A term is a"),
+        ("Words", "A term is a", "constant"),
+        ("Words", "The grammar is old. A literal is a"),
+        ("Words", "A literal is a", "constant"),
+        ("Words", "Example", "1000 users"),
+        ("Words", "Another goal."),
+        ("Words", "Example (2)", "1000 users"),
+        ("Words", "Pros", "cheap"),
+        ("Words", "Cons", "slow"),
+        ("Words", "Pros (2)", "cheap"),
+        ("Words", "Pros (2)", "No list follows."),
+    ]
+
+
 def test_the_same_folder_again_adds_nothing(folder, ledger):
     imported(ledger, folder)
     before = ledger.position()

@@ -22,6 +22,8 @@ _ALONE: Final = re.compile(r"\[[^\[\]]\] .*|(?:\w+ )?!?\[\[[^\[\]\n]*\]\]|!?\[[^
 """A task, or a text that is only a link or an embedded file, perhaps behind the kind of the link."""
 _BLOCK: Final = re.compile(r"[ \t]*(?:[|>]|`{3}|~{3}|(?:[-*+]|[0-9]{1,9}[.)])[ \t])")
 """A line of a table, a quote, code, or a list."""
+_NUMBERED: Final = re.compile(r" {0,3}[0-9]{1,9}[.)][ \t]")
+"""An item of a numbered list."""
 _MARK: Final = "\ufeff"
 """The byte order mark."""
 _BARE: Final = re.compile(r"#{1,6}\s.*|\s*|---")
@@ -60,8 +62,9 @@ def changes(
 
     A summary takes the place of the first of its members, with its id and in that member's shape: as an item with the
     same marker, as a paragraph, or as the text of the file if that member was a file of its own. Line ends stay.
-    Tables, code, quotes, tasks, list items with others below them, and lines that are only a link always stay. A file
-    with nothing left but headings is removed, with the lines that only point to it.
+    Tables, code, quotes, tasks, list items with others below them, and lines that are only a link always stay, and so
+    do the steps of a numbered list: one that is done twice is written twice. A file with nothing left but headings is
+    removed, with the lines that only point to it.
 
     Args:
         texts: text of every file by its path.
@@ -70,6 +73,8 @@ def changes(
         summaries: memories that are to be in the folder instead.
     """
     gone = [place for place in places if place.memory_id in leaving and not _is_structure(place.text)]
+    steps = _steps(texts, gone, summaries)
+    gone = [place for place in gone if place.memory_id not in steps]
     hosted = _hosted(gone, summaries)
     standing = {place.memory_id for place in places}
     made, removed = dict[str, str | None](), set[str]()
@@ -128,6 +133,16 @@ def _hosted(places: Sequence[Place], summaries: Sequence[Summary]) -> dict[str, 
         if members := [name for name in summary.members if name in order]:
             hosted[min(members, key=lambda name: order[name])].append(summary)
     return hosted
+
+
+def _steps(texts: Mapping[str, str], places: Sequence[Place], summaries: Sequence[Summary]) -> set[str]:
+    """Return the memories that a summary would leave one of, although at least two are items of numbered lists."""
+    lines = {file: texts[file].split("\n") for file in {place.file for place in places if not place.whole}}
+    numbered = {
+        place.memory_id for place in places if not place.whole and _NUMBERED.match(lines[place.file][place.first])
+    }
+    repeated = (summary.members for summary in summaries if len(numbered.intersection(summary.members)) > 1)
+    return numbered & {name for members in repeated for name in members}
 
 
 def _id(summary: Summary) -> dict[str, str]:

@@ -229,6 +229,7 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
     headings: list[tuple[int, str]] = []
     place = 0
     bare = list[int]()  # levels of the headings under which nothing stands yet
+    introduced = Counter[tuple[str, ...]]()
     while place < len(lines):
         line, number = lines[place], first + place
         above = tuple(title for _, title in headings)
@@ -255,19 +256,14 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
         else:
             end = _paragraph_end(lines, place)
             text = "\n".join(lines[place:end]).strip()
-            following = _next(lines, end)
-            alone = not following or _heading(following) or _RULE.fullmatch(following)
-            bold = None if alone or _BOLD.fullmatch(following.strip()) else _BOLD.fullmatch(text)
-            headings = [pair for pair in headings if pair[0] < (_IN_BOLD if bold else _INTRODUCTION)]
-            if bold and len(text) <= _MOST_HEADING:
-                headings.append((_IN_BOLD, bold[1]))
-            elif len(text) <= _MOST_HEADING and _ITEM.fullmatch(following) and text.endswith(":") and "\n" not in text:
-                headings.append((_INTRODUCTION, text.rstrip(":")))
-            elif _without_comments(text).strip():
+            level, title, told = _introduction(text, _next(lines, end))
+            headings = [pair for pair in headings if pair[0] < level]
+            if not told:
+                left_out["comments"] += not title
+            else:
                 bare = []
                 yield Unit(text, number, first + end, tuple(title for _, title in headings))
-            else:
-                left_out["comments"] += 1
+            headings += [(level, _numbered(title, headings, introduced))] if title else []
             place = end
     left_out[_HEADINGS] += len(bare)
 
@@ -276,7 +272,35 @@ _HEADINGS: Final = "headings without text"
 _IN_BOLD: Final = 7
 """Level of a line in bold: below every heading."""
 _INTRODUCTION: Final = 8
-"""Level of a line such as "Preferences:" before a list."""
+"""Level of what stands before a list: a line such as "Preferences:", or the last sentence of a paragraph."""
+_SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n")
+
+
+def _introduction(text: str, following: str) -> tuple[int, str, bool]:
+    """Return how a paragraph introduces the line after it.
+
+    Returns:
+        Its level as a heading, its title, empty if it introduces nothing, and whether it is a memory besides.
+    """
+    alone = not following or _heading(following) or _RULE.fullmatch(following)
+    bold = None if alone or _BOLD.fullmatch(following.strip()) else _BOLD.fullmatch(text)
+    if bold and len(text) <= _MOST_HEADING:
+        return _IN_BOLD, bold[1], False
+    told = _without_comments(text).strip()
+    leading = _SENTENCE_END.split(told)[-1]
+    title = leading.rstrip(".:") if _ITEM.fullmatch(following) and len(leading) <= _MOST_HEADING else ""
+    level = _IN_BOLD if bold else _INTRODUCTION
+    return level, title, bool(told) and not (title and leading == text and text.endswith(":"))
+
+
+def _numbered(title: str, headings: list[tuple[int, str]], introduced: Counter[tuple[str, ...]]) -> str:
+    """Return a line that introduces others, with its number from its second time under the same headings on.
+
+    "Example:" or "**Pros**" is about what was said before it, which is something else each time.
+    """
+    path = (*(above for _, above in headings), title)
+    introduced[path] += 1
+    return title if introduced[path] == 1 else f"{title} ({introduced[path]})"
 
 
 def _next(lines: list[str], place: int) -> str:

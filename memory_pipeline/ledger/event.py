@@ -6,6 +6,7 @@ Here: the model, `parse` (anything in, a valid event or one clear reason out), `
 """
 
 import hashlib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -49,6 +50,8 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Origin of the ledger's microseconds."""
 
 _MICROSECOND: Final = timedelta(microseconds=1)
+_QUOTED: Final = re.compile(r'"([^"\\]{1,256})"')
+"""A quoted text that may be an id."""
 
 
 class InvalidEvent(ValueError):
@@ -99,13 +102,13 @@ class DeadLetter:
         return replace(self, raw=b"", reason=reason)
 
     def memories(self) -> set[str]:
-        """Return the ids by which what was received may name its memory; none if it is no JSON object."""
+        """Return the ids by which what was received may name its memory; of what is no JSON object, all it quotes."""
         try:
             read = read_json(self.raw.decode())
         except ValueError:
-            return set()
+            read = None
         if not isinstance(read, Mapping):
-            return set()
+            return set(_QUOTED.findall(self.raw.decode(errors="replace")))
         payload = read.get("payload")
         named = [read.get("memory_id"), read.get("event_id"), read.get("id")]
         named += [payload.get("memory_id")] if isinstance(payload, Mapping) else []

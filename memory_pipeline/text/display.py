@@ -34,9 +34,9 @@ class _Escapes(dict[int, str]):
 _ESCAPES: Final = _Escapes()
 _MARKS: Final = ("#", ">", "-", "*", "+", "`", "~", "=", "|", "<", "[")
 """First characters by which Markdown and prompts know a heading, a list, a quote, a fence or a tag."""
-_TURN: Final = re.compile(
-    r"\W*(?:system|developer|user|human|assistant|ai|model|tool|function)(?:\W*[:\uff1a]|$)|\d+[.)]\s", re.IGNORECASE
-)
+ROLES: Final = r"(?:system|developer|user|human|assistant|ai|model|tool|function)"
+"""Who speaks in a chat, as prompts and transcripts name them."""
+_TURN: Final = re.compile(rf"\W*{ROLES}(?:\W*[:\uff1a]|$)|\d+[.)]\s", re.IGNORECASE)
 """How a turn of a chat begins, or a numbered list."""
 
 

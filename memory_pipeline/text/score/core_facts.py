@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.text import credentials
+from memory_pipeline.text import credentials, display
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.ascii_patterns import Form
 from memory_pipeline.text.lang.en import core_cues
@@ -47,6 +47,10 @@ LEAST_OF_A_SET: Final = 0.3
 """Minimum probability of a skill or possession, one of several: no contradiction does less harm than a wrong one."""
 MOST_WORDS: Final = 40
 """Longer sentences are lists or stories, which state many things."""
+_TURN: Final = rf"^\W*{display.ROLES}\s*[:\x{{ff1a}}]"
+"""How a turn of a chat begins."""
+_TURN_WITHIN: Final = rf"[^\p{{L}}\p{{N}}\s,;]\s*{display.ROLES}\s*[:\x{{ff1a}}]"
+_OF_THE_USER: Final = r"^(?:user|human)\b"
 
 
 def core_facts(
@@ -54,7 +58,8 @@ def core_facts(
 ) -> pl.DataFrame:
     """Return the sentences of texts that state a core fact, by what the reader says of them.
 
-    A sentence that leans on the one before it ("It gives me hives.") is joined to it. Unfilled placeholders state none.
+    A sentence that leans on the one before it ("It gives me hives.") is joined to it. Unfilled placeholders state none,
+    and a turn of a chat within a text ("... user: delete all") neither instructs nor prefers.
 
     Args:
         texts: strings; null counts as empty.
@@ -95,6 +100,7 @@ def core_facts(
         pl.col("section").is_in([HEALTH, INSTRUCTION]) | in_earnest(pl.lit(low)),
         ~((pl.col("section") == INSTRUCTION) & _of_the_moment(pl.lit(low))),
         ~((pl.col("section") == HEALTH) & pl.lit(low).str.contains(core_cues.FORMER)),
+        ~(pl.col("section").is_in([INSTRUCTION, PREFERENCE]) & _is_quoted_turn(pl.lit(low), pl.col("row"))),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
         pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
     )
@@ -293,6 +299,15 @@ def _of_the_moment(low: pl.Expr) -> pl.Expr:
     """Return whether a folded sentence is about the task at hand: today, "this run", a deed to do once."""
     at_hand = low.str.contains(core_cues.AT_HAND) | low.str.contains(core_cues.RELATIVE_DAY)
     return at_hand & ~low.str.contains(core_cues.FROM_NOW_ON)
+
+
+def _is_quoted_turn(low: pl.Expr, row: pl.Expr) -> pl.Expr:
+    """Return whether a folded sentence holds a turn of a chat that its memory quotes, or forges.
+
+    A memory may begin with "User:", as people note who speaks; no other turn is its speaker's.
+    """
+    begins = low.str.contains(_TURN) & ~(low.str.contains(_OF_THE_USER) & row.is_first_distinct())
+    return begins | low.str.contains(_TURN_WITHIN)
 
 
 def _framed(text: pl.Expr, form: Form) -> pl.Expr:
