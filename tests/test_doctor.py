@@ -416,3 +416,10 @@ def test_a_snapshot_that_an_erasure_removes_meanwhile_is_built_again_and_no_repa
     shown = CliRunner().invoke(app, ["--home", str(copy), "snapshot", "open"])
     assert isinstance(shown.exception, ValueError)
     assert "was removed by an erasure meanwhile; try again" in str(shown.exception)
+
+
+def test_without_hnswlib_all_is_well_and_a_sentence_says_what_it_costs(monkeypatch, home):
+    monkeypatch.setattr(doctor.vector_graph, "available", lambda: False)
+    (found,) = (one for one in doctor.examine(homes.settings(home), repair=False) if one.subject == "hnswlib")
+    assert found.well
+    assert found.detail.startswith("not installed: recall compares the vectors of profiles above 20,000 memories")

@@ -1,5 +1,7 @@
 """The recall index beside the store: opened instead of built, never out of date, gone with what is erased."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -68,8 +70,8 @@ def test_a_written_index_is_read_back_to_the_last_array(home, tmp_path):
         index = state.StateCache(lake, "default", Policy()).current().pool.index
     file = tmp_path / "copy.npz"
     with file.open("wb") as target:
-        kept_index.write(index, target)
-    again = kept_index.read(file, profile_id="default", model=index.model)
+        kept_index.write(kept_index.Kept(index, {}), target)
+    again = kept_index.read(file, profile_id="default", model=index.model).index
     assert again.memories.equals(index.memories)
     assert again.passages.names.equals(index.passages.names)
     assert again.passages.languages.equals(index.passages.languages)
@@ -158,3 +160,52 @@ def test_an_index_with_a_damaged_table_of_contents_is_built_anew(home, sign, pla
     file.write_bytes(content)
     assert kept_index.read(file, profile_id="default", model="hashing") is None
     assert found(home) == right
+
+
+def test_opening_reads_what_the_ledger_has_since_and_nothing_else(home, monkeypatch):
+    with MemoryClient(home) as client:
+        client.consolidate()
+    found(home)  # keeps the index of what the run published
+    with monkeypatch.context() as patched:
+        patched.setattr(state, "load_published", None)
+        patched.setattr(Index, "build", None)
+        with MemoryClient(home) as client:
+            car = client.remember("Ana sold her car to Rui.")
+            dentist = client.recall("dentist")[0].memory_id
+            client.update(dentist, content="Ana paid 45 euros for the dentist on 3 March 2026.")
+            assert client.recall("Who bought the car?", k=1)[0].memory_id == car
+            assert client.recall("dentist", k=1)[0].text.startswith("Ana paid 45 euros")
+        opened, used = found(home), uses(home)
+        assert any("45 euros" in text for text, _ in opened[2])
+    drop(home)
+    assert (found(home), uses(home)) == (opened, used)
+
+
+def uses(home):
+    with MemoryClient(home) as client:
+        return [(one.memory_id, one.access_count, one.confidence) for one in client.list()]
+
+
+def test_what_was_used_before_the_index_was_kept_counts_after_opening(home):
+    with MemoryClient(home) as client:
+        used = client.recall("dentist", k=1)[0].memory_id
+        client.feedback(used, helpful=False)
+    drop(home)
+    before = uses(home)
+    assert len(kept(home)) == 1
+    assert uses(home) == before
+    assert {name: count for name, count, _ in before}[used] >= 1
+
+
+def test_the_index_of_another_course_of_the_ledger_is_not_continued(home, tmp_path_factory):
+    other = tmp_path_factory.mktemp("other") / "home"
+    shutil.copytree(home, other)
+    for place, text in ((home, "Ana bought a red kayak."), (other, "Ana bought a green tent.")):
+        with MemoryClient(place) as client:
+            client.remember(text)
+        drop(place)
+        found(place)
+    (own,), (others,) = kept(home), kept(other)
+    own.write_bytes(others.read_bytes())
+    with MemoryClient(home) as client:
+        assert client.recall("What did Ana buy?", k=1, record=False)[0].text == "Ana bought a red kayak."

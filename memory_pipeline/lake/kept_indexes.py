@@ -39,6 +39,11 @@ def path(home: Path, profile_id: str, *, made_by: str, erased: int) -> Path:
     return home / FOLDER / f"{_name(profile_id)}-{made_by[:16]}-{erased}{_SUFFIX}"
 
 
+def exists(home: Path, profile_id: str) -> bool:
+    """Return whether an index of a profile is kept, whatever it was made by and when."""
+    return any((home / FOLDER).glob(f"{_name(profile_id)}-*{_SUFFIX}"))
+
+
 def keep(ledger: Ledger, target: Path, write: Callable[[BinaryIO], None], *, erased: int) -> bool:
     """Write a profile's index, unless something was erased meanwhile, and remove its other ones.
 

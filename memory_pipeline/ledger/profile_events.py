@@ -178,6 +178,12 @@ def has_events(transaction: Transaction, profile_id: str, memory_ids: Collection
     )
 
 
+def id_at(transaction: Transaction, position: int) -> str | None:
+    """Return the id of the newest event up to a position, of whichever profile; None if there is none."""
+    query = sa.select(EVENTS.c.event_id).where(EVENTS.c.seq <= position).order_by(EVENTS.c.seq.desc()).limit(1)
+    return transaction.connection.scalar(query)
+
+
 def summary_ids(transaction: Transaction, profile_id: str) -> frozenset[str]:
     """Return the ids of all summaries that runs ever made for a profile."""
     condition = (DECISIONS.c.profile_id == profile_id, DECISIONS.c.action == Action.SUMMARISE.value)

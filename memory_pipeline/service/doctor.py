@@ -4,7 +4,6 @@ Not here: how findings are printed (`report`). Nothing here changes the ledger: 
 backup.
 """
 
-import importlib.util
 import os
 import platform
 import shutil
@@ -25,6 +24,7 @@ from memory_pipeline.lake import identity, in_place, object_stores, policies, pu
 from memory_pipeline.lake.tables import Lake, LakeError
 from memory_pipeline.ledger import commits, databases
 from memory_pipeline.ledger.event import CLOCK_SKEW
+from memory_pipeline.recall.index import vector_graph
 from memory_pipeline.runs import commit, rebuild, status
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
@@ -54,9 +54,11 @@ def _installation() -> Iterator[Finding]:
     supported = sys.version_info >= OLDEST_PYTHON
     remedy = "" if supported else ": install 3.11 or newer"
     yield Finding("python", supported, platform.python_version() + remedy)
-    installed = importlib.util.find_spec("hnswlib") is not None
-    missing = "missing: it is built from source; install a C++ compiler (g++), then install again"
-    yield Finding("hnswlib", installed, "installed" if installed else missing)
+    missing = (
+        "not installed: recall compares the vectors of profiles above "
+        f"{vector_graph.FROM:,} memories one by one; install a C++ compiler (g++), then hnswlib, to search them faster"
+    )
+    yield Finding("hnswlib", well=True, detail="installed" if vector_graph.available() else missing)
 
 
 def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:

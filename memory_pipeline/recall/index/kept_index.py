@@ -1,11 +1,14 @@
 """Stores an index in a file: texts, words and vectors as arrays, read back in a fraction of the time of a build.
 
-Nothing in it is unpickled. Not here: where the file is, and when it goes (`lake/kept_indexes`).
+Tables that belong to it stand beside it. Nothing in it is unpickled. Not here: where the file is, and when it goes
+(`lake/kept_indexes`).
 """
 
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -14,9 +17,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.recall.index import vector_graph
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import Passages
 from memory_pipeline.recall.index.postings import Postings
+from memory_pipeline.recall.index.vector_graph import VectorGraph
 from memory_pipeline.recall.index.vector_rows import VectorRows
 
 _PASSAGES: Final = ("row", "tokens", "cues", "spans")
@@ -35,7 +40,15 @@ in a way that they do not know."""
 Arrays = dict[str, NDArray[Any]]
 
 
-def write(index: Index, target: BinaryIO) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class Kept:
+    """An index and the tables beside it, by name."""
+
+    index: Index
+    tables: Mapping[str, pl.DataFrame]
+
+
+def write(kept: Kept, target: BinaryIO) -> None:
     """Write an index to an open file.
 
     Cost: 3 MB for 1,000 memories with vectors of 384 places, half a second for 100,000.
@@ -43,7 +56,7 @@ def write(index: Index, target: BinaryIO) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    passages = index.passages
+    index, passages = kept.index, kept.index.passages
     arrays: Arrays = {
         "memories": _bytes(index.memories),
         "passages": _bytes(pl.DataFrame([passages.names, passages.languages])),
@@ -52,11 +65,14 @@ def write(index: Index, target: BinaryIO) -> None:
     arrays |= {f"passages {name}": getattr(passages, name) for name in _PASSAGES}
     arrays |= {f"postings {name}": array for name, array in index.postings.arrays().items()}
     arrays |= {f"vectors {number}": chunk for number, chunk in enumerate(index.vectors.chunks)}
+    arrays |= {f"table {name}": _bytes(table) for name, table in kept.tables.items()}
+    if index.vectors.graph is not None:
+        arrays |= {f"graph {name}": array for name, array in index.vectors.graph.arrays().items()}
     arrays[_COUNT] = np.array(len(arrays))
     np.savez(target, allow_pickle=False, **arrays)
 
 
-def read(file: Path, *, profile_id: str, model: str) -> Index | None:
+def read(file: Path, *, profile_id: str, model: str) -> Kept | None:
     """Return an index that this version of the program wrote; None if there is none, or it is damaged.
 
     Args:
@@ -76,13 +92,19 @@ def read(file: Path, *, profile_id: str, model: str) -> Index | None:
             return None
         row, tokens, cues, spans = (arrays[f"passages {name}"] for name in _PASSAGES)
         names, languages = _frame(arrays["passages"]).get_columns()
-        return Index.of(
+        graph = _under("graph ", arrays)
+        index = Index.of(
             memories,
             model,
             Postings.of_arrays(_under("postings ", arrays)),
             Passages(row, tokens, cues, spans, names, languages),
-            VectorRows(tuple(_under("vectors ", arrays).values()), arrays["at"]),
+            VectorRows(
+                tuple(_under("vectors ", arrays).values()),
+                arrays["at"],
+                VectorGraph.of_arrays(graph) if graph and vector_graph.available() else None,
+            ),
         )
+        return Kept(index, {name: _frame(stream) for name, stream in _under("table ", arrays).items()})
     except _DAMAGES:
         return None
 

@@ -21,6 +21,7 @@ from memory_pipeline.recall.index.row_ids import RowIds
 from memory_pipeline.recall.index.sessions import SAID_AT, Sessions
 from memory_pipeline.recall.index.vector_rows import VectorRows
 from memory_pipeline.schemas import LIVE, Lifecycle
+from memory_pipeline.text.embed.embedding import HashingEmbedder
 from memory_pipeline.text.parse.speakers import ASSISTANTS
 
 Floats = NDArray[np.float64]
@@ -203,6 +204,14 @@ class Index:
         else:
             index = self._with_rows(rows.filter(~in_place), vectors, outdated)
         return _with_values(index, rows.filter(in_place), vectors) if in_place.any() else index
+
+    def with_graph(self) -> "Index":
+        """Return the same index with a graph of its vectors, where they are enough (see `VectorRows.with_graph`).
+
+        Vectors that only repeat the words select no candidates, so they get none.
+        """
+        vectors = self.vectors if self.model == HashingEmbedder.name else self.vectors.with_graph()
+        return self if vectors is self.vectors else replace(self, vectors=vectors)
 
     def without_vector(self, memories: pl.DataFrame) -> pl.DataFrame:
         """Return the rows of `memories` whose vectors the index lacks."""

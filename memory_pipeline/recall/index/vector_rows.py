@@ -1,20 +1,27 @@
 """Vectors of memories by row, and their cosines with a query.
 
-Not here: embedding texts (`text/embed/embedding`) and joining vectors (`consolidation/similarity`).
+Not here: embedding texts (`text/embed/embedding`), joining vectors (`consolidation/similarity`) and the graph that
+finds the nearest of many (`vector_graph`).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.recall.index import vector_graph
+from memory_pipeline.recall.index.vector_graph import VectorGraph
+
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Matrix = NDArray[np.float32]
+Marks = NDArray[np.bool_]
 _GROWTH: Final = 4
 _SPARSE: Final = 2
+_HIDDEN: Final = 4
+"""Ratio of vectors to those admitted above which a search compares the admitted ones instead of asking the graph."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -24,10 +31,12 @@ class VectorRows:
     Attributes:
         chunks: matrices of one width.
         at: position of each memory's vector across all chunks, -1 where it has none.
+        graph: graph of the first vectors, if they are many; those after it are compared one by one.
     """
 
     chunks: tuple[Matrix, ...]
     at: Integers
+    graph: VectorGraph | None = None
 
     @classmethod
     def build(cls, rows: pl.DataFrame, vectors: pl.DataFrame, model: str) -> Self:
@@ -41,7 +50,7 @@ class VectorRows:
             "vector"
         ]
         matrix, usable = _matrix(lists, self.chunks[0].shape[1] if self.chunks else None)
-        start = sum(len(chunk) for chunk in self.chunks)
+        start = self.height
         at = np.full(len(lists), -1, dtype=np.int64)
         at[usable] = start + np.arange(len(matrix))
         chunks = list(self.chunks)
@@ -49,7 +58,48 @@ class VectorRows:
             while chunks and len(chunks[-1]) <= _GROWTH * len(matrix):
                 matrix = np.concatenate([chunks.pop(), matrix])
             chunks.append(matrix)
-        return type(self)(tuple(chunks), np.concatenate([self.at, at]))
+        return replace(self, chunks=tuple(chunks), at=np.concatenate([self.at, at]))
+
+    @property
+    def height(self) -> int:
+        """Number of vectors, those of removed memories included."""
+        return sum(len(chunk) for chunk in self.chunks)
+
+    def with_graph(self) -> Self:
+        """Return the same vectors with a graph of all of them, if they are enough for one and it can be made.
+
+        Cost: that of the vectors which the graph lacks (see `VectorGraph.build`). Without a graph, all are taken; with
+        one, the rest is taken once comparing it takes as long as a search.
+        """
+        known = self.graph.height if self.graph else 0
+        if self.height - known < vector_graph.FROM or not vector_graph.available():
+            return self
+        rest = np.concatenate(self.chunks)[known:]
+        return replace(self, graph=self.graph.extended(rest) if self.graph else VectorGraph.build(rest))
+
+    def nearest(self, query: Matrix, count: int, admitted: Marks) -> Integers | None:
+        """Return the admitted memories whose vectors are nearest to a query, some `count` of them, ascending.
+
+        Those that the graph lacks are all returned. None where comparing all admitted memories is as good: without a
+        graph, and where few are admitted.
+
+        Args:
+            query: vector of the query.
+            count: how many to look for.
+            admitted: which memories may be returned.
+        """
+        if self.graph is None or not self._fits(query):
+            return None
+        present = int(np.count_nonzero(admitted & (self.at >= 0) & (self.at < self.graph.height)))
+        if _HIDDEN * present < self.graph.height:  # also where none is present
+            return None
+        row = np.full(self.height, -1, dtype=np.int64)
+        owned = np.flatnonzero(admitted & (self.at >= 0))
+        row[self.at[owned]] = owned
+        unit = (query / np.linalg.norm(query.astype(np.float64))).astype(np.float32)
+        found = row[self.graph.nearest(unit, -(-count * self.graph.height // present))]
+        rest = row[self.graph.height :]
+        return np.union1d(found[found >= 0], rest[rest >= 0])
 
     def cosines(self, query: Matrix) -> Floats:
         """Return the cosine of every memory with a query, NaN without a vector.
@@ -95,8 +145,8 @@ class VectorRows:
         """Select memories in the given order; unused vectors are dropped once they are many."""
         at = self.at[order]
         usable = np.flatnonzero(at >= 0)
-        if sum(len(chunk) for chunk in self.chunks) <= _SPARSE * max(1, len(usable)):
-            return type(self)(self.chunks, at)
+        if self.height <= _SPARSE * max(1, len(usable)):
+            return replace(self, at=at)
         matrix = np.concatenate(self.chunks)[at[usable]]
         at[usable] = np.arange(len(usable))
         return type(self)((matrix,) if len(usable) else (), at)

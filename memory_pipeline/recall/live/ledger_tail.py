@@ -57,17 +57,22 @@ _CHUNKS: Final = 64
 class LedgerTail:
     """Events that the published tables of one profile lack. Not thread-safe."""
 
-    def __init__(self, lake: Lake, profile_id: str, *, seq: int, position: int, rows: Sequence[Row]) -> None:
+    def __init__(
+        self, lake: Lake, profile_id: str, *, seq: int, as_of: int, position: int, rows: Sequence[Row] | None = None
+    ) -> None:
         """Hold the tail of a profile (see `load_published`).
 
         Args:
             lake: the store.
             profile_id: the profile.
             seq: ledger position up to which the run of the published tables read.
+            as_of: instant of that run, microseconds since 1970.
             position: ledger position at which the published tables were read.
-            rows: ledger rows that those tables lack.
+            rows: ledger rows that those tables lack at that position; default: they are read once they are needed.
         """
-        self.rows = [*rows]
+        self._rows: list[Row] = []
+        self._unread = rows is None
+        self._as_of = as_of
         self._lake = lake
         self._profile = profile_id
         self._seq = seq
@@ -81,11 +86,26 @@ class LedgerTail:
         self._earlier_answers: pl.DataFrame | None = None
         self._mentions: Counter[str] = Counter()
         self._storing: dict[str, Row] = {}
-        self._register(rows)
+        self.add(rows or ())
+
+    @property
+    def rows(self) -> Sequence[Row]:
+        """The ledger rows."""
+        if self._unread:
+            earlier = tail_rows(self._lake, self._profile, seq=self._seq, as_of=self._as_of, until=self._position)
+            self._rows = [*earlier, *self._rows]
+            self._register(earlier)
+            self._unread = False
+        return self._rows
+
+    @property
+    def run(self) -> tuple[int, int]:
+        """Ledger position up to which the run of the published tables read, and its instant; 0 without a run."""
+        return self._seq, self._as_of
 
     def add(self, rows: Sequence[Row]) -> None:
         """Append newer rows."""
-        self.rows += rows
+        self._rows += rows
         self._register(rows)
         if assert_links(rows):
             self._edges = None
@@ -97,6 +117,15 @@ class LedgerTail:
             if row[_TYPE] == EventType.STORED.value:
                 self._storing[row[_MEMORY]] = row
 
+    def _just_stored(self, names: Collection[str]) -> pl.DataFrame | None:
+        """Return memories about which nothing is known but that they were stored; None if one may have a history."""
+        if len(names) > _FEW or any(self._mentions[name] != 1 or name not in self._storing for name in names):
+            return None
+        stored = [self._storing[name] for name in names]
+        if not all("content" in json.loads(row[_PAYLOAD]) for row in stored):
+            return None
+        return None if self._has_history(names) else new_memories.memory_rows(stored)
+
     def folded(self, names: Collection[str]) -> tuple[pl.DataFrame, set[str]]:
         """Fold memories again, together with all memories whose state depends on theirs.
 
@@ -106,12 +135,14 @@ class LedgerTail:
         Returns:
             Rows of the table `memories`, and the ids that were folded; an id without a row is not a memory.
         """
+        # An answer is about memories that were stored before it: none of the unread ones is about these.
+        answered = any(row[_TYPE] == EventType.RESOLVED.value for row in self._rows)
+        if not answered and (stored := self._just_stored(names)) is not None:
+            return stored, set(names)
         names = self._with_answered(names)
         if not self._has_history(names):
-            if all(self._mentions[name] == 1 for name in names) and len(names) <= _FEW:
-                stored = [self._storing[name] for name in names if name in self._storing]
-                if all("content" in json.loads(row[_PAYLOAD]) for row in stored):
-                    return new_memories.memory_rows(stored), set(names)
+            if (stored := self._just_stored(names)) is not None:
+                return stored, set(names)
             events = self._events().filter(pl.col("memory_id").is_in(sorted(names)))
             return projection.project(events).memories, set(names)
         decisions = self._in_force()
@@ -125,11 +156,6 @@ class LedgerTail:
         context = self._with_answered(context)
         folded = projection.fold(self._history(context), related).memories
         return folded.filter(pl.col("memory_id").is_in(ends)), closure
-
-    @property
-    def published_until(self) -> int:
-        """Ledger position up to which the run of the published tables read; 0 without a run."""
-        return self._seq
 
     def fact_links(self) -> pl.DataFrame:
         """Return the links about facts (see `fact_links.pairs`), as published, or asserted or answered since."""
@@ -245,10 +271,11 @@ class LedgerTail:
 
     def _events(self) -> pl.DataFrame:
         """Return the rows as the table `events`, parsed on demand."""
-        if self._framed < len(self.rows):
-            new = event.frame(self.rows[self._framed :])
+        rows = self.rows
+        if self._framed < len(rows):
+            new = event.frame(rows[self._framed :])
             self._frame = pl.concat([self._frame, new], rechunk=self._frame.n_chunks() > _CHUNKS)
-            self._framed = len(self.rows)
+            self._framed = len(rows)
         return self._frame
 
     def _in_force(self) -> pl.DataFrame:
@@ -270,13 +297,14 @@ class LedgerTail:
 
     def _has_history(self, names: Collection[str]) -> bool:
         """Return whether any of these memories has events before the tail or was made by a run."""
-        if not self._seq:
+        until = self._position if self._unread else self._seq
+        if not until:
             return False
         with self._lake.ledger.reading() as transaction:
             if self._summaries is None:
                 self._summaries = profile_events.summary_ids(transaction, self._profile)
             return not self._summaries.isdisjoint(names) or profile_events.has_events(
-                transaction, self._profile, names, until=self._seq
+                transaction, self._profile, names, until=until
             )
 
     def _history(self, names: Collection[str]) -> pl.DataFrame:
@@ -323,11 +351,16 @@ def _load_published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, Led
     memories = lake.read("memories", seq=position, profiles=[profile_id])
     run = lake.read("profiles", seq=position, profiles=[profile_id]).to_dicts()
     seq, as_of = (run[0]["seq"], event.micros(run[0]["as_of"])) if run else (0, 0)
+    rows = tail_rows(lake, profile_id, seq=seq, as_of=as_of, until=position)
+    return position, memories, LedgerTail(lake, profile_id, seq=seq, as_of=as_of, position=position, rows=rows)
+
+
+def tail_rows(lake: Lake, profile_id: str, *, seq: int, as_of: int, until: int) -> list[Row]:
+    """Return the ledger rows of a profile, up to a position, that a run at a position and an instant has not read."""
     with lake.ledger.reading() as transaction:
         late = profile_events.missed(transaction, profile_id, base_seq=seq, as_of=as_of)
-        newer = profile_events.between(transaction, profile_id, after=seq, until=position)
-    rows = lake.ledger.with_payloads([*late, *newer])
-    return position, memories, LedgerTail(lake, profile_id, seq=seq, position=position, rows=rows)
+        newer = profile_events.between(transaction, profile_id, after=seq, until=until)
+    return lake.ledger.with_payloads([*late, *newer])
 
 
 def republished(rows: Sequence[Row]) -> bool:

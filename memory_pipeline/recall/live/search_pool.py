@@ -6,7 +6,7 @@ Not here: the index itself (`index/memory_index`) and keeping it up to date (`st
 import json
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import and_
 from typing import Any, Final, Self
@@ -54,6 +54,11 @@ class SearchPool:
         """Return the pool with new and changed rows (see `Index.extended`)."""
         revivable = self.revivable.difference(memories["memory_id"]) | ids_in(memories, REVIVABLE)
         return type(self)(self.index.extended(memories, vectors), revivable)
+
+    def with_graph(self) -> Self:
+        """Return the pool with a graph of its vectors, where they are enough (see `Index.with_graph`)."""
+        index = self.index.with_graph()
+        return self if index is self.index else replace(self, index=index)
 
     @cached_property
     def _masks(self) -> "OrderedDict[Filters, NDArray[np.bool_]]":

@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -26,6 +27,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event, profile_events
 from memory_pipeline.ledger.profile_events import Row
 from memory_pipeline.recall.index import kept_index
+from memory_pipeline.recall.index.kept_index import Kept
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.live.ledger_tail import (
     LedgerTail,
@@ -60,6 +62,9 @@ KEPT_FROM: Final = 5_000
 
 _WORTH_KEEPING: Final = 0.05
 """Share of its memories that must differ for a kept index to be written again."""
+
+_USED: Final = {"memory_id": pl.String, "count": pl.Int64, "last": pl.Int64, "doubted": pl.Boolean}
+"""Columns of the kept uses of memories."""
 
 _PASTS: Final = 2
 """Most past states to keep."""
@@ -101,8 +106,8 @@ class StateCache:
 
         Cost: one lookup at the end of the ledger if nothing is new; about ten milliseconds after memories were stored
         or used; some tens more after an old memory was changed. After a commit or an undo the tables are read again and
-        the index takes over the differences. The first call, and the first after an erasure, build everything: seconds
-        at 100,000 memories.
+        the index takes over the differences. The first call reads the index that is kept beside the store, and only the
+        ledger's rows since; without one, as after an erasure, it builds everything: seconds at 100,000 memories.
 
         Raises:
             LakeError: the store cannot be read.
@@ -254,9 +259,16 @@ class StateCache:
         return replace(state, position=position, pool=pool, fact_links=links, used=_without(total, closure))
 
     def _rebuilt(self, previous: SearchPool | None) -> State:
-        """Read the published tables, fold the tail, and update the previous pool or build a new one."""
+        """Continue from what is kept beside the store, or read the published tables and fold the tail.
+
+        Args:
+            previous: what to update where the published tables are read; None: the kept index, or a new one.
+        """
         erasing = pending_erasure(self._lake) is not None  # checked before and after: it may begin or end meanwhile
         last_erasure = kept_indexes.erased(self._lake.ledger)
+        kept = self._kept(last_erasure) if previous is None and not erasing else None
+        if kept is not None and (state := self._continued(kept, last_erasure)) is not None:
+            return state
         position, published, self._tail = load_published(self._lake, self._profile)
         changed, used = affected(self._tail.rows, ids_in(published, REVIVABLE))
         folded, closure = self._tail.folded(changed)
@@ -268,16 +280,23 @@ class StateCache:
             quotes_erased = pl.col("members").list.set_intersection(sorted(erased)).list.len() > 0
             memories = memories.filter(~_is_one_of(erased), ~quotes_erased)
         opening = previous is None and not erasing and pending_erasure(self._lake) is None
-        pool = self._opened(memories, erased=last_erasure) if opening else self._pool_of(memories, previous)
-        compares = self._policy.fact_changes and JUDGES[self._policy.judge].reads
-        return State(
+        if opening and kept is not None:
+            previous = SearchPool.of(kept.index)
+        state = State(
             position,
-            pool,
+            self._pool_of(memories, previous).with_graph(),
             self._tail.fact_links(),
-            self._tail.published_until if compares else 0,
+            self._compared_until(self._tail.run[0]),
             _without(used, closure),
             erasing=erasing,
         )
+        if opening:
+            self._keep(state, last_erasure)
+        return state
+
+    def _compared_until(self, seq: int) -> int:
+        """Return up to where a judge that reads has compared the memories, if the last run read up to `seq`."""
+        return seq if self._policy.fact_changes and JUDGES[self._policy.judge].reads else 0
 
     def _pool_of(self, memories: pl.DataFrame, previous: SearchPool | None) -> SearchPool:
         """Return the pool of memories: the previous one with the differences, if there is one."""
@@ -286,27 +305,63 @@ class StateCache:
             return self._extended(previous, rows, embedded_before=True)
         return SearchPool.of(Index.build(memories, self.vectors(memories), model=self._policy.embedder))
 
-    def _opened(self, memories: pl.DataFrame, *, erased: int) -> SearchPool:
-        """Return the pool of memories from the index kept beside the store; build and keep it if there is none.
+    def _continued(self, kept: Kept, erased: int) -> State | None:
+        """Return the state since a kept one, by the ledger's newer rows alone; None where these do not follow from it.
 
         Args:
-            memories: table `memories`.
-            erased: position of the last erasure, read before the memories were.
+            kept: what is kept beside the store.
+            erased: position of the last erasure.
         """
-        if memories.height < KEPT_FROM:
-            return self._pool_of(memories, None)
+        (at,) = kept.tables["state"].to_dicts()
+        position, rows = rows_after(self._lake, self._profile, at["position"])
+        with self._lake.ledger.reading() as transaction:
+            known = profile_events.id_at(transaction, at["position"])
+        if known != at["event_id"] or republished(rows) or erased_memories(rows):
+            return None
+        self._tail = LedgerTail(self._lake, self._profile, seq=at["seq"], as_of=at["as_of"], position=at["position"])
+        used = {name: Usage(*usage) for name, *usage in kept.tables["used"].iter_rows()}
+        pool = SearchPool.of(kept.index)
+        links = kept.tables["fact_links"]
+        state = State(at["position"], pool.with_graph(), links, self._compared_until(at["seq"]), used)
+        grown = state.pool is not pool
+        if rows:
+            state = self._advanced(state, position, rows)
+        if grown or len(rows) > _WORTH_KEEPING * state.pool.index.memories.height:
+            state = replace(state, pool=state.pool.with_graph())
+            self._keep(state, erased)
+        return replace(state, position=position)
+
+    def _kept(self, erased: int) -> Kept | None:
+        """Return what is kept beside the store of the time since the last erasure, at the given position."""
+        if not kept_indexes.exists(self._lake.home, self._profile):  # most stores are small, and a digest takes time
+            return None
+        return kept_index.read(self._kept_file(erased), profile_id=self._profile, model=self._policy.embedder)
+
+    def _keep(self, state: State, erased: int) -> None:
+        """Keep a state beside the store, if its index takes long to build.
+
+        Args:
+            state: the state.
+            erased: position of the last erasure before the state was read.
+        """
+        if state.pool.index.memories.height < KEPT_FROM:
+            return
+        with self._lake.ledger.reading() as transaction:
+            event_id = profile_events.id_at(transaction, state.position)
+        seq, as_of = self._current_tail().run
+        uses = [(name, usage.count, usage.last, usage.doubted) for name, usage in state.used.items()]
+        tables = {
+            "state": pl.DataFrame({"position": state.position, "event_id": event_id, "seq": seq, "as_of": as_of}),
+            "used": pl.DataFrame(uses, schema=_USED, orient="row"),
+            "fact_links": state.fact_links,
+        }
+        write = partial(kept_index.write, Kept(state.pool.index, tables))
+        kept_indexes.keep(self._lake.ledger, self._kept_file(erased), write, erased=erased)
+
+    def _kept_file(self, erased: int) -> Path:
         made_by = program.digest("recall") + self._policy.embedder + str("embedding" in self._policy.enrichments)
         made_by = hashlib.sha256(made_by.encode()).hexdigest()
-        file = kept_indexes.path(self._lake.home, self._profile, made_by=made_by, erased=erased)
-        if (kept := kept_index.read(file, profile_id=self._profile, model=self._policy.embedder)) is not None:
-            rows = differences(kept.memories, memories)
-            pool = self._extended(SearchPool.of(kept), rows, embedded_before=True)
-            changed = rows.height
-        else:
-            pool, changed = self._pool_of(memories, None), memories.height
-        if changed > _WORTH_KEEPING * memories.height:
-            kept_indexes.keep(self._lake.ledger, file, partial(kept_index.write, pool.index), erased=erased)
-        return pool
+        return kept_indexes.path(self._lake.home, self._profile, made_by=made_by, erased=erased)
 
     def _extended(self, pool: SearchPool, rows: pl.DataFrame, *, embedded_before: bool) -> SearchPool:
         """Return the pool with rows that are new, have changed or have left the memories."""

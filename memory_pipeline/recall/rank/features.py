@@ -1,7 +1,7 @@
 """Features of a memory as an answer to a query, each between 0 and 1.
 
-Computed for a few hundred candidates: the best by words, by neighbouring words, by vector and by date. Not here: the
-weights (`models/ranking.toml`) and the order of an answer (`ranking`, `selection`).
+Computed for a few hundred candidates: the best by words, by neighbouring words, by vector (see `vector_rows.nearest`)
+and by date. Not here: the weights (`models/ranking.toml`) and the order of an answer (`ranking`, `selection`).
 """
 
 from dataclasses import dataclass
@@ -54,6 +54,10 @@ FEATURES: Final = {
 """Features by name, with what each one measures."""
 CANDIDATES: Final = 300
 """Candidates to select, ties apart."""
+_VECTOR: Final = 0.5
+"""Weight of the cosine in the first score, that of all words being 1."""
+_LIKELY: Final = 4 * CANDIDATES
+"""Most memories to compute cosines of beside the nearest."""
 _STEPS: Final = (1, -1, 2, -2, 3, -3, 4, -4)
 _WINDOW: Final = np.array([0.6, 0.6, 0.4, 0.4, 0.25, 0.25, 0.0, 0.0])
 _NEARBY: Final = np.array([0.7, 0.7, 0.5, 0.5, 0.35, 0.35, 0.2, 0.2])
@@ -188,8 +192,10 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     by_unit = related.expanded_scores(index, question)
     expanded: Floats = np.asarray(np.bincount(index.passages.row, by_unit, index.memories.height), dtype=np.float64)
     timely = _said_then(index, question)
-    promising = _first_scores(index, question, vector, match, expanded, timely)
+    promising = _first_scores(index, question, match, expanded, timely)
     promising[~allowed] = -np.inf
+    if index.model != HashingEmbedder.name:
+        promising = _with_cosines(index, promising, vector, allowed)
     rules, met = best_rules(index, question, related, promising) if question.ruled else _NO_RULES
     rows = np.union1d(_best_rows(index, question, promising, min(CANDIDATES, int(allowed.sum()))), rules)
     cosines = index.vectors.cosines_of(rows, vector)
@@ -221,25 +227,43 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     return Candidates(rows, whole, by_passage, owner[parts], _share(match, wholes.shares), meets)
 
 
-def _first_scores(
-    index: Index,
-    question: Question,
-    vector: NDArray[np.float32],
-    match: Match,
-    expanded: Floats,
-    timely: Marks,
-) -> Floats:
-    """Return a cheap first score of all memories."""
+def _first_scores(index: Index, question: Question, match: Match, expanded: Floats, timely: Marks) -> Floats:
+    """Return a cheap first score of all memories by their words."""
     first = over_top(match.lexical) + 0.3 * over_top(_neighbour_words(index, match.lexical))
     first += over_top(expanded / np.maximum(index.root_lengths, 1.0))
     first += _ANSWERABLE * index.said_by_people
-    if index.model != HashingEmbedder.name:
-        first += 0.5 * np.nan_to_num(index.vectors.cosines(vector), nan=0.0)
     if len(question.spans):
         first += 0.2 * timely
     if question.speakers:
         first += 0.1 * index.spoken_by(question.speakers)
     return np.asarray(first, dtype=np.float64)
+
+
+def _with_cosines(index: Index, first: Floats, vector: NDArray[np.float32], allowed: Marks) -> Floats:
+    """Add the cosines to the first scores of the memories.
+
+    Where a graph names the nearest memories, all others are at most as near as the last of those: cosines are computed
+    of the nearest, and of the memories that could then still be candidates, at most `_LIKELY` of them. The rest counts
+    by its words alone.
+    """
+    near = index.vectors.nearest(vector, CANDIDATES, allowed)
+    if near is None:
+        return first + _VECTOR * np.nan_to_num(index.vectors.cosines(vector), nan=0.0)
+    cosines = index.vectors.cosines_of(near, vector)
+    known = first.copy()
+    known[near] += _VECTOR * cosines
+    furthest = _VECTOR * float(np.sort(cosines)[-min(CANDIDATES, len(near))])
+    possible = first + furthest
+    possible[near] = known[near]
+    rows = np.setdiff1d(_most(possible, min(_LIKELY, int(allowed.sum()))), near)
+    known[rows] += _VECTOR * np.nan_to_num(index.vectors.cosines_of(rows, vector), nan=0.0)
+    return known
+
+
+def _most(values: Floats, count: int) -> Integers:
+    """Return the positions of the `count` largest values, fewer where the least of them ties with others."""
+    edge = np.partition(values, len(values) - count)[len(values) - count]
+    return np.flatnonzero(values > edge)
 
 
 def _best_rows(index: Index, question: Question, first: Floats, count: int) -> Integers:
