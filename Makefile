@@ -19,7 +19,7 @@ export DUCKDB_PYTHON := $(abspath $(DUCKDB))/bin/python
 # Where it is set, each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check style types suite demo test quick drill drill-short integrations inspector ui docs site bench quality lint install dev clean
+.PHONY: help check style types suite demo test quick drill drill-short integrations inspector ui docs site bench quality lock lint install dev clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -79,6 +79,9 @@ style: dev
 types: dev
 	$(BIN)/mypy
 	$(BIN)/mypy tests/swapped_tables.py
+
+lock: dev ## Write dev.lock, the versions of everything that is installed for developers
+	@{ sed -n '/^#/p' dev.lock; .ci/uv $(VENV) pip freeze --exclude-editable; } >dev.lock.new && mv dev.lock.new dev.lock
 
 lint: dev ## Format and fix what can be fixed
 	$(BIN)/ruff format .

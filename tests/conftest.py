@@ -11,6 +11,7 @@ from pathlib import Path
 import example_counts
 import pytest
 import reliability
+from filelock import FileLock
 
 for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(
@@ -23,6 +24,7 @@ os.environ["MEMORY_PIPELINE_EMBEDDER"] = "hashing"
 import readings  # noqa: E402 - the variables above are read when NumPy is loaded
 
 readings.keep()
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [readings.STARTED, os.environ.get("PYTHONPATH")]))
 
 gc.disable()  # until all tests are collected: what imports and collection make stays
 example_counts.register()
@@ -52,11 +54,28 @@ def consolidated(tmp_path_factory):
 
     from memory_pipeline.lake import snapshot  # noqa: PLC0415
 
-    folder = tmp_path_factory.mktemp("consolidated") / "data"
-    with homes.filled(folder, homes.events(memories=60)) as lake:
-        homes.night(lake, run_id="night")
-        snapshot.publish(lake)
-    return folder
+    def build(folder):
+        with homes.filled(folder, homes.events(memories=60)) as lake:
+            homes.night(lake, run_id="night")
+            snapshot.publish(lake)
+
+    return made_once(of_all_workers(tmp_path_factory) / "consolidated", build)
+
+
+def of_all_workers(tmp_path_factory):
+    """Return the folder that the workers of a test run share."""
+    own = tmp_path_factory.getbasetemp()
+    return own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+
+
+def made_once(folder, build):
+    """Return a store that the first worker to ask builds; the others wait for it."""
+    folder.mkdir(exist_ok=True)
+    with FileLock(folder / "lock"):
+        if not (folder / "made").exists():
+            build(folder / "data")
+            (folder / "made").touch()
+    return folder / "data"
 
 
 @pytest.fixture
@@ -83,15 +102,13 @@ def postgres(tmp_path_factory):
     """A PostgreSQL server, one for all workers of a test run."""
     import postgres_server  # noqa: PLC0415 - only where a test asks for it
 
-    shared = tmp_path_factory.getbasetemp()
-    folder = (shared.parent if "PYTEST_XDIST_WORKER" in os.environ else shared) / "postgres"
-    with postgres_server.running(folder) as server:
+    with postgres_server.running(of_all_workers(tmp_path_factory) / "postgres") as server:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.drill)])
 def home(request, tmp_path):
-    """Data folder of an empty store, whose ledger is in a file or on a server."""
+    """Data folder of an empty store, whose ledger is in a file or, in drills, on a server."""
     return request.getfixturevalue("postgres").home(tmp_path) if request.param == "postgresql" else tmp_path
 
 

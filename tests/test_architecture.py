@@ -1,6 +1,7 @@
 """Who may import whom, and that pure rooms stay pure."""
 
 import ast
+from collections.abc import Callable
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -51,10 +52,15 @@ def layer(module: str) -> int:
     return next((number for number, rooms in enumerate(LAYERS) if room(module) in rooms), -1)
 
 
-@cache
 def imports(path: Path) -> frozenset[str]:
     """Modules that a file imports, as `package.module` where it imports a module from a package."""
-    found = set()
+    return contents(path)[0]
+
+
+@cache
+def contents(path: Path) -> tuple[frozenset[str], tuple[tuple[int, str], ...]]:
+    """What a file imports, and the line and the last name of each call in it."""
+    found, calls = set(), []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
@@ -64,18 +70,30 @@ def imports(path: Path) -> frozenset[str]:
                 deeper = ".".join(part for part in (own, alias.name) if part)
                 is_module = node.module.startswith("memory_pipeline") and deeper in MODULES
                 found.add(f"memory_pipeline.{deeper}" if is_module else node.module)
-    return frozenset(found)
+        elif isinstance(node, ast.Call):
+            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            calls.append((node.lineno, name))
+    return frozenset(found), tuple(calls)
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name != "__init__" and layer(name) >= 0])
-def test_a_module_imports_only_its_own_layer_and_those_below(module):
-    for imported in imports(MODULES[module]):
-        if not imported.startswith("memory_pipeline"):
-            continue
-        target = imported.removeprefix("memory_pipeline").strip(".")
-        if not target:
-            continue
-        assert layer(target) <= layer(module), f"{module} imports {target}, which lies above it"
+def ours(module: str) -> list[str]:
+    """Modules of the package that a module imports."""
+    targets = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module]) if "memory_pipeline." in name}
+    return sorted(targets)
+
+
+def of_room(name: str) -> list[str]:
+    return [module for module in MODULES if module.startswith(f"{name}.")]
+
+
+def above(modules: list[str], is_above: Callable[[str, str], bool]) -> list[str]:
+    """Every import, of all modules, of what lies above: `module imports target`."""
+    return [f"{module} imports {target}" for module in modules for target in ours(module) if is_above(module, target)]
+
+
+def test_a_module_imports_only_its_own_layer_and_those_below():
+    modules = [name for name in MODULES if name != "__init__" and layer(name) >= 0]
+    assert above(modules, lambda module, target: layer(target) > layer(module)) == []
 
 
 def test_rooms_import_each_other_in_no_circle():
@@ -99,19 +117,19 @@ def text_layer(module: str) -> int:
     return next(number for number, rooms in enumerate(TEXT_LAYERS) if module.split(".")[1] in rooms)
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("text.")])
-def test_a_subroom_of_text_imports_only_its_own_layer_and_those_below(module):
-    targets = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module])}
-    above = [name for name in targets if name.startswith("text.") and text_layer(name) > text_layer(module)]
-    assert above == [], f"{module} imports {above}, which lie above it"
+def test_a_subroom_of_text_imports_only_its_own_layer_and_those_below():
+    def is_above(module, target):
+        return target.startswith("text.") and text_layer(target) > text_layer(module)
+
+    assert above(of_room("text"), is_above) == []
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("recall.")])
-def test_a_subroom_of_recall_imports_only_itself_and_those_below(module):
-    below = RECALL_LAYERS[: RECALL_LAYERS.index(module.split(".")[1]) + 1]
-    targets = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module])}
-    above = [name for name in targets if name.startswith("recall.") and name.split(".")[1] not in below]
-    assert above == [], f"{module} imports {above}, which lie above it"
+def test_a_subroom_of_recall_imports_only_itself_and_those_below():
+    def is_above(module, target):
+        below = RECALL_LAYERS[: RECALL_LAYERS.index(module.split(".")[1]) + 1]
+        return target.startswith("recall.") and target.split(".")[1] not in below
+
+    assert above(of_room("recall"), is_above) == []
 
 
 def consolidation_layer(module: str) -> int | None:
@@ -120,14 +138,14 @@ def consolidation_layer(module: str) -> int | None:
     return next((number for number, rooms in enumerate(CONSOLIDATION_LAYERS) if subroom in rooms), None)
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if name.startswith("consolidation.")])
-def test_a_subroom_of_consolidation_imports_no_other_of_its_layer_and_none_above(module):
-    own, subroom = consolidation_layer(module), module.split(".")[1]
-    targets = {name.removeprefix("memory_pipeline.") for name in imports(MODULES[module])}
-    others = [name for name in targets if name.startswith("consolidation.") and name.split(".")[1] != subroom]
-    layers = {name: consolidation_layer(name) for name in others}
-    above = [name for name, number in layers.items() if own is not None and number is not None and number >= own]
-    assert above == [], f"{module} imports {above}, which do not lie below it"
+def test_a_subroom_of_consolidation_imports_no_other_of_its_layer_and_none_above():
+    def is_above(module, target):
+        if not target.startswith("consolidation.") or target.split(".")[1] == module.split(".")[1]:
+            return False
+        own, other = consolidation_layer(module), consolidation_layer(target)
+        return own is not None and other is not None and other >= own
+
+    assert above(of_room("consolidation"), is_above) == []
 
 
 def test_subrooms_of_consolidation_and_the_modules_beside_them_import_each_other_in_no_circle():
@@ -144,24 +162,25 @@ def test_every_module_belongs_to_a_layer():
     assert [name for name in MODULES if layer(name) < 0 and name not in {"__init__", ""}] == []
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if 0 <= layer(name) < layer("assets")])
-def test_nothing_below_the_assets_imports_dagster(module):
-    assert not any(name.split(".")[0] == "dagster" for name in imports(MODULES[module]))
+def libraries(module: str) -> set[str]:
+    return {name.split(".")[0] for name in imports(MODULES[module])}
 
 
-@pytest.mark.parametrize("module", [name for name in MODULES if room(name) in PURE])
-def test_pure_rooms_read_no_clock_file_environment_or_random_source(module):
-    path = MODULES[module]
-    assert not {name.split(".")[0] for name in imports(path)} & IMPURE_MODULES
-    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            assert name not in IMPURE_CALLS, f"{module}:{node.lineno} calls {name}"
+def test_nothing_below_the_assets_imports_dagster():
+    below = [name for name in MODULES if 0 <= layer(name) < layer("assets")]
+    assert [name for name in below if "dagster" in libraries(name)] == []
+
+
+def test_pure_rooms_read_no_clock_file_environment_or_random_source():
+    pure = [name for name in MODULES if room(name) in PURE]
+    assert {name: used for name in pure if (used := libraries(name) & IMPURE_MODULES)} == {}
+    calls = {name: contents(MODULES[name])[1] for name in pure}
+    assert [(name, *call) for name in pure for call in calls[name] if call[1] in IMPURE_CALLS] == []
 
 
 @pytest.mark.parametrize("library", ["sqlalchemy", "sqlite3"])
 def test_sql_stands_in_the_ledger_room_alone(library):
-    users = {name for name, path in MODULES.items() if any(used.split(".")[0] == library for used in imports(path))}
+    users = {name for name in MODULES if library in libraries(name)}
     assert {room(name) for name in users} <= {"ledger"}, users
 
 
@@ -179,7 +198,7 @@ FRAMEWORKS = {
 
 def test_a_framework_is_imported_by_its_integration_alone():
     known = set().union(*FRAMEWORKS.values())
-    users = {name: {used.split(".")[0] for used in imports(path)} & known for name, path in MODULES.items()}
+    users = {name: libraries(name) & known for name in MODULES}
     assert {name: used for name, used in users.items() if used} == {
         f"integrations.{name}": libraries for name, libraries in FRAMEWORKS.items()
     }

@@ -475,6 +475,7 @@ def test_a_closed_pipe_ends_the_command_in_silence(night, args):
     assert (done.stdout, done.stderr) == (b"", b"")
 
 
+@pytest.mark.drill
 def test_ctrl_c_ends_a_run_in_one_line_and_changes_nothing(copy):
     with Lake(copy) as lake:
         before = lake.ledger.position()

@@ -1,5 +1,6 @@
 """Erasures and Dagster's history in a real PostgreSQL server."""
 
+import pytest
 import sqlalchemy as sa
 import yaml
 from commands import call, text
@@ -9,6 +10,7 @@ from memory_pipeline import MemoryClient
 SAID = "Dan fears the gyroscope in the northern hangar."
 
 
+@pytest.mark.drill
 def test_an_erasure_masks_what_runs_quote_there(postgres, tmp_path):
     server = postgres.address().replace("postgresql://", "postgresql+psycopg://")
     engine = sa.create_engine(server, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import readings
 
 PLACES = (
     {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C", "threads": "1"},
@@ -37,7 +38,7 @@ def test_tables_are_equal_under_other_threads_hash_seeds_zones_locales_and_paths
         threads = dict.fromkeys(("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), place["threads"])
         told = subprocess.run(
             [sys.executable, "-c", NIGHT, Path(__file__).parent, home],
-            env={**os.environ, **place, **threads},
+            env={**os.environ, **readings.ANEW, **place, **threads},
             cwd=tmp_path,
             capture_output=True,
             check=True,

@@ -126,6 +126,7 @@ class Losing:
             yield work(part, tables)
 
 
+@pytest.mark.drill
 def test_a_task_that_is_done_twice_or_lost_changes_nothing(store, in_turn, tmp_path, monkeypatch):
     with homes.copied(store, tmp_path / "twice") as lake, monkeypatch.context() as patched:
         patched.setattr(engines, "choose", lambda *_, **__: Doubled())

@@ -9,7 +9,6 @@ import sys
 import homes
 import nbformat
 import pytest
-import sampling
 from commands import environment
 from nbclient import NotebookClient
 from waiting import PATIENCE
@@ -42,7 +41,8 @@ def test_the_committed_notebook_holds_no_outputs():
     assert all((cell.outputs, cell.execution_count) == ([], None) for cell in code)
 
 
-@pytest.mark.parametrize("memories", sampling.first(None, 80, 2, 0))
+@pytest.mark.drill
+@pytest.mark.parametrize("memories", [None, 80, 2, 0])
 def test_the_notebook_runs_over_any_snapshot_and_plots(consolidated, tmp_path, monkeypatch, memories):
     """Without a number, over the store that other tests share: of two profiles, after one night."""
     told = homes.events(profiles=1, memories=memories) if memories else []

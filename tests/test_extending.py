@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import readings
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text("utf-8")
@@ -60,7 +61,7 @@ def test_the_example_of_the_page_groups_summarises_and_decides_once(extended, tm
         capture_output=True,
         text=True,
         check=False,
-        env=os.environ | {"PYTHONPATH": str(extended)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(extended), readings.STARTED])},
         cwd=tmp_path,
     )
     assert done.returncode == 0, done.stderr

@@ -14,7 +14,6 @@ import homes
 import launches
 import polars as pl
 import pytest
-import sampling
 from dagster._core.instance.ref import InstanceRef
 from dagster.components.testing import create_defs_folder_sandbox
 
@@ -270,7 +269,8 @@ class ParquetFiles(dg.ConfigurableIOManager):
         return pl.read_parquet(f"{self.folder}/{'-'.join(context.asset_key.path)}.parquet")
 
 
-@pytest.mark.parametrize("kind", sampling.first("Parquet files", "pickled files", "memory"))
+@pytest.mark.drill
+@pytest.mark.parametrize("kind", ["Parquet files", "pickled files", "memory"])
 def test_another_io_manager_takes_the_place_of_the_pipelines_own(tmp_path, lake, expected, kind):
     managers = {
         "pickled files": lambda: dg.FilesystemIOManager(base_dir=str(tmp_path / "io")),

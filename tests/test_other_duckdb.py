@@ -76,6 +76,7 @@ def test_a_live_store_of_one_machine(tmp_path):
         homes.night(lake, run_id="three", as_of=homes.NIGHT + homes.days(3))  # its ledger is still its own
 
 
+@pytest.mark.drill
 def test_a_ledger_on_a_server(postgres, tmp_path):
     with Lake(postgres.home(tmp_path / "home")) as empty:
         address = ledger_address(empty.home)
@@ -86,6 +87,7 @@ def test_a_ledger_on_a_server(postgres, tmp_path):
         agrees(lake, f"ATTACH 'ducklake:postgres:{place}' AS live (READ_ONLY, METADATA_SCHEMA '{schema}')", first)
 
 
+@pytest.mark.drill
 def test_snapshots_in_a_bucket(s3, tmp_path):
     given = s3.environment
     secret = (

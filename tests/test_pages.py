@@ -113,6 +113,7 @@ def test_the_first_page_runs_in_order_after_the_demo_in_its_profile(shown, monke
     assert [row["profile_id"] for row in json.loads(call("profiles", "--json").stdout)] == ["nora"]
 
 
+@pytest.mark.drill
 def test_the_five_minutes_run_after_the_demo_too(shown, tmp_path, monkeypatch):
     monkeypatch.chdir(shutil.copytree(shown[0], tmp_path / "again", symlinks=True))
     play("start.md", tmp_path / "again")
@@ -132,7 +133,8 @@ def test_the_five_minutes_leave_a_store_and_a_folder_of_notes(started):
     assert (started / "notes" / "MEMORY.md").read_text("utf-8").count("green kitchen tiles") == 2, "the dream is undone"
 
 
-@pytest.mark.parametrize("name", ["operators.md", pytest.param("data-scientists.md", marks=pytest.mark.drill)])
+@pytest.mark.drill  # each push runs the first page, and the five minutes
+@pytest.mark.parametrize("name", ["operators.md", "data-scientists.md"])
 def test_the_commands_of_a_page_run_on_that_store(started, monkeypatch, name):
     monkeypatch.chdir(started)
     play(name, started)
@@ -145,6 +147,7 @@ def test_the_short_tasks_run_in_order(tmp_path, monkeypatch):
     assert json.loads((tmp_path / "receipt.json").read_text("utf-8"))
 
 
+@pytest.mark.drill
 def test_what_to_store_runs_in_order(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for code in blocks("what-to-store.md", "python"):

@@ -58,6 +58,7 @@ def test_both_databases_give_the_same_tables(place, tmp_path):
         assert not (place / "ledger.sqlite").exists()
 
 
+@pytest.mark.drill
 def test_a_store_moves_to_the_server_and_back(postgres, tmp_path):
     with homes.filled(tmp_path / "file", homes.events(memories=12, profiles=1)) as lake:
         homes.night(lake)
@@ -92,6 +93,7 @@ def add_and_stop(ledger):
         raise RuntimeError("stop")
 
 
+@pytest.mark.drill
 def test_a_rolled_back_batch_and_a_second_delivery_burn_no_position(place):
     with Ledger.at(place) as ledger:
         ledger.append(batch(3))
@@ -114,6 +116,7 @@ def cut_while_locked(ledger, postgres):
         ledger.append(batch(4))
 
 
+@pytest.mark.drill
 def test_a_lost_connection_is_one_sentence_or_tried_again(place, postgres, monkeypatch):
     with Ledger.at(place) as ledger:
         ledger.append(batch(2))
@@ -162,6 +165,7 @@ def test_a_server_that_is_not_there_is_one_sentence_without_a_password(tmp_path,
     assert SECRET not in "".join((*said, caplog.text))
 
 
+@pytest.mark.drill
 def test_an_address_in_the_environment_is_the_ledger_of_one_folder_only(postgres, tmp_path, monkeypatch):
     monkeypatch.setenv("MEMORY_PIPELINE_LEDGER", postgres.address())
     Lake(tmp_path / "one").close()
@@ -174,6 +178,7 @@ def test_an_address_in_the_environment_is_the_ledger_of_one_folder_only(postgres
         load(tmp_path, component={"ledger": SQLITE})
 
 
+@pytest.mark.drill
 def test_tables_that_were_replaced_under_a_program_take_nothing_more(place, postgres):
     address = ledger_address(place)
     with Ledger.at(place) as ledger:
@@ -186,6 +191,7 @@ def test_tables_that_were_replaced_under_a_program_take_nothing_more(place, post
             ledger.append(batch(2))
 
 
+@pytest.mark.drill
 def test_stores_of_one_server_do_not_wait_for_each_other(place, postgres, tmp_path):
     with Ledger.at(place) as one, Ledger.at(postgres.home(tmp_path / "other"), timeout=0) as other:
         with one.exclusive(), one.holding(["ana"]), one.erasing(), other.exclusive(), other.holding(["ana"]):
@@ -197,6 +203,7 @@ def test_stores_of_one_server_do_not_wait_for_each_other(place, postgres, tmp_pa
                     pass
 
 
+@pytest.mark.drill
 def test_who_waits_for_a_lock_keeps_no_erased_rows_alive(place, postgres, monkeypatch):
     monkeypatch.setattr(postgres_database, "_TURN", 0.05)
     waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
@@ -214,6 +221,7 @@ def test_who_waits_for_a_lock_keeps_no_erased_rows_alive(place, postgres, monkey
         assert waiter.result() == "had its turn"
 
 
+@pytest.mark.drill
 def test_an_erased_text_is_in_no_table_and_no_file_of_a_table(place, postgres, monkeypatch):
     monkeypatch.setattr(postgres_database, "_READERS_PATIENCE", 0.1)
     told = homes.events(memories=12, profiles=1)

@@ -76,6 +76,7 @@ def test_a_store_lives_there_as_on_the_disk(place, tmp_path, s3):
         assert s3.requests == [], "the files that an earlier snapshot has are not fetched again"
 
 
+@pytest.mark.drill
 def test_an_erasure_reaches_everything_there(place):
     told = homes.events(memories=5)
     with homes.filled(place, told) as lake:
@@ -117,6 +118,7 @@ def holding(lake):
     return found
 
 
+@pytest.mark.drill
 def test_the_bucket_has_the_snapshots_of_the_data_folder(place, s3):
     with homes.filled(place, homes.events(memories=5)) as lake:
         homes.night(lake, policy=load(place, environment={}))
@@ -148,6 +150,7 @@ def test_the_bucket_has_the_snapshots_of_the_data_folder(place, s3):
         assert {one.key for one in lake.store.list("snapshots/files/")} == read, "files that no snapshot reads are gone"
 
 
+@pytest.mark.drill
 def test_what_is_lost_or_made_anew_is_published_again(place):
     with homes.filled(place, homes.events(memories=5)) as lake:
         for night in range(2):
@@ -217,6 +220,7 @@ def test_a_store_moves_there_and_back(s3, tmp_path):
         assert lake.verify().is_empty()
 
 
+@pytest.mark.drill
 def test_a_program_that_looks_elsewhere_begins_no_other_lake(place, s3, tmp_path, monkeypatch):
     with Lake(place) as lake:
         lake.commit(commit_of(lake, ["ana"], "p"))
@@ -261,6 +265,7 @@ FAULTS = {
 }
 
 
+@pytest.mark.drill
 def test_every_request_survives_every_fault(place, s3):
     store = object_stores.opened(place)
     for method, faults in FAULTS.items():
@@ -277,6 +282,7 @@ def test_every_request_survives_every_fault(place, s3):
             assert s3.faults == [], (method, fault)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("method", ["PUT", "POST"])
 def test_a_large_file_arrives_whole_through_every_fault(place, s3, tmp_path, method):
     store, data = object_stores.opened(place), bytes(range(256)) * 60_000  # two parts
@@ -290,6 +296,7 @@ def test_a_large_file_arrives_whole_through_every_fault(place, s3, tmp_path, met
         store.delete("snapshots/1")
 
 
+@pytest.mark.drill
 def test_a_commit_under_faults_loses_and_tears_nothing(place, s3):
     with Lake(place) as lake:
         lake.commit(commit_of(lake, ["ana"], "before"))
@@ -305,6 +312,7 @@ def test_a_commit_under_faults_loses_and_tears_nothing(place, s3):
         assert lake.sweep(older_than=-DAY) == [], "what was tried again left nothing"
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("fault", FAULTS["GET"])
 def test_a_scan_survives_a_fault(place, s3, fault):
     with Lake(place) as lake:
@@ -314,6 +322,7 @@ def test_a_scan_survives_a_fault(place, s3, fault):
         assert s3.faults == []
 
 
+@pytest.mark.drill
 def test_a_server_that_stays_away_is_one_sentence_and_nothing_is_committed(place, s3):
     with Lake(place) as lake:
         lake.commit(commit_of(lake, ["ana"], "p"))
@@ -334,6 +343,7 @@ def test_a_server_that_stays_away_is_one_sentence_and_nothing_is_committed(place
         lake.commit(commit_of(lake, ["ana"], "r"))
 
 
+@pytest.mark.drill
 def test_wrong_names_and_keys_have_remedies_of_their_own(place, monkeypatch):
     missing = S3ObjectStore("s3://no-such-bucket", retries=0)
     with pytest.raises(LakeError, match=r"create the bucket, or correct the setting lake$"):

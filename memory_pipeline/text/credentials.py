@@ -57,7 +57,12 @@ _PLACEHOLDER: Final = re.compile(r"(?i)^(?:\W*(?:user(?:name)?|pass(?:word)?|pw|
 
 
 def redacted(text: str) -> str:
-    """Return a text with each credential replaced by its kind in brackets; the text itself if there is none."""
+    """Return a text with each credential replaced by its kind in brackets; the text itself if there is none.
+
+    Examples:
+        >>> redacted("Push with ghp_" + 9 * "a1B2" + ".")
+        'Push with [redacted GitHub token].'
+    """
     if not _HINT.search(text) or not _ANY.search(text):
         return text
     for kind, pattern in _EACH.items():

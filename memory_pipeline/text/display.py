@@ -51,7 +51,12 @@ def one_line(text: str) -> str:
 
 
 def unmarked(text: str) -> str:
-    """Return a text on one line that begins no heading, list, quote, fence, tag or turn where a line begins with it."""
+    r"""Return a text on one line that begins no heading, list, quote, fence, tag or turn where a line begins with it.
+
+    Examples:
+        >>> print(unmarked("# Rent  is due"))
+        \# Rent is due
+    """
     line = one_line(text)
     return f"\\{line}" if line.startswith(_MARKS) or _TURN.match(line) else line
 

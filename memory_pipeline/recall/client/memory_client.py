@@ -85,6 +85,13 @@ class MemoryClient:
     """The memory of one profile. Threads may share a client; every process opens its own.
 
     Each call sees all changes made before it, by any process. Settings are read once, when the client is opened.
+
+    Examples:
+        >>> with MemoryClient("data", profile_id="ana") as client:
+        ...     first = client.remember("Ana is allergic to peanuts.")
+        ...     second = client.remember("Ana's sister Bea keeps bees.")
+        ...     print(client.recall("What is Ana allergic to?")[0].content)
+        Ana is allergic to peanuts.
     """
 
     def __init__(

@@ -112,6 +112,13 @@ def span(text: str, day: date, *, past: bool = False) -> Span | None:
 
     None if it has no span. A date that may be past or future ("friday", "march") resolves to the nearest; with `past`
     to the last that has begun.
+
+    Examples:
+        >>> wednesday = date(2026, 5, 6)
+        >>> [str(day) for day in span("friday", wednesday)]
+        ['2026-05-08', '2026-05-09']
+        >>> [str(day) for day in span("friday", wednesday, past=True)]
+        ['2026-05-01', '2026-05-02']
     """
     try:
         return _absolute_span(text, day, past=past) or _relative_span(text, day, past=past)
