@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import threading
 
 import dagster as dg
 import homes
@@ -16,9 +17,14 @@ from memory_pipeline.assets.consolidation import ASSETS
 from memory_pipeline.assets.resources import Run, Store
 from memory_pipeline.runs import commit, consolidate, inputs, rebuild
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.service import actions
+from memory_pipeline.service import actions, launch
 
 AS_OF = homes.NIGHT.isoformat()
+EVERY_CHECK = [
+    *((name, "schema_and_grain") for name in catalogue.TABLES),
+    ("consolidation_plan", "invariants"),
+    ("consolidation_plan", "quota"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -103,11 +109,7 @@ def test_no_metadata_holds_a_text_of_a_memory(finished):
 
 def test_every_check_of_a_full_run_passes(finished):
     made = launches.checked(finished[1])
-    assert set(made) == {
-        *((name, "schema_and_grain") for name in catalogue.TABLES),
-        ("consolidation_plan", "invariants"),
-        ("consolidation_plan", "quota"),
-    }
+    assert set(made) == set(EVERY_CHECK)
     assert all(one.passed for one in made.values())
     assert {name for (_, name), one in made.items() if not one.blocking} == {"quota"}
 
@@ -131,25 +133,50 @@ def test_a_check_executed_alone_evaluates_nothing_else_and_changes_nothing(finis
     assert launches.state(lake) == before
 
 
-def test_everything_launched_at_once_takes_its_turn_and_is_a_full_run(lake, instance):
-    """As by `Materialize all`, where no tag of a job helps."""
-    result = launches.run(lake.home, instance, only=ASSETS, as_of=AS_OF)
-    assert result.success, launches.why(result)
-    run = instance.get_run_by_id(result.run_id)
-    assert run.tags["memory_pipeline/writes"] == "true"
-    assert run.tags["dagster/retry_strategy"] == "ALL_STEPS"
-    assert {limit.name: limit.limit for limit in instance.event_log_storage.get_pool_limits()} == {"writes": 1}
+@pytest.mark.parametrize("chosen", [(), EVERY_CHECK], ids=["assets", "assets and checks"])
+def test_everything_launched_at_once_takes_its_turn_and_is_a_full_run(lake, chosen):
+    """As by `Materialize all`, where no tag of a job helps; from the UI that launches the checks too."""
+    with launch.instance(lake.home) as kept:
+        result = launches.run(lake.home, kept, only=ASSETS, checks=chosen, as_of=AS_OF)
+        assert result.success, launches.why(result)
+        tags = kept.get_run_by_id(result.run_id).tags
+        assert {limit.name: limit.limit for limit in kept.event_log_storage.get_pool_limits()} == {"writes": 1}
+    assert tags["memory_pipeline/writes"] == "true"
+    assert tags["dagster/retry_strategy"] == "ALL_STEPS"
     assert lake.ledger.runs()["task"].unique().to_list() == ["full"]
+    assert len(lake.ledger.attempts()) == 1
+    made = launches.checked(result)
+    assert set(made) == set(EVERY_CHECK)
+    assert all(one.passed for one in made.values())
 
 
-def test_a_commit_waits_while_another_run_of_the_instance_holds_the_place(lake, instance):
-    """And frees the place of a run that has ended."""
-    storage = instance.event_log_storage
-    storage.set_concurrency_slots("writes", 1)
-    ended = instance.create_run_for_job(dg.job(name="ended")(lambda: None), status=dg.DagsterRunStatus.FAILURE)
-    assert storage.claim_concurrency_slot("writes", ended.run_id, "consolidation.commit").is_claimed
-    assert launches.run(lake.home, instance, as_of=AS_OF).success
-    assert not storage.get_concurrency_run_ids()
+def test_a_place_that_an_ended_run_left_taken_is_freed(lake):
+    with launch.instance(lake.home) as kept:
+        storage = kept.event_log_storage
+        storage.set_concurrency_slots("writes", 1)
+        ended = kept.create_run_for_job(dg.job(name="ended")(lambda: None), status=dg.DagsterRunStatus.FAILURE)
+        assert storage.claim_concurrency_slot("writes", ended.run_id, "consolidation.commit").is_claimed
+        assert launches.run(lake.home, kept, as_of=AS_OF).success
+        assert not storage.get_concurrency_run_ids()
+
+
+def test_a_commit_waits_while_another_run_of_the_instance_commits(lake):
+    with launch.instance(lake.home) as kept:
+        storage = kept.event_log_storage
+        storage.set_concurrency_slots("writes", 1)
+        other = kept.create_run_for_job(dg.job(name="other")(lambda: None), status=dg.DagsterRunStatus.STARTED)
+        assert storage.claim_concurrency_slot("writes", other.run_id, "consolidation.commit").is_claimed
+        done, heads = [], lake.ledger.heads()
+        run = threading.Thread(target=lambda: done.append(launches.run(lake.home, kept, as_of=AS_OF)))
+        run.start()
+        while not storage.get_concurrency_info("writes").pending_step_count:
+            run.join(0.05)
+            assert run.is_alive(), done
+        assert lake.ledger.heads() == heads
+        storage.free_concurrency_slots_for_run(other.run_id)
+        run.join()
+        assert done[0].success, launches.why(done[0])
+    assert lake.ledger.heads() != heads
 
 
 def shown_plan(result):

@@ -310,6 +310,9 @@ def test_the_nightly_run_of_a_store_in_shards_is_one_run_for_each(lake, instance
     (schedule,) = (one for one in scheduled(lake.home) if one.name == "nightly")
     requests, _ = struck(lake.home, instance, schedule, homes.NIGHT)
     assert [asked(request)["profiles"] for request in requests] == [["sample-1"], ["sample-2"]]
+    shards = [request.tags["memory_pipeline/shard"] for request in requests]
+    assert len(set(shards)) == 2
+    assert {int(number) for number in shards} < set(range(4))
 
 
 @pytest.mark.parametrize("switch", ["nightly_run", "enabled"])
@@ -386,14 +389,27 @@ def test_every_schedule_is_listed_and_says_what_it_does(lake):
     found = {one.name: one for one in scheduled(lake.home) if one.name != "nightly"}
     assert {name: one.description for name, one in found.items()} == {
         "reconsolidate_interval": "Off: no policy sets reconsolidate_interval_seconds.",
-        "promote_interval": "Runs promote every 10 minutes under preset default (promote_interval_seconds).",
-        "decay_interval": "Runs decay every 90 minutes under preset default (decay_interval_seconds).",
-        "creative_interval": "Off: no policy sets creative_interval_seconds.",
-        "cluster_interval": "Off: no policy sets cluster_interval_seconds.",
-        "forget_interval": "Off: no policy sets forget_interval_seconds.",
+        "task_intervals": "Runs promote every 10 minutes under preset default; decay every 90 minutes under preset "
+        "default.",
     }
     running = {name for name, one in found.items() if one.default_status == dg.DefaultScheduleStatus.RUNNING}
-    assert running == {"promote_interval", "decay_interval"}
+    assert running == {"task_intervals"}
+
+
+def test_tasks_of_one_schedule_are_asked_for_each_by_its_own_interval(lake, kept):
+    chosen(lake.home, promote_interval_seconds=600, decay_interval_seconds=5_400)
+    schedule = interval(lake.home, "promote")
+    first, _ = struck(lake.home, kept, schedule, homes.NIGHT)
+    assert sorted((asked(one)["task"], one.tags["memory_pipeline/task"]) for one in first) == [
+        ("decay", "decay"),
+        ("promote", "promote"),
+    ]
+    for number, request in enumerate(first):
+        made(lake, asked(request), run_id=f"first-{number}")
+    (later,), _ = struck(lake.home, kept, schedule, homes.NIGHT + timedelta(seconds=600))
+    assert asked(later)["task"] == "promote"
+    made(lake, asked(later), run_id="later")
+    assert struck(lake.home, kept, schedule, homes.NIGHT + timedelta(seconds=601)) == ([], "nothing is due")
 
 
 # --- failures

@@ -1,7 +1,8 @@
 """Asset checks: every table conforms to its schema and grain; a plan breaks no invariant and exceeds no quota.
 
 A run evaluates them on what it makes, before anything is changed (`steps`). Executed alone, they look at what is
-published, and at the plan that a full run would make now.
+published, and at the plan that a full run would make now. Launched with the assets, as by `Materialize all`, they
+repeat what the run found.
 """
 
 from collections.abc import Iterator, Mapping
@@ -133,7 +134,11 @@ def alone(names: Namespace) -> dg.AssetChecksDefinition:
         required_resource_keys={store_key},
     )
     def published(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
-        store, chosen = store_of(context, names), context.selected_asset_check_keys
+        store, chosen = store_of(context, names), set(context.selected_asset_check_keys)
+        found = [one for one in _evaluated(context) if one.asset_check_key in chosen]
+        for one in found:
+            yield _result(one)
+        chosen -= {one.asset_check_key for one in found}
         for key in sorted(chosen, key=lambda one: one.asset_key):
             if key.name == "schema_and_grain":
                 with refusing():
@@ -145,6 +150,25 @@ def alone(names: Namespace) -> dg.AssetChecksDefinition:
             yield from (one for one in made if dg.AssetCheckKey(plan, str(one.check_name)) in chosen)
 
     return published
+
+
+def _evaluated(context: dg.AssetCheckExecutionContext) -> list[dg.AssetCheckEvaluation]:
+    """Return the evaluations that earlier steps of the run made."""
+    entries = context.instance.all_logs(context.run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    events = [entry.get_dagster_event() for entry in entries]
+    return [event.asset_check_evaluation_data for event in events]
+
+
+def _result(found: dg.AssetCheckEvaluation) -> dg.AssetCheckResult:
+    """Return an evaluation as the result of a step that stands for its check."""
+    return dg.AssetCheckResult(
+        asset_key=found.asset_key,
+        check_name=found.check_name,
+        passed=found.passed,
+        metadata=found.metadata,
+        severity=found.severity,
+        description=found.description,
+    )
 
 
 def planned(store: Store) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:

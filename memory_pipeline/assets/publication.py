@@ -58,7 +58,10 @@ def commit_step(names: Namespace) -> dg.OpDefinition:
         if not changes.idle(store.lake, context.run_id):
             news = facts.changed(context.instance, names, before, after)
             yield from _materialised(names, tables | commit.published(committed), news, after)
-        yield _record(names, committed, positions, facts.whole(after))
+        metadata = _counts(committed["consolidation_plan"], positions) | {
+            "undo": dg.MetadataValue.md(f"`memory-pipeline --home {store.home} undo {context.run_id}`")
+        }
+        yield _record(names, committed["profiles"], metadata, facts.whole(after))
         yield dg.Output(None, "committed")
 
     return commit_plan
@@ -95,19 +98,21 @@ def _materialised(
 
 
 def _record(
-    names: Namespace, committed: Tables, positions: Mapping[str, int], version: str
+    names: Namespace, profiles: pl.DataFrame, metadata: Mapping[str, Any], version: str
 ) -> dg.MaterializeResult[None] | dg.AssetObservation:
-    """Return what tells of the run: a materialisation if it was a full one over whole profiles, else an observation."""
-    profiles, plan = committed["profiles"], committed["consolidation_plan"]
-    metadata = _counts(plan, positions) | {
-        name.partition("/")[2]: value for name, value in describing(profiles).items()
-    }
-    whole = profiles.filter(task="full", scope="all")
-    if positions and whole.height == profiles.height:
-        return dg.MaterializeResult(
-            asset_key=names.key(catalogue.COMMIT), metadata=metadata, data_version=dg.DataVersion(version)
-        )
-    return dg.AssetObservation(names.key(catalogue.COMMIT), metadata=metadata)
+    """Return what tells of a commit: a materialisation if the run was a full one over whole profiles, else a note.
+
+    Args:
+        names: the namespace of the assets.
+        profiles: table `profiles` of the run.
+        metadata: what the commit changed (see `_counts`).
+        version: data version of all tables after it.
+    """
+    told = {**metadata, **{name.partition("/")[2]: value for name, value in describing(profiles).items()}}
+    key = names.key(catalogue.COMMIT)
+    if metadata["profiles"] and profiles.filter(task="full", scope="all").height == profiles.height:
+        return dg.MaterializeResult(asset_key=key, metadata=told, data_version=dg.DataVersion(version))
+    return dg.AssetObservation(key, metadata=told)
 
 
 def _counts(plan: pl.DataFrame, positions: Mapping[str, int]) -> dict[str, Any]:

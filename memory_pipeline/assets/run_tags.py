@@ -10,6 +10,9 @@ from memory_pipeline.assets.namespace import Namespace
 TASK: Final = "memory_pipeline/task"
 """Tag that names the task of a run."""
 
+SHARD: Final = "memory_pipeline/shard"
+"""Tag of a nightly run of one shard: its number."""
+
 RETRY: Final = "dagster/retry_on_asset_or_op_failure"
 """Tag of a run whose failure another try can fix."""
 

@@ -12,6 +12,7 @@ import dagster as dg
 
 from memory_pipeline.assets.namespace import Namespace, job_of
 from memory_pipeline.assets.resources import Run, store_of
+from memory_pipeline.assets.run_tags import SHARD
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.consolidation.triggers import INTERVALS
 from memory_pipeline.runs import due_work, shards
@@ -75,12 +76,17 @@ def _nightly(
             if not chosen:
                 return dg.SkipReason("no profile with a memory has a nightly run")
             clock = context.scheduled_execution_time.isoformat()
-            runs = [Run(profiles=own, as_of=clock, trigger="schedule") for own in shards.split(chosen, store.settings)]
-            keys = [f"{clock} part {number}" for number in range(len(runs))] if len(runs) > 1 else [None]
-            return [
-                dg.RunRequest(run_key=key, run_config=dg.RunConfig(resources={names.name("run"): run}))
-                for key, run in zip(keys, runs, strict=True)
-            ]
+            requests = []
+            for number, own in shards.split(chosen, store.settings).items():
+                run = Run(profiles=own, as_of=clock, trigger="schedule")
+                requests.append(
+                    dg.RunRequest(
+                        run_key=f"{clock} shard {number}" if store.settings.shards else None,
+                        run_config=dg.RunConfig(resources={names.name("run"): run}),
+                        tags={SHARD: str(number)} if store.settings.shards else None,
+                    )
+                )
+            return requests
 
     return schedule
 
@@ -114,7 +120,6 @@ def _intervals(
     every = "; ".join(
         dict.fromkeys(f"{task} every {spoken(seconds)} under preset {preset}" for task, preset, seconds in asked)
     )
-
     settings_of_tasks = ", ".join(INTERVALS[task] for task in tasks)
 
     @dg.schedule(

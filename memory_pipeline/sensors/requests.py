@@ -99,6 +99,8 @@ def request(
         as_of=clock.isoformat() if clock else "",
     )
     return dg.RunRequest(
+        # Dagster wants a key where one tick requests several runs; the next tick, which tries again, has another.
+        run_key=f"{task} {clock.isoformat()}" if clock else None,
         run_config=dg.RunConfig(resources={names.name("run"): run}),
         tags={TASK: task, "memory_pipeline/due": ",".join(found["trigger"].unique().sort())},
     )
@@ -107,9 +109,10 @@ def request(
 def _failures(instance: dg.DagsterInstance, names: Namespace, task: str) -> tuple[int, datetime]:
     """Return how many runs of a task failed since its last success, and when the last of them ended."""
     ended = [dg.DagsterRunStatus.SUCCESS, dg.DagsterRunStatus.FAILURE]
+    job = job_of(task)
+    tags = {} if job == task else {TASK: task}
     records = instance.get_run_records(
-        filters=dg.RunsFilter(job_name=names.name(job_of(task)), statuses=ended, tags={TASK: task}),
-        limit=_REMEMBERED,
+        filters=dg.RunsFilter(job_name=names.name(job), statuses=ended, tags=tags), limit=_REMEMBERED
     )
     failed = 0
     while failed < len(records) and records[failed].dagster_run.status == dg.DagsterRunStatus.FAILURE:

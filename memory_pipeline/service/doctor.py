@@ -340,25 +340,27 @@ def _dagster(home: Path) -> Finding:
     if not storage.is_dir():
         return Finding("dagster", well=True, detail="no storage yet; `init` or the first run creates it")
     named = os.environ.get("DAGSTER_HOME")
-    other = f"; DAGSTER_HOME names {named}, where `dg dev` looks" if named and Path(named) != storage else ""
+    other = Path(named) if named and Path(named) != storage else None
+    folder = other or storage
+    where = f"{storage}; DAGSTER_HOME names {other}, where `dg dev` looks" if other else str(storage)
+    if not folder.is_dir():
+        detail = f"{where}: there is no such folder; create it, or unset DAGSTER_HOME"
+        return Finding("dagster", well=False, detail=detail)
     try:
         with launch.instance(home) as opened:
             opened.get_runs_count()
-            missing = _unconfigured(opened)
-        if other:
-            with launch.opened(Path(str(named))) as host:
-                missing = _unconfigured(host)
+        with launch.opened(folder) as used:
+            missing = _unconfigured(used)
     except LakeError as error:
         return Finding("dagster", well=False, detail=str(error))
     except Exception as error:  # noqa: BLE001 - any error in Dagster's configuration is the finding
         problem = " ".join(str(error).split())
-        remedy = f"remove {storage / 'dagster.yaml'}; the next run writes it again"
-        return Finding("dagster", well=False, detail=f"{storage / 'dagster.yaml'}: {problem}; {remedy}")
+        remedy = "correct it" if other else f"remove {storage / 'dagster.yaml'}; the next run writes it again"
+        return Finding("dagster", well=False, detail=f"{folder / 'dagster.yaml'}: {problem}; {remedy}")
     if missing:
-        folder = Path(str(named)) if other else storage
         remedy = f"add to {folder / 'dagster.yaml'}: {'; '.join(missing)}"
-        return Finding("dagster", well=False, detail=f"{storage}{other}: runs that write are not kept apart; {remedy}")
-    return Finding("dagster", well=True, detail=f"{storage}{other}")
+        return Finding("dagster", well=False, detail=f"{where}: it lacks what the pipeline needs; {remedy}")
+    return Finding("dagster", well=True, detail=where)
 
 
 def _unconfigured(instance: dg.DagsterInstance) -> list[str]:
