@@ -92,7 +92,8 @@ inspector: dev ## The MCP inspector's checks of the server over pipes and HTTP; 
 
 ui: dev ## Dagster UI with daemon on http://localhost:3000
 	$(BIN)/memory-pipeline init
-	DAGSTER_HOME=$(abspath $(HOME_FOLDER))/dagster $(BIN)/dg dev
+	cd $(HOME_FOLDER) && MEMORY_PIPELINE_HOME=$(abspath $(HOME_FOLDER)) DAGSTER_HOME=$(abspath $(HOME_FOLDER))/dagster \
+		$(abspath $(BIN))/dg dev -w $(CURDIR)/workspace.yaml
 
 docs: dev ## Write the pages of docs/ that are made from the code
 	$(BIN)/python .ci/reference_pages.py docs

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from memory_pipeline.assets import catalogue
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.lake import dictionary
 from memory_pipeline.lake.snapshot_macros import MACROS
@@ -124,8 +125,6 @@ def stages() -> str:
 
 def _diagram() -> list[str]:
     """Draw all assets in their groups; an arrow says that one is made from the other."""
-    from memory_pipeline.assets import catalogue  # noqa: PLC0415 - loads Dagster, which the other pages do without
-
     boxes = [
         line
         for group, members in catalogue.GROUPS.items()

@@ -17,18 +17,15 @@ BIN = Path(sys.executable).parent
 
 @contextmanager
 def served(home, *command, **settings):
-    """Run a Dagster command over a home, with settings in its environment, and yield its process.
-
-    It finds the definitions by `pyproject.toml`, as a person's does.
-    """
+    """Run a Dagster command over a home, with settings in its environment, and yield its process."""
     theirs = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_PIPELINE_")}
     variables = {f"MEMORY_PIPELINE_{name.upper()}": str(value) for name, value in {"home": home, **settings}.items()}
     log = home / "server.log"
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [BIN / command[0], *command[1:]],
+            [BIN / command[0], *command[1:], "-w", homes.HERE.parent / "workspace.yaml"],
             env=theirs | variables | {"DAGSTER_HOME": str(launch.dagster_home(home)), "PYTHONUNBUFFERED": "1"},
-            cwd=homes.HERE.parent,
+            cwd=home,
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,

@@ -79,7 +79,8 @@ def server(home):
         wait(lambda: loaded(port))
         yield f"http://127.0.0.1:{port}", wait
     said = (home / "server.log").read_text("utf-8")
-    assert not [line for line in said.splitlines() if re.search("warning|deprecated", line, re.IGNORECASE)], said
+    warned = [line for line in said.splitlines() if re.search("warning|deprecated", line, re.IGNORECASE)]
+    assert not [line for line in warned if "No cursor for event type" not in line], said  # of every new instance
 
 
 @pytest.fixture
