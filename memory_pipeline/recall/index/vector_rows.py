@@ -51,6 +51,16 @@ class VectorRows:
             chunks.append(matrix)
         return type(self)(tuple(chunks), np.concatenate([self.at, at]))
 
+    def of(self, row: int) -> Matrix | None:
+        """Return the vector of a memory; None if it has none."""
+        at = int(self.at[row])
+        for chunk in self.chunks if at >= 0 else ():
+            if at < len(chunk):
+                vector: Matrix = chunk[at]
+                return vector
+            at -= len(chunk)
+        return None
+
     def cosines(self, query: Matrix) -> Floats:
         """Return the cosine of every memory with a query, NaN without a vector.
 
