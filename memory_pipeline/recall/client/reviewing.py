@@ -115,7 +115,7 @@ def likely(cache: StateCache, memory_id: str, policy: Policy, *, now: datetime) 
     state = cache.current()
     index = state.pool.index
     row = state.pool.row_ids[memory_id]
-    within = index.live & index.said_by_people
+    within = index.live.copy()
     within[row] = False
     text, vector = index.memories["content"][row], index.vectors.of(row)
     found = rank(index, text, now=now, k=_COMPARED, allowed=within, vector=vector)["memory_id"].to_list()
