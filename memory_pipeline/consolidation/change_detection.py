@@ -101,7 +101,8 @@ def compare(
     """
     points = _points(memories, enrichment, policy, as_of)
     if not policy.fact_changes or points.is_empty():
-        return Compared(*(TABLES[name].empty() for name in Compared._fields[:-1]), POSSIBLE.to_frame())
+        nothing = [*(TABLES[name].empty() for name in Compared._fields[:-1]), POSSIBLE.to_frame()]
+        return Compared(*nothing)
     similar = _similar(points, edges)
     judgements, readings = judging.judge(
         points, similar, policy, vectors=vectors, kept=kept, recorded=recorded, sentences=sentences
