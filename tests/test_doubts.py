@@ -188,14 +188,15 @@ def test_the_text_names_dates_and_no_ids(tmp_path):
     hits = {hit.memory_id: hit for hit in answer}
     since = {"outdated_by": (new,), "outdated_from": datetime(2026, 2, 3, tzinfo=UTC)}
     doubtful = replace(hits[old], **since, newer_text=hits[new].content, conflicts=(new,))
+    doubtful = replace(doubtful, conflict_text=hits[new].content)
     text = Answer(query="", as_of=AS_OF, ranking="default", recalled=(hits[new], doubtful)).text()
     day = f"{hits[new].created_at:%Y-%m-%d}"
     newer = '"The oven runs at 210 degrees these days."'
-    assert f"(possibly outdated since 2026-02-03: {newer}; contradicts that of {day})" in text
+    assert f"(possibly outdated since 2026-02-03: {newer}; contradicts that of {day}: {newer})" in text
     assert old not in text
     assert new not in text
     alone = Answer(query="", as_of=AS_OF, ranking="default", recalled=(doubtful,))
-    assert "contradicts another memory" in alone.text()
+    assert f"contradicts another memory: {newer})" in alone.text()
     assert "possibly outdated" in Opening(session_id=None, blocks=(), answer=alone).text()
 
 

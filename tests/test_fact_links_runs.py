@@ -68,7 +68,7 @@ def compare(memories, *_, as_of, plan_id, **__):
     table = TABLES["fact_changes"]
     changes = table.conform(pl.DataFrame(rows, table.empty().schema)) if rows else table.empty()
     others = [TABLES[name].empty() for name in ("judgements", "change_odds", "pair_readings")]
-    return change_detection.Compared(changes, *others)
+    return change_detection.Compared(changes, *others, change_detection.POSSIBLE.to_frame())
 
 
 @pytest.fixture(autouse=True)

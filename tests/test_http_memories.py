@@ -8,6 +8,7 @@ from serving import bearer, within
 from starlette.testclient import TestClient
 
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
 from memory_pipeline.ledger.payloads import MAX_LEVELS
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Role
@@ -25,7 +26,9 @@ def home(tmp_path_factory):
 @pytest.fixture(scope="module")
 def granted(home):
     admin, _ = auth_tokens.create(home, Role.ADMIN)
-    agents = {name: auth_tokens.create(home, Role.AGENT, profile_id=name)[0] for name in ("ana", "bo", "cleo", "new")}
+    agents = {
+        name: auth_tokens.create(home, Role.AGENT, profile_id=name)[0] for name in ("ana", "bo", "cleo", "dora", "new")
+    }
     return {name: bearer(token) for name, token in ({"admin": admin} | agents).items()}
 
 
@@ -53,6 +56,20 @@ def nested(levels):
 def ids(answer):
     assert answer.status_code == 200, answer.text
     return [row["memory_id"] for row in answer.json()["recalled"]]
+
+
+def test_a_contradicted_memory_is_read_with_the_other_side(client, granted, home):
+    texts = ["The boathouse key hangs in the porch.", "The boathouse key is in the drawer."]
+    dora = TestClient(client.app, base_url=str(client.base_url), headers=granted["dora"])
+    one, other = dora.post("/memories", json=[{"text": text} for text in texts]).json()["memory_ids"]
+    link = {"target_id": other, "edge_type": "contradicts", "kind": "conflict"}
+    said = {"event_type": "link.asserted", "profile_id": "dora", "memory_id": one, "payload": link}
+    with Lake(home) as lake:
+        lake.ledger.append([parse(said, recorded_at=datetime.now(UTC), origin="test")])
+    found = dora.post("/recall", json={"query": "Where is the boathouse key?", "k": 1, "record": False}).json()
+    assert "contradicts another memory" in found["text"]
+    assert all(text in found["text"] for text in texts)
+    assert found["recalled"][0]["conflict_text"] in texts
 
 
 def test_what_was_stored_a_moment_ago_is_recalled_with_its_parts(ana):

@@ -703,6 +703,21 @@ def test_an_agent_is_asked_what_a_new_memory_replaces_and_settles_it(tmp_path):
 
 
 @pytest.mark.usefixtures("unpublished")
+def test_an_agent_reads_both_sides_of_a_contradiction(tmp_path):
+    texts = ("The boathouse key hangs in the porch.", "The boathouse key is in the drawer.")
+    with MemoryClient(tmp_path, profile_id="ana") as client:
+        client.resolve(tuple(client.remember_many(texts)), "conflict")
+        client.consolidate()
+
+    async def conversation(client):
+        return said(await client.call_tool("recall", {"query": "Where is the boathouse key?", "k": 1}))
+
+    text = talk(tmp_path, conversation, profile_id="ana")
+    assert "contradicts another memory" in text
+    assert all(one in text for one in texts)
+
+
+@pytest.mark.usefixtures("unpublished")
 def test_a_prompt_leads_an_agent_through_what_is_uncertain(tmp_path):
     with MemoryClient(tmp_path, profile_id="ana") as client:
         for text in UPDATED:

@@ -28,6 +28,7 @@ def pair(old=OLD, new=NEW, **columns):
         "profile_id": "p",
         "memory_id": "o",
         "other_id": "n",
+        "decided": False,
         "older_text": old,
         "newer_text": new,
         "older_speaker": None,
@@ -189,32 +190,47 @@ def test_a_model_that_disagrees_takes_links_away_and_makes_links_of_closings():
     assert stands["decided"]
 
 
-def memories():
+def memories(**used):
+    texts = [("bees", OLD, 30), ("choir", "The choir rehearses in the gym.", 20), ("own", NEW, 3)]
     return frames.memories(
-        [
-            {"memory_id": "bees", "content": OLD, "created_at": ago(30)},
-            {"memory_id": "choir", "content": "The choir rehearses in the gym.", "created_at": ago(20)},
-            {"memory_id": "own", "content": NEW, "created_at": ago(3)},
-            {"memory_id": "bot", "content": NEW, "created_at": ago(2), "speaker": "assistant"},
-        ]
+        {"memory_id": name, "content": text, "created_at": ago(days), "access_count": used.get(name, 0)}
+        for name, text, days in texts
     )
 
 
-def proposed(changes=(), **policy):
-    of = memories()
-    vectors = frames.vectors({"bees": [1, 0.1], "choir": [0, 1], "own": [1, 0], "bot": [1, 0]}, of=of)
-    chosen = Policy(**{"llm_model": "m"} | policy)
-    nothing = TABLES["enrichment"].empty()
-    return model_judge.pairs(fact_changes(changes), of, nothing, vectors, chosen, as_of=frames.AS_OF)
+def possible(of, rows):
+    """Pairs as a comparison leaves them: older, newer, likelihood."""
+    known = {row["memory_id"]: row for row in of.to_dicts()}
+    columns = []
+    for older, newer, likelihood in rows:
+        row = {"profile_id": "p", "memory_id": older, "other_id": newer, "likelihood": likelihood, "decided": False}
+        row |= {"at": known[newer]["created_at"]}
+        for side, name in (("older", older), ("newer", newer)):
+            row |= {f"{side}_text": known[name]["content"], f"{side}_speaker": None}
+            row |= {f"{side}_at": known[name]["created_at"]}
+        columns.append(row)
+    return pl.DataFrame(columns).cast({"older_speaker": pl.String, "newer_speaker": pl.String})
 
 
-def test_the_nearest_older_memories_are_asked_about_and_what_the_rules_found_first():
-    assert proposed().select("memory_id", "other_id").rows() == [("bees", "own")]
-    found = {"memory_id": "choir", "other_id": "own", "relation": "update", "confidence": 0.6}
-    assert proposed([found]).select("memory_id", "other_id").rows() == [("choir", "own"), ("bees", "own")]
-    assert proposed([found], llm_pairs=1)["memory_id"].to_list() == ["choir"]
-    for policy in ({"llm_model": None}, {"llm_pairs": 0}, {"fact_changes": False}):
-        assert proposed([found], **policy).is_empty()
+def proposed(rows=(("bees", "own", 0.2),), **used):
+    of = memories(**used)
+    return model_judge.pairs(possible(of, rows), of, TABLES["core_sentences"].empty())
+
+
+def test_a_memory_is_asked_about_with_the_pair_most_worth_an_answer():
+    rows = [("bees", "own", 0.2), ("choir", "own", 0.6)]
+    chosen = lambda pairs, recorded=NONE, **policy: [  # noqa: E731
+        dict(pairs.select("pair", "memory_id").iter_rows())[name]
+        for subject in model_judge.requests(pairs, recorded, Policy(llm_model="m", **policy))["subject"]
+        for name in subject.split(" ")
+    ]
+    assert chosen(proposed(rows)) == ["choir"]
+    assert chosen(proposed(rows), llm_pairs=2) == ["choir", "bees"]
+    assert chosen(proposed([("bees", "own", 0.5), ("choir", "own", 0.6)], bees=3)) == ["bees"]
+    assert chosen(proposed(rows), llm_pairs=0) == []
+    recorded = known(proposed(rows).filter(memory_id="bees"), "[]")
+    assert chosen(proposed(rows), recorded) == []
+    assert chosen(proposed(rows), recorded, llm_pairs=2) == ["choir"]
 
 
 def verdicts_of(prompt):

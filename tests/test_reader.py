@@ -39,7 +39,7 @@ TEXTS = (
 SHIPPED = {
     "encoder.npz": "9e7dfaa25d1399d74a98a547da301cf38531b1e1545446b3446f700933f299f9",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    "pairs.npz": "d45de01fba9e3c92c649a0872ad25f288442c9d60cbb465089e9e348594f1d5a",
+    "pairs.npz": "34c651d14b27dd2a8fb05e92a99cf92663c7151c9d99fa0d341e03550d0f9ee7",
 }
 
 

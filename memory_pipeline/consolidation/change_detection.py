@@ -22,6 +22,19 @@ from memory_pipeline.text.parse.speakers import by_assistant
 
 Rows = NDArray[np.int64]
 
+POSSIBLE: Final = pl.Schema(
+    {
+        **dict.fromkeys(("profile_id", "memory_id", "other_id"), pl.String()),
+        "likelihood": pl.Float64(),
+        "decided": pl.Boolean(),
+        "at": INSTANT,
+        **dict.fromkeys(("older_text", "older_speaker"), pl.String()),
+        "older_at": INSTANT,
+        **dict.fromkeys(("newer_text", "newer_speaker"), pl.String()),
+        "newer_at": INSTANT,
+    }
+)
+"""Columns of the pairs that a language model may judge: see `Compared`."""
 _WORD: Final = r"[\p{L}\p{N}]"
 """What a text must have to be compared."""
 MOST_SIMILAR: Final = 8
@@ -31,12 +44,18 @@ MOST_UPDATES: Final = 3
 
 
 class Compared(NamedTuple):
-    """Facts that newer memories change, what was judged to find them, and how likely each memory is in such a pair."""
+    """Facts that newer memories change, what was judged to find them, and how likely each memory is in such a pair.
+
+    `possible` has the pairs that a language model, if one is asked, may judge, in any order: profile_id, memory_id (the
+    older), other_id, likelihood (that they are related), decided (which is not asked about), at (the instant from which
+    the newer holds), and text, speaker and at of each, as `older_` and `newer_`.
+    """
 
     fact_changes: pl.DataFrame
     judgements: pl.DataFrame
     change_odds: pl.DataFrame
     pair_readings: pl.DataFrame
+    possible: pl.DataFrame
 
 
 def compare(
@@ -74,21 +93,23 @@ def compare(
 
     Returns:
         Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`;
-        under a token budget, of `change_odds`; and the rows to add to `pair_readings`. A memory closed by an update is
-        not compared with anything newer than its successor.
+        under a token budget, of `change_odds`; the rows to add to `pair_readings`; and, if a language model is asked,
+        the pairs that it may judge. A memory closed by an update is not compared with anything newer than its
+        successor.
 
     Cost: see `judging.judge`.
     """
     points = _points(memories, enrichment, policy, as_of)
     if not policy.fact_changes or points.is_empty():
-        return Compared(*(TABLES[name].empty() for name in Compared._fields))
+        nothing = [*(TABLES[name].empty() for name in Compared._fields[:-1]), POSSIBLE.to_frame()]
+        return Compared(*nothing)
     similar = _similar(points, edges)
     judgements, readings = judging.judge(
         points, similar, policy, vectors=vectors, kept=kept, recorded=recorded, sentences=sentences
     )
     pairs = judging.pairs(judgements, points)
-    unsettled = _unsettled(pairs.filter(judging.likely(policy)), points, policy)
-    unsettled = unsettled.with_columns(relation=judging.reported_as(policy))
+    open_pairs = _unsettled(pairs, points, policy)
+    unsettled = open_pairs.filter(judging.likely(policy)).with_columns(relation=judging.reported_as(policy))
     found = _described(unsettled, points, vectors, policy)
     repeats = judging.sure_repeats(unsettled, points, policy)
     known = readings if recorded is None else recorded
@@ -99,6 +120,7 @@ def compare(
         TABLES["judgements"].conform(judgements),
         TABLES["change_odds"].conform(_odds(odds, points).with_columns(plan_id=pl.lit(plan_id))),
         pl.concat([readings, repeats]),
+        _possible(open_pairs, points) if judging.asks(policy) else POSSIBLE.to_frame(),
     )
 
 
@@ -260,6 +282,16 @@ def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as
         .with_row_index("row")
         .with_columns(pl.col("row").cast(pl.Int64), place=pl.int_range(pl.len(), dtype=pl.Int64).over("profile_id"))
     )
+
+
+def _possible(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs with what a language model reads of them: see `Compared`."""
+    sides = []
+    for side in ("older", "newer"):
+        of_side = points.select("content", "speaker", "since")[pairs[side]]
+        sides.append(of_side.rename({"content": f"{side}_text", "speaker": f"{side}_speaker", "since": f"{side}_at"}))
+    rows = pairs.with_columns(likelihood=judging.likelihood()).hstack(pl.concat(sides, how="horizontal"))
+    return rows.select(POSSIBLE.names()).cast(POSSIBLE)
 
 
 def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:

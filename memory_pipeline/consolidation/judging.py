@@ -48,6 +48,9 @@ DOUBT: Final = 0.15
 LEAST_ODDS: Final = 0.15
 """Minimum confidence of an update or repetition that counts for what a token budget keeps first."""
 
+_SPARE: Final = 2
+"""Pairs of a memory that are kept beside those that a language model is asked about: which is likeliest may change."""
+
 _FIGURE: Final = r"\d+"
 _SEVERAL_CLAUSES: Final = r"[,;:()\u2014]\s"
 """Marks between the clauses of a statement."""
@@ -124,6 +127,16 @@ def likely(policy: Policy) -> pl.Expr:
     return (pl.col("confidence") >= least) | sure(policy) | (pl.col("rule") == ASIDE)
 
 
+def asks(policy: Policy) -> bool:
+    """Return whether a language model is asked about pairs."""
+    return policy.llm_model is not None and policy.llm_pairs > 0 and policy.fact_changes
+
+
+def likelihood() -> pl.Expr:
+    """Return how likely it is that two memories are related at all."""
+    return pl.when(pl.col("relation") == "unrelated").then(1.0 - pl.col("confidence")).otherwise("confidence")
+
+
 def sure(policy: Policy) -> pl.Expr:
     """Return whether an update is sure enough to close what it outdates.
 
@@ -165,7 +178,8 @@ def sure_repeats(found: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> p
 
 def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:
     """Return for each profile the digest of all that the judge reads of it: profile_id, read."""
-    settings = (policy.judge, sorted(_least(policy).items()), policy.fact_confidence, policy.close_confidence)
+    asked = policy.llm_pairs if asks(policy) else 0
+    settings = (policy.judge, sorted(_least(policy).items()), policy.fact_confidence, policy.close_confidence, asked)
     older, newer = (points["place"].gather(similar[:, side]) for side in (0, 1))
     linked = pl.DataFrame({"profile_id": points["profile_id"].gather(similar[:, 0]), "older": older, "newer": newer})
     return readings.digests(settings, points.select(_GUARDED), linked)
@@ -201,7 +215,8 @@ def _judged(
         rows = points["row"].to_numpy()
         older, newer = _candidates(reading, np.searchsorted(rows, similar[np.isin(similar[:, 0], rows)]))
     judged = JUDGES[policy.judge].judge(reading, older, newer, closeness=near, least=_least(policy))
-    useful = judged.with_columns(older=older, newer=newer).filter(likely(policy) | _counts(policy))
+    placed = judged.with_columns(older=older, newer=newer)
+    useful = placed.filter(likely(policy) | _counts(policy) | _may_be_asked(policy))
     kept = relation_guards.permitted(useful, points, sentences)
     placed = kept.with_columns(
         points["profile_id"].gather(kept["older"]),
@@ -328,6 +343,12 @@ def reported_as(policy: Policy) -> pl.Expr:
     """Return the relation of a pair in table `fact_changes`."""
     aside = pl.when(pl.col("rule") == ASIDE).then(pl.lit(ASIDE)).otherwise("relation")
     return pl.when(doubtful(policy)).then(pl.lit("doubt")).otherwise(aside)
+
+
+def _may_be_asked(policy: Policy) -> pl.Expr:
+    """Return whether a pair is among the likeliest of its newer memory, about which a language model may be asked."""
+    rank = likelihood().rank("ordinal", descending=True).over("newer")
+    return pl.lit(asks(policy)) & (likelihood() > 0) & (rank <= policy.llm_pairs + _SPARE)
 
 
 def doubtful(policy: Policy) -> pl.Expr:

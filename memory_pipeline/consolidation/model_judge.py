@@ -8,21 +8,17 @@ is asked (`model_prompts`), and the judge by rules (`change_detection`, `text.co
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, Final, Literal
 
-import numpy as np
 import polars as pl
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from memory_pipeline.consolidation import languages, model_prompts, similarity
+from memory_pipeline.consolidation import model_prompts, questions
 from memory_pipeline.consolidation.model_prompts import NOT_JSON, REQUESTS
-from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.llm.protocol import Outcome
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse import clauses, facts
-from memory_pipeline.text.parse.speakers import by_assistant
 
 PURPOSE: Final = "relation"
 """Purpose of a request about pairs."""
@@ -38,13 +34,8 @@ OTHER_NUMBERS: Final = "calls the same what differs in numbers, dates or negatio
 
 DECIDED: Final = 0.95
 """Minimum confidence of an update that closes what it outdates."""
-NEAR: Final = 0.3
-"""Minimum cosine of a pair proposed by its vectors alone."""
 
-_WIDER: Final = 3
-"""Near memories looked up for each pair to ask about, since only older ones count."""
 _ENDS: Final = ["profile_id", "memory_id", "other_id"]
-_SEEN: Final = ("text", "speaker", "at")
 _NAME_DIGITS: Final = 12
 _PAIR: Final = ("older_text", "older_speaker", "older_day", "newer_text", "newer_speaker", "newer_day")
 _PROMPT: Final = """\
@@ -113,12 +104,14 @@ def named(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def requests(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Make requests for the pairs that no answer is recorded for, in batches.
+    """Make requests for the first pairs of each newer memory that no answer is recorded for, in batches.
 
     Args:
-        pairs: as `named` returns them, with profile_id, in the order of asking; a pair may be there more than once.
+        pairs: as `named` returns them, with profile_id, other_id (the newer memory) and decided (not asked about), in
+            the order of asking; a pair may be there more than once.
         recorded: attempts so far: table `verdicts`.
-        policy: the model.
+        policy: the model, and the maximum number of pairs of each newer memory, those answered earlier included
+            (`llm_pairs`).
 
     Returns:
         The columns of `REQUESTS`; the subject of a request is the names of its pairs, separated by spaces. No row if no
@@ -127,9 +120,12 @@ def requests(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.
     if policy.llm_model is None or pairs.is_empty():
         return REQUESTS.to_frame()
     asked = _answered(recorded, policy).select("profile_id", pair=pl.col("subject").str.split(" ")).explode("pair")
-    open_pairs = pairs.unique(["profile_id", "pair"], keep="first", maintain_order=True).join(
-        asked, on=["profile_id", "pair"], how="anti", maintain_order="left"
-    )
+    known = asked.unique().with_columns(known=pl.lit(value=True))
+    told = pairs.filter(~pl.col("decided")).join(known, on=["profile_id", "pair"], how="left", maintain_order="left")
+    place = pl.int_range(pl.len()) - pl.col("known").cum_count() + pl.col("known").count()
+    unknown = pl.col("known").is_null()
+    first = unknown & (place.over("profile_id", "other_id") < policy.llm_pairs)
+    open_pairs = told.filter(first).unique(["profile_id", "pair"], keep="first", maintain_order=True)
     rows: list[tuple[str, str]] = []
     prompts: list[str] = []
     for (profile_id,), group in open_pairs.group_by("profile_id", maintain_order=True):
@@ -269,49 +265,18 @@ def _differ(older: Iterable[str] | None, newer: Iterable[str] | None) -> bool:
     return bool(ours - theirs and theirs - ours)
 
 
-def pairs(
-    changes: pl.DataFrame,
-    memories: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    vectors: pl.DataFrame,
-    policy: Policy,
-    *,
-    as_of: datetime,
-) -> pl.DataFrame:
-    """Return the pairs that the model is asked about: those that rules relate, then the nearest by their vectors.
-
-    Live originals and compressions of people are compared, in languages that the rules read. The older memory is the
-    one that holds from an earlier instant.
+def pairs(possible: pl.DataFrame, memories: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs that the model may judge, those most worth an answer first (see `questions.ranked`).
 
     Args:
-        changes: table `fact_changes` by rules alone.
+        possible: as in `change_detection.Compared`, without pairs that somebody has answered.
         memories: table `memories`.
-        enrichment: table `enrichment`.
-        vectors: table `vectors`; only those of the policy's embedder are read.
-        policy: the model, and the maximum number of older memories that each memory is compared with (`llm_pairs`).
-        as_of: instant of the state; memories that become valid later are not compared yet.
+        sentences: table `core_sentences`.
 
     Returns:
-        As `named` returns them, with profile_id, memory_id (the older), other_id and at (the instant from which the
-        newer holds); likeliest first. None if no model is set. Cost: one exact search for the nearest of each memory.
+        As `named` returns them.
     """
-    asks = policy.llm_model is not None and policy.llm_pairs > 0 and policy.fact_changes
-    points = _points(memories if asks else memories.clear(), enrichment, as_of)
-    changes = changes if asks else changes.clear()
-    likely = changes.select(*_ENDS, likelihood=1.0 + pl.col("confidence"))
-    near = _nearest(points, vectors, policy)
-    chosen = pl.concat([likely, near]).sort("likelihood", *_ENDS, descending=[True, False, False, False])
-    best = chosen.unique(_ENDS, keep="first", maintain_order=True).group_by(
-        "profile_id", "other_id", maintain_order=True
-    )
-    sides = {"memory_id": "older", "other_id": "newer"}
-    ends = best.head(policy.llm_pairs).sort("likelihood", *_ENDS, descending=[True, False, False, False])
-    for end, side in sides.items():
-        described = points.select(
-            "profile_id", pl.col("memory_id").alias(end), *(pl.col(name).alias(f"{side}_{name}") for name in _SEEN)
-        )
-        ends = ends.join(described, on=["profile_id", end], maintain_order="left")
-    return named(ends.with_columns(at="newer_at"))
+    return named(questions.ranked(possible, memories, sentences))
 
 
 def overlaid(
@@ -369,43 +334,4 @@ def overlaid(
     table = TABLES["fact_changes"]
     return table.conform(
         pl.concat([remaining.select(changes.columns), by_model.select(changes.columns)], how="vertical_relaxed")
-    )
-
-
-def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-    """Return the memories that are compared, by the instant from which they hold: `at`, `text`, `place`."""
-    spoken = pl.col("kind").is_in([ORIGINAL, "compression"]) & pl.col("lifecycle").is_in(LIVE)
-    return (
-        memories.filter(spoken & ~by_assistant(pl.col("speaker")) & languages.judged(memories, enrichment))
-        .with_columns(at=pl.coalesce("valid_from", "said_at", "created_at"), text="content")
-        .filter(pl.col("at") <= pl.lit(as_of, INSTANT))
-        .sort("profile_id", "at", "seq", "memory_id")
-        .with_columns(place=pl.int_range(pl.len(), dtype=pl.Int64))
-    )
-
-
-def _nearest(points: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return each memory with the older ones nearest to it: profile_id, memory_id, other_id, likelihood (cosine).
-
-    What a newer memory has closed already is not compared again.
-    """
-    if points.is_empty():
-        return points.select(*_ENDS[:2], other_id="memory_id", likelihood=pl.lit(0.0))
-    embedded = vectors.filter(pl.col("model") == policy.embedder).select("profile_id", "content_hash", "vector")
-    ends = points.join(embedded, on=["profile_id", "content_hash"], how="left", maintain_order="left")
-    rows = similarity.matrix(ends["vector"])
-    groups = ends["profile_id"].rank("dense").fill_null(0).to_numpy().astype(np.int64)
-    found = similarity.top_k(
-        rows, rows, groups, groups, _WIDER * policy.llm_pairs, NEAR, exclude=np.arange(len(rows), dtype=np.int64)
-    )
-    closed = points["superseded_kind"].eq_missing("update").to_numpy()
-    older = (found.right < found.left) & ~closed[found.right]
-    ids = points["memory_id"]
-    return pl.DataFrame(
-        {
-            "profile_id": points["profile_id"].gather(found.left[older]),
-            "memory_id": ids.gather(found.right[older]),
-            "other_id": ids.gather(found.left[older]),
-            "likelihood": found.similarity[older].astype(np.float64),
-        }
     )

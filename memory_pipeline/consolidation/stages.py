@@ -370,14 +370,14 @@ def detect_changes(
     events: Frame[Events],
     core_sentences: Frame[CoreSentences],
 ) -> Changes:
-    """Detect facts that a newer memory updates, contradicts or repeats; a model judges the likeliest pairs, if set.
+    """Detect facts that a newer memory updates, contradicts or repeats; a model, if set, answers what is worth asking.
 
     Profiles whose memories have not changed since the last run are not judged again. What somebody has answered about
     a pair stands instead of any judgement.
     """
     compared, enabled = _not_deferred(memories, deferred), mask_disabled(context, enrichment)
     similar = pl.col("edge_type") == "SIMILAR_TO"
-    changes, judged, odds, readings = change_detection.compare(
+    changes, judged, odds, readings, possible = change_detection.compare(
         memories=compared,
         enrichment=enabled,
         vectors=vectors,
@@ -389,16 +389,8 @@ def detect_changes(
         as_of=context.as_of,
         plan_id=context.plan_id,
     )
-    pairs = model_judge.pairs(
-        changes=changes,
-        memories=compared,
-        enrichment=enabled,
-        vectors=vectors,
-        policy=context.policy,
-        as_of=context.as_of,
-    )
     answered = answers.standing(events, memories)
-    pairs = change_detection.unanswered(pairs, answered)
+    pairs = model_judge.pairs(change_detection.unanswered(possible, answered), compared, core_sentences)
     combined, asked = model_requests.judged(
         changes=changes, pairs=pairs, verdicts=verdicts, context=context, within=scope.inside(context.scope, memories)
     )

@@ -1,16 +1,17 @@
-"""Measures the judge on the pairs of a store that somebody has answered.
+"""Measures the judge on the pairs of a store that somebody has answered, and proposes thresholds by them.
 
 Not here: answers (`consolidation/state/answers`), and the judges (`text/compare`).
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import polars as pl
 
 from memory_pipeline.consolidation import change_detection
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import answers
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import TABLES, Lifecycle
 from memory_pipeline.settings import Policy
 
@@ -22,8 +23,8 @@ SETTINGS: Final = {
     "conflict": {"conflict_confidence": 0.75},
 }
 """For each relation the settings that it must reach, with the share of right ones that each stands for."""
-FEWEST: Final = 10
-"""Minimum number of pairs from which a confidence is suggested."""
+FEWEST: Final = 20
+"""Minimum number of pairs by which a threshold is set: with fewer, one wrong answer decides."""
 _LEAST: Final = 0.15
 _OPEN: Final = {
     "lifecycle": pl.lit(Lifecycle.ACTIVE.value),
@@ -45,10 +46,12 @@ def judged(tables: dict[str, pl.DataFrame], policy: Policy, *, as_of: datetime) 
 
     Returns:
         memory_id (the older), other_id, answered and relation (as in `MEANS`; unrelated if the judge finds nothing),
-        and confidence (0 if it finds nothing). Cost: that of judging the whole profile.
+        and confidence (0 if it finds nothing). Cost: that of judging the whole profile, if there are answers.
     """
     memories = tables["memories"]
     given = answers.standing(tables["events"], memories).filter(pl.col("relation").is_in(list(MEANS)))
+    if given.is_empty():
+        return pl.DataFrame(schema=_PAIRS)
     ends = pl.concat([given.select("profile_id", memory_id=name) for name in ("memory_id", "other_id")]).unique()
     known = memories.join(ends.with_columns(answered=pl.lit(value=True)), on=KEY, how="left", maintain_order="left")
     whole = pl.col("answered") & ~pl.col("lifecycle").is_in([Lifecycle.DELETED.value, Lifecycle.ERASED.value])
@@ -84,8 +87,19 @@ def judged(tables: dict[str, pl.DataFrame], policy: Policy, *, as_of: datetime) 
     )
 
 
+def of_store(lake: Lake, profile_id: str, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
+    """Return the answered pairs of a profile of a store, as `judged` does.
+
+    Raises:
+        LakeError: the store cannot be read.
+    """
+    names = ("memories", "enrichment", "vectors", "pair_readings", "core_sentences")
+    tables = {name: lake.read(name, profiles=[profile_id]) for name in names}
+    return judged(tables | {"events": lake.events(profiles=[profile_id])}, policy, as_of=as_of)
+
+
 def figures(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return for each setting how often the judge was right from its value on, and a value that would do.
+    """Return for each setting how often the judge was right from its value on, and the value to set by these answers.
 
     Args:
         pairs: as `judged` returns them.
@@ -93,17 +107,18 @@ def figures(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
     Returns:
         setting, relation, value, wanted (the share of right ones that it stands for), right, judged (pairs at or above
-        the value), answered (pairs that somebody has answered so), and suggested: the smallest confidence from
-        which the wanted share of at least `FEWEST` pairs is right; null if there is none.
+        the value), answered (pairs that somebody has answered so), known (answered pairs that the judge takes for this
+        relation at any confidence), and proposed: the smallest confidence from which the wanted share of at least
+        `FEWEST` pairs is right; null if there is none.
     """
     rows = []
     for relation, wanted in SETTINGS.items():
         of_relation = pairs.filter(relation=relation).sort("confidence", descending=True)
         good = of_relation["answered"] == relation
-        shares = of_relation.select("confidence").with_columns(
-            share=good.cast(pl.Float64).cum_sum() / pl.int_range(1, len(good) + 1, eager=True),
-            count=pl.int_range(1, len(good) + 1, eager=True),
-        )
+        count = pl.int_range(1, len(good) + 1, eager=True)
+        shares = of_relation.select("confidence", share=good.cast(pl.Float64).cum_sum() / count, count=count).unique(
+            "confidence", keep="last", maintain_order=True
+        )  # a threshold takes all pairs of a confidence
         for setting, least in wanted.items():
             value = float(getattr(policy, setting))
             above = of_relation["confidence"] >= value
@@ -117,12 +132,37 @@ def figures(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:
                     "right": int((good & above).sum()),
                     "judged": int(above.sum()),
                     "answered": int((pairs["answered"] == relation).sum()),
-                    "suggested": enough["confidence"].min(),
+                    "known": len(good),
+                    "proposed": enough["confidence"].min(),
                 }
             )
     return pl.DataFrame(rows, schema=_FIGURES)
 
 
+def verdict(row: dict[str, Any]) -> str:
+    """Return in one sentence what the answers say of the value of a setting.
+
+    Args:
+        row: a row of `figures`.
+    """
+    setting, proposed, wanted = row["setting"], row["proposed"], f"{row['wanted']:.0%}"
+    if row["known"] < FEWEST:
+        return (
+            f"{setting} stays {row['value']:g}: of the answered pairs the judge takes {row['known']} for "
+            f"{_PLURAL[row['relation']]}, and {FEWEST} are needed to set it."
+        )
+    if proposed is None:
+        return f"{setting} stays {row['value']:g}: from no confidence on are {wanted} of {FEWEST} or more pairs right."
+    if proposed == row["value"]:
+        return f"{setting} stays {row['value']:g}: it is the smallest value from which {wanted} are right."
+    return f"{setting} = {proposed:g} instead of {row['value']:g}: the smallest value from which {wanted} are right."
+
+
+_PLURAL: Final = {"update": "updates", "duplicate": "repetitions", "conflict": "contradictions"}
+_PAIRS: Final = {
+    **dict.fromkeys(("memory_id", "other_id", "answered", "relation"), pl.String),
+    "confidence": pl.Float64,
+}
 _FIGURES: Final = {
     "setting": pl.String,
     "relation": pl.String,
@@ -131,5 +171,6 @@ _FIGURES: Final = {
     "right": pl.Int64,
     "judged": pl.Int64,
     "answered": pl.Int64,
-    "suggested": pl.Float64,
+    "known": pl.Int64,
+    "proposed": pl.Float64,
 }

@@ -185,6 +185,8 @@ class Recalled:
     """What the newest memory says that ended or may have outdated it; None without one."""
     conflicts: tuple[str, ...]
     """Memories that contradict it; neither is known to be newer."""
+    conflict_text: str | None
+    """What the newest of them says; None without one."""
     deep: bool
     """Only a deep recall returns it."""
     expanded: bool
@@ -195,7 +197,7 @@ class Recalled:
     def line(self, shown: Iterable["Recalled"] = (), *, ids: bool = False) -> str:
         """Return the memory as one line of a prompt, with its date and any reason to doubt it or a sentence of it.
 
-        Beside what is outdated stands what the newer memory says.
+        Beside what is outdated stands what the newer memory says, beside what is contradicted what the other side says.
 
         The date at the start of a summary's text replaces the date it was made, and no date is written twice. Other
         memories are named by their dates. A passage has the headings above it, and says how to read the whole.
@@ -214,7 +216,8 @@ class Recalled:
         whole = self.outdated_from and not self.outdated_sentences
         repeated = "" if ended else newer
         marks += [f"possibly outdated since {self.outdated_from:%Y-%m-%d}{repeated}"] if whole else []
-        marks += [f"contradicts {others}"] if self.conflicts else []
+        other = f": {_quoted(preview(self.conflict_text, _NEWER))}" if self.conflict_text else ""
+        marks += [f"contradicts {others}{other}"] if self.conflicts else []
         marks += [self.lifecycle] if self.deep else []
         marks += (
             [f"profile_id {one_line(self.profile_id)}"] if len({other.profile_id for other in others_shown}) > 1 else []

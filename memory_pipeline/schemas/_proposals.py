@@ -41,7 +41,7 @@ class Judgements(dy.Schema):
             {
                 "older": count("Place of the older memory among those compared, by start of validity, from 0."),
                 "newer": count("Place of the newer memory."),
-                "relation": text("As in fact_changes, before a language model is asked."),
+                "relation": text("As in fact_changes, before a language model is asked; else unrelated."),
                 "confidence": share("Confidence in the relation."),
                 "statement": text("As in fact_changes.", nullable=True),
                 "attribute": text("As in fact_changes.", nullable=True),

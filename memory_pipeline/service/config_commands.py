@@ -1,5 +1,6 @@
 """The commands `config`: show settings, change the settings file, calibrate thresholds."""
 
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -70,25 +71,50 @@ def config_unset(name: Setting, profile: SettingsProfile = None, as_json: JsonOp
 
 
 @app.command("calibrate")
-def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
-    """Compare cosines with the thresholds. Shows how close memories are to their nearest neighbours."""
-    from memory_pipeline.evaluation import calibration
-    from memory_pipeline.service import report
+def config_calibrate(
+    profile: ProfileOption = None,
+    write: Annotated[
+        bool,
+        typer.Option(
+            "--write", help="Write the proposed values to the settings file: for the named profile, else for all."
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Propose thresholds of the judge by answered pairs. Also compares the cosines of memories with their thresholds.
+
+    A threshold is the smallest confidence from which enough answers of `resolve` say that the judge is right: .95 of
+    what it closes or merges, .75 of what it links. With fewer than 20 pairs of a kind, its value stays.
+    """
+    from memory_pipeline.evaluation import answered_pairs, calibration
+    from memory_pipeline.service import config_file, report
 
     settings = settings_in_force()
     owner = existing_profile(profile)
     policy = settings.policy_of(owner)
     with existing_lake(settings) as lake:
         memories, vectors = (lake.read(name, profiles=[owner]) for name in ("memories", "vectors"))
-    if memories.is_empty():
-        raise ValueError(
-            f"profile {owner!r} has no consolidated memories; run `memory-pipeline consolidate` first, or name another"
-        )
+        if memories.is_empty():
+            raise ValueError(
+                f"profile {owner!r} has no consolidated memories; run `memory-pipeline consolidate` first, or name "
+                "another"
+            )
+        pairs = answered_pairs.of_store(lake, owner, policy, as_of=datetime.now(UTC))
+    figures = answered_pairs.figures(pairs, policy).to_dicts()
     cosines = calibration.nearest(memories, vectors, policy)
     quantiles, reached = calibration.quantiles(cosines), calibration.reached(cosines, policy)
+    changed = [row for row in figures if row["proposed"] not in (None, row["value"])]
+    for row in changed if write else ():
+        config_file.put(home_folder(writing=True), row["setting"], f"{row['proposed']:g}", profile_id=profile)
     if as_json:
         show_json(
-            {"embedder": policy.embedder, "quantiles": quantiles.to_dicts(), "thresholds": reached.to_dicts()},
+            {
+                "answers": figures,
+                "written": [row["setting"] for row in changed if write],
+                "embedder": policy.embedder,
+                "quantiles": quantiles.to_dicts(),
+                "thresholds": reached.to_dicts(),
+            },
         )
         return
     quantile_rows = [
@@ -98,6 +124,14 @@ def config_calibrate(profile: ProfileOption = None, as_json: JsonOption = False)
     title = f"Cosines of {len(cosines)} memories to their nearest neighbour ({policy.embedder})"
     report.table(out(), ("memories below", "cosine"), quantile_rows, title=title)
     report.table(out(), ("setting", "value", "memories with such a neighbour"), threshold_rows)
+    report.line(out(), f"The judge {policy.judge!r} on {len(pairs)} answered pairs:")
+    for row in figures:
+        report.line(out(), answered_pairs.verdict(row))
+    if changed:
+        done = (
+            "Written to the settings file." if write else "Write them with `memory-pipeline config calibrate --write`."
+        )
+        report.line(out(), done)
 
 
 def _show(change: "Change", *, as_json: bool) -> None:

@@ -141,11 +141,8 @@ def evaluate_answers(profile: ProfileOption = None, as_of: InstantOption = None,
     settings = settings_in_force()
     owner = existing_profile(profile)
     policy = settings.policy_of(owner)
-    names = ("memories", "enrichment", "vectors", "pair_readings", "core_sentences")
     with existing_lake(settings) as lake:
-        tables = {name: lake.read(name, profiles=[owner]) for name in names}
-        tables["events"] = lake.events(profiles=[owner])
-    pairs = answered_pairs.judged(tables, policy, as_of=instant(as_of) or datetime.now(UTC))
+        pairs = answered_pairs.of_store(lake, owner, policy, as_of=instant(as_of) or datetime.now(UTC))
     if pairs.is_empty():
         raise ValueError(
             f"profile {owner!r} has no answered pairs; answer some with `memory-pipeline review`, and try again"
@@ -161,13 +158,12 @@ def evaluate_answers(profile: ProfileOption = None, as_of: InstantOption = None,
             f"{row['right']} of {row['judged']}",
             f"{row['wanted']:.0%}",
             f"{row['right']} of {row['answered']}",
-            "" if row["suggested"] is None else f"{row['suggested']:.2f}",
         )
         for row in found.iter_rows(named=True)
     ]
-    headers = ("setting", "value", "right of what it judges so", "wanted", "found of what was answered so", "would do")
+    headers = ("setting", "value", "right of what it judges so", "wanted", "found of what was answered so")
     report.table(out(), headers, rows, title=f"The judge {policy.judge!r} on {len(pairs)} answered pairs")
-    report.line(out(), "Change a value with `memory-pipeline config set NAME VALUE`.")
+    report.line(out(), "Values to set by these answers: `memory-pipeline config calibrate`.")
 
 
 @measurements.command(FILES)

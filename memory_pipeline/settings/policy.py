@@ -178,10 +178,11 @@ class Policy(Values):
         "them; never under a token budget.",
     )
     llm_pairs: int = Field(
-        3,
+        1,
         ge=0,
         le=20,
-        description="Maximum number of older memories that llm_model compares each memory with; 0: none.",
+        description="Maximum number of older memories that llm_model compares each memory with, those most worth an "
+        "answer first; 0: none.",
     )
     llm_precision: Share = Field(
         0.85,
@@ -192,12 +193,12 @@ class Policy(Values):
     judge: Judge = Field(
         "reader",
         description="What judges whether a memory updates, contradicts or repeats an older one: reader (trees over "
-        "words and the reader's vectors) or rules (words alone); llm_model judges the likeliest pairs as well "
-        "(llm_pairs).",
+        "words and the reader's vectors) or rules (words alone); llm_model answers the questions of "
+        "review as well (llm_pairs).",
     )
     fact_confidence: Share = Field(0.50, description="Minimum confidence for linking an older memory as outdated.")
-    repeat_confidence: Share = Field(0.50, description="Minimum confidence for linking two memories of one fact.")
-    conflict_confidence: Share = Field(0.50, description="Minimum confidence for linking contradicting memories.")
+    repeat_confidence: Share = Field(0.40, description="Minimum confidence for linking two memories of one fact.")
+    conflict_confidence: Share = Field(0.40, description="Minimum confidence for linking contradicting memories.")
     close_confidence: Share = Field(0.92, description="Minimum confidence for closing what an update outdates.")
     merge_confidence: Share = Field(0.90, description="Minimum confidence for merging two memories of one fact.")
 

@@ -70,7 +70,8 @@ def answer(
     """
     rows = pool.rows(ranked["memory_id"].to_list(), _MEMORY_COLUMNS)
     hits = ranked.to_dicts()
-    newer = _newer(pool, {name for hit in hits for name in (*(hit["outdated_by"] or ()), hit["closed_by"])})
+    linked = ((*(hit["outdated_by"] or ()), *(hit["conflicts"] or ()), hit["closed_by"]) for hit in hits)
+    newer = _newer(pool, {name for names in linked for name in names})
     sentences = _outdated_sentences(hits, rows, newer)
     recalled = [
         _recalled(
@@ -81,6 +82,7 @@ def answer(
             outdated_from=min((newer[name]["at"] for name in hit["outdated_by"] or ()), default=None),
             outdated_sentences=sentences.get(hit["memory_id"], ()),
             newer_text=_newest(newer, (hit["closed_by"],)) or _newest(newer, hit["outdated_by"] or ()),
+            conflict_text=_newest(newer, hit["conflicts"] or ()),
         )
         for hit, row in zip(hits, rows, strict=True)
     ]
@@ -145,6 +147,7 @@ def _recalled(
     outdated_from: datetime | None,
     outdated_sentences: tuple[DoubtedSentence, ...],
     newer_text: str | None,
+    conflict_text: str | None,
 ) -> Recalled:
     from_ranking = {name: hit[name] for name in _RANKING_COLUMNS}
     from_memory = {name: row[name] for name in _MEMORY_COLUMNS if name not in {"said_at", "closed_statements"}}
@@ -159,6 +162,7 @@ def _recalled(
         outdated_sentences=tuple(replace(one, since=one.since.astimezone(zone)) for one in outdated_sentences),
         newer_text=newer_text,
         conflicts=tuple(hit["conflicts"] or ()),
+        conflict_text=conflict_text,
         deep=row["lifecycle"] not in LIVE,
     )
 

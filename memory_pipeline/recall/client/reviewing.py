@@ -5,30 +5,29 @@ here: what an answer does (`consolidation/state/answers`), and the judge (`text/
 """
 
 import hashlib
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any, Final, get_args
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import languages
+from memory_pipeline.consolidation import questions
 from memory_pipeline.consolidation.change_detection import unanswered
 from memory_pipeline.consolidation.judging import LEAST_ODDS
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import payloads
 from memory_pipeline.ledger.validation_errors import shown
+from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Memory, Pair, Review
 from memory_pipeline.recall.rank.ranking import rank
-from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
-from memory_pipeline.text import enrich
 from memory_pipeline.text.compare import closeness, relation_reading
 from memory_pipeline.text.compare.judges import JUDGES
+from memory_pipeline.text.lang import identification
 from memory_pipeline.text.parse.speakers import by_assistant
-from memory_pipeline.text.score.core_facts import HEALTH
 
 ANSWERS: Final = (*get_args(payloads.Answer), "skip")
 """What can be answered about a pair; `skip` leaves it for later and records nothing."""
@@ -37,11 +36,12 @@ MOST_LIKELY: Final = 3
 
 _COMPARED: Final = 8
 """Earlier memories that a new one is compared with: the best that recall finds for its text."""
-_WORTH_ASKING: Final = 0.35
-"""Minimum confidence of an update, too unsure for a link, that somebody is asked about."""
+_READ: Final = (
+    *("memory_id", "valid_from", "said_at", "created_at"),
+    *(name for name in relation_reading.MEMORY_COLUMNS if name != "since"),
+)
+"""Columns of `memories` that a comparison reads."""
 _ID_DIGITS: Final = 8
-_MEANS: Final = {"update": "update", "doubt": "update", "duplicate": "repeat", "conflict": "conflict"}
-"""The answer that each relation of `fact_changes` suggests."""
 
 
 def pair_id(one: str, other: str) -> str:
@@ -52,7 +52,7 @@ def pair_id(one: str, other: str) -> str:
 def review(lake: Lake, cache: StateCache, profile_id: str, limit: int) -> Review:
     """Return the pairs of a profile that are most worth an answer.
 
-    Pairs about somebody's health come first, then those whose memories are asked for most, then the likeliest.
+    They come in the order of `questions.ranked`.
 
     Args:
         lake: the store.
@@ -64,13 +64,7 @@ def review(lake: Lake, cache: StateCache, profile_id: str, limit: int) -> Review
     """
     state = cache.current()
     waiting = _waiting(lake, cache, state, profile_id)
-    health = _about_health(lake, profile_id)
-    used = pl.col("older_used") + pl.col("newer_used")
-    careful = pl.any_horizontal(*(pl.col(f"{side}_hash").is_in(health) for side in ("older", "newer")))
-    ordered = waiting.sort(
-        careful, used, "confidence", "memory_id", "other_id", descending=[True, True, True, False, False]
-    )
-    return Review(pairs=_described(cache, state, ordered.head(limit)), waiting=waiting.height)
+    return Review(pairs=_described(cache, state, waiting.head(limit)), waiting=waiting.height)
 
 
 def find(lake: Lake, cache: StateCache, profile_id: str, pair: str) -> tuple[str, str]:
@@ -116,64 +110,58 @@ def likely(cache: StateCache, memory_id: str, policy: Policy, *, now: datetime) 
 
     Cost: one recall, and the judgement of eight pairs.
     """
+    if not policy.fact_changes:
+        return ()
     state = cache.current()
     index = state.pool.index
     row = state.pool.row_ids[memory_id]
-    text = index.memories["content"][row]
     within = index.live.copy()
     within[row] = False
-    found = rank(index, text, now=now, k=_COMPARED, allowed=within)["memory_id"].to_list()
-    judged = _judged(state, [*found, memory_id], policy) if policy.fact_changes else None
+    text, vector = index.memories["content"][row], index.vectors.of(row)
+    found = rank(index, text, now=now, k=_COMPARED, allowed=within, vector=vector)["memory_id"].to_list()
+    judged = _judged(index, state.pool.row_ids.rows([*found, memory_id]), policy)
     if judged is None:
         return ()
     return _described(cache, state, judged.sort("confidence", "memory_id", descending=[True, False]).head(MOST_LIKELY))
 
 
-def _judged(state: State, memory_ids: Collection[str], policy: Policy) -> pl.DataFrame | None:
+def _judged(index: Index, rows: NDArray[np.int64], policy: Policy) -> pl.DataFrame | None:
     """Return how the last of some memories may relate to the others; None if it is not compared with any."""
-    memories = state.pool.index.memories[state.pool.row_ids.rows([*memory_ids])]
-    read = enrich.enrich(enrich.texts(memories))
     points = (
-        memories.with_columns(place=pl.int_range(pl.len()), since=pl.coalesce("valid_from", SAID_AT))
-        .filter(~by_assistant(pl.col("speaker")) & languages.judged(memories, read))
+        index.memories.select(_READ)[rows]
+        .with_columns(place=pl.int_range(pl.len()), since=pl.coalesce("valid_from", SAID_AT))
+        .filter(~by_assistant(pl.col("speaker")) & _in_judged_language(index, rows))
         .sort("since", "place")
     )
-    new = np.flatnonzero((points["place"] == len(memory_ids) - 1).to_numpy())
-    if not new.size:
-        return None
+    new = np.flatnonzero((points["place"] == len(rows) - 1).to_numpy())
     others = np.delete(np.arange(points.height), new)
+    if not (new.size and others.size):
+        return None
     older, newer = np.minimum(others, new), np.maximum(others, new)
     reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
     judge = JUDGES[policy.judge]
     near = closeness.of_few(reading, older, newer) if judge.reads else None
     judged = judge.judge(reading, older, newer, closeness=near)
     ends = {"memory_id": points["memory_id"].gather(older), "other_id": points["memory_id"].gather(newer)}
-    likely_relations = pl.col("relation").is_in(list(_MEANS)) & (pl.col("confidence") >= LEAST_ODDS)
+    likely_relations = pl.col("relation").is_in(list(questions.ANSWERS)) & (pl.col("confidence") >= LEAST_ODDS)
     return judged.with_columns(**ends).filter(likely_relations)
 
 
+def _in_judged_language(index: Index, rows: NDArray[np.int64]) -> pl.Series:
+    """Return which memories the rules may judge; one too short to identify is read in the profile's main language."""
+    passages = index.passages
+    known = passages.languages.gather(passages.bounds(rows)[0]).fill_null(next(iter(passages.spoken), None))
+    return identification.judged(pl.DataFrame({"profile_id": pl.repeat("", len(rows), eager=True), "language": known}))
+
+
 def _waiting(lake: Lake, cache: StateCache, state: State, profile_id: str) -> pl.DataFrame:
-    """Return the pairs of live memories that are neither decided nor answered, with use and text hash of both sides."""
-    changes = lake.read("fact_changes", profiles=[profile_id])
-    likely_enough = (pl.col("relation") != "doubt") | (pl.col("confidence") >= _WORTH_ASKING)
-    possible = changes.filter(pl.col("relation").is_in(list(_MEANS)), ~pl.col("decided"), likely_enough)
-    rows = unanswered(possible, cache.answered())
-    memories = state.pool.index.memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("superseded_by").is_null())
-    for side, end in (("older", "memory_id"), ("newer", "other_id")):
-        known = memories.select(
-            pl.col("memory_id").alias(end),
-            pl.col("access_count").alias(f"{side}_used"),
-            pl.col("content_hash").alias(f"{side}_hash"),
-        )
-        rows = rows.join(known, on=end)
-    return rows
-
-
-def _about_health(lake: Lake, profile_id: str) -> list[str]:
-    """Return the hashes of the texts that state something about somebody's health."""
-    texts = lake.read("core_sentences", profiles=[profile_id]).explode("texts").drop_nulls("texts").unnest("texts")
-    sentences = texts.explode("sentences").drop_nulls("sentences").unnest("sentences")
-    return sentences.filter(pl.col("section") == HEALTH)["content_hash"].unique().to_list()
+    """Return the pairs of live memories that are neither decided nor answered, those most worth an answer first."""
+    changes = lake.read("fact_changes", profiles=[profile_id]).with_columns(likelihood="confidence")
+    likely_enough = (pl.col("relation") != "doubt") | (pl.col("likelihood") >= questions.LIKELY)
+    possible = changes.filter(pl.col("relation").is_in(list(questions.ANSWERS)), ~pl.col("decided"), likely_enough)
+    open_pairs = unanswered(possible, cache.answered())
+    sentences = lake.read("core_sentences", profiles=[profile_id])
+    return questions.ranked(open_pairs, state.pool.index.memories, sentences)
 
 
 def _described(cache: StateCache, state: State, rows: pl.DataFrame) -> tuple[Pair, ...]:
@@ -182,7 +170,7 @@ def _described(cache: StateCache, state: State, rows: pl.DataFrame) -> tuple[Pai
     memories = {memory.memory_id: memory for memory in cache.memories(state, ends)}
 
     def pair(row: dict[str, Any]) -> Pair:
-        answer = _MEANS[row["relation"]]
+        answer = questions.ANSWERS[row["relation"]]
         return Pair(
             pair_id=pair_id(row["memory_id"], row["other_id"]),
             relation="partial" if answer == "update" and row["statement"] else answer,

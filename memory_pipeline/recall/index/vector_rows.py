@@ -101,6 +101,16 @@ class VectorRows:
         rest = row[self.graph.height :]
         return np.union1d(found[found >= 0], rest[rest >= 0])
 
+    def of(self, row: int) -> Matrix | None:
+        """Return the vector of a memory; None if it has none."""
+        at = int(self.at[row])
+        for chunk in self.chunks if at >= 0 else ():
+            if at < len(chunk):
+                vector: Matrix = chunk[at]
+                return vector
+            at -= len(chunk)
+        return None
+
     def cosines(self, query: Matrix) -> Floats:
         """Return the cosine of every memory with a query, NaN without a vector.
 

@@ -189,10 +189,17 @@ def _as_read(text: Numbers, vectors: Floats) -> Read:
 
 
 def _side_by_side(read: Callable[[Sequence[T]], Any], parts: Sequence[Sequence[T]]) -> Iterable[Any]:
-    """Yield what is read of each part, in order: in as many threads as a product has, each with products of one."""
+    """Yield what is read of each part, in order: in as many threads as a product has, each with products of one.
+
+    A single part is read in the caller's thread: to start another costs more than a few short texts do.
+    """
     libraries = _libraries()
     products = libraries.select(user_api="blas").info()
     threads = max((int(library["num_threads"]) for library in products), default=1)
+    if len(parts) <= 1:
+        with libraries.limit(limits=1, user_api="blas"):
+            yield from map(read, parts)
+        return
     with libraries.limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         for start in range(0, len(parts), threads):  # what is read ahead of its use is bounded
             yield from pool.map(read, parts[start : start + threads])
