@@ -26,6 +26,8 @@ _UNSETTLED: Final = ("planned", "possible", "reported", "asked")
 """Stances of a sentence that does not say that anything is so."""
 _ASIDE: Final = 0.5
 """Probability of these from which a memory states nothing."""
+_OWN: Final = 0.5
+"""Probability from which a memory is about its owner: where two people speak, about the one who says it."""
 _SIDES: Final = ("older", "newer")
 _RELATED: Final = RELATIONS[:-1]
 NAMES: Final = (
@@ -75,6 +77,13 @@ def is_aside(older: Floats, newer: Floats) -> NDArray[np.bool_]:
     """
     settled, unsettled = (sentence_kinds.probability(side, "stance", *_UNSETTLED) for side in (older, newer))
     result: NDArray[np.bool_] = (settled < _ASIDE) & (unsettled >= _ASIDE)
+    return result
+
+
+def of_two_owners(older: Floats, newer: Floats) -> NDArray[np.bool_]:
+    """Return whether both memories of each pair are about whoever says them, [pairs]; takes what `is_aside` takes."""
+    both = [sentence_kinds.probability(side, "whom", "owner") >= _OWN for side in (older, newer)]
+    result: NDArray[np.bool_] = both[0] & both[1]
     return result
 
 

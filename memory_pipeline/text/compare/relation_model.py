@@ -130,6 +130,9 @@ class ReaderModel:
         whole, aside = np.zeros(len(older)), np.zeros(len(older), dtype=np.bool_)
         aside[read] = pair_context.is_aside(*sides)
         found[read], whole[read] = relation_trees.merged(of_pairs)
+        speakers = reading.memories["speaker"]
+        others = (speakers.gather(ends[0]) != speakers.gather(ends[1])).fill_null(value=False).to_numpy()
+        found[read[others & pair_context.of_two_owners(*sides)]] = _NOTHING
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
         low = reading.statements["low"]

@@ -43,8 +43,6 @@ LEAST_STAYING: Final = 0.35
 WORD: Final = r"[\p{L}\p{N}]+"
 _COUNTS: Final = {"a": 1, "an": 1} | {word: n for n, word in enumerate(core_cues.COUNTS.split(), start=1)}
 _DAYS: Final = {"day": 1, "week": 7, "month": 31}
-LEAST_OF_A_SET: Final = 0.3
-"""Minimum probability of a skill or possession, one of several: no contradiction does less harm than a wrong one."""
 MOST_WORDS: Final = 40
 """Longer sentences are lists or stories, which state many things."""
 _TURN: Final = rf"^\W*{display.ROLES}\s*[:\x{{ff1a}}]"
@@ -131,17 +129,6 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     by_text = of_sentences.group_by("row").agg(pl.col("numbers").explode())
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": sentences.schema["row"]})
     return rows.join(by_text, on="row", how="left", maintain_order="left")["numbers"].fill_null([])
-
-
-def of_a_set(readings: pl.Series) -> pl.Series:
-    """Return whether each text says what somebody can do or owns: another of these contradicts none.
-
-    Args:
-        readings: as `read` returns them.
-    """
-    rows, numbers = unpacked(readings)
-    found = rows[_of_kind(numbers, "skill", "possession") >= LEAST_OF_A_SET]
-    return pl.Series(np.isin(np.arange(len(readings)), found))
 
 
 def unpacked(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
