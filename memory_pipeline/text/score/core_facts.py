@@ -102,6 +102,7 @@ def core_facts(
         ~((pl.col("section") == HEALTH) & pl.lit(low).str.contains(core_cues.FORMER)),
         ~(pl.col("section").is_in([INSTRUCTION, PREFERENCE]) & _is_quoted_turn(pl.lit(low), pl.col("row"))),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
+        pl.col("sentence").str.contains(r"\p{L}"),  # a mark or a date between two lines states nothing
         pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
     )
 
