@@ -93,9 +93,10 @@ integrations: ## Tests of docs/integrations.md with the real frameworks, in an e
 inspector: dev ## The MCP inspector's checks of the server over pipes and HTTP; needs npx
 	.ci/inspector $(BIN)
 
-ui: install ## Dagster UI with daemon on http://localhost:3000
+ui: dev ## Dagster UI with daemon on http://localhost:3000
 	$(BIN)/memory-pipeline init
-	DAGSTER_HOME=$(abspath $(HOME_FOLDER))/dagster $(BIN)/dagster dev
+	cd $(HOME_FOLDER) && MEMORY_PIPELINE_HOME=$(abspath $(HOME_FOLDER)) DAGSTER_HOME=$(abspath $(HOME_FOLDER))/dagster \
+		$(abspath $(BIN))/dg dev -w $(CURDIR)/workspace.yaml
 
 docs: dev ## Write the pages of docs/ that are made from the code
 	$(BIN)/python .ci/reference_pages.py docs

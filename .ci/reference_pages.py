@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
+from memory_pipeline.assets import catalogue
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.lake import dictionary
 from memory_pipeline.lake.snapshot_macros import MACROS
@@ -95,7 +96,7 @@ A stage is a typed function of [`consolidation/stages.py`](../memory_pipeline/co
 are the tables that it takes, its return type names the tables that it gives. This page, the order of a run, the assets,
 the rebuild and the undo are made from those signatures. To add a table to a stage, add a parameter.
 
-All assets; arrows that follow from others are left out:
+All assets; arrows that follow from others, and tables that only serve a run, are left out:
 """
 
 _STAGES: Final = """
@@ -123,32 +124,13 @@ def stages() -> str:
 
 
 def _diagram() -> list[str]:
-    """Draw all assets, one box per step, without arrows that follow from others."""
-    gives = {
-        "events": ("profiles", "events", "decisions", "reverted"),
-        **{stage.name: stage.gives for stage in pipeline.ORDER},
-        "consolidation_commit": ("consolidation_commit",),
-        "snapshot": ("snapshot",),
-    }
-    step_of = {table: step for step, tables in gives.items() for table in tables}
-    before = {
-        stage.name: {step_of[name] for name in ("profiles", *stage.takes)} - {stage.name} for stage in pipeline.ORDER
-    }
-    before |= {
-        "events": set(),
-        "consolidation_commit": {stage.name for stage in pipeline.ORDER},
-        "snapshot": {"consolidation_commit"},
-    }
-    reached: dict[str, set[str]] = {}
-    for step in gives:
-        reached[step] = before[step].union(*(reached[other] for other in before[step]))
-    boxes = [f'  {step}["{"<br/>".join(tables)}"]' for step, tables in gives.items()]
-    arrows = [
-        f"  {other} --> {step}"
-        for step in gives
-        for other in sorted(before[step])
-        if not any(other in reached[nearer] for nearer in before[step])
+    """Draw all assets in their groups; an arrow says that one is made from the other."""
+    boxes = [
+        line
+        for group, members in catalogue.GROUPS.items()
+        for line in (f"  subgraph {group}", *(f"    {name}" for name in members), "  end")
     ]
+    arrows = [f"  {other} --> {name}" for name, made_from in catalogue.sources().items() for other in sorted(made_from)]
     return ["```mermaid", "flowchart TD", *boxes, *arrows, "```"]
 
 

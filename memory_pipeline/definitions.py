@@ -10,49 +10,23 @@ from typing import Any, Final
 
 import dagster as dg
 
-from memory_pipeline.assets.consolidation_commit import commit_asset
-from memory_pipeline.assets.consolidation_plan import PLAN, SETTLE, plan_asset
-from memory_pipeline.assets.events import events_asset
+from memory_pipeline.assets import catalogue, checks
+from memory_pipeline.assets.consolidation import consolidation
 from memory_pipeline.assets.figures import column_schema
 from memory_pipeline.assets.io_manager import io_manager
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Run, store
-from memory_pipeline.assets.snapshot import snapshot_asset
-from memory_pipeline.assets.stage_assets import stage_asset
-from memory_pipeline.consolidation import pipeline
-from memory_pipeline.jobs import consolidation, maintenance, schedules
+from memory_pipeline.jobs import consolidation as consolidation_jobs
+from memory_pipeline.jobs import maintenance, schedules
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.sensors import sensors
 from memory_pipeline.settings import Settings, SettingsError, alert_address, load, program, salvaged
 
-GROUPS: Final = {
-    "ledger": ("profiles", "events", "decisions", "reverted"),
-    "memories": (
-        *("memories", "decided_edges", "accesses", "tier_changes", "core_memory_blocks", "foldings"),
-        *("enrichment", "vectors", "core_sentences"),
-    ),
-    "associations": (
-        *("neighbours", "comparisons", "derived_edges", "memory_importance", "scored_memories", "deferred"),
-        *("judgements", "change_odds", "pair_readings", "fact_changes", "verdicts"),
-        *("proposed_edges", "association_edges"),
-    ),
-    "proposals": (
-        *("clusters", "cluster_members", "merge_refusals", "groupings", "completions", "summaries"),
-        *("promotions", "proposed_blocks", "archived_set", "trims"),
-    ),
-    "publication": ("consolidation_plan", *SETTLE.gives, "consolidation_commit", "snapshot"),
-}
-"""The five groups, in the order of the graph: every arrow stays in its group or points to a later one."""
-
 KINDS: Final = {
-    "profiles": {"sqlite"},
     "events": {"sqlite", "parquet"},
-    "decisions": {"sqlite"},
-    "reverted": {"sqlite"},
     "vectors": {"numpy", "parquet"},
     "pair_readings": {"numpy", "parquet"},
     "enrichment": {"polars", "parquet"},
-    "neighbours": {"numpy"},
     "memory_importance": {"scipy"},
     "clusters": {"scipy"},
     "completions": {"openai"},
@@ -62,8 +36,15 @@ KINDS: Final = {
 }
 """What an asset is made with or kept in, where that is not Polars alone."""
 
+DESCRIPTIONS: Final = {
+    catalogue.COMMIT: "What full runs committed: each materialises this, whether or not anything was new. Partial runs "
+    "only leave an observation.",
+    catalogue.SNAPSHOT: "The committed state as one DuckDB file; materialised if it shows something new.",
+}
+"""What the assets are that are no tables."""
+
 FRESHNESS: Final = dg.FreshnessPolicy.time_window(fail_window=timedelta(hours=36), warn_window=timedelta(hours=26))
-"""Two hours late is worth a look, half a day is a fault: the nightly run makes everything."""
+"""Of the record of full runs: two hours late is worth a look, half a day is a fault."""
 
 
 @dg.definitions
@@ -114,9 +95,12 @@ def build_defs(
     own = {"run": Run(), "store": store(deployment.home, settings, names), "io_manager": io_manager(names)}
     if unknown := sorted(set(resources or {}) - set(own)):
         raise ValueError(f"resources names {unknown[0]!r}; the pipeline has {', '.join(own)}")
+    policies = (deployment.policy, *deployment.profiles.values())
+    freshness = FRESHNESS if any(policy.enabled and policy.nightly_run for policy in policies) else None
     return dg.Definitions(
-        assets=dg.map_asset_specs(lambda spec: _described(spec, names, owners), _assets(names)),
-        jobs=[*consolidation.jobs(names, executor), *maintenance.jobs(names, executor)],
+        assets=dg.map_asset_specs(lambda spec: _described(spec, names, owners, freshness), [consolidation(names)]),
+        asset_checks=[checks.alone(names)],
+        jobs=[*consolidation_jobs.jobs(names, executor), *maintenance.jobs(names, executor)],
         schedules=[
             *schedules.schedules(deployment, names, start=start, alert_url=alert_url),
             maintenance.schedule(deployment, names, start=start),
@@ -135,28 +119,16 @@ def _deployment() -> Settings:
         return salvaged()
 
 
-def _assets(names: Namespace) -> list[dg.AssetsDefinition]:
-    """Make every step, in the order of a run."""
-    version = program.digest()[:12]
-    return [
-        events_asset(names, code_version=version),
-        *(
-            stage_asset(stage, names, code_version=version)
-            for stage in pipeline.ORDER
-            if stage.name not in {PLAN.name, SETTLE.name}
-        ),
-        plan_asset(names, code_version=version),
-        commit_asset(names, code_version=version),
-        snapshot_asset(names, code_version=version),
-    ]
-
-
-def _described(spec: dg.AssetSpec, names: Namespace, owners: Sequence[str]) -> dg.AssetSpec:
+def _described(
+    spec: dg.AssetSpec, names: Namespace, owners: Sequence[str], freshness: dg.FreshnessPolicy | None
+) -> dg.AssetSpec:
     name = spec.key.path[-1]
     schema = {"dagster/column_schema": column_schema(name)} if name in TABLES else {}
     return spec.replace_attributes(
         owners=list(owners),
-        group_name=names.name(next(group for group, members in GROUPS.items() if name in members)),
+        description=TABLES[name].description if name in TABLES else DESCRIPTIONS[name],
+        group_name=names.name(next(group for group, members in catalogue.GROUPS.items() if name in members)),
         kinds=KINDS.get(name, {"polars"}),
-        freshness_policy=FRESHNESS,
+        code_version=program.digest()[:12],
+        freshness_policy=freshness if name == catalogue.COMMIT else None,
     ).merge_attributes(metadata=schema)

@@ -14,14 +14,15 @@ from memory_pipeline.ledger.catalog import every
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 
 
-def run(home, instance, job="full", *, only=(), resources=None, run_id=None, **options):
-    """Run a job, or only some assets, to its end; a failure is part of the result."""
+def run(home, instance, job="full", *, only=None, checks=(), resources=None, run_id=None, **options):
+    """Run a job, or the launch of chosen assets and checks, to its end; a failure is part of the result."""
     definitions = build_defs(settings=homes.settings(home), key_prefix="", resources=resources)
-    definition = definitions.resolve_job_def(job)
-    if only:
-        chosen = dg.AssetSelection.assets(*only).required_multi_asset_neighbors()
+    if only is None:
+        definition = definitions.resolve_job_def(job)
+    else:
         definition = definitions.resolve_implicit_global_asset_job_def().get_subset(
-            asset_selection=chosen.resolve(definitions.resolve_asset_graph()),
+            asset_selection={dg.AssetKey(name) for name in only},
+            asset_check_selection={dg.AssetCheckKey(dg.AssetKey(asset), name) for asset, name in checks},
         )
     return definition.execute_in_process(
         instance=instance,
@@ -35,12 +36,12 @@ def unplugged():
     """Make the job `full` of the home that the environment names; its plan fails once."""
     home = Path(os.environ["MEMORY_PIPELINE_HOME"])
 
-    def check_agreed(*_):
+    def agreed(*_):
         if not (home / "unplugged").exists():
             (home / "unplugged").touch()
             raise dg.Failure("the plug was pulled")
 
-    resources = store_that(home, check_agreed=check_agreed)
+    resources = store_that(home, agreed=agreed)
     return build_defs(settings=Settings(home=home), key_prefix="", resources=resources).resolve_job_def("full")
 
 
@@ -98,6 +99,6 @@ def committing(instance):
     """Return the run that has come to its commit, when there is one."""
     for run in instance.get_runs(filters=dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED])):
         for entry in instance.all_logs(run.run_id, of_type=dg.DagsterEventType.STEP_START):
-            if entry.step_key == "consolidation_commit":
+            if entry.step_key == "consolidation.commit":
                 return run.run_id
     return None

@@ -3,7 +3,7 @@
 import base64
 import json
 import re
-import uuid
+import threading
 
 import dagster as dg
 import homes
@@ -12,23 +12,19 @@ import polars as pl
 import pytest
 import sampling
 
-from memory_pipeline import Settings, build_defs
-from memory_pipeline.assets import checks, consolidation_plan
+from memory_pipeline.assets import catalogue, checks, steps
+from memory_pipeline.assets.consolidation import ASSETS
 from memory_pipeline.assets.resources import Run, Store
-from memory_pipeline.consolidation import pipeline
 from memory_pipeline.runs import commit, consolidate, inputs, rebuild
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.service import actions
+from memory_pipeline.service import actions, launch
 
 AS_OF = homes.NIGHT.isoformat()
-PUSHED = {"memories", "enrichment", "consolidation_plan", "snapshot"}
-"""Assets that each push launches alone: a stage, one that records, the plan, and what comes after the commit."""
-STEPS = ("events", "memories", "enrichment", "neighbours", "derived_edges", "memory_importance", "scored_memories",
-         "proposed_edges", "association_edges", "clusters", "summaries", "archived_set", "consolidation_plan",
-         "snapshot", "deferred", "fact_changes", "completions", "promotions", "proposed_blocks")  # fmt: skip
-"""Every asset that can be launched alone; of those made together one."""
-NO_ASSETS = {"consolidation_runs", "dead_letters", "payloads", "score_history"}
-"""Tables that no asset makes: the ledger keeps them, and commits and maintenance add to them."""
+EVERY_CHECK = [
+    *((name, "schema_and_grain") for name in catalogue.TABLES),
+    ("consolidation_plan", "invariants"),
+    ("consolidation_plan", "quota"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -96,10 +92,10 @@ def test_every_table_reports_its_rows_and_key_figures(finished):
     found = {
         event.asset_key.path[-1]: event.materialization.metadata for event in result.get_asset_materialization_events()
     }
-    for name in set(found) & set(TABLES):
-        assert found[name]["dagster/row_count"].value >= 0, name
+    for name in set(found) & set(TABLES) - {"events"}:  # the run's own commit came after it was counted
+        assert found[name]["dagster/row_count"].value == lake.read(name).height, name
     assert found["memories"]["live"].value > 0
-    assert found["memories"]["dagster/row_count"].value == lake.events()["memory_id"].drop_nulls().n_unique()
+    assert found["memories"]["dagster/row_count"].value == lake.read("memories").height
     assert found["clusters"]["largest"].value >= 2
     assert found["consolidation_commit"]["profiles"].value == 2
     assert found["snapshot"]["path"].value == str(max(lake.home.glob("snapshots/0*.duckdb")))
@@ -113,41 +109,74 @@ def test_no_metadata_holds_a_text_of_a_memory(finished):
 
 def test_every_check_of_a_full_run_passes(finished):
     made = launches.checked(finished[1])
-    assert len(made) == len([name for name in TABLES if name not in NO_ASSETS]) + 2
+    assert set(made) == set(EVERY_CHECK)
     assert all(one.passed for one in made.values())
     assert {name for (_, name), one in made.items() if not one.blocking} == {"quota"}
 
 
 @pytest.mark.parametrize(
-    "name", [name if name in PUSHED else pytest.param(name, marks=pytest.mark.drill) for name in STEPS]
+    "chosen",
+    [
+        [("memories", "schema_and_grain")],
+        [("consolidation_plan", "quota")],
+        pytest.param([("clusters", "schema_and_grain"), ("consolidation_plan", "invariants")], marks=pytest.mark.drill),
+    ],
 )
-def test_an_asset_launched_alone_publishes_nothing(finished, instance, name):
+def test_a_check_executed_alone_evaluates_nothing_else_and_changes_nothing(finished, instance, chosen):
     lake, _ = finished
     before = launches.state(lake)
-    tables = homes.published(lake)
-    result = launches.run(lake.home, instance, only=[name], as_of=AS_OF)
+    result = launches.run(lake.home, instance, only=(), checks=chosen)
     assert result.success, launches.why(result)
-    assert name in launches.materialized(result)
+    assert set(launches.checked(result)) == set(chosen)
+    assert all(one.passed for one in launches.checked(result).values())
+    assert not launches.materialized(result)
     assert launches.state(lake) == before
-    homes.same(homes.published(lake), tables)
 
 
-def test_every_asset_is_launched_alone_by_these_tests(tmp_path):
-    definitions = build_defs(settings=Settings(home=tmp_path), key_prefix="")
-    steps = {node.name for node in definitions.resolve_implicit_global_asset_job_def().nodes}
-    assert steps == {*STEPS, "consolidation_commit"}
+@pytest.mark.parametrize("chosen", [(), EVERY_CHECK], ids=["assets", "assets and checks"])
+def test_everything_launched_at_once_takes_its_turn_and_is_a_full_run(lake, chosen):
+    """As by `Materialize all`, where no tag of a job helps; from the UI that launches the checks too."""
+    with launch.instance(lake.home) as kept:
+        result = launches.run(lake.home, kept, only=ASSETS, checks=chosen, as_of=AS_OF)
+        assert result.success, launches.why(result)
+        tags = kept.get_run_by_id(result.run_id).tags
+        assert {limit.name: limit.limit for limit in kept.event_log_storage.get_pool_limits()} == {"writes": 1}
+    assert tags["memory_pipeline/writes"] == "true"
+    assert tags["dagster/retry_strategy"] == "ALL_STEPS"
+    assert lake.ledger.runs()["task"].unique().to_list() == ["full"]
+    assert len(lake.ledger.attempts()) == 1
+    made = launches.checked(result)
+    assert set(made) == set(EVERY_CHECK)
+    assert all(one.passed for one in made.values())
 
 
-def test_new_texts_are_enriched_by_a_launch_of_that_asset_alone(lake, instance):
-    launches.run(lake.home, instance, only=["events", "memories"], as_of=AS_OF)
-    assert lake.read("enrichment").is_empty()
-    result = launches.run(lake.home, instance, only=["events", "memories", "enrichment"], as_of=AS_OF)
-    assert result.success
-    vectors = lake.read("vectors")
-    assert set(vectors["model"]) == {"hashing", "reader"}
-    assert 2 * lake.read("enrichment").height == vectors.height > 0
-    assert lake.read("memories").is_empty()
-    assert lake.ledger.runs().is_empty()
+def test_a_place_that_an_ended_run_left_taken_is_freed(lake):
+    with launch.instance(lake.home) as kept:
+        storage = kept.event_log_storage
+        storage.set_concurrency_slots("writes", 1)
+        ended = kept.create_run_for_job(dg.job(name="ended")(lambda: None), status=dg.DagsterRunStatus.FAILURE)
+        assert storage.claim_concurrency_slot("writes", ended.run_id, "consolidation.commit").is_claimed
+        assert launches.run(lake.home, kept, as_of=AS_OF).success
+        assert not storage.get_concurrency_run_ids()
+
+
+def test_a_commit_waits_while_another_run_of_the_instance_commits(lake):
+    with launch.instance(lake.home) as kept:
+        storage = kept.event_log_storage
+        storage.set_concurrency_slots("writes", 1)
+        other = kept.create_run_for_job(dg.job(name="other")(lambda: None), status=dg.DagsterRunStatus.STARTED)
+        assert storage.claim_concurrency_slot("writes", other.run_id, "consolidation.commit").is_claimed
+        done, heads = [], lake.ledger.heads()
+        run = threading.Thread(target=lambda: done.append(launches.run(lake.home, kept, as_of=AS_OF)))
+        run.start()
+        while not storage.get_concurrency_info("writes").pending_step_count:
+            run.join(0.05)
+            assert run.is_alive(), done
+        assert lake.ledger.heads() == heads
+        storage.free_concurrency_slots_for_run(other.run_id)
+        run.join()
+        assert done[0].success, launches.why(done[0])
+    assert lake.ledger.heads() != heads
 
 
 def shown_plan(result):
@@ -184,28 +213,18 @@ def test_a_preview_writes_nothing_touches_no_asset_and_shows_what_a_run_commits(
     assert sum(row["decisions"] for row in shown_plan(preview)) == dry.height > 0
 
 
-def test_the_commit_launched_alone_after_a_finished_run_says_why_not(finished, instance):
-    lake, _ = finished
-    before = launches.state(lake)
-    result = launches.run(lake.home, instance, only=["consolidation_commit"], as_of=AS_OF)
-    (said,) = launches.why(result).values()
-    assert "this run has not made settled_" in said
-    assert said.endswith("launch the job full, or select everything upstream too")
-    assert launches.state(lake) == before
-
-
 @pytest.mark.drill
 def test_a_failed_run_can_be_taken_up_where_it_failed(lake, instance, monkeypatch):
     monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(lake.home))
     job = dg.reconstructable(launches.unplugged)
     config = {"resources": {"run": {"config": {"as_of": AS_OF}}}}
     with dg.execute_job(job, instance, run_config=config) as failed:
-        assert launches.why(failed) == {"consolidation_plan": "the plug was pulled"}
+        assert launches.why(failed) == {"consolidation.plan": "the plug was pulled"}
     again = dg.ReexecutionOptions.from_failure(failed.run_id, instance)
     with dg.execute_job(job, instance, run_config=config, reexecution_options=again) as result:
         assert result.success, launches.why(result)
-        made = {event.asset_key.path[-1] for event in result.all_events if event.is_step_materialization}
-    assert made == {"consolidation_plan", *pipeline.SETTLED.values(), "consolidation_commit", "snapshot"}
+        ran = [event.step_key for event in result.all_events if event.is_step_success]
+    assert ran == ["consolidation.plan", "consolidation.commit", "consolidation.snapshot"]
     assert lake.ledger.runs()["run_id"].unique().to_list() == [result.run_id]
     assert lake.ledger.decisions().height > 0
 
@@ -234,35 +253,21 @@ def forged(result):
     return tables | {"consolidation_plan": pl.concat([tables["consolidation_plan"], wrong])}, protected["memory_id"]
 
 
-@pytest.fixture
-def forged_run(lake):
-    """Stage the tables of a run with a forged plan; returns the run's id and the memory that it would archive."""
-    chosen = inputs.select_profiles(lake, homes.settings(lake.home), as_of=homes.NIGHT)
-    tables, memory_id = forged(consolidate.preview(lake, homes.settings(lake.home), chosen))
-    lake.project()
-    for name in pipeline.RECORDED:
-        lake.append(name, tables[name])
-    run_id = str(uuid.uuid4())
-    for name in commit.COMMITTED_FROM:
-        if TABLES[name].write_mode in {"replaced", "per_run"}:
-            lake.stage(run_id, name, tables[name])
-    return run_id, memory_id
-
-
 def test_a_plan_that_breaks_an_invariant_fails_the_blocking_check_which_names_the_rows(lake, instance, monkeypatch):
-    real = consolidation_plan.pipeline.run_stage
+    real = steps.pipeline.run
 
-    def run_stage(stage, tables, policies, **options):
-        made = real(stage, tables, policies, **options)
-        if stage.name != "consolidation_plan":
+    def run(tables, policies, **options):
+        made = real(tables, policies, **options)
+        if "consolidation_plan" not in made:
             return made
-        return {"consolidation_plan": forged(tables | made)[0]["consolidation_plan"]}
+        return made | {"consolidation_plan": forged(tables | made)[0]["consolidation_plan"]}
 
-    monkeypatch.setattr(consolidation_plan.pipeline, "run_stage", run_stage)
+    monkeypatch.setattr(steps.pipeline, "run", run)
     before = launches.state(lake)
     result = launches.run(lake.home, instance, as_of=AS_OF)
-    invariants = launches.checked(result)["consolidation_plan", "invariants"]
     assert not result.success
+    assert "break an invariant" in launches.why(result)["consolidation.plan"]
+    invariants = launches.checked(result)["consolidation_plan", "invariants"]
     assert (invariants.passed, invariants.blocking) == (False, True)
     assert invariants.metadata["bad_rows"].value >= 1
     assert "consolidation_commit" not in launches.materialized(result)
@@ -270,11 +275,13 @@ def test_a_plan_that_breaks_an_invariant_fails_the_blocking_check_which_names_th
     assert (after[2], after[3]) == (before[2], before[3])
 
 
-def test_a_plan_that_breaks_an_invariant_is_refused_by_the_commit_too(lake, instance, forged_run):
-    run_id, memory_id = forged_run
+def test_a_plan_that_breaks_an_invariant_is_refused_by_the_commit_too(lake):
+    chosen = inputs.select_profiles(lake, homes.settings(lake.home), as_of=homes.NIGHT)
+    tables, memory_id = forged(consolidate.preview(lake, homes.settings(lake.home), chosen))
     before = launches.state(lake)
-    result = launches.run(lake.home, instance, only=["consolidation_commit"], run_id=run_id)
-    said = launches.why(result)["consolidation_commit"]
+    with pytest.raises(commit.InvariantBroken) as refused:
+        commit.commit(lake, tables, inputs.policies(homes.settings(lake.home), chosen), run_id="forged")
+    said = str(refused.value)
     assert re.search(rf"break an invariant: [0-9]+; the first: protected: profile '.*', memory '{memory_id}'", said)
     assert said.endswith("nothing was changed")
     assert launches.state(lake) == before
@@ -286,29 +293,30 @@ def with_a_row_twice(frame):
 
 @pytest.mark.parametrize("name", sampling.first("summaries", "memories", "association_edges"))
 def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance, monkeypatch, name):
-    real = pipeline.run_stage
+    real = steps.pipeline.run
 
-    def run_stage(stage, tables, policies, **options):
-        made = real(stage, tables, policies, **options)
+    def run(tables, policies, **options):
+        made = real(tables, policies, **options)
         return made | {name: with_a_row_twice(made[name])} if name in made else made
 
-    monkeypatch.setattr(pipeline, "run_stage", run_stage)
+    monkeypatch.setattr(steps.pipeline, "run", run)
     before = launches.state(lake)
     result = launches.run(lake.home, instance, as_of=AS_OF)
     assert not result.success
     failed = launches.checked(result)[name, "schema_and_grain"]
     assert (failed.passed, failed.blocking) == (False, True)
     assert "primary_key" in failed.description
-    assert not launches.materialized(result) & {"consolidation_commit", "snapshot"}
-    assert "consolidation_plan" not in launches.materialized(result) or name == "association_edges"
+    assert not launches.materialized(result)
+    (said,) = launches.why(result).values()
+    assert said.startswith(f"table {name}: rules broken: ")
     after = launches.state(lake)
     assert (after[2], after[3]) == (before[2], before[3])
     assert lake.read("memories").is_empty()
 
 
-@pytest.mark.parametrize("name", [name for name in TABLES if name not in NO_ASSETS])
+@pytest.mark.parametrize("name", catalogue.TABLES)
 def test_the_check_of_every_table_finds_a_row_that_is_there_twice(finished, name):
-    rows = finished[1].asset_value(name)
+    rows = finished[0].read(name)
     if rows.is_empty():
         rows = TABLES[name].schema.sample(3)
     key = dg.AssetKey(name)

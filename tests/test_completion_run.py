@@ -75,13 +75,8 @@ def deployment(lake, server, **policy):
     return Settings(home=lake.home, llm_base_url=server.url, llm_retries=0, policy=Policy(**every | policy))
 
 
-def run(settings, instance, *, last="consolidation_commit", **options):
-    """Run everything up to an asset."""
-    chosen = dg.AssetSelection.assets(last).upstream().required_multi_asset_neighbors()
-    definitions = build_defs(settings=settings, key_prefix="")
-    definition = definitions.resolve_implicit_global_asset_job_def().get_subset(
-        asset_selection=chosen.resolve(definitions.resolve_asset_graph())
-    )
+def run(settings, instance, **options):
+    definition = build_defs(settings=settings, key_prefix="").resolve_job_def("full")
     config = Run(**options).model_dump(exclude_defaults=True)
     return definition.execute_in_process(
         instance=instance,
@@ -152,7 +147,7 @@ def test_a_dry_run_asks_carries_the_answers_and_writes_nothing(lake):
 
 def test_a_model_that_fails_leaves_the_words_to_rules_and_says_why(lake, instance):
     with serving(lambda *_: failure(401, message=f"Incorrect API key provided: {KEY}")) as server:
-        result = finished(deployment(lake, server), instance, last="summaries", as_of=homes.NIGHT.isoformat())
+        result = finished(deployment(lake, server), instance, as_of=homes.NIGHT.isoformat())
     completions, summaries = lake.read("completions"), lake.staged(result.run_id, "summaries")
     assert len(server.asked) <= 2 * Settings().llm_concurrency  # the step about pairs, and the step about words
     assert set(lake.read("verdicts")["outcome"]) == {"unauthorised"}
@@ -201,9 +196,9 @@ def test_without_a_model_nobody_is_asked_and_the_report_says_nothing_of_one(lake
 def test_a_missing_package_stops_the_run_with_one_sentence(lake, instance, monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with serving(faithful) as server:
-        result = run(deployment(lake, server), instance, last="completions", as_of=homes.NIGHT.isoformat())
+        result = run(deployment(lake, server), instance, as_of=homes.NIGHT.isoformat())
     assert not result.success
-    assert "pip install 'memory-pipeline[llm]'" in launches.why(result)["fact_changes"]
+    assert "pip install 'memory-pipeline[llm]'" in launches.why(result)["consolidation.associations"]
 
 
 @pytest.mark.drill

@@ -70,8 +70,8 @@ def alerts():
         server.server_close()
 
 
-def runs(instance, status, job="reflect"):
-    return instance.get_runs(filters=dg.RunsFilter(job_name=job, statuses=[status]))
+def runs(instance, status, task="reflect"):
+    return instance.get_runs(filters=dg.RunsFilter(tags={"memory_pipeline/task": task}, statuses=[status]))
 
 
 def quiet_ticks(instance, sensor="reflection"):
@@ -127,7 +127,7 @@ def test_every_kind_of_trigger_fires_when_it_should_and_stays_quiet_when_not(lak
         failed = wait(lambda: runs(instance, dg.DagsterRunStatus.FAILURE))
         assert lake.ledger.runs().is_empty()
         assert failed[0].tags["dagster/sensor_name"] == "reflection"
-        report = wait(lambda: [one for one in came if one["job"] == "reflect"])[0]
+        report = wait(lambda: [one for one in came if one["task"] == "reflect"])[0]
         assert (report["profiles"], report["task"]) == (["sample-1", "sample-2"], "reflect")
         stage.unlink()
 

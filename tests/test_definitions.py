@@ -13,19 +13,13 @@ import sampling
 import yaml
 
 from memory_pipeline import Settings, build_defs
-from memory_pipeline.assets.consolidation_plan import PLAN, SETTLE
-from memory_pipeline.consolidation import pipeline, stages
-from memory_pipeline.consolidation.stage import tables_taken
-from memory_pipeline.definitions import GROUPS
-from memory_pipeline.runs import commit
+from memory_pipeline.assets import catalogue
+from memory_pipeline.assets.catalogue import GROUPS
+from memory_pipeline.consolidation import pipeline
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import program
 
 ROOT = homes.HERE.parent
-BEFORE = ("profiles", "events", "decisions", "reverted")
-"""What is read from the ledger before the first stage."""
-AFTER = ("consolidation_commit", "snapshot")
-"""What is done after the last stage."""
 BIN = Path(sys.executable).parent
 
 
@@ -47,29 +41,43 @@ def parents(node):
     return {key.to_user_string() for key in node.parent_keys}
 
 
-def test_every_stage_is_an_asset_with_the_inputs_of_its_signature(graph):
-    made = nodes(graph)
-    for stage in pipeline.ORDER:
-        if stage.name in {PLAN.name, SETTLE.name}:
-            continue
-        for name in stage.gives:
-            assert parents(made[name]) == {"profiles", *stage.takes} - set(stage.gives), name
-    assert set(made) == {*BEFORE, *(name for stage in pipeline.ORDER for name in stage.gives), *AFTER}
+def test_assets_are_the_published_tables_the_commit_and_the_snapshot(graph):
+    assert set(nodes(graph)) == {*catalogue.TABLES, "consolidation_commit", "snapshot"}
+    assert not [name for name in catalogue.TABLES if TABLES[name].write_mode == "per_run"]
+    assert len(nodes(graph)) < 30
 
 
-def test_the_plan_and_the_state_after_it_are_made_in_one_step(graph):
-    made = nodes(graph)
-    planned = {*PLAN.gives, *SETTLE.gives}
-    takes = {*PLAN.takes, *SETTLE.takes, *tables_taken(stages.violations)}
-    for name in planned:
-        assert parents(made[name]) == {"profiles", *takes} - planned, name
+def test_every_stage_runs_in_one_step_after_those_whose_tables_it_takes():
+    made = {*catalogue.LEDGER, *pipeline.SOURCES}
+    ran = [stage for stages in catalogue.STAGES.values() for stage in stages]
+    for stage in ran:
+        assert set(stage.takes) <= made, stage.name
+        made |= set(stage.gives)
+    assert sorted(stage.name for stage in ran) == sorted(stage.name for stage in pipeline.ORDER)
+
+
+def ancestors(graph, name):
+    above = parents(nodes(graph)[name])
+    return above.union(*(ancestors(graph, one) for one in above))
+
+
+def test_the_lineage_of_an_asset_holds_what_its_stage_takes(graph):
+    for name, stage in catalogue.STAGE_OF.items():
+        if name in catalogue.TABLES:
+            taken = {*stage.takes} & {*catalogue.TABLES} - {*stage.gives}
+            assert taken <= ancestors(graph, name), name
+
+
+def test_no_arrow_of_the_graph_follows_from_others(graph):
+    for name, node in nodes(graph).items():
+        direct = parents(node)
+        assert not [one for one in direct for other in direct - {one} if one in ancestors(graph, other)], name
 
 
 def test_the_graph_begins_with_the_ledger_and_ends_with_the_snapshot(graph):
-    made = nodes(graph)
-    assert all(not made[name].parent_keys for name in BEFORE)
-    assert parents(made["consolidation_commit"]) == set(commit.COMMITTED_FROM)
-    assert parents(made["snapshot"]) == {"consolidation_commit"}
+    assert not parents(nodes(graph)["events"])
+    assert ancestors(graph, "snapshot") == set(nodes(graph)) - {"snapshot"}
+    assert parents(nodes(graph)["snapshot"]) == {"consolidation_commit"}
 
 
 def test_the_groups_read_as_a_line(graph):
@@ -80,13 +88,13 @@ def test_the_groups_read_as_a_line(graph):
             assert order.index(made[parent].group_name) <= order.index(node.group_name), (parent, name)
 
 
-def test_every_asset_is_described_versioned_grouped_and_watched(graph):
+def test_every_asset_is_described_versioned_and_grouped_and_full_runs_are_watched(graph):
     for name, node in nodes(graph).items():
         spec = node.to_asset_spec()
         assert spec.description, name
         assert spec.code_version == program.digest()[:12], name
         assert spec.kinds, name
-        assert spec.freshness_policy, name
+        assert bool(spec.freshness_policy) == (name == "consolidation_commit"), name
     groups = {name: node.group_name for name, node in nodes(graph).items()}
     assert set(groups.values()) == set(GROUPS)
 
@@ -117,19 +125,15 @@ def test_every_table_has_the_blocking_check_of_its_schema(graph):
 
 def test_names_of_jobs_schedules_and_sensors(repository):
     jobs = {job.name for job in repository.get_all_jobs() if not job.name.startswith("__")}
-    assert jobs == {
-        "full", "preview", "apply", "reflect", "lightweight", "tick", "promote", "decay", "creative", "cluster",
-        "forget", "reembed", "undo", "maintenance",
-    }  # fmt: skip
+    assert jobs == {"full", "preview", "apply", "task", "undo", "maintenance"}
     assert {(one.name, one.job_name) for one in repository.schedule_defs} == {
-        ("nightly", "full"), ("reconsolidate_interval", "full"), ("promote_interval", "promote"),
-        ("decay_interval", "decay"), ("creative_interval", "creative"), ("cluster_interval", "cluster"),
-        ("forget_interval", "forget"), ("maintenance_daily", "maintenance"),
+        ("nightly", "full"), ("reconsolidate_interval", "full"), ("task_intervals", "task"),
+        ("maintenance_daily", "maintenance"),
     }  # fmt: skip
     asking = [one for one in repository.sensor_defs if one.name not in {"failures", "held"}]
     assert {(one.name, one.job_name) for one in asking} == {
-        ("projection", "full"), ("reflection", "reflect"), ("sessions", "full"), ("activity", "lightweight"),
-        ("ingestion", "tick"),
+        ("projection", "full"), ("reflection", "task"), ("sessions", "full"), ("activity", "task"),
+        ("ingestion", "task"),
     }  # fmt: skip
     assert all(one.description for one in [*repository.schedule_defs, *repository.sensor_defs])
 
@@ -143,9 +147,7 @@ def test_everything_automatic_is_on_when_asked_but_for_intervals_that_no_policy_
     repository = build_defs(settings=Settings(home=tmp_path), key_prefix="", start=True).get_repository_def()
     automatic = [*repository.schedule_defs, *repository.sensor_defs]
     off = {one.name for one in automatic if one.default_status.value != "RUNNING"}
-    assert off == {
-        f"{task}_interval" for task in ("reconsolidate", "promote", "decay", "creative", "cluster", "forget")
-    }
+    assert off == {"reconsolidate_interval", "task_intervals"}
 
 
 def test_a_job_that_commits_takes_its_turn_and_is_retried_whole_after_a_crash(repository):
@@ -159,12 +161,10 @@ def test_a_job_that_commits_takes_its_turn_and_is_retried_whole_after_a_crash(re
         assert int(job.tags["dagster/max_runtime"]) > 0, "a run whose machine went down must not be waited for"
 
 
-@pytest.mark.parametrize(
-    "job",
-    ["full", "apply", "reflect", "lightweight", "tick", "promote", "decay", "creative", "cluster", "forget"],
-)
-def test_a_job_that_commits_makes_everything(repository, graph, job):
-    assert repository.get_job(job).asset_layer.selected_asset_keys == graph.get_all_asset_keys()
+@pytest.mark.parametrize("job", ["full", "apply", "task"])
+def test_a_job_that_commits_runs_every_step_and_evaluates_the_checks_itself(repository, graph, job):
+    layer = repository.get_job(job).asset_layer
+    assert layer.selected_asset_keys == graph.get_all_asset_keys()
 
 
 def test_jobs_run_in_one_process(repository):
@@ -187,19 +187,19 @@ def test_schedules_and_sensors_follow_the_settings(tmp_path):
 @pytest.mark.parametrize(
     ("preset", "running"),
     [
-        ("automem", {"decay_interval": "1 day", "creative_interval": "7 days", "cluster_interval": "30 days"}),
-        ("three_tier", {"promote_interval": "10 minutes", "decay_interval": "hour", "cluster_interval": "hour"}),
-        ("engram", {"reconsolidate_interval": "6 hours"}),
+        ("automem", {"task_intervals": ["decay every day", "creative every 7 days", "cluster every 30 days"]}),
+        ("three_tier", {"task_intervals": ["promote every 10 minutes", "decay every hour", "cluster every hour"]}),
+        ("engram", {"reconsolidate_interval": ["full every 6 hours"]}),
     ],
 )
 def test_the_schedules_of_a_preset_are_on_and_say_how_often(tmp_path, preset, running):
     (tmp_path / "memory_pipeline.toml").write_text(f'[policy]\npreset = "{preset}"\n', "utf-8")
     repository = build_defs(settings=homes.settings(tmp_path), key_prefix="", start=True).get_repository_def()
-    found = {one.name: one for one in repository.schedule_defs if one.name.endswith("_interval")}
+    found = {one.name: one for one in repository.schedule_defs if "_interval" in one.name}
     on = {name: one.description for name, one in found.items() if one.default_status.value == "RUNNING"}
     assert set(running) <= set(on)
     for name, every in running.items():
-        assert f"every {every.removeprefix('1 ')} under preset {preset}" in on[name]
+        assert all(f"{one} under preset {preset}" in on[name] for one in every)
 
 
 def test_both_ways_to_load_name_the_same_module():

@@ -344,11 +344,33 @@ def test_dead_letters_are_counted(copy, tmp_path):
 def test_dagsters_storage(copy):
     assert call("init", home=copy).returncode == 0
     other = call("doctor", "--json", home=copy, DAGSTER_HOME="/elsewhere")
-    assert "DAGSTER_HOME names /elsewhere" in other.stdout
+    assert "DAGSTER_HOME names /elsewhere, where `dg dev` looks: there is no such folder" in other.stdout
+    assert not Path("/elsewhere").exists()
     Path(copy / "dagster" / "dagster.yaml").write_text("storage: [nonsense", "utf-8")
     well, detail = examined(copy)["dagster"]
     assert not well
     assert "the next run writes it again" in detail
+
+
+def test_what_an_instance_lacks_is_said_as_it_is_to_be_written_there(copy, tmp_path, monkeypatch):
+    """Of the folder that DAGSTER_HOME names, which is that of the project around the pipeline."""
+    host = tmp_path / "host"
+    host.mkdir()
+    monkeypatch.setenv("DAGSTER_HOME", str(host))
+    assert call("init", home=copy).returncode == 0
+    well, detail = doctor_of(copy)
+    assert not well
+    said, _, lines = detail.partition(f"add to {host / 'dagster.yaml'}: ")
+    assert said.endswith("where `dg dev` looks: it lacks what the pipeline needs; ")
+    assert [line.partition(":")[0] for line in lines.split("; ")] == ["concurrency", "run_retries", "run_monitoring"]
+    (host / "dagster.yaml").write_text(lines.replace("; ", "\n"), "utf-8")
+    assert doctor_of(copy) == (True, f"{copy / 'dagster'}; DAGSTER_HOME names {host}, where `dg dev` looks")
+
+
+def doctor_of(home):
+    """What is found about Dagster."""
+    (found,) = (one for one in doctor.examine(homes.settings(home), repair=False) if one.subject == "dagster")
+    return found.well, found.detail
 
 
 def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):

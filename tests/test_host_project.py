@@ -163,7 +163,7 @@ def test_a_component_gives_policies_and_schedules(tmp_path):
     nightly = repository.get_schedule_def("team_memory_nightly")
     assert (nightly.cron_schedule, nightly.execution_timezone) == ("5 4 * * *", "Europe/Berlin")
     assert nightly.default_status == dg.DefaultScheduleStatus.RUNNING
-    daily = repository.get_schedule_def("team_memory_decay_interval")
+    daily = repository.get_schedule_def("team_memory_task_intervals")
     assert daily.default_status == dg.DefaultScheduleStatus.RUNNING, "automem decays by an interval of its own"
     assert repository.asset_graph.get(dg.AssetKey(["team", "memory", "memories"])).owners == ["team:agents"]
 
@@ -258,15 +258,19 @@ def test_steps_in_processes_of_their_own_give_the_same_tables(tmp_path, lake, ex
 
 
 class ParquetFiles(dg.ConfigurableIOManager):
-    """An IO manager as a host project may have one: it knows frames and asset keys, and nothing of the pipeline."""
+    """An IO manager as a host project may have one: it knows frames, and dictionaries of them, not the pipeline."""
 
     folder: str
 
     def handle_output(self, context, obj):
-        obj.write_parquet(f"{self.folder}/{'-'.join(context.asset_key.path)}.parquet")
+        folder = Path(self.folder, *context.get_identifier())
+        folder.mkdir(parents=True)
+        for name, frame in (obj if isinstance(obj, dict) else {"": obj}).items():
+            frame.write_parquet(folder / f"{name}.parquet")
 
     def load_input(self, context):
-        return pl.read_parquet(f"{self.folder}/{'-'.join(context.asset_key.path)}.parquet")
+        folder = Path(self.folder, *context.get_identifier())
+        return {path.stem: pl.read_parquet(path) for path in folder.iterdir()}
 
 
 @pytest.mark.drill
@@ -274,7 +278,7 @@ class ParquetFiles(dg.ConfigurableIOManager):
 def test_another_io_manager_takes_the_place_of_the_pipelines_own(tmp_path, lake, expected, kind):
     managers = {
         "pickled files": lambda: dg.FilesystemIOManager(base_dir=str(tmp_path / "io")),
-        "Parquet files": lambda: ParquetFiles(folder=str(tmp_path)),
+        "Parquet files": lambda: ParquetFiles(folder=str(tmp_path / "io")),
         "memory": dg.InMemoryIOManager,
     }
     definitions = build_defs(
@@ -293,6 +297,20 @@ def test_another_io_manager_takes_the_place_of_the_pipelines_own(tmp_path, lake,
 def test_a_resource_that_the_pipeline_has_not_is_refused(tmp_path):
     with pytest.raises(ValueError, match="resources names 'frames'; the pipeline has run, store, io_manager"):
         build_defs(settings=Settings(home=tmp_path), resources={"frames": dg.InMemoryIOManager()})
+
+
+def test_an_asset_of_the_host_takes_a_published_table_as_its_input(lake, expected):
+    @dg.asset(ins={"memories": dg.AssetIn([PREFIX, "memories"])})
+    def count(memories: pl.DataFrame) -> int:
+        return memories.height
+
+    pipeline_defs = build_defs(settings=homes.settings(lake.home), key_prefix=PREFIX)
+    definitions = dg.Definitions.merge(dg.Definitions(assets=[count]), pipeline_defs)
+    homes.night(lake)
+    with dg.DagsterInstance.ephemeral() as instance:
+        job = definitions.resolve_implicit_global_asset_job_def().get_subset(asset_selection={count.key})
+        result = job.execute_in_process(instance=instance)
+    assert result.output_for_node("count") == expected["memories"].height > 0
 
 
 def test_every_stage_comes_after_those_whose_tables_it_takes():

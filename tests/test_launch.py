@@ -64,14 +64,6 @@ def launched(lake, job="full", **options):
     return launch.execute(homes.settings(lake.home), job, Run(**{"as_of": AS_OF} | options))
 
 
-def enriched(lake):
-    """Launch the assets up to the enrichment; returns the run's id."""
-    with launch.instance(lake.home) as instance:
-        result = launches.run(lake.home, instance, only=["events", "memories", "enrichment"], as_of=AS_OF)
-    assert result.success, launches.why(result)
-    return result.run_id
-
-
 def refused(lake, job="full", **options):
     with pytest.raises(launch.RunFailed) as caught:
         launched(lake, job, **options)
@@ -180,7 +172,7 @@ def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(l
         assert run.tags["dagster/will_retry"] == "false"
 
 
-@pytest.mark.parametrize("job", ["full", "preview", "decay"])
+@pytest.mark.parametrize("job", ["full", "preview", "task"])
 @pytest.mark.parametrize(
     ("wrong", "named"),
     [
@@ -253,9 +245,16 @@ def test_a_run_that_another_commit_overtakes_plans_again(lake):
 # --- the gate
 
 
+def _unplug(*_):
+    raise dg.Failure("the plug was pulled")
+
+
 def test_the_gate_names_the_checks_that_a_run_should_have_made(lake):
-    run_id = enriched(lake)
-    rows = asset_check_gate.evaluate(homes.settings(lake.home), run_id)
+    with launch.instance(lake.home) as instance:
+        stopped = launches.run(
+            lake.home, instance, as_of=AS_OF, resources=launches.store_that(lake.home, agreed=_unplug)
+        )
+    rows = asset_check_gate.evaluate(homes.settings(lake.home), stopped.run_id)
     outcomes = {(row["asset"], row["check"]): row["outcome"] for row in rows}
     assert outcomes["memories", "schema_and_grain"] == "passed"
     assert outcomes["consolidation_plan", "invariants"] == "missing"

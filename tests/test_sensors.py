@@ -11,7 +11,7 @@ import launches
 import pytest
 
 from memory_pipeline import build_defs
-from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.namespace import Namespace, job_of
 from memory_pipeline.assets.resources import Run, Store
 from memory_pipeline.jobs import schedules
 from memory_pipeline.ledger.event import parse
@@ -100,7 +100,7 @@ def scheduled(home):
 
 def interval(home, name):
     found = {one.name: one for one in scheduled(home)}
-    return found[f"{name}_interval"]
+    return found["reconsolidate_interval" if name == "reconsolidate" else "task_intervals"]
 
 
 def carried_out(home, instance, request, job):
@@ -145,7 +145,7 @@ def test_reflection_asks_once_for_all_that_crossed_the_threshold_and_again_only_
     assert request.run_key is None
     in_the_way = lake.home / "runs"
     in_the_way.write_text("where a run stages its tables", "utf-8")
-    assert not carried_out(lake.home, instance, request, "reflect").success
+    assert not carried_out(lake.home, instance, request, "task").success
     in_the_way.unlink()
     (again,), _ = tick(lake.home, instance, "reflection")
     assert asked(again) == asked(request)
@@ -166,10 +166,12 @@ def test_reflection_asks_again_for_the_next_crossing_and_only_for_that_profile(a
 
 def test_reflection_waits_for_a_run_that_would_do_it(lake, instance):
     definitions = defs(lake.home)
-    for job in ("reflect", "full"):
+    for task, tags in (("reflect", {"memory_pipeline/task": "reflect"}), ("full", {})):
         for status in (dg.DagsterRunStatus.NOT_STARTED, dg.DagsterRunStatus.STARTED):
-            run = instance.create_run_for_job(definitions.resolve_job_def(job), status=status)
-            assert in_flight(instance, job) == run.run_id
+            job = definitions.resolve_job_def(job_of(task))
+            run = instance.create_run_for_job(job, status=status, tags=tags)
+            assert in_flight(instance, Namespace.of(""), task) == run.run_id
+            assert in_flight(instance, Namespace.of(""), "decay") is None
             requests, skipped = tick(lake.home, instance, "reflection", definitions=definitions)
             assert not requests
             assert skipped == f"run {run.run_id} has not ended"
@@ -206,7 +208,7 @@ def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
 
 
 @pytest.mark.parametrize(
-    ("name", "job", "policy", "calls"),
+    ("name", "task", "policy", "calls"),
     [
         ("sessions", "full", {"session_trigger": True}, {"kind": "session.ended", "session_id": "s"}),
         pytest.param(
@@ -220,18 +222,19 @@ def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
     ids=["session_end", "sessions", "steps", "idle", "ingestion"],
 )
 def test_a_sensor_asks_once_for_the_profile_in_which_something_happened(
-    after_night, instance, name, job, policy, calls
+    after_night, instance, name, task, policy, calls
 ):
     lake = after_night
     chosen(lake.home, **policy)
-    assert defs(lake.home).get_repository_def().get_sensor_def(name).job_name == job
+    assert defs(lake.home).get_repository_def().get_sensor_def(name).job_name == job_of(task)
     assert not tick(lake.home, instance, name)[0]
     remembered(lake, 1, **calls)
     (request,), _ = tick(lake.home, instance, name)
-    assert (asked(request)["profiles"], asked(request)["task"]) == (["sample-1"], job)
+    assert (asked(request)["profiles"], asked(request)["task"]) == (["sample-1"], task)
+    assert request.tags["memory_pipeline/task"] == task
     made(lake, asked(request))
     runs = lake.ledger.runs().filter(run_id="night").height
-    assert (runs, lake.ledger.runs()["task"].to_list().count(job)) == (2, 1 + 2 * (job == "full"))
+    assert (runs, lake.ledger.runs()["task"].to_list().count(task)) == (2, 1 + 2 * (task == "full"))
     assert not tick(lake.home, instance, name)[0]
     chosen(lake.home, enabled=False, **policy)
     remembered(lake, 2, **calls)
@@ -307,6 +310,9 @@ def test_the_nightly_run_of_a_store_in_shards_is_one_run_for_each(lake, instance
     (schedule,) = (one for one in scheduled(lake.home) if one.name == "nightly")
     requests, _ = struck(lake.home, instance, schedule, homes.NIGHT)
     assert [asked(request)["profiles"] for request in requests] == [["sample-1"], ["sample-2"]]
+    shards = [request.tags["memory_pipeline/shard"] for request in requests]
+    assert len(set(shards)) == 2
+    assert {int(number) for number in shards} < set(range(4))
 
 
 @pytest.mark.parametrize("switch", ["nightly_run", "enabled"])
@@ -353,12 +359,12 @@ def test_a_night_that_failed_is_asked_for_again_and_one_that_was_made_is_not(lak
 )
 def test_a_task_of_an_interval_runs_at_its_tick_and_not_again_before_the_next(lake, kept, task, seconds, cron):
     chosen(lake.home, **{f"{task}_interval_seconds": seconds})
-    job = "full" if task == "reconsolidate" else task
     schedule = interval(lake.home, task)
-    assert (schedule.job_name, schedule.cron_schedule) == (job, cron)
+    task = "full" if task == "reconsolidate" else task
+    assert (schedule.job_name, schedule.cron_schedule) == (job_of(task), cron)
     assert schedule.default_status == dg.DefaultScheduleStatus.RUNNING
     (request,), _ = struck(lake.home, kept, schedule, homes.NIGHT)
-    expected = {"profiles": ["sample-1", "sample-2"], "task": job, "trigger": "schedule"}
+    expected = {"profiles": ["sample-1", "sample-2"], "task": task, "trigger": "schedule"}
     assert {name: asked(request).get(name, "full") for name in expected} == expected
     made(lake, asked(request))
     assert lake.ledger.runs()["as_of"].unique().to_list() == [homes.NIGHT]
@@ -374,7 +380,7 @@ def test_a_task_that_failed_is_due_again(lake, kept):
     (request,), _ = struck(lake.home, kept, schedule, homes.NIGHT)
     in_the_way = lake.home / "runs"
     in_the_way.write_text("where a run stages its tables", "utf-8")
-    assert not carried_out(lake.home, kept, request, "decay").success
+    assert not carried_out(lake.home, kept, request, "task").success
     assert struck(lake.home, kept, schedule, homes.NIGHT + timedelta(minutes=6))[0]
 
 
@@ -383,14 +389,27 @@ def test_every_schedule_is_listed_and_says_what_it_does(lake):
     found = {one.name: one for one in scheduled(lake.home) if one.name != "nightly"}
     assert {name: one.description for name, one in found.items()} == {
         "reconsolidate_interval": "Off: no policy sets reconsolidate_interval_seconds.",
-        "promote_interval": "Runs promote every 10 minutes under preset default (promote_interval_seconds).",
-        "decay_interval": "Runs decay every 90 minutes under preset default (decay_interval_seconds).",
-        "creative_interval": "Off: no policy sets creative_interval_seconds.",
-        "cluster_interval": "Off: no policy sets cluster_interval_seconds.",
-        "forget_interval": "Off: no policy sets forget_interval_seconds.",
+        "task_intervals": "Runs promote every 10 minutes under preset default; decay every 90 minutes under preset "
+        "default.",
     }
     running = {name for name, one in found.items() if one.default_status == dg.DefaultScheduleStatus.RUNNING}
-    assert running == {"promote_interval", "decay_interval"}
+    assert running == {"task_intervals"}
+
+
+def test_tasks_of_one_schedule_are_asked_for_each_by_its_own_interval(lake, kept):
+    chosen(lake.home, promote_interval_seconds=600, decay_interval_seconds=5_400)
+    schedule = interval(lake.home, "promote")
+    first, _ = struck(lake.home, kept, schedule, homes.NIGHT)
+    assert sorted((asked(one)["task"], one.tags["memory_pipeline/task"]) for one in first) == [
+        ("decay", "decay"),
+        ("promote", "promote"),
+    ]
+    for number, request in enumerate(first):
+        made(lake, asked(request), run_id=f"first-{number}")
+    (later,), _ = struck(lake.home, kept, schedule, homes.NIGHT + timedelta(seconds=600))
+    assert asked(later)["task"] == "promote"
+    made(lake, asked(later), run_id="later")
+    assert struck(lake.home, kept, schedule, homes.NIGHT + timedelta(seconds=601)) == ([], "nothing is due")
 
 
 # --- failures

@@ -18,7 +18,7 @@ from playwright.sync_api import expect, sync_playwright
 from waiting import PATIENCE
 
 from memory_pipeline import Settings, build_defs
-from memory_pipeline.definitions import GROUPS
+from memory_pipeline.assets.catalogue import GROUPS
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
 
@@ -70,7 +70,7 @@ def server(home):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    command = ("dagster", "dev", "-h", "127.0.0.1", "-p", str(port))
+    command = ("dg", "dev", "--host", "127.0.0.1", "--port", str(port))
     with servers.served(home, *command, reflection="false") as process:
 
         def wait(condition):
@@ -78,6 +78,9 @@ def server(home):
 
         wait(lambda: loaded(port))
         yield f"http://127.0.0.1:{port}", wait
+    said = (home / "server.log").read_text("utf-8")
+    warned = [line for line in said.splitlines() if re.search("warning|deprecated", line, re.IGNORECASE)]
+    assert not [line for line in warned if "No cursor for event type" not in line], said  # of every new instance
 
 
 @pytest.fixture

@@ -1,13 +1,24 @@
-"""Asset checks: every table conforms to its schema and grain; a plan breaks no invariant and exceeds no quota."""
+"""Asset checks: every table conforms to its schema and grain; a plan breaks no invariant and exceeds no quota.
 
-from collections.abc import Mapping
+A run evaluates them on what it makes, before anything is changed (`steps`). Executed alone, they look at what is
+published, and at the plan that a full run would make now. Launched with the assets, as by `Materialize all`, they
+repeat what the run found.
+"""
+
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import dagster as dg
 import polars as pl
 
+from memory_pipeline.assets import catalogue
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import Store, refusing, store_of
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.state.projection import State
+from memory_pipeline.engine.in_order import EngineError
+from memory_pipeline.llm.openai import CompletionUnavailable
+from memory_pipeline.runs import commit, consolidate
 from memory_pipeline.schemas import TABLES
 
 SHOWN: Final = 20
@@ -97,3 +108,72 @@ def quota_of(key: dg.AssetKey, plan: pl.DataFrame, tables: Mapping[str, pl.DataF
             )
         },
     )
+
+
+def evaluation(result: dg.AssetCheckResult, *, blocking: bool) -> dg.AssetCheckEvaluation:
+    """Return the result of a check as the event of a run that evaluated it itself."""
+    return dg.AssetCheckEvaluation(
+        asset_key=result.asset_key or dg.AssetKey([]),
+        check_name=str(result.check_name),
+        passed=result.passed,
+        metadata=result.metadata,
+        severity=result.severity,
+        description=result.description,
+        blocking=blocking,
+    )
+
+
+def alone(names: Namespace) -> dg.AssetChecksDefinition:
+    """Make the checks such that any of them can be executed without a run."""
+    store_key, plan = names.name("store"), names.key("consolidation_plan")
+
+    @dg.multi_asset_check(
+        name=names.name("checks"),
+        specs=[*(schema_and_grain(names.key(name)) for name in catalogue.TABLES), invariants(plan), quota(plan)],
+        can_subset=True,
+        required_resource_keys={store_key},
+    )
+    def published(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+        store, chosen = store_of(context, names), set(context.selected_asset_check_keys)
+        found = [one for one in _evaluated(context) if one.asset_check_key in chosen]
+        for one in found:
+            yield _result(one)
+        chosen -= {one.asset_check_key for one in found}
+        for key in sorted(chosen, key=lambda one: one.asset_key):
+            if key.name == "schema_and_grain":
+                with refusing():
+                    rows = store.lake.read(key.asset_key.path[-1])
+                yield schema_and_grain_of(key.asset_key, rows)
+        if chosen & {dg.AssetCheckKey(plan, name) for name in ("invariants", "quota")}:
+            tables, broken = planned(store)
+            made = invariants_of(plan, broken), quota_of(plan, tables["consolidation_plan"], tables)
+            yield from (one for one in made if dg.AssetCheckKey(plan, str(one.check_name)) in chosen)
+
+    return published
+
+
+def _evaluated(context: dg.AssetCheckExecutionContext) -> list[dg.AssetCheckEvaluation]:
+    """Return the evaluations that earlier steps of the run made."""
+    entries = context.instance.all_logs(context.run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
+    events = [entry.get_dagster_event() for entry in entries]
+    return [event.asset_check_evaluation_data for event in events]
+
+
+def _result(found: dg.AssetCheckEvaluation) -> dg.AssetCheckResult:
+    """Return an evaluation as the result of a step that stands for its check."""
+    return dg.AssetCheckResult(
+        asset_key=found.asset_key,
+        check_name=found.check_name,
+        passed=found.passed,
+        metadata=found.metadata,
+        severity=found.severity,
+        description=found.description,
+    )
+
+
+def planned(store: Store) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:
+    """Plan what a run would do now, and write nothing; return its tables, and the rows that break an invariant."""
+    with refusing(CompletionUnavailable, EngineError):
+        profiles = store.participants(preview=True)
+        tables = consolidate.preview(store.lake, store.settings, profiles)
+        return tables, commit.violations(tables, store.policies(profiles))

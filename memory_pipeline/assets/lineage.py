@@ -9,6 +9,7 @@ from typing import Final
 
 import dagster as dg
 
+from memory_pipeline.assets import catalogue
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.schemas import TABLES
 
@@ -38,8 +39,9 @@ CARRIED: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
 def column_lineage(name: str, takes: Sequence[str], names: Namespace) -> dg.TableColumnLineage | None:
     """Return the sources of the columns that a table carries over; None if it carries none."""
     deps: dict[str, list[dg.TableColumnDep]] = {}
+    sources = [other for other in takes if other != name and other in catalogue.TABLES]
     for column in TABLES[name].key:
-        source = next((other for other in takes if other != name and column in TABLES[other].key), None)
+        source = next((other for other in sources if column in TABLES[other].key), None)
         if source:
             deps[column] = [dg.TableColumnDep(asset_key=names.key(source), column_name=column)]
     for column, (source, of) in CARRIED.get(name, {}).items():

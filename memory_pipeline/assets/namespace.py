@@ -7,6 +7,7 @@ from typing import Final, Self
 
 import dagster as dg
 
+from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.schemas import TABLES
 
 ASSETS: Final = frozenset({*TABLES, "consolidation_commit", "snapshot"})
@@ -41,16 +42,21 @@ class Namespace:
         return "_".join([*self.prefix, name])
 
 
-JOBS: Final = (
-    *("full", "preview", "apply", "reflect", "lightweight", "tick", "promote", "decay", "creative", "cluster"),
-    *("forget", "reembed", "undo", "maintenance"),
-)
-"""Bare names of the pipeline's jobs."""
+JOBS: Final = ("full", "preview", "apply", "task", "undo", "maintenance")
+"""Bare names of the pipeline's jobs, most important first."""
+
+
+def job_of(task: str) -> str:
+    """Return the bare name of the job that runs a task, or that is named so itself."""
+    return task if task in JOBS else "task"
 
 
 def is_own(run: dg.DagsterRun, names: Namespace) -> bool:
-    """Return whether a run is one of the pipeline's, and not of the project around it."""
+    """Return whether a run is one of the pipeline, and not of the project around it.
+
+    Earlier versions had a job for each task, of which an instance may still keep runs.
+    """
     steps = run.asset_selection or frozenset()
-    return run.job_name in {names.name(job) for job in JOBS} or (
+    return run.job_name in {names.name(job) for job in (*JOBS, *TASKS)} or (
         bool(steps) and all(tuple(key.path[:-1]) == names.prefix and key.path[-1] in ASSETS for key in steps)
     )

@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from math import isnan
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import dagster as dg
 import polars as pl
 from pydantic import Field
 
 from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.run_tags import RETRY
 from memory_pipeline.consolidation import model_requests
 from memory_pipeline.consolidation.context import Complete
 from memory_pipeline.consolidation.pipeline import Engine, LastRun
@@ -267,10 +268,6 @@ def store_of(context: Any, names: Namespace) -> Store:
     """Return the store that the context of a step, a schedule or a sensor was given."""
     opened: Store = getattr(context.resources, names.name("store"))
     return opened
-
-
-RETRY: Final = "dagster/retry_on_asset_or_op_failure"
-"""Tag of a run whose failure another try can fix."""
 
 
 @contextmanager

@@ -1,49 +1,16 @@
-"""Jobs that consolidate: the runs that materialise every asset, and the preview, which materialises none."""
+"""Jobs that consolidate: the runs that materialise what changed, and the preview, which materialises nothing."""
 
-from dataclasses import dataclass
 from typing import Any, Final, get_args
 
 import dagster as dg
 
 from memory_pipeline.assets import checks
+from memory_pipeline.assets.consolidation import ASSETS
 from memory_pipeline.assets.figures import plan_table
 from memory_pipeline.assets.namespace import Namespace
-from memory_pipeline.assets.resources import RETRY, Preset, Run, refusing, store_of
-from memory_pipeline.engine.in_order import EngineError
-from memory_pipeline.llm.openai import CompletionUnavailable
-from memory_pipeline.runs import commit, consolidate
-
-WRITES: Final = {
-    "memory_pipeline/writes": "true",  # one at a time: dagster.yaml limits runs with this tag
-    "dagster/max_retries": "3",  # retries a run whose process died
-    "dagster/retry_strategy": "ALL_STEPS",  # retrying one step would commit a plan made on an older state
-    RETRY: "false",  # a refused step would be refused again; the commit sets it after a conflict
-    "dagster/max_runtime": "14400",  # a run whose machine went down fails after four hours, which frees its place
-}
-
-
-@dataclass(frozen=True)
-class Job:
-    """A job that materialises every asset."""
-
-    name: str
-    run: Run
-    description: str
-
-
-JOBS: Final = (
-    Job("full", Run(), "START HERE. Consolidates everything, commits it, and publishes a snapshot."),
-    Job("reflect", Run(task="reflect"), "Part of full: links and summarises the sessions touched since the last one."),
-    Job("lightweight", Run(task="lightweight"), "Part of full: compiles core memory and prunes faded edges."),
-    Job("tick", Run(task="tick"), "Part of full: lets faded memories go cold, and merges groups of them."),
-    Job("promote", Run(task="promote"), "Part of full: moves memories to higher tiers."),
-    Job("decay", Run(task="decay"), "Part of full: rescores, and prunes faded edges."),
-    Job("creative", Run(task="creative"), "Part of full: looks for associations between memories that nothing links."),
-    Job("cluster", Run(task="cluster"), "Part of full: groups and summarises."),
-    Job("forget", Run(task="forget"), "Part of full: archives or deletes what fell below a threshold."),
-    Job("reembed", Run(task="reembed"), "Embeds every text with the embedder of the settings; decides nothing."),
-)
-"""Every job that plans and commits, most important first."""
+from memory_pipeline.assets.resources import Preset, Run, store_of
+from memory_pipeline.assets.run_tags import TASK, WRITES, describing
+from memory_pipeline.runs import commit
 
 APPLY: Final = "apply"
 """The job that commits a plan from a file."""
@@ -59,27 +26,36 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[Any]:
     Returns:
         Job definitions, resolved or not: Dagster names no public type for both.
     """
-    everything = dg.AssetSelection.assets(names.key("snapshot")).upstream().required_multi_asset_neighbors()
-    committing = [
+    # A run evaluates the checks itself, before it changes anything.
+    everything = dg.AssetSelection.assets(*map(names.key, ASSETS)).without_checks()
+    run = names.name("run")
+    return [
         dg.define_asset_job(
-            names.name(job.name),
+            names.name("full"),
             everything,
-            description=job.description,
-            tags=WRITES,
-            config=dg.RunConfig(resources={names.name("run"): job.run}),
+            description="START HERE. Consolidates everything, commits it, and publishes a snapshot.",
+            tags=WRITES | {TASK: "full"},
+            config=dg.RunConfig(resources={run: Run()}),
             executor_def=executor,
-        )
-        for job in JOBS
+        ),
+        preview(names, executor),
+        dg.define_asset_job(
+            names.name(APPLY),
+            everything,
+            description="Commits exactly the plan that a dry run wrote, or nothing.",
+            tags=WRITES,
+            config=_applying(names),
+            executor_def=executor,
+        ),
+        dg.define_asset_job(
+            names.name("task"),
+            everything,
+            description="Part of full: what the task that `run.task` names may decide, such as decay or promote.",
+            tags=WRITES,
+            config=dg.RunConfig(resources={run: Run(task="decay")}),
+            executor_def=executor,
+        ),
     ]
-    applying = dg.define_asset_job(
-        names.name(APPLY),
-        everything,
-        description="Commits exactly the plan that a dry run wrote, or nothing.",
-        tags=WRITES,
-        config=_applying(names),
-        executor_def=executor,
-    )
-    return [committing[0], applying, *committing[1:], preview(names, executor)]
 
 
 def _applying(names: Namespace) -> dg.ConfigMapping:
@@ -110,13 +86,9 @@ def preview(names: Namespace, executor: dg.ExecutorDefinition | None) -> dg.JobD
 
     @dg.op(name=names.name("plan_only"), required_resource_keys={store_key})
     def plan_only(context: dg.OpExecutionContext) -> None:
-        store = store_of(context, names)
-        with refusing(CompletionUnavailable, EngineError):
-            profiles = store.participants(preview=True)
-            policies = store.policies(profiles)
-            tables = consolidate.preview(store.lake, store.settings, profiles)
-            broken = commit.violations(tables, policies)
-        plan = tables["consolidation_plan"]
+        tables, broken = checks.planned(store_of(context, names))
+        profiles, plan = tables["profiles"], tables["consolidation_plan"]
+        context.instance.add_run_tags(context.run_id, describing(profiles))
         for check in (
             checks.invariants_of(names.key("consolidation_plan"), broken),
             checks.quota_of(names.key("consolidation_plan"), plan, tables),

@@ -10,10 +10,11 @@ import dagster as dg
 import polars as pl
 from pydantic import Field
 
+from memory_pipeline.assets import facts
 from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.assets.resources import Store, store_of
+from memory_pipeline.assets.run_tags import TASK, WRITES, take_turns
 from memory_pipeline.erasure.erase import resume_erasure
-from memory_pipeline.jobs.consolidation import WRITES
 from memory_pipeline.jobs.schedules import status as schedule_status
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake
@@ -57,15 +58,17 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
         name=names.name("revert"),
         description="Appends a revert to the ledger and publishes the tables without it.",
         required_resource_keys={store_key},
+        pool=names.name("writes"),
     )
     def revert(context: dg.OpExecutionContext, config: Undo) -> None:
         store = store_of(context, names)
+        before = facts.published(store.lake)
         undone = undo.undo(
             store.lake, config.target, profile_id=config.profile or None, cascade=config.cascade, now=datetime.now(UTC)
         )
-        context.add_output_metadata(
-            {"decisions": undone.height, "snapshot": str(snapshot.publish_after(store.lake, "the undo is committed"))}
-        )
+        path = snapshot.publish_after(store.lake, "the undo is committed")
+        facts.report(context, store.lake, names, before, {"undone": config.target})
+        context.add_output_metadata({"decisions": undone.height, "snapshot": str(path)})
 
     @dg.op(
         name=names.name("sweep"),
@@ -74,11 +77,12 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
     )
     def sweep(context: dg.OpExecutionContext) -> None:
         store = store_of(context, names)
+        take_turns(context.instance, names)
         context.add_output_metadata(maintain(store, context.instance, names))
 
     @dg.job(
         name=names.name("undo"),
-        tags=WRITES,
+        tags=WRITES | {TASK: "undo"},
         description="Undoes a run, a merge or one decision; the ledger keeps both.",
         executor_def=executor,
     )
@@ -87,6 +91,7 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
 
     @dg.job(
         name=names.name("maintenance"),
+        tags={TASK: "maintenance"},
         description="Daily housekeeping of the store and of the run history.",
         executor_def=executor,
     )

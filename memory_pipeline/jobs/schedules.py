@@ -10,8 +10,9 @@ from typing import Final
 
 import dagster as dg
 
-from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.namespace import Namespace, job_of
 from memory_pipeline.assets.resources import Run, store_of
+from memory_pipeline.assets.run_tags import SHARD
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.consolidation.triggers import INTERVALS
 from memory_pipeline.runs import due_work, shards
@@ -29,7 +30,7 @@ _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")
 def schedules(
     settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
 ) -> Sequence[dg.ScheduleDefinition]:
-    """Make the nightly schedule, and one for each task that can have an interval.
+    """Make the nightly schedule, and those of full runs and of partial tasks that have an interval.
 
     Args:
         settings: the deployment.
@@ -37,9 +38,11 @@ def schedules(
         start: start those that a policy asks for as soon as Dagster loads them.
         alert_url: returns the address to which failed ticks are reported.
     """
+    partial = [task for task in INTERVALS if task != "full"]
     return [
         _nightly(settings, names, start=start, alert_url=alert_url),
-        *(_interval(task, settings, names, start=start, alert_url=alert_url) for task in INTERVALS),
+        _intervals("reconsolidate_interval", ["full"], settings, names, start=start, alert_url=alert_url),
+        _intervals("task_intervals", partial, settings, names, start=start, alert_url=alert_url),
     ]
 
 
@@ -73,42 +76,70 @@ def _nightly(
             if not chosen:
                 return dg.SkipReason("no profile with a memory has a nightly run")
             clock = context.scheduled_execution_time.isoformat()
-            runs = [Run(profiles=own, as_of=clock, trigger="schedule") for own in shards.split(chosen, store.settings)]
-            keys = [f"{clock} part {number}" for number in range(len(runs))] if len(runs) > 1 else [None]
-            return [
-                dg.RunRequest(run_key=key, run_config=dg.RunConfig(resources={names.name("run"): run}))
-                for key, run in zip(keys, runs, strict=True)
-            ]
+            requests = []
+            for number, own in shards.split(chosen, store.settings).items():
+                run = Run(profiles=own, as_of=clock, trigger="schedule")
+                requests.append(
+                    dg.RunRequest(
+                        run_key=f"{clock} shard {number}" if store.settings.shards else None,
+                        run_config=dg.RunConfig(resources={names.name("run"): run}),
+                        tags={SHARD: str(number)} if store.settings.shards else None,
+                    )
+                )
+            return requests
 
     return schedule
 
 
-def _interval(
-    task: str, settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
+def _intervals(
+    name: str,
+    tasks: Sequence[str],
+    settings: Settings,
+    names: Namespace,
+    *,
+    start: bool,
+    alert_url: Callable[[], str | None],
 ) -> dg.ScheduleDefinition:
-    """Make the schedule of a task with an interval; off where no policy asks for it."""
-    setting = INTERVALS[task]
+    """Make the schedule of tasks with an interval; off where no policy asks for one of them.
+
+    Args:
+        name: bare name of the schedule.
+        tasks: the tasks, all of one job.
+        settings: as for `schedules`.
+        names: as for `schedules`.
+        start: as for `schedules`.
+        alert_url: as for `schedules`.
+    """
     store_key = names.name("store")
-    seconds_by_preset = {
-        policy.preset: seconds
+    asked = [
+        (task, policy.preset, seconds)
+        for task in tasks
         for policy in (settings.policy, *settings.profiles.values())
         if policy.enabled and (seconds := triggers.interval(policy, task))
-    }
-    every = "; ".join(f"{spoken(seconds)} under preset {preset}" for preset, seconds in seconds_by_preset.items())
+    ]
+    every = "; ".join(
+        dict.fromkeys(f"{task} every {spoken(seconds)} under preset {preset}" for task, preset, seconds in asked)
+    )
+    settings_of_tasks = ", ".join(INTERVALS[task] for task in tasks)
 
     @dg.schedule(
-        name=names.name(setting.removesuffix("_seconds")),
-        job_name=names.name(task),
-        cron_schedule=_cron(min(seconds_by_preset.values(), default=triggers.DAY)),
+        name=names.name(name),
+        job_name=names.name(job_of(tasks[0])),
+        cron_schedule=_cron(min((seconds for *_, seconds in asked), default=triggers.DAY)),
         execution_timezone=settings.timezone,
-        default_status=status(start=start and bool(seconds_by_preset)),
+        default_status=status(start=start and bool(asked)),
         required_resource_keys={store_key},
-        description=f"Runs {task} every {every} ({setting})." if every else f"Off: no policy sets {setting}.",
+        description=f"Runs {every}." if every else f"Off: no policy sets {settings_of_tasks}.",
     )
-    def schedule(context: dg.ScheduleEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        rule = "interval" if task == "full" else task
-        with ticking(context.log, names.name(setting.removesuffix("_seconds")), alert_url):
-            return request(context, names, task, (rule,), clock=context.scheduled_execution_time)
+    def schedule(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
+        with ticking(context.log, names.name(name), alert_url):
+            clock, answers = context.scheduled_execution_time, list[dg.RunRequest | dg.SkipReason]()
+            for task in tasks:
+                rule = "interval" if task == "full" else task
+                answers.append(request(context, names, task, (rule,), clock=clock))
+            requested = [answer for answer in answers if isinstance(answer, dg.RunRequest)]
+            reasons = dict.fromkeys(str(one.skip_message) for one in answers if isinstance(one, dg.SkipReason))
+            return requested or dg.SkipReason("; ".join(reasons))
 
     return schedule
 

@@ -30,12 +30,12 @@ def cut(profiles: pl.DataFrame, shards: int) -> Iterator[pl.DataFrame]:
         yield profiles
 
 
-def split(profile_ids: Collection[str], settings: Settings) -> list[list[str]]:
-    """Return profiles by shard, shards without one left out; in one list where the setting `shards` is not set."""
+def split(profile_ids: Collection[str], settings: Settings) -> dict[int, list[str]]:
+    """Return profiles by number of their shard, shards without one left out; all in 0 if no `shards` are set."""
     by_shard: dict[int, list[str]] = {}
     for one in profile_ids:
         by_shard.setdefault(publishing.shard_of(one, settings.shards or 1), []).append(one)
-    return [by_shard[number] for number in sorted(by_shard)]
+    return dict(sorted(by_shard.items()))
 
 
 def within(profile_ids: Collection[str], chosen: Collection[int], settings: Settings) -> list[str]:

@@ -1,4 +1,4 @@
-"""Sensors for the activity of agents, and the job that each requests.
+"""Sensors for the activity of agents, and the task that each requests.
 
 Tasks that are due by time alone are left to schedules (`jobs/schedules.py`).
 """
@@ -9,7 +9,7 @@ from typing import Final
 
 import dagster as dg
 
-from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.namespace import Namespace, job_of
 from memory_pipeline.assets.resources import store_of
 from memory_pipeline.sensors.failures import status, ticking
 from memory_pipeline.sensors.requests import request
@@ -18,12 +18,12 @@ from memory_pipeline.settings import Settings
 
 @dataclass(frozen=True)
 class Watch:
-    """What a sensor watches for, and the job it requests."""
+    """What a sensor watches for, and the task it requests."""
 
     name: str
-    job: str
+    task: str
     rules: tuple[str, ...]
-    """Triggers that call for the job (see `triggers.due`)."""
+    """Triggers that call for the task (see `triggers.due`)."""
     description: str
 
 
@@ -66,7 +66,7 @@ def watcher(
 
     @dg.sensor(
         name=names.name(watch.name),
-        job_name=names.name(watch.job),
+        job_name=names.name(job_of(watch.task)),
         minimum_interval_seconds=settings.sensor_seconds,
         default_status=status(start=start),
         required_resource_keys={names.name("store")},
@@ -74,7 +74,7 @@ def watcher(
     )
     def evaluate(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
         with ticking(context.log, names.name(watch.name), alert_url):
-            return request(context, names, watch.job, watch.rules)
+            return request(context, names, watch.task, watch.rules)
 
     return evaluate
 

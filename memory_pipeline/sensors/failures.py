@@ -15,7 +15,7 @@ from typing import Any, Final
 import dagster as dg
 
 from memory_pipeline.assets.namespace import Namespace, is_own
-from memory_pipeline.assets.resources import RETRY
+from memory_pipeline.assets.run_tags import RETRY, task_of
 from memory_pipeline.settings import Settings, SettingsError
 
 ANSWER_SECONDS: Final = 10.0
@@ -127,7 +127,7 @@ def document(context: dg.RunFailureSensorContext, names: Namespace) -> dict[str,
     return {
         "job": run.job_name,
         "run_id": run.run_id,
-        "task": given.get("task", run.job_name),
+        "task": task_of(record.dagster_run if record else run, names),
         "trigger": given.get("trigger", "manual"),
         "profiles": list(given.get("profiles", ())),
         "failed_at": datetime.fromtimestamp(ended, UTC).isoformat() if ended else None,

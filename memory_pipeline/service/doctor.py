@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+import dagster as dg
 import polars as pl
 
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
@@ -341,14 +342,38 @@ def _dagster(home: Path) -> Finding:
     if not storage.is_dir():
         return Finding("dagster", well=True, detail="no storage yet; `init` or the first run creates it")
     named = os.environ.get("DAGSTER_HOME")
-    other = f"; DAGSTER_HOME names {named}, where `dagster dev` looks" if named and Path(named) != storage else ""
+    other = Path(named) if named and Path(named) != storage else None
+    folder = other or storage
+    where = f"{storage}; DAGSTER_HOME names {other}, where `dg dev` looks" if other else str(storage)
+    if not folder.is_dir():
+        detail = f"{where}: there is no such folder; create it, or unset DAGSTER_HOME"
+        return Finding("dagster", well=False, detail=detail)
     try:
         with launch.instance(home) as opened:
             opened.get_runs_count()
+        with launch.opened(folder) as used:
+            missing = _unconfigured(used)
     except LakeError as error:
         return Finding("dagster", well=False, detail=str(error))
     except Exception as error:  # noqa: BLE001 - any error in Dagster's configuration is the finding
         problem = " ".join(str(error).split())
-        remedy = f"remove {storage / 'dagster.yaml'}; the next run writes it again"
-        return Finding("dagster", well=False, detail=f"{storage / 'dagster.yaml'}: {problem}; {remedy}")
-    return Finding("dagster", well=True, detail=f"{storage}{other}")
+        remedy = "correct it" if other else f"remove {storage / 'dagster.yaml'}; the next run writes it again"
+        return Finding("dagster", well=False, detail=f"{folder / 'dagster.yaml'}: {problem}; {remedy}")
+    if missing:
+        remedy = f"add to {folder / 'dagster.yaml'}: {'; '.join(missing)}"
+        return Finding("dagster", well=False, detail=f"{where}: it lacks what the pipeline needs; {remedy}")
+    return Finding("dagster", well=True, detail=where)
+
+
+def _unconfigured(instance: dg.DagsterInstance) -> list[str]:
+    """Return what the pipeline needs and an instance's `dagster.yaml` lacks, each as it is to be written there."""
+    limits = instance.get_concurrency_config().run_queue_config
+    limited = {limit.get("key") for limit in (limits.tag_concurrency_limits if limits else ())}
+    wanted = {
+        "concurrency: {runs: {tag_concurrency_limits: [{key: memory_pipeline/writes, limit: 1}]}}": (
+            "memory_pipeline/writes" in limited
+        ),
+        "run_retries: {enabled: true}": instance.run_retries_enabled,
+        "run_monitoring: {enabled: true, free_slots_after_run_end_seconds: 60}": instance.run_monitoring_enabled,
+    }
+    return [line for line, there in wanted.items() if not there]

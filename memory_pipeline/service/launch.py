@@ -12,7 +12,9 @@ from uuid import uuid4
 import dagster as dg
 from dagster._core.instance.ref import InstanceRef
 
-from memory_pipeline.assets.resources import RETRY, Run
+from memory_pipeline.assets.namespace import job_of
+from memory_pipeline.assets.resources import Run
+from memory_pipeline.assets.run_tags import RETRY, TASK
 from memory_pipeline.definitions import build_defs
 from memory_pipeline.jobs.consolidation import APPLY
 from memory_pipeline.ledger.database import LakeError, database_problem
@@ -82,12 +84,12 @@ def opened(folder: Path) -> Iterator[dg.DagsterInstance]:
         raise LakeError(f"{folder}: its databases cannot be read: {problem}; {remedy}") from error
 
 
-def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str | None = None) -> Launched:
-    """Execute a job on the Dagster instance of the data folder, and wait for it.
+def execute(settings: Settings, task: str, run: Run | None = None, *, run_id: str | None = None) -> Launched:
+    """Execute a task, or another job, on the Dagster instance of the data folder, and wait for it.
 
     Args:
         settings: settings of the deployment.
-        job: name of the job.
+        task: name of the task, or of a job such as `apply`.
         run: state and task of the run.
         run_id: id of the first attempt; None: a new one, as for every later attempt.
 
@@ -95,13 +97,13 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
         RunFailed: the run failed; the message is the reason.
     """
     run = run or Run()
-    definition = build_defs(settings=settings, key_prefix="").resolve_job_def(job)
+    definition = build_defs(settings=settings, key_prefix="").resolve_job_def(job_of(task))
     given = run.model_dump(exclude_defaults=True)
     config: dict[str, Any] = {
         "loggers": {"console": {"config": {"log_level": "CRITICAL"}}},
         "resources": {"run": {"config": given}},
     }
-    if job == APPLY:
+    if task == APPLY:
         config = {name: given[name] for name in ("plan_file", "without", "trigger", "preset") if name in given} | {
             "log_level": "CRITICAL"
         }
@@ -112,7 +114,11 @@ def execute(settings: Settings, job: str, run: Run | None = None, *, run_id: str
             attempt_id = run_id if run_id and attempts_left == ATTEMPTS - 1 else str(uuid4())
             with live_runs.held(settings.home, attempt_id):
                 result = definition.execute_in_process(
-                    instance=dagster, run_config=config, raise_on_error=False, run_id=attempt_id
+                    instance=dagster,
+                    run_config=config,
+                    raise_on_error=False,
+                    run_id=attempt_id,
+                    tags={} if task == APPLY else {TASK: task},
                 )
             if result.success or not (attempts_left and _lost_race(dagster, result.run_id)):
                 break

@@ -1,0 +1,163 @@
+"""The steps with lasting effects: the commit, which materialises the assets that it changed, and the snapshot."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import dagster as dg
+import polars as pl
+
+from memory_pipeline.assets import catalogue, facts
+from memory_pipeline.assets.figures import describe, plan_table
+from memory_pipeline.assets.lineage import column_lineage
+from memory_pipeline.assets.namespace import Namespace
+from memory_pipeline.assets.resources import Store, overtaken, refusing, store_of
+from memory_pipeline.assets.run_tags import describing
+from memory_pipeline.assets.steps import Tables, givers, united
+from memory_pipeline.engine.in_order import EngineError
+from memory_pipeline.lake import snapshot as duckdb_file
+from memory_pipeline.lake.tables import StaleInstant
+from memory_pipeline.llm.openai import CompletionUnavailable
+from memory_pipeline.runs import changes, commit, consolidate
+
+
+def commit_step(names: Namespace) -> dg.OpDefinition:
+    """Make the step that commits the plan, and says what that changed.
+
+    Every asset is an optional output: a run that finds nothing new (see `changes.idle`) materialises none but, if it
+    was a full one, its own record. A partial run is noted as an observation of that record.
+    """
+    store_key, manager = names.name("store"), names.name("io_manager")
+
+    @dg.op(
+        name=names.name("commit_plan"),
+        description="Checks the plan once more and makes it visible in one transaction, or changes nothing.",
+        ins={step: dg.In() for step in givers(commit.COMMITTED_FROM)},
+        out={"committed": dg.Out(dg.Nothing)}
+        | {name: dg.Out(io_manager_key=manager, is_required=False) for name in catalogue.TABLES}
+        | {catalogue.COMMIT: dg.Out(is_required=False)},
+        required_resource_keys={store_key},
+        pool=names.name("writes"),
+    )
+    def commit_plan(context: dg.OpExecutionContext, **handed: Tables) -> Iterator[Any]:
+        store, tables = store_of(context, names), united(handed)
+        before = facts.published(store.lake)
+        with (
+            overtaken(context.instance, context.run_id),
+            refusing(commit.InvariantBroken, CompletionUnavailable, EngineError, StaleInstant),
+        ):
+            positions, committed = _committed(
+                store,
+                tables,
+                run_id=context.run_id,
+                started_at=_started(context),
+                say=context.log.info,
+                warn=context.log.warning,
+            )
+        after = facts.published(store.lake)
+        if not changes.idle(store.lake, context.run_id):
+            news = facts.changed(context.instance, names, before, after)
+            yield from _materialised(names, tables | commit.published(committed), news, after)
+        metadata = _counts(committed["consolidation_plan"], positions) | {
+            "undo": dg.MetadataValue.md(f"`memory-pipeline --home {store.home} undo {context.run_id}`")
+        }
+        yield _record(names, committed["profiles"], metadata, facts.whole(after))
+        yield dg.Output(None, "committed")
+
+    return commit_plan
+
+
+def _committed(store: Store, tables: Tables, **run: Any) -> tuple[dict[str, int], Tables]:
+    """Commit the plan: a reviewed one whole or not at all, any other profile by profile.
+
+    Returns:
+        Ledger position of each profile's commit, and the tables as they were committed: after a conflict they are made
+        again.
+    """
+    if store.run.plan_file:
+        policies = store.policies(tables["profiles"])
+        return commit.commit(store.lake, tables, policies, whole=True, left_out=store.left_out, **run), tables
+    return consolidate.commit_all(store.lake, store.settings, tables, **run)
+
+
+def _materialised(
+    names: Namespace, tables: Tables, news: Mapping[str, str], versions: facts.Versions
+) -> Iterator[dg.MaterializeResult[pl.DataFrame]]:
+    """Report each table that has changed with its figures, the lineage of its columns, and its version."""
+    for name in catalogue.TABLES:
+        if name in news:
+            lineage = column_lineage(name, catalogue.STAGE_OF[name].takes if name in catalogue.STAGE_OF else (), names)
+            yield dg.MaterializeResult(
+                asset_key=names.key(name),
+                value=tables[name],
+                data_version=dg.DataVersion(news[name]),
+                metadata=describe(name, tables[name])
+                | {"dagster/row_count": versions[name].rows}
+                | ({"dagster/column_lineage": lineage} if lineage else {}),
+            )
+
+
+def _record(
+    names: Namespace, profiles: pl.DataFrame, metadata: Mapping[str, Any], version: str
+) -> dg.MaterializeResult[None] | dg.AssetObservation:
+    """Return what tells of a commit: a materialisation if the run was a full one over whole profiles, else a note.
+
+    Args:
+        names: the namespace of the assets.
+        profiles: table `profiles` of the run.
+        metadata: what the commit changed (see `_counts`).
+        version: data version of all tables after it.
+    """
+    told = {**metadata, **{name.partition("/")[2]: value for name, value in describing(profiles).items()}}
+    key = names.key(catalogue.COMMIT)
+    if metadata["profiles"] and profiles.filter(task="full", scope="all").height == profiles.height:
+        return dg.MaterializeResult(asset_key=key, metadata=told, data_version=dg.DataVersion(version))
+    return dg.AssetObservation(key, metadata=told)
+
+
+def _counts(plan: pl.DataFrame, positions: Mapping[str, int]) -> dict[str, Any]:
+    """Return how much a commit changed, and the plan as a table."""
+    held = plan.filter(pl.col("status") == "held").height
+    return {
+        "profiles": len(positions),
+        "position": max(positions.values(), default=0),
+        "decisions": plan.height - held,
+        "held": held,
+        "plan": plan_table(plan.with_columns(pl.col("status").replace("proposed", "committed"))),
+    }
+
+
+def _started(context: dg.OpExecutionContext) -> datetime | None:
+    """Return when the run started, as Dagster recorded it."""
+    record = context.instance.get_run_record_by_id(context.run_id)
+    return datetime.fromtimestamp(record.start_time, UTC) if record and record.start_time else None
+
+
+def snapshot_step(names: Namespace) -> dg.OpDefinition:
+    """Make the step that publishes the committed state for whoever has DuckDB and nothing else."""
+    store_key = names.name("store")
+
+    @dg.op(
+        name=names.name("publish_snapshot"),
+        description="Publishes the committed state as a DuckDB file, for whoever has DuckDB and nothing else.",
+        ins={"committed": dg.In(dg.Nothing)},
+        out={catalogue.SNAPSHOT: dg.Out(is_required=False)},
+        required_resource_keys={store_key},
+    )
+    def publish_snapshot(context: dg.OpExecutionContext) -> Iterator[dg.MaterializeResult[None]]:
+        store = store_of(context, names)
+        with refusing():
+            path = duckdb_file.publish(store.lake)
+        context.log.info("[consolidation] snapshot %s, %.1f MB", path.name, path.stat().st_size / 1e6)
+        key, version = names.key(catalogue.SNAPSHOT), facts.whole(facts.published(store.lake))
+        if changes.idle(store.lake, context.run_id) or facts.is_told(context.instance, key, version):
+            return
+        metadata: dict[str, dg.MetadataValue] = {
+            "path": dg.MetadataValue.path(path),
+            "bytes": dg.MetadataValue.int(path.stat().st_size),
+        }
+        if address := duckdb_file.address(store.lake):
+            metadata["address"] = dg.MetadataValue.url(f"{address}{path.name}")
+        yield dg.MaterializeResult(asset_key=key, metadata=metadata, data_version=dg.DataVersion(version))
+
+    return publish_snapshot
