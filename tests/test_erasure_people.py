@@ -222,18 +222,21 @@ def test_ids_named_after_a_person_are_replaced_and_longer_words_are_not(value, n
 def test_people_whose_ids_contain_an_erased_one_keep_theirs(tmp_path, other):
     sessions = {"s": f"{other}/1", "t": "ana/1", "u": f"ana and {other}"}
     with Lake(tmp_path / "home") as lake:
+        told_by = {name: "ana" if name == "t" else other for name in sessions}
         lake.ledger.append(
-            event(
-                "memory.stored",
-                event_id=name,
-                profile_id="p",
-                memory_id=name,
-                user_id="ana" if name == "t" else other,
-                session_id=session,
-                agent_id=f"bot of {other}",
-                payload={"content": f"Note {name} is about boats."},
-            )
-            for name, session in sessions.items()
+            [
+                event(
+                    "memory.stored",
+                    event_id=name,
+                    profile_id="p",
+                    memory_id=name,
+                    user_id=told_by[name],
+                    session_id=session,
+                    agent_id=f"bot of {other}",
+                    payload={"content": f"Note {name} is about boats."},
+                )
+                for name, session in sessions.items()
+            ]
         )
         (stand_in,) = erase_memories(lake, profile_id="p", user_id="ana", now=LATER).people
         events = lake.events(profiles=["p"]).drop_nulls("session_id").sort("event_id")
