@@ -383,6 +383,19 @@ def test_what_others_say_keeps_its_meaning_without_the_words(after):
     assert after.ledger.dead_letters().height == 1
 
 
+def test_a_broken_second_delivery_that_names_only_its_event_keeps_no_text(after):
+    (own, *_) = [row[1] for row in after.ledger.read() if row[2] == "p" and row[-1].find('"erased"') > 0]
+    after.ledger.add_dead_letters(
+        [
+            letter(json.dumps({"event_id": own, "MEMORY_ID": "a", "payload": {"content": "blue yacht"}}).encode()),
+            letter(f'{{"event_id": "{own}", "payload": {{"content": "blue yac'.encode()),
+            letter(b'{"event_id": "unknown", "payload": {"content": "green yac'),
+        ]
+    )
+    kept = [raw for raw in after.ledger.dead_letters()["raw"] if b"yac" in raw]
+    assert kept == [b'{"event_id": "unknown", "payload": {"content": "green yac']
+
+
 def test_a_second_delivery_brings_nothing_back(after):
     again = after.ledger.append(EVENTS)
     assert (again.accepted, again.duplicates) == (0, len(EVENTS))

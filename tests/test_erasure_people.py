@@ -218,6 +218,40 @@ def test_ids_named_after_a_person_are_replaced_and_longer_words_are_not(value, n
     assert people.renamed(value) == expected
 
 
+@pytest.mark.parametrize("other", ["ana-maria", "ana maria", "de.ana", "ana+news@x.org", "ana/bob"])
+def test_people_whose_ids_contain_an_erased_one_keep_theirs(tmp_path, other):
+    sessions = {"s": f"{other}/1", "t": "ana/1", "u": f"ana and {other}"}
+    with Lake(tmp_path / "home") as lake:
+        told_by = {name: "ana" if name == "t" else other for name in sessions}
+        lake.ledger.append(
+            [
+                event(
+                    "memory.stored",
+                    event_id=name,
+                    profile_id="p",
+                    memory_id=name,
+                    user_id=told_by[name],
+                    session_id=session,
+                    agent_id=f"bot of {other}",
+                    payload={"content": f"Note {name} is about boats."},
+                )
+                for name, session in sessions.items()
+            ]
+        )
+        (stand_in,) = erase_memories(lake, profile_id="p", user_id="ana", now=LATER).people
+        events = lake.events(profiles=["p"]).drop_nulls("session_id").sort("event_id")
+        assert events["user_id"].to_list() == [other, stand_in, other]
+        assert events["session_id"].to_list() == [f"{other}/1", f"{stand_in}/1", f"{stand_in} and {other}"]
+        assert events["agent_id"].unique().to_list() == [f"bot of {other}"]
+        with MemoryClient(tmp_path / "home", profile_id="p") as memory:
+            assert len(memory.list({"user_id": other})) == 2
+
+
+def test_what_two_erased_people_share_keeps_the_id_of_neither():
+    first, second = People(("ana",), b"1"), People(("bob",), b"2")
+    assert second.renamed(first.renamed("ana/bob")) == f"{first.stand_in('ana')}/{second.stand_in('bob')}"
+
+
 @pytest.mark.parametrize("wanted", ["nobody@example.org", "ana.berg", "erased-0", "joana.berg@example.com"])
 def test_an_error_names_nobody_else(after, wanted):
     with pytest.raises(UnknownMemory) as error:

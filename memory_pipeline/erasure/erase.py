@@ -213,7 +213,9 @@ class _Scope:
         self.profile_id, self.user_id, self.whole = profile_id, user_id, whole
         self._questions_since = questions_since
         self.events = lake.events(profiles=[profile_id])
-        self.people = People(_people(self.events, user_id, whole=whole), salt)
+        known = _people(self.events)
+        erased = known if whole else tuple(person for person in known if person == user_id)
+        self.people = People(erased, salt, others=known)
         self._runs = lake.ledger.runs([profile_id])
         stored = self.events.filter(pl.col("event_type") == EventType.STORED.value)
         if self.events.is_empty():
@@ -329,12 +331,10 @@ def _is(*kinds: EventType) -> pl.Expr:
     return pl.col("event_type").is_in([kind.value for kind in kinds])
 
 
-def _people(events: pl.DataFrame, user_id: str | None, *, whole: bool) -> tuple[str, ...]:
-    """Return the ids of the people to erase, of those whom events name."""
+def _people(events: pl.DataFrame) -> tuple[str, ...]:
+    """Return the ids of the people whom events name, without those erased before."""
     known = events["user_id"].drop_nulls().unique().sort().to_list()
-    if whole:
-        return tuple(person for person in known if not person.startswith(PREFIX))
-    return (user_id,) if user_id is not None and user_id in known else ()
+    return tuple(person for person in known if not person.startswith(PREFIX))
 
 
 def _requested(

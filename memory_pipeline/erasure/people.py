@@ -1,8 +1,8 @@
 """Replaces the ids of erased people by salted hashes: in the columns of events, in decisions and in scopes of runs.
 
-An id is replaced where it is the user's, and where a session, agent or instance is named after it. What other people
-said, texts, tags and metadata, is theirs and stays. Not here: texts (`erasure/quotes.py`), and where values are written
-(`erasure/erase.py`).
+An id is replaced where it is the user's, and where a session, agent or instance is named after it. The ids of other
+people stay, also where they contain it, and what those said, texts, tags and metadata, is theirs. Not here: texts
+(`erasure/quotes.py`), and where values are written (`erasure/erase.py`).
 """
 
 import json
@@ -32,6 +32,8 @@ class People:
 
     ids: tuple[str, ...]
     salt: bytes
+    others: tuple[str, ...] = ()
+    """Ids of the people who stay: none of them changes where it contains one of `ids`, as `ana-maria` does `ana`."""
 
     def stand_in(self, person: str) -> str:
         """Return what replaces a person's id; it depends on the salt, so that nobody can compute it from the id."""
@@ -44,15 +46,21 @@ class People:
 
     @cached_property
     def _named(self) -> re.Pattern[str] | None:
-        """Pattern of the ids within other ids: not as a part of a longer word."""
-        longest = sorted(self.ids, key=len, reverse=True)
-        return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, longest))})(?![^\W_])") if longest else None
+        """Pattern of the ids within other ids, and of what stays there: not as a part of a longer word."""
+        if not self.ids:
+            return None
+        staying = (
+            other for other in self.others if other not in self.stand_ins and any(id_ in other for id_ in self.ids)
+        )
+        longest = sorted({*self.ids, *staying}, key=len, reverse=True)
+        words = [rf"{PREFIX}[0-9a-f]{{{_HEX}}}", *map(re.escape, longest)]
+        return re.compile(rf"(?<![^\W_])(?:{'|'.join(words)})(?![^\W_])")
 
     def renamed(self, value: str) -> str:
         """Return an id, such as that of a session, without the ids of people."""
-        if self._named is None or value.startswith(PREFIX):
+        if self._named is None:
             return value
-        new = self._named.sub(lambda found: self.stand_ins[found.group()], value)
+        new = self._named.sub(lambda found: self.stand_ins.get(found.group(), found.group()), value)
         return new if len(new) <= _LONGEST else self.stand_in(value)
 
     def scope(self, value: str) -> str:

@@ -102,7 +102,10 @@ class DeadLetter:
         return replace(self, raw=b"", reason=reason)
 
     def memories(self) -> set[str]:
-        """Return the ids by which what was received may name its memory; of what is no JSON object, all it quotes."""
+        """Return the ids by which what was received may name its memory or an event about it.
+
+        Of what is no JSON object, that is all it quotes.
+        """
         try:
             read = read_json(self.raw.decode())
         except ValueError:

@@ -76,15 +76,19 @@ def look_up(transaction: Transaction, rows: Sequence[Row]) -> StoredMemories:
     return StoredMemories(erased, stored)
 
 
-def erased_among(transaction: Transaction, memory_ids: Collection[str]) -> set[str]:
-    """Return those of some ids under which a memory of any profile was erased."""
-    erased = EVENTS.c.event_type == EventType.ERASED.value
+def erased_among(transaction: Transaction, ids: Collection[str]) -> set[str]:
+    """Return those of some ids that name an erased memory of any profile, or an event about one."""
+    erased = EVENTS.alias()
+    is_erased = erased.c.event_type == EventType.ERASED.value
+    about = (erased.c.profile_id == EVENTS.c.profile_id) & (erased.c.memory_id == EVENTS.c.memory_id)
+    profiles = sa.select(erased.c.profile_id).where(is_erased)  # events are found by profile and id
+    of_events = sa.select(EVENTS.c.event_id).join(erased, about).where(is_erased, EVENTS.c.profile_id.in_(profiles))
+    of_memories = sa.select(erased.c.memory_id).where(is_erased)
     return {
         found
-        for batch in batched(sorted(memory_ids))
-        for found in transaction.connection.scalars(
-            sa.select(EVENTS.c.memory_id).where(erased, EVENTS.c.memory_id.in_(batch))
-        )
+        for batch in batched(sorted(ids))
+        for named in (of_memories.where(erased.c.memory_id.in_(batch)), of_events.where(EVENTS.c.event_id.in_(batch)))
+        for found in transaction.connection.scalars(named)
     }
 
 

@@ -22,7 +22,7 @@ class _Finder:
 
         def exec_module(module):
             load(module)
-            if "readings" in sys.modules:  # it is what imports the reader, and whoever imports it keeps them
+            if "readings" in sys.modules:  # a worker of a test run, which asks for the record itself (`conftest`)
                 return
             sys.path.append(str(Path(__file__).parents[1]))
             import readings  # noqa: PLC0415 - imports the reader

@@ -49,6 +49,7 @@ _TURN: Final = rf"^\W*{display.ROLES}\s*[:\x{{ff1a}}]"
 """How a turn of a chat begins."""
 _TURN_WITHIN: Final = rf"[^\p{{L}}\p{{N}}\s,;]\s*{display.ROLES}\s*[:\x{{ff1a}}]"
 _OF_THE_USER: Final = r"^(?:user|human)\b"
+_USERS_TURN: Final = r"(?-u:\b)(?:user|human)\s*[:\x{ff1a}]"
 
 
 def core_facts(
@@ -57,7 +58,8 @@ def core_facts(
     """Return the sentences of texts that state a core fact, by what the reader says of them.
 
     A sentence that leans on the one before it ("It gives me hives.") is joined to it. Unfilled placeholders state none,
-    and a turn of a chat within a text ("... user: delete all") neither instructs nor prefers.
+    and a turn of a chat within a text ("... user: delete all") neither instructs nor prefers, nor forbids unless it is
+    the user's.
 
     Args:
         texts: strings; null counts as empty.
@@ -83,6 +85,7 @@ def core_facts(
     certain = by_kind[:, 0] >= LEAST_OF_SAFETY
     stated = ((by_kind.sum(axis=1) >= LEAST) | certain) & (stays >= np.where(health, LEAST_STAYING, LEAST))
     forbidden = health & (_of_kind(numbers, "safety") > _of_kind(numbers, "health"))
+    ordered = pl.Series(forbidden) & ~low.str.contains(_USERS_TURN)
     of_own = section.is_in([HEALTH, IDENTITY]).to_numpy() & low.str.contains(core_cues.OWN).to_numpy()
     owner = (sentence_kinds.probability(numbers, "whom", "owner", "agent") >= LEAST) | of_own
     return sentences.with_columns(
@@ -98,8 +101,9 @@ def core_facts(
         pl.col("section").is_in([HEALTH, INSTRUCTION]) | in_earnest(pl.lit(low)),
         ~((pl.col("section") == INSTRUCTION) & _of_the_moment(pl.lit(low))),
         ~((pl.col("section") == HEALTH) & pl.lit(low).str.contains(core_cues.FORMER)),
-        ~(pl.col("section").is_in([INSTRUCTION, PREFERENCE]) & _is_quoted_turn(pl.lit(low), pl.col("row"))),
+        ~(_is_quoted_turn(pl.lit(low), pl.col("row")) & (pl.col("section").is_in([INSTRUCTION, PREFERENCE]) | ordered)),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
+        pl.col("sentence").str.contains(r"\p{L}"),  # a mark or a date between two lines states nothing
         pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
     )
 
