@@ -42,7 +42,9 @@ def read(*texts):
         (IDENTITY, "Most friends call me Tilly."),
         (IDENTITY, "Our boss is Abelard Quist."),
         (PROJECT, "My goal is to swim to Rona."),
-        (INSTRUCTION, "Jem is not to be told about the party."),
+        (INSTRUCTION, "I read slowly but please use simple words."),
+        (INSTRUCTION, "Each oar is checked by two people, no exceptions."),
+        (PREFERENCE, "The vicar keeps the logbook. He prefers ink there."),
         (HEALTH, "Grandad takes amlodipine in the morning."),
         (HEALTH, "An allergist said that I have a nut allergy."),
         (PROJECT, "I'm building a cedar canoe in the garage."),
@@ -106,6 +108,8 @@ def test_a_standing_fact_has_its_kind(section, text):
         "Penny wants to do nothing for the coming week, and likes to sleep.",
         "User said a neighbour told her he has epilepsy.",
         "The dog must not come in while Jem is here.",
+        "They call me lazy at the shipyard.",
+        "The deadline is over.",
     ],
 )
 def test_a_deed_a_question_and_small_talk_state_none(text):
@@ -119,6 +123,7 @@ def test_a_deed_a_question_and_small_talk_state_none(text):
         "Rule of the yard: oars go back on the wall.",
         "No pictures of the old slipway may be printed.",
         "Never feed the hens bread.",
+        "Jem is not to be told about the party.",
     ],
 )
 def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
@@ -132,7 +137,6 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
     ("section", "text"),
     [
         (IDENTITY, "Our new address is 4 Quay Lane."),
-        (INSTRUCTION, "I read slowly but please use simple words."),
         (HEALTH, "My cardiologist is Dr. Abelard at the Western."),
         (PREFERENCE, "I would rather take the train than fly."),
         (PREFERENCE, "My favourite painter is Hammershøi."),
@@ -147,11 +151,9 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
         (INSTRUCTION, "When the vicar rings, say only that the boat is away."),
         (IDENTITY, "Signe wants to be called Sig."),
         (INSTRUCTION, "It is allowed to ring the yard in the evenings after all."),
-        (PREFERENCE, "The vicar keeps the logbook. He prefers ink there."),
         (INSTRUCTION, "Visitors may not photograph the laboratory."),
         (INSTRUCTION, "If the gate jams, ring the harbour master first."),
         (INSTRUCTION, "No letters at the weekend unless the harbour master writes."),
-        (INSTRUCTION, "Each oar is checked by two people, no exceptions."),
     ],
 )
 def test_standing_facts_that_are_missed(section, text):
@@ -172,8 +174,6 @@ def test_standing_facts_that_are_missed(section, text):
         "I'm looking for my oars.",
         "We have an allergy test in Kells at noon.",
         "The EpiPen wasn't needed.",
-        "They call me lazy at the shipyard.",
-        "The deadline is over.",
     ],
 )
 def test_what_is_passing_and_taken_for_standing(text):

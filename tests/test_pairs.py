@@ -35,7 +35,7 @@ def reported():
         (2, "nothing", "unrelated"),
         (3, "partly closed", "update"),
         (4, "CONTRADICTS", "contradiction"),
-        (5, "MAY_REPEAT", "duplicate"),
+        (5, "merged", "duplicate"),
         (7, "MAY_UPDATE", "update"),
     ],
 )

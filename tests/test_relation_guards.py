@@ -67,9 +67,13 @@ def test_two_texts_with_a_figure_day_or_name_each_of_its_own_do_not_merge(older,
     ("older", "newer"),
     [
         SAME,
-        ("I cannot have latex gloves.", "Rubber gloves make my skin blister, nitrile only."),
-        ("One sting in 2019 put me in an ambulance.", "A wasp can kill me."),
+        ("The spare key hangs behind the boiler.", "Look behind the boiler, on the left, for the spare key."),
+        ("Built in 1968, the boat leaks.", "The boat lets water in."),
     ],
 )
+def test_a_second_allergy_is_not_the_first():
+    assert not may_merge("I am allergic to penicillin.", "I am allergic to latex.")
+
+
 def test_a_detail_more_on_one_side_is_no_other_fact(older, newer):
     assert may_merge(older, newer)

@@ -59,10 +59,7 @@ NEITHER = [
     ("My weight is 80 kg.", "My weight this morning: 82 kg."),
     ("We use Gitea for reviews.", "We switched from Gitea to Forgejo for mirrors."),
     ("The budget is 300 euros.", "The quote is now 340 euros."),
-    pytest.param(
-        *("My flight to Oslo is on Monday.", "My flight back is now on Friday."),
-        marks=pytest.mark.xfail(strict=True, reason="the reader takes the way back for the way there"),
-    ),
+    ("My flight to Oslo is on Monday.", "My flight back is now on Friday."),
     ("I live in Bremen.", "I lived in Jena."),
     ("The price is 300 euros.", "The price is still 300 euros now."),
     ("I am a pescatarian.", "I am no longer a pescatarian, joked my aunt."),

@@ -151,7 +151,9 @@ def sure(policy: Policy) -> pl.Expr:
     return update & (pl.col("confidence") >= policy.close_confidence)
 
 
-def sure_repeats(found: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def sure_repeats(
+    found: pl.DataFrame, points: pl.DataFrame, policy: Policy, sentences: pl.DataFrame | None = None
+) -> pl.DataFrame:
     """Return rows of `pair_readings` for the repetitions that are sure enough to merge the two texts.
 
     They are recorded because a merged memory is not judged again, and what was merged must stay so.
@@ -160,10 +162,11 @@ def sure_repeats(found: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> p
         found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
         points: the memories that are compared.
         policy: the judge, and the least confidence for merging.
+        sentences: table `core_sentences`; default: none.
     """
     repeated = (pl.col("relation") == "duplicate") & (pl.col("confidence") >= policy.merge_confidence)
     rows = found.filter(repeated & pl.lit(JUDGES[policy.judge].reads))
-    rows = relation_guards.one_fact(rows, points)
+    rows = relation_guards.one_fact(rows, points, sentences)
     hashes = points["content_hash"]
     return TABLES["pair_readings"].conform(
         rows.select(

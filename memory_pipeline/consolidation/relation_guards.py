@@ -38,9 +38,10 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | N
     return _sides(pairs, read).filter(~_elsewhere()).select(pairs.columns)
 
 
-def one_fact(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
+def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the repetitions that may be one fact: not two of which each names a figure, day or name of its own.
 
+    Of two about health or safety neither may have a word of its own: a second allergy is never taken for the first.
     Takes what `permitted` takes.
     """
     if pairs.is_empty():
@@ -49,8 +50,11 @@ def one_fact(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
     texts = points["content"].gather(rows)
     found = facts.extract(texts, tokens.fold(texts)).select("numbers", "dates")
     names = texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}+)"))
-    sides = _sides(pairs, found.with_columns(names=names, row=rows))
-    return sides.filter(~pl.any_horizontal(_told_apart(name) for name in _NAMED)).select(pairs.columns)
+    kinds = core_profile.kinds(points[rows], known)
+    read = found.with_columns(names=names, stems=tokens.content_stems(texts), kinds=kinds, row=rows)
+    vital = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(core_facts.HEALTH) for side in _SIDES)
+    apart = pl.any_horizontal(_told_apart(name) for name in _NAMED) | (vital & _told_apart("stems"))
+    return _sides(pairs, read).filter(~apart).select(pairs.columns)
 
 
 def _sides(pairs: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:

@@ -81,7 +81,7 @@ def config_calibrate(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Propose thresholds of the judge by answered pairs. Also compares the cosines of memories with their thresholds.
+    """Propose thresholds by answered pairs. Also compares the cosines of memories with their thresholds.
 
     A threshold is the smallest confidence from which enough answers of `resolve` say that the judge is right: .95 of
     what it closes or merges, .75 of what it links. With fewer than 20 pairs of a kind, its value stays.

@@ -27,6 +27,7 @@ from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import closeness, relation_reading
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.lang import identification
+from memory_pipeline.text.lang.registry import ENGLISH
 from memory_pipeline.text.parse.speakers import by_assistant
 
 ANSWERS: Final = (*get_args(payloads.Answer), "skip")
@@ -150,7 +151,7 @@ def _judged(index: Index, rows: NDArray[np.int64], policy: Policy) -> pl.DataFra
 def _in_judged_language(index: Index, rows: NDArray[np.int64]) -> pl.Series:
     """Return which memories the rules may judge; one too short to identify is read in the profile's main language."""
     passages = index.passages
-    known = passages.languages.gather(passages.bounds(rows)[0]).fill_null(next(iter(passages.spoken), None))
+    known = passages.languages.gather(passages.bounds(rows)[0]).fill_null(next(iter(passages.spoken), ENGLISH))
     return identification.judged(pl.DataFrame({"profile_id": pl.repeat("", len(rows), eager=True), "language": known}))
 
 
