@@ -119,7 +119,7 @@ class MemoryTools:
                 profiles=profiles,
             )
         doubt = ["Perhaps none of these answers it."] if answer and answer.confident is False else []
-        more = [f"next page: after={answer.cursor}"] if ids and answer.cursor else []
+        more = [f"next page: after={answer.cursor}"] if ids and answer.cursor and len(answer) >= k else []
         return "\n".join([*doubt, answer.text(token_budget, ids=ids) or "No memory answers this.", *more])
 
     def get_memory(
