@@ -182,7 +182,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         ),
         Format(
             "graphiti",
-            "Graphiti, and threads of Zep (docs/formats.md)",
+            "Graphiti and Zep threads (docs/formats.md)",
             "a JSON or JSON Lines file of nodes, edges or messages, or a folder of them",
             graphiti.events,
             graphiti.detect,
