@@ -4,7 +4,6 @@ It is made by the package hnswlib; without that, every vector is compared. Not h
 (`vector_rows`), and the file that holds it (`kept_index`).
 """
 
-import importlib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final, Self
@@ -91,9 +90,10 @@ def available() -> bool:
 def _hnswlib() -> Any:
     """Return the module, loaded when a graph is needed; None if it cannot be: it is built from source."""
     try:
-        return importlib.import_module("hnswlib")
+        import hnswlib  # noqa: PLC0415 - it is built from source, and not everywhere
     except ImportError:
         return None
+    return hnswlib
 
 
 def _of_state(state: dict[str, Any]) -> Any:
