@@ -92,9 +92,9 @@ def settings() -> str:
 
 _INTRODUCTION_TO_STAGES: Final = """# Stages of a run
 
-A stage is a typed function of [`consolidation/stages.py`](../memory_pipeline/consolidation/stages.py): its parameters
-are the tables that it takes, its return type names the tables that it gives. This page, the order of a run, the assets,
-the rebuild and the undo are made from those signatures. To add a table to a stage, add a parameter.
+A stage is a module of [`consolidation/stages/`](../memory_pipeline/consolidation/stages): its `Inputs` are the tables
+that it takes, its `Outputs` those that it gives. This page, the order of a run, the assets, the rebuild and the undo
+are made from these types. To add a table to a stage, add a field.
 
 All assets; arrows that follow from others, and tables that only serve a run, are left out:
 """
@@ -107,7 +107,7 @@ _STAGES: Final = """
 def stages() -> str:
     """Return the page `docs/stages.md`: every stage in order, with what it takes and gives."""
     rows = [
-        f"| `{stage.function.__name__}` | {stage.description} | {_code(stage.takes)} | {_code(stage.gives)} |"
+        f"| `{stage.name}` | {stage.description} | {_code(stage.takes)} | {_code(stage.gives)} |"
         for stage in pipeline.ORDER
     ]
     return "\n".join(

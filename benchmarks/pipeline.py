@@ -7,6 +7,7 @@ Peak memory is that of the process so far. Last comes the overhead of Dagster.
 """
 
 import argparse
+import functools
 import resource
 import sys
 import tempfile
@@ -116,9 +117,10 @@ def stages(lake, as_of):
     spent["read"] = time.process_time() - start
 
     def timed(stage):
-        def function(*context, **tables):
+        @functools.wraps(stage.function)
+        def function(given, context):
             start = time.process_time()
-            made = stage.function(*context, **tables)
+            made = stage.function(given, context)
             spent[stage.name] += time.process_time() - start
             return made
 

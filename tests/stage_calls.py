@@ -1,11 +1,13 @@
 """Calls of stages in tests: only the tables that matter are named, the others are empty."""
 
-from memory_pipeline.consolidation.stage import tables_taken
+from memory_pipeline.consolidation.stages import STAGES
 from memory_pipeline.schemas import TABLES
 
 
-def apply(function, context, **tables):
-    """Apply a stage to these tables; every other table that it takes is empty."""
-    takes = tables_taken(function)
-    assert set(tables) <= set(takes), f"{function.__name__} takes no {set(tables) - set(takes)}"
-    return function(context, **{name: tables.get(name, TABLES[name].empty()) for name in takes})
+def apply(name, context, **tables):
+    """Apply a stage to these tables, and return what it gives; every other table that it takes is empty."""
+    stage = STAGES[name]
+    assert set(tables) <= set(stage.takes), f"{name} takes no {set(tables) - set(stage.takes)}"
+    given = stage.inputs(**{taken: tables.get(taken, TABLES[taken].empty()) for taken in stage.takes})
+    made = stage.function(given, context)
+    return made if len(made) > 1 else made[0]

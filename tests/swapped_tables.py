@@ -3,8 +3,8 @@
 Not run: `make types` checks it.
 """
 
-from memory_pipeline.consolidation import stages
 from memory_pipeline.consolidation.context import Context
+from memory_pipeline.consolidation.stages import s06_score
 from memory_pipeline.schemas import DecidedEdges, DerivedEdges, Frame, Memories, MemoryImportance
 
 
@@ -15,12 +15,14 @@ def score(
     decided_edges: Frame[DecidedEdges],
     derived_edges: Frame[DerivedEdges],
 ) -> None:
-    """Call a stage with its tables, then with two of them swapped."""
-    stages.score(context, memories, importance, decided_edges, derived_edges)
-    stages.score(
+    """Give a stage its tables, then two of them swapped."""
+    s06_score.score(s06_score.Inputs(memories, importance, decided_edges, derived_edges), context)
+    s06_score.score(
+        s06_score.Inputs(
+            memories,
+            importance,
+            derived_edges,  # type: ignore[arg-type]
+            decided_edges,  # type: ignore[arg-type]
+        ),
         context,
-        memories,
-        importance,
-        derived_edges,  # type: ignore[arg-type]
-        decided_edges,  # type: ignore[arg-type]
     )

@@ -4,9 +4,12 @@ import ast
 from collections.abc import Callable
 from functools import cache
 from graphlib import TopologicalSorter
+from inspect import signature
 from pathlib import Path
 
 import pytest
+
+from memory_pipeline.consolidation import pipeline
 
 ROOT = Path(__file__).parent.parent / "memory_pipeline"
 LAYERS = [
@@ -233,10 +236,26 @@ def test_a_stage_hands_tables_on_by_name():
     """Where several tables are passed by position, no checker sees that two are exchanged."""
     calls = [
         node
-        for node in ast.walk(ast.parse(MODULES["consolidation.stages"].read_text("utf-8")))
+        for name in MODULES
+        if name.startswith("consolidation.stages.")
+        for node in ast.walk(ast.parse(MODULES[name].read_text("utf-8")))
         if isinstance(node, ast.Call)
     ]
-    tables = {ast.unparse(call): sum(isinstance(given, ast.Name) for given in call.args) for call in calls}
-    assert {call for call, by_position in tables.items() if by_position > 2} == {
-        "context.complete(requests, completions, share)"
+    tables = {
+        ast.unparse(call): sum(
+            ast.unparse(given).isidentifier() or ast.unparse(given).startswith("inputs.") for given in call.args
+        )
+        for call in calls
     }
+    assert {call for call, by_position in tables.items() if by_position > 2} == {
+        "context.complete(requests, inputs.completions, share)"
+    }
+
+
+def test_the_modules_of_stages_stand_in_the_order_of_a_run():
+    names = [name.rpartition(".")[2] for name in MODULES if name.startswith("consolidation.stages.")]
+    assert names == [f"s{number:02}_{stage.name}" for number, stage in enumerate(pipeline.ORDER, 1)]
+
+
+def test_a_stage_takes_its_inputs_and_at_most_a_policy_and_a_context():
+    assert max(len(signature(stage.function).parameters) for stage in pipeline.ORDER) <= 3

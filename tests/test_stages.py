@@ -12,7 +12,7 @@ from polars.testing import assert_frame_equal
 from stage_calls import apply
 from uses import changed
 
-from memory_pipeline.consolidation import pipeline, similarity, stages
+from memory_pipeline.consolidation import enrichments, pipeline, similarity
 from memory_pipeline.consolidation.context import TASKS, Context
 from memory_pipeline.consolidation.plans import invariants
 from memory_pipeline.schemas import TABLES
@@ -37,7 +37,7 @@ def store(*importance, **fields):
 def deferred(memories, limit, decisions=NO_DECISIONS, reverted=NO_REVERTS, as_of=AS_OF, of=("p",)):
     """Ids and places of what a run with this row limit leaves."""
     table = apply(
-        stages.defer,
+        "defer",
         context(as_of),
         profiles=profiles(*of, row_limit=limit),
         memories=memories,
@@ -101,9 +101,7 @@ def test_only_live_originals_are_counted_each_profile_by_its_own_limit():
     assert deferred(memories, 1, of=("p", "q")) == [("b", 1), ("a", 1)]
     assert deferred(memories, 1) == [("b", 1)]
     mixed = pl.concat([profiles("p", row_limit=0), profiles("q", row_limit=1)])
-    table = apply(
-        stages.defer, context(), profiles=mixed, memories=memories, memory_importance=frames.importance(memories)
-    )
+    table = apply("defer", context(), profiles=mixed, memories=memories, memory_importance=frames.importance(memories))
     assert table.select(*KEY).rows() == [("q", "a")]
 
 
@@ -116,7 +114,7 @@ def alike():
         {"memory_id": name, "content": f"Ada lives in Bath, note {name}", "created_at": ago(200 - place)}
         for place, name in enumerate(NAMES)
     )
-    scored = apply(stages.score, context(), memories=memories, memory_importance=frames.importance(memories))
+    scored = apply("score", context(), memories=memories, memory_importance=frames.importance(memories))
     return memories, scored, frames.enrichment({}, of=memories), frames.vectors(ALIKE, of=memories)
 
 
@@ -137,11 +135,11 @@ def test_what_is_deferred_is_neither_compared_nor_linked_nor_grouped():
     def touched(*left):
         late = rest(*left)
         shared = {"deferred": late, "vectors": vectors}
-        facts = apply(stages.detect_changes, context(), memories=updated, enrichment=enrichment, **shared).fact_changes
-        near = {"neighbours": apply(stages.find_neighbours, context(), memories=memories, vectors=vectors).neighbours}
-        links = apply(stages.propose_edges, context(), memories=memories, scored_memories=scored, **shared, **near)
+        facts = apply("detect_changes", context(), memories=updated, enrichment=enrichment, **shared).fact_changes
+        near = {"neighbours": apply("find_neighbours", context(), memories=memories, vectors=vectors).neighbours}
+        links = apply("propose_edges", context(), memories=memories, scored_memories=scored, **shared, **near)
         groups = apply(
-            stages.cluster,
+            "cluster",
             context(cluster_min_size=2),
             memories=memories,
             scored_memories=scored,
@@ -167,11 +165,11 @@ def test_no_summary_is_stale_while_something_was_deferred():
             {"memory_id": "S", "kind": "meta_pattern", "members": [], "cluster_id": "gone", "profile_id": "q"},
         ]
     )
-    scored = apply(stages.score, context(), memories=memories, memory_importance=frames.importance(memories))
+    scored = apply("score", context(), memories=memories, memory_importance=frames.importance(memories))
 
     def stale(late):
         left = apply(
-            stages.forget, context(), profiles=profiles(), memories=memories, scored_memories=scored, deferred=late
+            "forget", context(), profiles=profiles(), memories=memories, scored_memories=scored, deferred=late
         ).archived_set
         return left.filter(pl.col("rule") == "stale_summary").select(KEY).rows()
 
@@ -194,27 +192,27 @@ def test_what_is_switched_off_is_as_if_nothing_had_been_read_out_of_the_text(nam
         keywords=pl.lit(["home"], pl.List(pl.String)), rule_importance=pl.lit(0.9), gist=pl.lit("a gist")
     )
     every = Policy().enrichments
-    assert_frame_equal(stages.mask_disabled(context(), known), known)
-    told = stages.mask_disabled(context(enrichments=tuple(one for one in every if one != name)), known)
+    assert_frame_equal(enrichments.enabled(known, context().policy), known)
+    told = enrichments.enabled(known, context(enrichments=tuple(one for one in every if one != name)).policy)
     column, value = SWITCHES[name]
     assert told[column].to_list() == [value]
     assert_frame_equal(told.drop(column), known.drop(column))
     assert told.schema == known.schema
-    nothing = stages.mask_disabled(context(enrichments=()), known)
+    nothing = enrichments.enabled(known, context(enrichments=()).policy)
     for column, value in SWITCHES.values():
         assert nothing[column].to_list() == [value]
 
 
 def test_without_embeddings_texts_are_read_and_no_vector_is_made():
     memories = frames.memories([{"memory_id": "a", "content": "Ada lives in Bath."}])
-    words, points, _ = apply(stages.enrich_texts, context(), memories=memories)
+    words, points, _ = apply("enrich_texts", context(), memories=memories)
     assert (words.height, sorted(points["model"])) == (1, ["hashing", "reader"])
-    same, read, _ = apply(stages.enrich_texts, context(enrichments=("keywords",)), memories=memories)
+    same, read, _ = apply("enrich_texts", context(enrichments=("keywords",)), memories=memories)
     assert read["model"].to_list() == ["reader"]  # what the judge reads
     unread = context(enrichments=("keywords",), judge="rules")
-    assert apply(stages.enrich_texts, unread, memories=memories)[1].is_empty()
+    assert apply("enrich_texts", unread, memories=memories)[1].is_empty()
     assert_frame_equal(same, words)
-    again = apply(stages.enrich_texts, context(), memories=memories, enrichment=words, vectors=points)
+    again = apply("enrich_texts", context(), memories=memories, enrichment=words, vectors=points)
     assert again.enrichment.is_empty()
     assert again.vectors.is_empty()
 
@@ -226,13 +224,13 @@ def test_entities_that_are_switched_off_make_no_edge_and_importance_none_but_the
 
     def edges(**policy):
         every = context(reference_share=1.0, **policy)
-        return apply(stages.derive_edges, every, memories=memories, enrichment=known)["edge_type"].to_list()
+        return apply("derive_edges", every, memories=memories, enrichment=known)["edge_type"].to_list()
 
     assert "REFERENCES" in edges()
     assert "REFERENCES" not in edges(enrichments=("importance",))
 
     def importance(**policy):
-        table = apply(stages.measure_importance, context(**policy), memories=memories, enrichment=known)
+        table = apply("measure_importance", context(**policy), memories=memories, enrichment=known)
         return table["importance"][0]
 
     assert (importance(), importance(enrichments=("entities",))) == (0.9, 0.5)
@@ -243,7 +241,7 @@ def plan(scope, since, *, task="full", **proposals):
     sessions = {"a": "one", "b": "one", "c": "two", "d": "two"}
     memories = frames.memories({"memory_id": name, "session_id": sessions.get(name)} for name in "abcde")
     decided = apply(
-        stages.plan,
+        "plan",
         context(task=task, scope=scope),
         profiles=profiles(since=since, scope=scope, max_archived_share=1.0),
         memories=memories,

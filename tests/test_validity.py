@@ -11,7 +11,7 @@ from frames import AS_OF, ago
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory_pipeline.consolidation import change_detection, promotion
+from memory_pipeline.consolidation import change_detection, currency
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
 
@@ -271,7 +271,7 @@ def test_what_holds_at_an_instant():
         {"memory_id": "cold", "lifecycle": "cold"},
     ]
     live = frames.memories(rows).filter(pl.col("lifecycle").is_in(LIVE))
-    holding = live.filter(promotion.holds(AS_OF))["memory_id"].to_list()
+    holding = live.filter(currency.holds(AS_OF))["memory_id"].to_list()
     assert sorted(holding) == ["always", "begun", "until", "warm"]
 
 

@@ -60,7 +60,7 @@ def invariants(key: dg.AssetKey) -> dg.AssetCheckSpec:
 
 
 def invariants_of(key: dg.AssetKey, broken: pl.DataFrame) -> dg.AssetCheckResult:
-    """Report the rows of a plan that break an invariant (see `stages.violations`)."""
+    """Report the rows of a plan that break an invariant (see `checking.violations`)."""
     return dg.AssetCheckResult(
         asset_key=key,
         check_name="invariants",

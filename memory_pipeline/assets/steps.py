@@ -15,8 +15,8 @@ from memory_pipeline.assets import catalogue, checks, run_tags
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Store, overtaken, refusing, store_of
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.consolidation.stage import Stage, tables_taken
-from memory_pipeline.consolidation.stages import violations
+from memory_pipeline.consolidation.plans import checking
+from memory_pipeline.consolidation.stage import Stage
 from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.erasure.erase import resume_erasure
 from memory_pipeline.llm.openai import CompletionUnavailable
@@ -113,7 +113,7 @@ def _taken(group: str) -> tuple[str, ...]:
     stages = catalogue.STAGES[group]
     needed = ["profiles", *(name for stage in stages for name in stage.takes)]
     if group == PLAN:
-        needed += tables_taken(violations)
+        needed += checking.Inputs._fields
     return tuple(dict.fromkeys(name for name in needed if name not in HANDED_ON[group]))
 
 

@@ -27,6 +27,9 @@ TASKS: Final[dict[str, frozenset[Action]]] = {
 }
 """The actions that each task may decide; every task scores, and computes what its decisions need."""
 
+EDGES: Final = frozenset(Action) - {Action.PRUNE, Action.COMPILE}
+"""Actions that read or change derived edges; a run that may decide none of them keeps the edges of the last one."""
+
 Complete = Callable[[pl.DataFrame, pl.DataFrame, float], pl.DataFrame]
 """Answers requests to a language model: takes requests (`model_prompts.REQUESTS`), the attempts recorded so far
 (columns of table `completions`) and the share of the run's budget that they may use, and returns the rows to add."""

@@ -19,7 +19,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import core_profile, ownership, whereabouts
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.consolidation.promotion import holds
+from memory_pipeline.consolidation.currency import holds
 from memory_pipeline.consolidation.state import folding
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES

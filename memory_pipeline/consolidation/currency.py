@@ -3,12 +3,14 @@
 Summaries and core memory leave them out. Not here: what closes a memory (`change_detection`).
 """
 
+from datetime import datetime
 from typing import Final
 
 import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.schemas import Lifecycle
+from memory_pipeline.schemas import INSTANT, Lifecycle
+from memory_pipeline.settings import Policy
 
 MAY_UPDATE: Final = "MAY_UPDATE"
 """Type of the edge from a memory to an older one that it probably outdates."""
@@ -60,3 +62,32 @@ def outdated(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     target_is_older = (pl.col("edge_type") == MAY_UPDATE) | earlier | smaller
     older = pl.when(target_is_older).then("target").otherwise("source")
     return doubts.select("profile_id", memory_id=older).unique(maintain_order=True)
+
+
+def past(
+    memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame, *, policy: Policy, as_of: datetime
+) -> pl.DataFrame:
+    """Return memories that no longer speak for the present, including by changes and links that this run proposes.
+
+    Args:
+        memories: table `memories`.
+        edges: table `association_edges`.
+        fact_changes: table `fact_changes`.
+        policy: whether what is not valid now is left out of summaries.
+        as_of: instant of the run.
+
+    Returns:
+        profile_id and memory_id, each memory once.
+    """
+    parts = [closed(memories, fact_changes), outdated(memories, edges)]
+    if policy.summaries != "all":
+        parts.append(memories.filter(~holds(as_of)).select(KEY))
+    return pl.concat(parts).unique(maintain_order=True)
+
+
+def holds(as_of: datetime) -> pl.Expr:
+    """Return whether a memory is valid at an instant: valid_from <= as_of < valid_until."""
+    now = pl.lit(as_of, dtype=INSTANT)
+    begun = pl.col("valid_from").is_null() | (pl.col("valid_from") <= now)
+    ended = pl.col("valid_until").is_not_null() & (pl.col("valid_until") <= now)
+    return begun & ~ended

@@ -61,3 +61,8 @@ def _waited(decisions: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
     ranked = deferrals.with_columns(ago=pl.col("seq").rank("dense", descending=True).over("profile_id")).sort("ago")
     unbroken = pl.col("ago") == pl.int_range(1, pl.len() + 1).over(KEY)
     return ranked.filter(unbroken).group_by(KEY).agg(waited=pl.len().cast(pl.Int64))
+
+
+def without(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFrame:
+    """Return the memories that are not deferred."""
+    return memories.join(deferred, on=KEY, how="anti", maintain_order="left")

@@ -7,14 +7,14 @@ Not here: the stages themselves (`stages`), reading and storing tables (`lake/`)
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, get_type_hints
 
 import polars as pl
 
 from memory_pipeline.consolidation import scope as scopes
 from memory_pipeline.consolidation.context import TASKS, Complete, Context, recorded_only
 from memory_pipeline.consolidation.plans import planning
-from memory_pipeline.consolidation.stage import Stage, tables_taken
+from memory_pipeline.consolidation.stage import Stage
 from memory_pipeline.consolidation.stages import STAGES
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -70,7 +70,7 @@ def ordered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
 ORDER: Final = ordered(STAGES.values())
 """The stages in the order of a run."""
 
-SETTLING: Final = "settled_memories"
+SETTLING: Final = "settle"
 """Name of the stage that makes the state after the plan."""
 PLANNING: Final = tuple(stage for stage in ORDER if stage.name != SETTLING)
 """The stages up to the plan."""
@@ -99,7 +99,7 @@ ROWS_AT_ONCE: Final = 25_000
 
 DESCRIBING: Final = tuple(
     STAGES[name]
-    for name in ("memories", "enrichment", "neighbours", "derived_edges", "memory_importance", "scored_memories")
+    for name in ("project", "enrich_texts", "find_neighbours", "derive_edges", "measure_importance", "score")
 )
 """Stages that fold the ledger into memories and describe them, without deciding anything."""
 
@@ -275,7 +275,7 @@ def _made(stage: Stage, part: Part, tables: Tables) -> dict[str, pl.DataFrame]:
         computed = computed.filter(~pl.col("profile_id").is_in(list(part.having_last_run)))
         given = {name: _of(computed, table) for name, table in given.items()}
     if computed.height or not made:
-        made.append(stage.tables(stage.function(part.context, **given)))
+        made.append(stage.made(given, part.context))
     return {name: _united(name, [one[name] for one in made]) for name in stage.gives}
 
 
@@ -305,18 +305,18 @@ def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataF
 
 
 def by_policy(function: Callable[..., pl.DataFrame], tables: Tables, policies: Mapping[str, Policy]) -> pl.DataFrame:
-    """Apply a function of tables, such as `stages.violations`, under each policy in play, and unite the rows.
+    """Apply a function of tables, such as `checking.violations`, under each policy in play, and unite the rows.
 
     Args:
-        function: takes a context, then tables by name and schema as a stage does.
+        function: takes `Inputs` and a context as a stage does.
         tables: `profiles` and the tables that it takes.
         policies: the policies in play, by hash.
     """
-    takes = tables_taken(function)
+    inputs = get_type_hints(function)["inputs"]
     return pl.concat(
         [
-            function(context, **{name: _of(profiles, tables[name]) for name in takes})
-            for context, profiles in _groups(tables, takes, policies, ROWS_AT_ONCE)
+            function(inputs(**{name: _of(profiles, tables[name]) for name in inputs._fields}), context)
+            for context, profiles in _groups(tables, inputs._fields, policies, ROWS_AT_ONCE)
         ]
     )
 

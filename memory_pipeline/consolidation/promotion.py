@@ -9,6 +9,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY, counted
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import energy
@@ -94,14 +95,6 @@ def promote(
     return TABLES["promotions"].conform(joined.with_columns(plan_id=pl.lit(plan_id)))
 
 
-def holds(as_of: datetime) -> pl.Expr:
-    """Return whether a memory is valid at an instant: valid_from <= as_of < valid_until."""
-    now = pl.lit(as_of, dtype=INSTANT)
-    begun = pl.col("valid_from").is_null() | (pl.col("valid_from") <= now)
-    ended = pl.col("valid_until").is_not_null() & (pl.col("valid_until") <= now)
-    return begun & ~ended
-
-
 def _contradicted(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     """Return memories in conflict with a live memory; neither CONTRADICTS/contrast nor a mere proposal counts."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(KEY)
@@ -181,7 +174,7 @@ def _warm(undisputed: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataF
         pl.col("lifecycle") == Lifecycle.ACTIVE.value,
         pl.col("access_count") >= policy.promotion_min_access,
         pl.col("confidence") >= policy.promotion_min_confidence,
-        holds(as_of),
+        currency.holds(as_of),
     ).select(
         *KEY,
         lifecycle=pl.lit(Lifecycle.WARM.value),

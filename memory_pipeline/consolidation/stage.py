@@ -1,36 +1,39 @@
-"""Defines stages: typed functions whose signatures declare the tables they take and give.
+"""Defines stages: functions whose types `Inputs` and `Outputs` declare the tables they take and give.
 
 Not here: the stages themselves (`stages`) and their order (`pipeline`).
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar, get_args, get_type_hints
+from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
 import polars as pl
 
-from memory_pipeline.schemas import TABLES, Action, table_of
+from memory_pipeline.consolidation.context import Context
+from memory_pipeline.schemas import TABLES, Action
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage, as its function's signature declares it."""
+    """A stage, as its module declares it."""
 
     function: Callable[..., Any]
+    inputs: type[Any]
+    """Tables that it takes, by name and schema."""
     takes: tuple[str, ...]
     """Names of the tables it takes."""
     gives: tuple[str, ...]
-    """Names of the tables it gives; the first one names the stage."""
+    """Names of the tables it gives."""
     serves: frozenset[Action]
     """Actions that need its tables: a run that may decide none of them keeps the tables of the last run."""
 
     @property
     def name(self) -> str:
-        """Name of the stage: its first table."""
-        return self.gives[0]
+        """Name of the stage: that of its function."""
+        return self.function.__name__
 
     @property
     def description(self) -> str:
@@ -57,60 +60,51 @@ class Stage:
         """Tables that it both takes and gives."""
         return tuple(name for name in self.gives if name in self.takes)
 
-    def tables(self, result: Any) -> dict[str, pl.DataFrame]:
-        """Return what the function returned, by table name."""
-        frames = (result,) if isinstance(result, pl.DataFrame) else result
-        return dict(zip(self.gives, frames, strict=True))
+    def made(self, tables: Mapping[str, pl.DataFrame], context: Context) -> dict[str, pl.DataFrame]:
+        """Return the tables that the stage gives, by name.
+
+        Args:
+            tables: those that it takes, among others.
+            context: what the profiles of one policy share.
+        """
+        outputs = self.function(self.inputs(**{name: tables[name] for name in self.takes}), context)
+        return dict(zip(self.gives, outputs, strict=True))
 
 
-def tables_taken(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the tables that a function takes after its context.
+def tables_of(fields: type[NamedTuple]) -> tuple[str, ...]:
+    """Return the names of the tables of an `Inputs` or `Outputs`: its fields.
 
     Raises:
-        TypeError: a parameter is not a table, or its annotation names the schema of another table.
+        TypeError: a field is named after no table, or after another one than its schema's.
     """
-    hints = get_type_hints(function)
-    names = tuple(inspect.signature(function).parameters)[1:]
-    for name in names:
-        schemas = get_args(hints[name])
-        if name not in TABLES or schemas != (TABLES[name].schema,):
+    hints = get_type_hints(fields)
+    for name, hint in hints.items():
+        if name not in TABLES or get_args(hint) != (TABLES[name].schema,):
             raise TypeError(
-                f"{function.__name__}({name}: {hints[name]}): annotate it with the schema of the table of that name"
+                f"{fields.__module__}.{fields.__name__}: {name}: {hint}: write `NAME: Frame[SCHEMA]` with the name and "
+                "the schema of one table of memory_pipeline.schemas.TABLES"
             )
-    return names
-
-
-def _tables_given(function: Callable[..., Any]) -> tuple[str, ...]:
-    """Return the names of the tables that a stage returns.
-
-    Raises:
-        TypeError: a field of the return type is named after another table than its schema.
-    """
-    returned = get_type_hints(function)["return"]
-    if schemas := get_args(returned):
-        return (table_of(schemas[0]).name,)
-    fields = {name: table_of(get_args(hint)[0]).name for name, hint in get_type_hints(returned).items()}
-    if wrong := [name for name, table in fields.items() if name != table]:
-        raise TypeError(f"{returned.__name__}.{wrong[0]} holds the table {fields[wrong[0]]}; name the field after it")
-    return tuple(fields)
+    return tuple(hints)
 
 
 DECLARED: Final[list[Stage]] = []
-"""Every stage, in the order of declaration; `stage` adds to it while `stages` is imported."""
+"""Every stage, in the order of declaration; `stage` adds to it while the modules of `stages` are imported."""
 
 
 def stage(*, serves: frozenset[Action] = frozenset(Action)) -> Callable[[F], F]:
-    """Declare a function as a stage of every run.
+    """Declare a function of `Inputs` and a context, which returns `Outputs`, as a stage of every run.
 
     Args:
         serves: actions that need its tables (see `Stage.serves`).
 
     Raises:
-        TypeError: a parameter or the return type names no table.
+        TypeError: a field of `Inputs` or `Outputs` is no table.
     """
 
     def declare(function: F) -> F:
-        DECLARED.append(Stage(function, tables_taken(function), _tables_given(function), serves))
+        hints = get_type_hints(function)
+        takes, gives = hints["inputs"], hints["return"]
+        DECLARED.append(Stage(function, takes, tables_of(takes), tables_of(gives), serves))
         return function
 
     return declare

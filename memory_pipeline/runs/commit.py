@@ -10,9 +10,8 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline, stages
-from memory_pipeline.consolidation.plans import planning
-from memory_pipeline.consolidation.stage import tables_taken
+from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation.plans import checking, planning
 from memory_pipeline.lake.tables import Commit, Lake
 from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.commits import VERSION
@@ -28,7 +27,7 @@ ACCUMULATED: Final = tuple(name for name, table in TABLES.items() if table.write
 COMMITTED_FROM: Final = tuple(
     dict.fromkeys(
         (
-            *tables_taken(stages.violations),
+            *checking.Inputs._fields,
             *pipeline.SETTLED.values(),
             *(name for name in PUBLISHED if name not in pipeline.SETTLED),
         )
@@ -59,7 +58,7 @@ def violations(tables: pipeline.Tables, policies: Mapping[str, Policy]) -> pl.Da
         tables: the run's tables (`COMMITTED_FROM`).
         policies: the policies in play, by hash.
     """
-    return pipeline.by_policy(stages.violations, tables, policies)
+    return pipeline.by_policy(checking.violations, tables, policies)
 
 
 def published(tables: pipeline.Tables) -> dict[str, pl.DataFrame]:
@@ -145,7 +144,7 @@ def _without(tables: pipeline.Tables, unchanged: Collection[str]) -> pipeline.Ta
     if not unchanged:
         return tables
     changed = ~pl.col("profile_id").is_in(sorted(unchanged))
-    return {name: tables[name].filter(changed) for name in ("profiles", *tables_taken(stages.violations))}
+    return {name: tables[name].filter(changed) for name in ("profiles", *checking.Inputs._fields)}
 
 
 def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:

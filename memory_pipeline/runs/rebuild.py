@@ -11,8 +11,8 @@ from pathlib import Path
 
 import polars as pl
 
-from memory_pipeline.consolidation import pipeline, stages
-from memory_pipeline.consolidation.context import TASKS, Context
+from memory_pipeline.consolidation import enrichments, pipeline
+from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.lake import snapshot, snapshot_tables, snapshot_views
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
@@ -353,11 +353,8 @@ def enrich_missing(lake: Lake, policy: Policy, *, profiles: Collection[str] | No
     memories, enrichment, vectors = (
         lake.read(name, profiles=profiles) for name in ("memories", "enrichment", "vectors")
     )
-    added = stages.new_texts(
-        Context(policy=policy, as_of=datetime.now(UTC), plan_id=""),
-        conform(Memories, memories),
-        conform(Enrichment, enrichment),
-        conform(Vectors, vectors),
+    added = enrichments.new_texts(
+        conform(Memories, memories), conform(Enrichment, enrichment), conform(Vectors, vectors), policy
     )
     for name, rows in added._asdict().items():
         lake.append(name, rows, since=since)

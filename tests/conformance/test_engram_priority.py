@@ -6,7 +6,6 @@ from decided import decisions
 from frames import AS_OF
 from stage_calls import apply
 
-from memory_pipeline.consolidation import stages
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.settings import Policy, preset
@@ -22,9 +21,9 @@ def left(memories, limit, *, before=None, as_of=AS_OF):
     )
     decided = {} if before is None else {"decisions": before}
     importance = frames.importance(memories)
-    return apply(
-        stages.defer, context, profiles=profiles, memories=memories, memory_importance=importance, **decided
-    ).sort("profile_id", "place")
+    return apply("defer", context, profiles=profiles, memories=memories, memory_importance=importance, **decided).sort(
+        "profile_id", "place"
+    )
 
 
 def told(*rows):

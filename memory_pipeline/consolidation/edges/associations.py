@@ -9,6 +9,7 @@ accessed them), `co_recall` (answers that named them), `links` (auto-links, rein
 Not here: the pairs that say nearly the same (`neighbours`), and graph measures of memories (`centrality`).
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -157,6 +158,14 @@ def union(*edges: pl.DataFrame) -> pl.DataFrame:
     """Return all edges of several tables; of equal edges, the one in the first table is kept."""
     table = TABLES["association_edges"]
     return table.conform(pl.concat(edges).unique(table.key, keep="first", maintain_order=True))
+
+
+def at_present(
+    edges: Sequence[pl.DataFrame], accesses: pl.DataFrame, policy: Policy, *, as_of: datetime
+) -> pl.DataFrame:
+    """Unite tables of edges (the first one wins), and strengthen and decay them up to `as_of`."""
+    strengthened = strengthen(union(*edges), accesses, policy, as_of=as_of)
+    return decay(strengthened, policy, as_of=as_of)
 
 
 def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:

@@ -1,0 +1,53 @@
+"""Derives the edges that are never decided.
+
+Not here: the rules (`edges.associations`).
+"""
+
+from typing import NamedTuple
+
+from memory_pipeline.consolidation import enrichments
+from memory_pipeline.consolidation.context import EDGES, Context
+from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.stage import stage
+from memory_pipeline.schemas import (
+    Accesses,
+    DecidedEdges,
+    DerivedEdges,
+    Enrichment,
+    Frame,
+    Memories,
+    Neighbours,
+    conform,
+)
+
+
+class Inputs(NamedTuple):
+    """Tables that the stage takes."""
+
+    memories: Frame[Memories]
+    enrichment: Frame[Enrichment]
+    neighbours: Frame[Neighbours]
+    accesses: Frame[Accesses]
+    decided_edges: Frame[DecidedEdges]
+
+
+class Outputs(NamedTuple):
+    """Table that the stage gives."""
+
+    derived_edges: Frame[DerivedEdges]
+
+
+@stage(serves=EDGES)
+def derive_edges(inputs: Inputs, context: Context) -> Outputs:
+    """Derive the edges that follow from the memories and from how they are used: never decided, always recomputed."""
+    enabled = enrichments.enabled(inputs.enrichment, context.policy)
+    edges = associations.derive(
+        memories=inputs.memories,
+        enrichment=enabled,
+        neighbours=inputs.neighbours,
+        accesses=inputs.accesses,
+        decided=inputs.decided_edges,
+        policy=context.policy,
+        as_of=context.as_of,
+    )
+    return Outputs(conform(DerivedEdges, edges))

@@ -1,0 +1,51 @@
+"""Measures importance and centrality.
+
+Not here: the measures (`edges.centrality`).
+"""
+
+from typing import NamedTuple
+
+from memory_pipeline.consolidation import enrichments
+from memory_pipeline.consolidation.context import Context
+from memory_pipeline.consolidation.edges import associations, centrality
+from memory_pipeline.consolidation.stage import stage
+from memory_pipeline.schemas import (
+    Accesses,
+    DecidedEdges,
+    DerivedEdges,
+    Enrichment,
+    Frame,
+    Memories,
+    MemoryImportance,
+    conform,
+)
+from memory_pipeline.text.score import importance
+
+
+class Inputs(NamedTuple):
+    """Tables that the stage takes."""
+
+    memories: Frame[Memories]
+    enrichment: Frame[Enrichment]
+    derived_edges: Frame[DerivedEdges]
+    decided_edges: Frame[DecidedEdges]
+    accesses: Frame[Accesses]
+
+
+class Outputs(NamedTuple):
+    """Table that the stage gives."""
+
+    memory_importance: Frame[MemoryImportance]
+
+
+@stage()
+def measure_importance(inputs: Inputs, context: Context) -> Outputs:
+    """Measure how important and how central each live memory is, over edges at their present weight."""
+    edges = associations.at_present(
+        [inputs.decided_edges, inputs.derived_edges], inputs.accesses, context.policy, as_of=context.as_of
+    )
+    given = importance.effective(inputs.memories, enrichments.enabled(inputs.enrichment, context.policy))
+    measured = centrality.measure(
+        memories=inputs.memories, importance=given, edges=edges, policy=context.policy, as_of=context.as_of
+    )
+    return Outputs(conform(MemoryImportance, measured))

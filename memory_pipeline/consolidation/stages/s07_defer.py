@@ -1,0 +1,53 @@
+"""Defers what exceeds the run's row limit.
+
+Not here: the order of deferral (`deferral`).
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from memory_pipeline.consolidation import deferral
+from memory_pipeline.consolidation.context import Context
+from memory_pipeline.consolidation.stage import stage
+from memory_pipeline.consolidation.state import projection
+from memory_pipeline.schemas import (
+    Decisions,
+    Deferred,
+    Frame,
+    Memories,
+    MemoryImportance,
+    Profiles,
+    Reverted,
+    conform,
+)
+
+
+class Inputs(NamedTuple):
+    """Tables that the stage takes."""
+
+    profiles: Frame[Profiles]
+    memories: Frame[Memories]
+    memory_importance: Frame[MemoryImportance]
+    decisions: Frame[Decisions]
+    reverted: Frame[Reverted]
+
+
+class Outputs(NamedTuple):
+    """Table that the stage gives."""
+
+    deferred: Frame[Deferred]
+
+
+@stage()
+def defer(inputs: Inputs, context: Context) -> Outputs:
+    """Defer live originals beyond the run's row limit: not compared or grouped now, first in the next run."""
+    in_force = projection.unmasked(inputs.decisions, inputs.reverted).filter(pl.col("as_of") < context.as_of)
+    rows = deferral.deferred(
+        profiles=inputs.profiles,
+        memories=inputs.memories,
+        measured=inputs.memory_importance,
+        decisions=in_force,
+        plan_id=context.plan_id,
+    )
+    return Outputs(conform(Deferred, rows))

@@ -1,0 +1,113 @@
+"""Detects what has changed between memories.
+
+Not here: what is compared (`change_detection`), how it is judged (`judging`), and what a language model is asked
+(`model_judge`).
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from memory_pipeline.consolidation import (
+    change_detection,
+    deferral,
+    enrichments,
+    model_judge,
+    model_requests,
+    scope,
+)
+from memory_pipeline.consolidation.context import Context
+from memory_pipeline.consolidation.edges import associations
+from memory_pipeline.consolidation.stage import stage
+from memory_pipeline.consolidation.state import answers
+from memory_pipeline.schemas import (
+    Action,
+    ChangeOdds,
+    CoreSentences,
+    DecidedEdges,
+    Deferred,
+    DerivedEdges,
+    Enrichment,
+    Events,
+    FactChanges,
+    Frame,
+    Judgements,
+    Memories,
+    PairReadings,
+    Vectors,
+    Verdicts,
+    conform,
+)
+
+
+class Inputs(NamedTuple):
+    """Tables that the stage takes."""
+
+    memories: Frame[Memories]
+    deferred: Frame[Deferred]
+    enrichment: Frame[Enrichment]
+    vectors: Frame[Vectors]
+    decided_edges: Frame[DecidedEdges]
+    derived_edges: Frame[DerivedEdges]
+    judgements: Frame[Judgements]
+    pair_readings: Frame[PairReadings]
+    verdicts: Frame[Verdicts]
+    events: Frame[Events]
+    core_sentences: Frame[CoreSentences]
+
+
+class Outputs(NamedTuple):
+    """Facts that newer memories change, what was judged to find them, and what a model was asked about them."""
+
+    fact_changes: Frame[FactChanges]
+    judgements: Frame[Judgements]
+    verdicts: Frame[Verdicts]
+    change_odds: Frame[ChangeOdds]
+    pair_readings: Frame[PairReadings]
+
+
+@stage(serves=frozenset({Action.LINK, Action.CLOSE}))
+def detect_changes(inputs: Inputs, context: Context) -> Outputs:
+    """Detect facts that a newer memory updates, contradicts or repeats; a model, if set, answers what is worth asking.
+
+    Profiles whose memories have not changed since the last run are not judged again. What somebody has answered about
+    a pair stands instead of any judgement.
+    """
+    compared, enabled = (
+        deferral.without(inputs.memories, inputs.deferred),
+        enrichments.enabled(inputs.enrichment, context.policy),
+    )
+    similar = pl.col("edge_type") == "SIMILAR_TO"
+    changes, judged, odds, readings, possible = change_detection.compare(
+        memories=compared,
+        enrichment=enabled,
+        vectors=inputs.vectors,
+        edges=associations.union(inputs.decided_edges.filter(similar), inputs.derived_edges.filter(similar)),
+        kept=inputs.judgements,
+        recorded=inputs.pair_readings,
+        sentences=inputs.core_sentences,
+        policy=context.policy,
+        as_of=context.as_of,
+        plan_id=context.plan_id,
+    )
+    answered = answers.standing(inputs.events, inputs.memories)
+    pairs = model_judge.pairs(change_detection.unanswered(possible, answered), compared, inputs.core_sentences)
+    combined, asked = model_requests.judged(
+        changes=changes,
+        pairs=pairs,
+        verdicts=inputs.verdicts,
+        context=context,
+        within=scope.inside(context.scope, inputs.memories),
+    )
+    return Outputs(
+        conform(
+            FactChanges,
+            change_detection.with_answers(
+                changes=combined, answered=answered, memories=compared, plan_id=context.plan_id
+            ),
+        ),
+        conform(Judgements, judged),
+        conform(Verdicts, asked),
+        conform(ChangeOdds, odds),
+        conform(PairReadings, readings),
+    )

@@ -1,0 +1,76 @@
+"""Asks a language model for wordings and facts.
+
+Not here: what is asked (`model_requests`), and the client (`llm/`).
+"""
+
+from typing import NamedTuple
+
+from memory_pipeline.consolidation import currency, enrichments, model_requests, scope
+from memory_pipeline.consolidation.context import Context
+from memory_pipeline.consolidation.stage import stage
+from memory_pipeline.schemas import (
+    AssociationEdges,
+    ClusterMembers,
+    Clusters,
+    Completions,
+    Enrichment,
+    FactChanges,
+    Frame,
+    Memories,
+    ScoredMemories,
+    conform,
+    empty,
+)
+
+
+class Inputs(NamedTuple):
+    """Tables that the stage takes."""
+
+    clusters: Frame[Clusters]
+    cluster_members: Frame[ClusterMembers]
+    memories: Frame[Memories]
+    scored_memories: Frame[ScoredMemories]
+    enrichment: Frame[Enrichment]
+    association_edges: Frame[AssociationEdges]
+    fact_changes: Frame[FactChanges]
+    completions: Frame[Completions]
+
+
+class Outputs(NamedTuple):
+    """Table that the stage gives."""
+
+    completions: Frame[Completions]
+
+
+@stage()
+def complete(inputs: Inputs, context: Context) -> Outputs:
+    """Ask a language model for the wording of summaries and blocks and the facts of entries not recorded yet.
+
+    Nothing is asked where the policy names no model.
+    """
+    requests = model_requests.requests(
+        clusters=inputs.clusters,
+        cluster_members=inputs.cluster_members,
+        memories=inputs.memories,
+        scored=inputs.scored_memories,
+        enrichment=enrichments.enabled(inputs.enrichment, context.policy),
+        policy=context.policy,
+        as_of=context.as_of,
+        actions=context.actions,
+        edges=inputs.association_edges,
+        outdated=currency.past(
+            memories=inputs.memories,
+            edges=inputs.association_edges,
+            fact_changes=inputs.fact_changes,
+            policy=context.policy,
+            as_of=context.as_of,
+        ),
+        changes=inputs.fact_changes,
+    )
+    within = scope.inside(context.scope, inputs.memories)
+    if within is not None:
+        requests = scope.requested(within, requests, memories=inputs.memories, cluster_members=inputs.cluster_members)
+    if requests.is_empty():
+        return Outputs(empty(Completions))
+    share = model_requests.texts_share(context.policy)
+    return Outputs(conform(Completions, context.complete(requests, inputs.completions, share)))

@@ -1,0 +1,58 @@
+"""Promotes memories.
+
+Not here: the rules (`promotion`).
+"""
+
+from typing import NamedTuple
+
+from memory_pipeline.consolidation import promotion
+from memory_pipeline.consolidation.context import Context
+from memory_pipeline.consolidation.stage import stage
+from memory_pipeline.schemas import (
+    Accesses,
+    AssociationEdges,
+    Events,
+    FactChanges,
+    Frame,
+    Memories,
+    Promotions,
+    ScoredMemories,
+    TierChanges,
+    conform,
+)
+
+
+class Inputs(NamedTuple):
+    """Tables that the stage takes."""
+
+    memories: Frame[Memories]
+    scored_memories: Frame[ScoredMemories]
+    events: Frame[Events]
+    accesses: Frame[Accesses]
+    tier_changes: Frame[TierChanges]
+    association_edges: Frame[AssociationEdges]
+    fact_changes: Frame[FactChanges]
+
+
+class Outputs(NamedTuple):
+    """Table that the stage gives."""
+
+    promotions: Frame[Promotions]
+
+
+@stage()
+def promote(inputs: Inputs, context: Context) -> Outputs:
+    """Promote memories to a higher tier, to warm, or to core."""
+    rows = promotion.promote(
+        memories=inputs.memories,
+        scored=inputs.scored_memories,
+        events=inputs.events,
+        accesses=inputs.accesses,
+        tier_changes=inputs.tier_changes,
+        edges=inputs.association_edges,
+        fact_changes=inputs.fact_changes,
+        policy=context.policy,
+        as_of=context.as_of,
+        plan_id=context.plan_id,
+    )
+    return Outputs(conform(Promotions, rows))

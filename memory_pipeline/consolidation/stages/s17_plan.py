@@ -1,0 +1,111 @@
+"""Plans the run.
+
+Not here: what follows from the proposals (`plans.proposals`), and the order and numbers of decisions
+(`plans.planning`).
+"""
+
+from typing import NamedTuple
+
+import polars as pl
+
+from memory_pipeline.consolidation.context import Context
+from memory_pipeline.consolidation.edges import associations, links
+from memory_pipeline.consolidation.plans import planning, proposals
+from memory_pipeline.consolidation.stage import stage
+from memory_pipeline.consolidation.state.projection import State
+from memory_pipeline.schemas import (
+    Accesses,
+    Action,
+    ArchivedSet,
+    ConsolidationPlan,
+    CoreMemoryBlocks,
+    DecidedEdges,
+    Decisions,
+    Deferred,
+    FactChanges,
+    Frame,
+    Memories,
+    Profiles,
+    Promotions,
+    ProposedBlocks,
+    ProposedEdges,
+    Reverted,
+    Summaries,
+    TierChanges,
+    Trims,
+    conform,
+)
+
+
+class Inputs(NamedTuple):
+    """Tables that the stage takes."""
+
+    profiles: Frame[Profiles]
+    memories: Frame[Memories]
+    decided_edges: Frame[DecidedEdges]
+    accesses: Frame[Accesses]
+    tier_changes: Frame[TierChanges]
+    core_memory_blocks: Frame[CoreMemoryBlocks]
+    summaries: Frame[Summaries]
+    archived_set: Frame[ArchivedSet]
+    trims: Frame[Trims]
+    proposed_edges: Frame[ProposedEdges]
+    fact_changes: Frame[FactChanges]
+    promotions: Frame[Promotions]
+    proposed_blocks: Frame[ProposedBlocks]
+    deferred: Frame[Deferred]
+    decisions: Frame[Decisions]
+    reverted: Frame[Reverted]
+
+
+class Outputs(NamedTuple):
+    """Table that the stage gives."""
+
+    consolidation_plan: Frame[ConsolidationPlan]
+
+
+@stage()
+def plan(inputs: Inputs, context: Context) -> Outputs:
+    """Plan the run: the desired state less the present one, held back for a profile that exceeds its quota."""
+    state = State(
+        memories=inputs.memories,
+        edges=inputs.decided_edges,
+        accesses=inputs.accesses,
+        tier_changes=inputs.tier_changes,
+        blocks=inputs.core_memory_blocks,
+    )
+    faded = associations.faded(
+        associations.at_present([inputs.decided_edges], inputs.accesses, context.policy, as_of=context.as_of),
+        context.policy,
+    )
+    proposal = proposals.propose(
+        context=context,
+        profiles=inputs.profiles,
+        state=state,
+        decisions=inputs.decisions,
+        reverted=inputs.reverted,
+        summaries=inputs.summaries,
+        archived_set=inputs.archived_set,
+        trims=inputs.trims,
+        proposed_edges=inputs.proposed_edges,
+        pruned_edges=faded,
+        retired_links=_retired(inputs, context),
+        fact_changes=inputs.fact_changes,
+        promotions=inputs.promotions,
+        proposed_blocks=inputs.proposed_blocks,
+        deferred=inputs.deferred,
+    )
+    return Outputs(conform(ConsolidationPlan, planning.hold(plan=proposal, profiles=inputs.profiles, state=state)))
+
+
+def _retired(inputs: Inputs, context: Context) -> pl.DataFrame:
+    """Return links about facts that no longer hold; none where this run has not compared the facts."""
+    if not context.policy.fact_changes or Action.LINK not in context.actions:
+        return inputs.decided_edges.clear()
+    return links.no_longer_held(
+        decided=inputs.decided_edges,
+        fact_changes=inputs.fact_changes,
+        memories=inputs.memories,
+        deferred=inputs.deferred,
+        as_of=context.as_of,
+    )

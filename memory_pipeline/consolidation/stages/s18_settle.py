@@ -1,0 +1,230 @@
+"""Applies the plan, and describes the state after it.
+
+Not here: how a decision changes the state (`state.projection`).
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import polars as pl
+
+from memory_pipeline.consolidation import enrichments
+from memory_pipeline.consolidation.context import EDGES, Context
+from memory_pipeline.consolidation.edges import neighbours as near
+from memory_pipeline.consolidation.enrichments import Added
+from memory_pipeline.consolidation.plans import planning, proposals
+from memory_pipeline.consolidation.stage import stage
+from memory_pipeline.consolidation.stages import s04_derive_edges, s05_measure_importance, s06_score, s10_associate
+from memory_pipeline.consolidation.state import foldings as folded
+from memory_pipeline.consolidation.state.projection import State
+from memory_pipeline.schemas import (
+    Accesses,
+    ConsolidationPlan,
+    CoreMemoryBlocks,
+    DecidedEdges,
+    Decisions,
+    DerivedEdges,
+    Enrichment,
+    Events,
+    Foldings,
+    Frame,
+    Memories,
+    MemoryImportance,
+    Neighbours,
+    ProposedEdges,
+    Reverted,
+    ScoredMemories,
+    SettledAccesses,
+    SettledAssociationEdges,
+    SettledCoreMemoryBlocks,
+    SettledDecidedEdges,
+    SettledDerivedEdges,
+    SettledEnrichment,
+    SettledFoldings,
+    SettledMemories,
+    SettledMemoryImportance,
+    SettledScoredMemories,
+    SettledTierChanges,
+    SettledVectors,
+    TierChanges,
+    Vectors,
+    conform,
+    empty,
+)
+
+
+class Inputs(NamedTuple):
+    """Tables that the stage takes."""
+
+    consolidation_plan: Frame[ConsolidationPlan]
+    events: Frame[Events]
+    memories: Frame[Memories]
+    decided_edges: Frame[DecidedEdges]
+    accesses: Frame[Accesses]
+    tier_changes: Frame[TierChanges]
+    core_memory_blocks: Frame[CoreMemoryBlocks]
+    foldings: Frame[Foldings]
+    enrichment: Frame[Enrichment]
+    vectors: Frame[Vectors]
+    decisions: Frame[Decisions]
+    reverted: Frame[Reverted]
+    neighbours: Frame[Neighbours]
+    derived_edges: Frame[DerivedEdges]
+    memory_importance: Frame[MemoryImportance]
+    scored_memories: Frame[ScoredMemories]
+
+
+class Outputs(NamedTuple):
+    """The state once the plan is committed, what describes it, and the rows that new summaries add."""
+
+    settled_memories: Frame[SettledMemories]
+    settled_decided_edges: Frame[SettledDecidedEdges]
+    settled_accesses: Frame[SettledAccesses]
+    settled_tier_changes: Frame[SettledTierChanges]
+    settled_core_memory_blocks: Frame[SettledCoreMemoryBlocks]
+    settled_foldings: Frame[SettledFoldings]
+    settled_derived_edges: Frame[SettledDerivedEdges]
+    settled_memory_importance: Frame[SettledMemoryImportance]
+    settled_scored_memories: Frame[SettledScoredMemories]
+    settled_association_edges: Frame[SettledAssociationEdges]
+    settled_enrichment: Frame[SettledEnrichment]
+    settled_vectors: Frame[SettledVectors]
+
+
+@stage()
+def settle(inputs: Inputs, context: Context) -> Outputs:
+    """Apply the plan, and describe the state after it by the same stages; a profile without a decision stays as it is.
+
+    Derived edges are recomputed only if the plan changes what they derive from; then only new texts are compared.
+    """
+    committed = proposals.committed_now(context=context, decisions=inputs.decisions, reverted=inputs.reverted)
+    decided = pl.concat([rows.select("profile_id") for rows in (inputs.consolidation_plan, committed)]).unique()
+    before: dict[str, pl.DataFrame] = {
+        "memories": inputs.memories,
+        "decided_edges": inputs.decided_edges,
+        "accesses": inputs.accesses,
+        "tier_changes": inputs.tier_changes,
+        "core_memory_blocks": inputs.core_memory_blocks,
+        "derived_edges": inputs.derived_edges,
+        "memory_importance": inputs.memory_importance,
+        "scored_memories": inputs.scored_memories,
+    }
+    texts = {"enrichment": inputs.enrichment, "vectors": inputs.vectors, "neighbours": inputs.neighbours}
+    after, added, read = before, Added(empty(Enrichment), empty(Vectors)), inputs.foldings.select("profile_id", "read")
+    if decided.height:
+        touched = {
+            name: rows.join(decided, on="profile_id", how="semi", maintain_order="left")
+            for name, rows in (before | texts).items()
+        }
+        changed, added = _after(context, touched, plan=inputs.consolidation_plan, committed=committed)
+        after = {
+            name: pl.concat([rows.join(decided, on="profile_id", how="anti", maintain_order="left"), changed[name]])
+            for name, rows in before.items()
+        }
+        in_force = planning.in_force_after(
+            plan=inputs.consolidation_plan, decisions=inputs.decisions, reverted=inputs.reverted
+        )
+        reread = folded.digests(inputs.events, in_force).join(decided, on="profile_id", how="semi")
+        read = pl.concat([read.join(decided, on="profile_id", how="anti"), reread])
+    settled_edges, settled_accesses = (
+        conform(DecidedEdges, after["decided_edges"]),
+        conform(Accesses, after["accesses"]),
+    )
+    settled_derived = conform(DerivedEdges, after["derived_edges"])
+    edges = s10_associate.associate(
+        s10_associate.Inputs(
+            decided_edges=settled_edges,
+            derived_edges=settled_derived,
+            proposed_edges=empty(ProposedEdges),
+            accesses=settled_accesses,
+        ),
+        context,
+    ).association_edges
+    blocks = after["core_memory_blocks"].filter(pl.col("content") != "")
+    return Outputs(
+        settled_memories=conform(SettledMemories, planning.with_tombstones(after["memories"])),
+        settled_decided_edges=conform(SettledDecidedEdges, settled_edges),
+        settled_accesses=conform(SettledAccesses, settled_accesses),
+        settled_tier_changes=conform(SettledTierChanges, after["tier_changes"]),
+        settled_core_memory_blocks=conform(SettledCoreMemoryBlocks, blocks),
+        settled_foldings=conform(SettledFoldings, folded.whole(read, after["memories"], after["core_memory_blocks"])),
+        settled_derived_edges=conform(SettledDerivedEdges, settled_derived),
+        settled_memory_importance=conform(SettledMemoryImportance, after["memory_importance"]),
+        settled_scored_memories=conform(SettledScoredMemories, after["scored_memories"]),
+        settled_association_edges=conform(SettledAssociationEdges, edges),
+        settled_enrichment=conform(SettledEnrichment, added.enrichment),
+        settled_vectors=conform(SettledVectors, added.vectors),
+    )
+
+
+def _after(
+    context: Context, before: Mapping[str, pl.DataFrame], *, plan: pl.DataFrame, committed: pl.DataFrame
+) -> tuple[dict[str, pl.DataFrame], Added]:
+    """Return the tables of a state, and what describes it, after decisions; and the rows that new summaries add.
+
+    Args:
+        context: of the run.
+        before: tables of profiles about which something was decided, by name.
+        plan: table `consolidation_plan`.
+        committed: decisions in force that were committed at the plan's instant.
+    """
+    after = planning.post_state(
+        state=State(
+            memories=before["memories"],
+            edges=before["decided_edges"],
+            accesses=before["accesses"],
+            tier_changes=before["tier_changes"],
+            blocks=before["core_memory_blocks"],
+        ),
+        plan=plan,
+        committed=committed,
+    )
+    memories, edges, accesses = (
+        conform(Memories, after.memories),
+        conform(DecidedEdges, after.edges),
+        conform(Accesses, after.accesses),
+    )
+    known, points = conform(Enrichment, before["enrichment"]), conform(Vectors, before["vectors"])
+    added = enrichments.new_texts(memories=memories, enrichment=known, vectors=points, policy=context.policy)
+    words = conform(Enrichment, pl.concat([known, added.enrichment]))
+    derived = conform(DerivedEdges, before["derived_edges"])
+    unchanged = memories.equals(before["memories"]) and edges.equals(before["decided_edges"])
+    if context.actions & EDGES and not unchanged:
+        near_pairs = near.brought_up_to(
+            memories,
+            before["neighbours"],
+            before=before["memories"],
+            vectors=pl.concat([points, added.vectors]),
+            policy=context.policy,
+        )
+        derived = s04_derive_edges.derive_edges(
+            s04_derive_edges.Inputs(
+                memories=memories,
+                enrichment=words,
+                neighbours=conform(Neighbours, near_pairs),
+                accesses=accesses,
+                decided_edges=edges,
+            ),
+            context,
+        ).derived_edges
+    measured = s05_measure_importance.measure_importance(
+        s05_measure_importance.Inputs(
+            memories=memories, enrichment=words, derived_edges=derived, decided_edges=edges, accesses=accesses
+        ),
+        context,
+    ).memory_importance
+    scored = s06_score.score(
+        s06_score.Inputs(memories=memories, memory_importance=measured, decided_edges=edges, derived_edges=derived),
+        context,
+    ).scored_memories
+    tables = {
+        "memories": memories,
+        "decided_edges": edges,
+        "accesses": accesses,
+        "tier_changes": after.tier_changes,
+        "core_memory_blocks": after.blocks,
+        "derived_edges": derived,
+        "memory_importance": measured,
+        "scored_memories": scored,
+    }
+    return tables, added
