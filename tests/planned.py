@@ -108,8 +108,10 @@ def trims(given):
 def rising(given):
     """Table `promotions`: memories that rise to short_term at an energy of 2.5, two days ago."""
     risen = {"tier": "short_term", "at": ago(2), "energy": 2.5}
-    full = [row if {"lifecycle", "category"} & row.keys() else risen | row for row in given]
-    return rows("promotions", full, rule="energy", reason="It has energy enough to rise.")
+    said = {"rule": "energy", "reason": "It has energy enough to rise."}
+    full = [said | (row if {"lifecycle", "category"} & row.keys() else risen | row) for row in given]
+    listed = [{"rules": [row["rule"]], "reasons": [row["reason"]]} for row in full]
+    return rows("promotions", [lists | row for lists, row in zip(listed, full, strict=True)])
 
 
 def compiled(given, name="proposed_blocks"):

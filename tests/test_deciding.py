@@ -176,8 +176,8 @@ THRICE = {
     "energy": 5.5,
     "lifecycle": "warm",
     "category": "core",
-    "rule": "session_end+used+core",
-    "reason": "Energy 5.5 is above 5.0. 3 accesses, confidence 0.5: it becomes warm. It becomes core.",
+    "rules": ["session_end", "used", "core"],
+    "reasons": ["Energy 5.5 is above 5.0.", "3 accesses, confidence 0.5: it becomes warm.", "It becomes core."],
 }
 
 
@@ -190,13 +190,9 @@ def test_what_rises_in_several_ways_rises_by_as_many_decisions_each_with_its_own
     ]
     said = [{name for name, value in json.loads(text).items() if value is not None} for text in changes["after"]]
     assert said == [{"tier", "at", "energy"}, {"lifecycle"}, {"category"}]
-    two = raised(THRICE | {"tier": None, "at": None, "energy": None, "rule": "used+core", "reason": "Warm. Core."})
+    lower = {"tier": None, "at": None, "energy": None, "rules": ["used", "core"], "reasons": ["Warm.", "Core."]}
+    two = raised(THRICE | lower)
     assert two.select("rule", "reason").rows() == [("used", "Warm."), ("core", "Core.")]
-
-
-def test_a_reason_that_cannot_be_told_apart_is_kept_whole():
-    whole = raised(THRICE | {"reason": "It is used a lot."})
-    assert whole["reason"].to_list() == ["It is used a lot."] * 3
 
 
 def test_a_block_says_its_text_what_it_was_made_from_and_what_it_was_before():

@@ -229,6 +229,7 @@ def test_a_letter_is_buried_once(ledger: Ledger) -> None:
             "origin": "file.jsonl:3",
             "reason": "no JSON",
             "raw": b"{\xff",
+            "noise": False,
         }
     ]
 
@@ -273,6 +274,22 @@ def test_a_ledger_of_an_earlier_version_is_upgraded(home: Path, monkeypatch: pyt
             commits.note(transaction, "run", "committed", started_at=T0)
     with Ledger.at(home) as ledger, ledger.reading() as transaction:
         assert transaction.connection.exec_driver_sql("SELECT place FROM attempts").scalars().all() == ["here"] * 2
+
+
+def test_letters_of_an_earlier_version_say_which_are_no_memories(home: Path) -> None:
+    letters = [DeadLetter("one", "no JSON", b"{", T0), DeadLetter("two", "it only acknowledges", b"{}", T0, noise=True)]
+    with Ledger.at(home) as ledger:
+        ledger.add_dead_letters(letters)
+        with ledger.writing() as transaction:
+            for statement in (
+                "UPDATE dead_letters SET reason = 'left out: ' || reason WHERE noise = 1",
+                "ALTER TABLE dead_letters DROP COLUMN noise",
+                "UPDATE meta SET value = '5' WHERE key = 'schema'",
+            ):
+                transaction.connection.exec_driver_sql(statement)
+    with Ledger.at(home) as ledger:
+        assert ledger.dead_letters(noise=True)["reason"].to_list() == ["it only acknowledges"]
+        assert ledger.dead_letters(noise=False)["reason"].to_list() == ["no JSON"]
 
 
 def test_any_text_comes_back_as_it_was_told(ledger: Ledger) -> None:

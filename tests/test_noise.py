@@ -93,8 +93,8 @@ def test_what_is_left_out_is_kept_with_its_reason_and_comes_back(tmp_path):
 
     letters = told("dead-letters", "list", "--noise", home=tmp_path)
     reasons = [letter["reason"] for letter in letters]
-    assert sorted(reasons)[:2] == ["left out: it is encoded bytes", "left out: it only acknowledges"]
-    assert sorted(reasons)[2] == f"left out: it only quotes memory {fact.memory_id}"
+    assert sorted(reasons)[:2] == ["it is encoded bytes", "it only acknowledges"]
+    assert sorted(reasons)[2] == f"it only quotes memory {fact.memory_id}"
     assert told("dead-letters", "list", home=tmp_path) == []
     assert told("status", home=tmp_path)["dead_letters"] == 0
     assert told("dead-letters", "requeue", home=tmp_path) == {"accepted": 0, "refused": 0, "reasons": []}
@@ -118,8 +118,8 @@ def test_an_erasure_reaches_what_was_left_out(tmp_path):
 def test_the_command_line_says_what_was_left_out(tmp_path):
     text("remember", FACT, "--profile", "ana", home=tmp_path)
     said = text("remember", "ok", "--profile", "ana", home=tmp_path)
-    assert "not stored: left out: it only acknowledges" in " ".join(said.split())
-    assert told("remember", "ok", "--profile", "ana", home=tmp_path)["left_out"] == "left out: it only acknowledges"
+    assert "not stored: it only acknowledges" in " ".join(said.split())
+    assert told("remember", "ok", "--profile", "ana", home=tmp_path)["left_out"] == "it only acknowledges"
     assert len(told("list", "--profile", "ana", home=tmp_path)) == 1
 
 

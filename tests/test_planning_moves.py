@@ -179,8 +179,8 @@ def test_an_undone_promotion_does_not_come_back_in_company():
         "at": ago(2),
         "energy": 2.5,
         "lifecycle": "warm",
-        "rule": "energy+used",
-        "reason": "It has energy enough to rise. It is used.",
+        "rules": ["energy", "used"],
+        "reasons": ["It has energy enough to rise.", "It is used."],
     }
     plan = propose(before, risen=[company], decisions=decided, reverted=revert(decided))
     assert plan.select("rule", "reason").rows() == [("used", "It is used.")]

@@ -101,6 +101,8 @@ def test_a_working_memory_rises_at_the_first_touch_that_leaves_enough_energy():
         "category": None,
         "rule": "energy",
         "reason": row["reason"],
+        "rules": ["energy"],
+        "reasons": [row["reason"]],
         "plan_id": "plan",
     }
     assert row["reason"] == "Energy 2.5377 at 2025-12-22 02:30:00 is above 2.0: it rises from working to short_term."

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 from frames import AS_OF, ago
-from planned import NO_DECISIONS, NO_REVERTS, commit, found, profiles, propose, revert, rows, state
+from planned import NO_DECISIONS, NO_REVERTS, commit, found, profiles, propose, revert, rising, rows, state
 from polars.testing import assert_frame_equal
 from stage_calls import apply
 from uses import changed
@@ -314,7 +314,7 @@ def test_the_task_of_a_run_says_what_is_decided(task):
         "archived_set": rows("archived_set", [moved("a", "S"), moved("b", "S"), moved("c")]),
         "proposed_edges": frames.edges([found("d", "e")]),
         "fact_changes": changed("d", "e", "update"),
-        "promotions": rows("promotions", [{"memory_id": "d", "lifecycle": "warm", "rule": "used", "reason": "Used."}]),
+        "promotions": rising([{"memory_id": "d", "lifecycle": "warm"}]),
         "deferred": rest("e"),
     }
     own = {action.value for action in TASKS[task]}

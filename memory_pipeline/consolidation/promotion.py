@@ -86,11 +86,17 @@ def promote(
         rising.append(_warm(undisputed, policy, as_of))
     if policy.promote_core:
         rising.append(_core(undisputed, scored, policy))
-    empty = TABLES["promotions"].empty().drop("plan_id")
+    empty = TABLES["promotions"].empty().drop("plan_id", "rules", "reasons")
     joined = (
         pl.concat([empty, *rising], how="diagonal")
         .group_by(KEY, maintain_order=True)
-        .agg(pl.col(_RAISED).drop_nulls().first(), pl.col("rule").str.join("+"), pl.col("reason").str.join(" "))
+        .agg(
+            pl.col(_RAISED).drop_nulls().first(),
+            pl.col("rule").str.join("+"),
+            pl.col("reason").str.join(" "),
+            rules=pl.col("rule"),
+            reasons=pl.col("reason"),
+        )
     )
     return TABLES["promotions"].conform(joined.with_columns(plan_id=pl.lit(plan_id)))
 

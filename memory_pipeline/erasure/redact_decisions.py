@@ -120,7 +120,7 @@ class _Redaction:
             return self._summary(row, documents)
         if row["memory_id"] in self.summaries and row["action"] == Action.WITHDRAW.value:
             return row | self._digested(row, "reason", "before")
-        wordless = row["action"] in _WORDLESS and not row["rule"].startswith(FACT_COMPARISON)
+        wordless = row["action"] in _WORDLESS and documents["after"].get("algorithm") != FACT_COMPARISON
         return None if wordless else self._without_quotes(row)
 
     def _closes_for_good(self, row: Row, after: Document) -> bool:

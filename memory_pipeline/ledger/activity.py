@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from memory_pipeline.ledger import catalog
 from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.database import Transaction
-from memory_pipeline.ledger.event import COLUMNS, NOISE, PIPELINE, instant
+from memory_pipeline.ledger.event import COLUMNS, PIPELINE, instant
 from memory_pipeline.ledger.tables import ATTEMPTS, DEAD_LETTERS, DECISIONS, EVENTS, RUNS
 from memory_pipeline.schemas import INSTANT, EventType
 
@@ -212,7 +212,7 @@ def count_attempts(transaction: Transaction) -> dict[str, int]:
 
 def count_dead_letters(transaction: Transaction) -> int:
     """Count the refused events."""
-    refused = ~DEAD_LETTERS.c.reason.startswith(NOISE)
+    refused = DEAD_LETTERS.c.noise == 0
     return transaction.connection.scalars(sa.select(sa.func.count()).select_from(DEAD_LETTERS).where(refused)).one()
 
 

@@ -69,10 +69,6 @@ class InvalidEvent(ValueError):
         return "{1}: {0}".format(*self.args)
 
 
-NOISE: Final = "left out: "
-"""Begins the reason of a dead letter that is a valid event, of a text that is no memory."""
-
-
 @dataclass(frozen=True)
 class DeadLetter:
     """A refused event, exactly as received."""
@@ -85,11 +81,8 @@ class DeadLetter:
     """The bytes as received."""
     received_at: datetime
     """When it was refused, UTC."""
-
-    @property
-    def noise(self) -> bool:
-        """Whether it is a valid event of a text that is no memory, rather than a refused one."""
-        return self.reason.startswith(NOISE)
+    noise: bool = False
+    """Whether it is a valid event of a text that is no memory, rather than a refused one."""
 
     def without_credentials(self) -> Self:
         """Return the letter with its credentials redacted."""
@@ -99,7 +92,7 @@ class DeadLetter:
     def without_text(self) -> Self:
         """Return the letter without what was received, whose memory was erased."""
         reason = "it is about a memory that was erased, and was refused; nothing of it is kept"
-        return replace(self, raw=b"", reason=reason)
+        return replace(self, raw=b"", reason=reason, noise=False)
 
     def memories(self) -> set[str]:
         """Return the ids by which what was received may name its memory or an event about it.

@@ -22,7 +22,7 @@ from uuid6 import uuid7
 from memory_pipeline.ledger import database, databases, exports, references
 from memory_pipeline.ledger.database import Database, LakeError, LostConnection, Transaction, among
 from memory_pipeline.ledger.disk import writable
-from memory_pipeline.ledger.event import COLUMNS, NOISE, PIPELINE, DeadLetter, Event, instant, micros
+from memory_pipeline.ledger.event import COLUMNS, PIPELINE, DeadLetter, Event, instant, micros
 from memory_pipeline.ledger.payloads import SALT_BYTES, redacted
 from memory_pipeline.ledger.statements import add_events, insert_new
 from memory_pipeline.ledger.tables import ATTEMPTS, DEAD_LETTERS, DECISIONS, DIGESTS, EVENTS, MOVED, REVERTED, RUNS
@@ -274,6 +274,7 @@ class Ledger:
                     "origin": letter.origin,
                     "reason": letter.reason,
                     "raw": letter.raw,
+                    "noise": int(letter.noise),
                 }
                 for letter in kept
             ]
@@ -491,8 +492,7 @@ class Ledger:
             noise: True: only events of texts that are no memories; False: only refused ones; default: both.
         """
         letters = self._table("dead_letters", sa.select(*DEAD_LETTERS.c), None)
-        left_out = pl.col("reason").str.starts_with(NOISE)
-        return letters if noise is None else letters.filter(left_out == noise)
+        return letters if noise is None else letters.filter(noise=noise)
 
     def remove_dead_letters(self, letter_ids: Collection[str]) -> int:
         """Delete refused events and return how many there were."""

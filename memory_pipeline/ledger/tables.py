@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from memory_pipeline.schemas import Decisions, EventType
 
-SCHEMA: Final = 5
+SCHEMA: Final = 6
 """Version of the tables below; a ledger with a higher version is refused, one with a lower version is upgraded."""
 
 _EVENTS_3: Final = """CREATE TABLE events (
@@ -36,6 +36,10 @@ UPGRADES: Final = {
     ),
     4: ("ALTER TABLE runs ADD COLUMN version TEXT DEFAULT '' NOT NULL",),
     5: ("CREATE INDEX events_by_recording ON events (profile_id, recorded_at)",),
+    6: (
+        "ALTER TABLE dead_letters ADD COLUMN noise INTEGER DEFAULT 0 NOT NULL",
+        "UPDATE dead_letters SET noise = 1, reason = substr(reason, 11) WHERE substr(reason, 1, 10) = 'left out: '",
+    ),
 }
 """SQL that upgrades a ledger to a version from the version before it."""
 
@@ -153,8 +157,9 @@ DEAD_LETTERS: Final = sa.Table(
     _text("origin"),
     _text("reason"),
     sa.Column("raw", sa.LargeBinary, nullable=False),
+    _whole("noise", server_default=sa.text("0")),
 )
-"""Refused events."""
+"""Refused events, and valid ones of texts that are no memories (`noise`)."""
 
 ATTEMPTS: Final = sa.Table(
     "attempts",

@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.edges.edge_rows import FACT_COMPARISON
 from memory_pipeline.consolidation.plans import planning
-from memory_pipeline.consolidation.state import projection
+from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.lake.tables import Lake, Revert
 from memory_pipeline.ledger import event, profile_events
 from memory_pipeline.ledger.event import CLOCK_SKEW
@@ -184,7 +184,7 @@ def _about(decisions: pl.DataFrame, memory_id: str, profile_id: str | None) -> p
     own = decisions if profile_id is None else decisions.filter(pl.col("profile_id") == profile_id)
     one_end = (pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id)
     link = pl.col("action") == Action.LINK.value
-    about_facts = link & pl.col("rule").str.starts_with(FACT_COMPARISON)
+    about_facts = decision_json.link_algorithm().eq_missing(pl.lit(FACT_COMPARISON))
     merge = own.filter((pl.col("memory_id") == memory_id) & (pl.col("action") == Action.SUMMARISE.value))
     found = (
         own.filter(one_end).join(merge, on=["profile_id", "plan_id"], how="semi")

@@ -251,7 +251,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("merge_refusals", MergeRefusals),
         Table("groupings", Groupings),
         Table("summaries", Summaries, lacking={"tags": []}),
-        Table("promotions", Promotions),
+        Table("promotions", Promotions, lacking={"rules": [], "reasons": []}),
         Table("proposed_blocks", ProposedBlocks),
         Table("archived_set", ArchivedSet),
         Table("trims", Trims),

@@ -168,3 +168,4 @@ class DeadLetters(dy.Schema):
     origin = text("Where it came from: a file and line, or an API call.")
     reason = text("What is wrong with it and how to correct it.")
     raw = dy.Binary(description="The bytes as received.")
+    noise = dy.Bool(description="Whether it is a valid event of a text that is no memory; else it was refused.")

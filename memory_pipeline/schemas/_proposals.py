@@ -2,7 +2,7 @@
 
 import dataframely as dy
 
-from memory_pipeline.schemas._columns import count, instant, number, profile, share, text
+from memory_pipeline.schemas._columns import count, instant, number, profile, share, text, words
 
 
 class Promotions(dy.Schema):
@@ -17,6 +17,8 @@ class Promotions(dy.Schema):
     category = text("New category: core.", nullable=True)
     rule = text("energy, session_end, used or core; several are joined by a plus sign.")
     reason = text("The promotion in one sentence.")
+    rules = words("Rule of each change, in the order tier, lifecycle, category.")
+    reasons = words("Reason for each change, in the same order.")
     plan_id = text("Plan the row belongs to.")
 
 

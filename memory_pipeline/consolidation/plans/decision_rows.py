@@ -344,16 +344,13 @@ def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Return changes that raise memories in tier, lifecycle or category: one each, so that each can be undone alone.
 
     Args:
-        risen: table `promotions`; where several things rise, its rules and sentences are in the order of `_RISES`.
+        risen: table `promotions`.
         memories: table `memories`.
     """
     if risen.is_empty():
         return _NO_CHANGES
     present = memories.select(*KEY, pl.col(tuple(_RISES)).name.suffix("_before"))
     rows = risen.join(present, on=KEY).with_columns(
-        rules=pl.col("rule").str.split("+"),
-        reasons=pl.col("reason").str.replace_all(". ", ".\n", literal=True).str.split("\n"),
-        rising=pl.sum_horizontal(pl.col(name).is_not_null() for name in _RISES),
         place=pl.lit(0),
     )
     changes = []
@@ -369,17 +366,12 @@ def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     """Return the changes of one kind; `place` is the position of its rule and sentence among those of the memory."""
-
-    def own_part(column: str) -> pl.Expr:
-        parts = pl.col(f"{column}s").list
-        return pl.when(parts.len() == pl.col("rising")).then(parts.get("place", null_on_oob=True)).otherwise(column)
-
     return _changes(
         rows,
         action=pl.lit(Action.PROMOTE.value),
         target_id=pl.lit(None, pl.String),
-        rule=own_part("rule"),
-        reason=own_part("reason"),
+        rule=pl.col("rules").list.get("place"),
+        reason=pl.col("reasons").list.get("place"),
         factors=write({"energy": PROMOTED["energy"]}),
         before=write({name: PROMOTED[name]}, suffix="_before"),
         after=write(PROMOTED),

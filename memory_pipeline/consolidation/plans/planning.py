@@ -185,8 +185,8 @@ def _retirable(fact_links: pl.DataFrame, retired_links: pl.DataFrame, changes: p
 
 def _is_about_facts() -> pl.Expr:
     """Return whether a decision makes or retires a link about facts."""
-    made = (pl.col("action") == Action.LINK.value) & pl.col("rule").str.starts_with(edge_rows.FACT_COMPARISON)
-    return made | (pl.col("rule") == decision_rows.RETIRED)
+    made = decision_json.link_algorithm() == edge_rows.FACT_COMPARISON
+    return made.fill_null(value=False) | (pl.col("rule") == decision_rows.RETIRED)
 
 
 def _consistent(permitted: pl.DataFrame, state: State, summaries: pl.DataFrame) -> pl.DataFrame:
@@ -220,7 +220,7 @@ def _pruned_before(earlier: pl.DataFrame) -> pl.DataFrame:
     Auto-links are exempt: they are proposed again only after both memories were recalled together again. So are links
     about facts, which depend on the present texts of the memories and on whether they are live.
     """
-    returning = pl.col("rule").str.contains(rf"^(auto_link|{edge_rows.FACT_COMPARISON})")
+    returning = decision_json.link_algorithm().is_in(["auto_link", edge_rows.FACT_COMPARISON]).fill_null(value=False)
     links = earlier.filter((pl.col("action") == Action.LINK.value) & ~returning)
     return links.select("profile_id", "signature")
 

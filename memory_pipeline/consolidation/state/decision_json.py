@@ -101,6 +101,12 @@ def read(column: str, fields: Fields) -> list[pl.Expr]:
     ]
 
 
+def link_algorithm() -> pl.Expr:
+    """Return the algorithm that found the link which a decision adds; null for other decisions."""
+    is_link = pl.col("action") == Action.LINK.value
+    return pl.when(is_link).then(pl.col("after").str.json_path_match("$.algorithm"))
+
+
 def _written(name: str, kind: pl.DataType, suffix: str) -> pl.Expr:
     value = pl.col(name + suffix)
     return (value.dt.strftime(INSTANT_FORMAT) if kind == INSTANT else value.cast(_wide(kind))).alias(name)

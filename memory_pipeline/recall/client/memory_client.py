@@ -28,7 +28,7 @@ from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
-from memory_pipeline.ledger.event import DEFAULT_PROFILE, NOISE, Event, micros
+from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, micros
 from memory_pipeline.ledger.payloads import Stored
 from memory_pipeline.ledger.validation_errors import nearest, shown
 from memory_pipeline.recall.client import answering, quotations, restoring, reviewing, validation
@@ -987,7 +987,7 @@ def _told_apart(event: Event, own: quotations.Separated) -> Remembered:
         likely=(),
         quoted=own.quoted,
         stored=own.event is not None,
-        left_out=None if own.left_out is None else own.left_out.reason.removeprefix(NOISE),
+        left_out=None if own.left_out is None else own.left_out.reason,
     )
 
 

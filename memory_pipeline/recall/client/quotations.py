@@ -19,7 +19,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import core_memory
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.event import NOISE, DeadLetter, Event
+from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.payloads import Stored, canonical_json
 from memory_pipeline.recall.index.postings import Integers, keys
 from memory_pipeline.recall.index.sessions import SAID_AT
@@ -162,7 +162,7 @@ def _left_out(event: Event, why: str) -> DeadLetter:
     """Return what is kept of an event that is not stored."""
     # Without the time of recording, so that a second import of the same turn keeps it once.
     raw = event.model_dump_json(include={*Event.model_fields} - {"recorded_at"}, exclude_none=True).encode()
-    return DeadLetter(f"memory {event.memory_id}", f"{NOISE}{why}", raw, event.recorded_at)
+    return DeadLetter(f"memory {event.memory_id}", why, raw, event.recorded_at, noise=True)
 
 
 def _by_agent(event: Event) -> bool:
