@@ -109,8 +109,8 @@ bench: dev ## Benchmarks: ratios against a peer or a limit in the same run, and 
 	PYTHON=$(PYTHON) .ci/peers
 	$(BIN)/python benchmarks/performance.py $(BENCH)
 
-quality: dev ## Write docs/quality.md: recall before and after forgetting, on the data in SHARED
-	POLARS_MAX_THREADS=1 $(BIN)/python research/quality.py $(SHARED) --out docs/quality.md
+quality: dev ## Write docs/quality.md from the data in SHARED; PART="stores own" measures those sections alone
+	POLARS_MAX_THREADS=1 $(BIN)/python research/quality.py $(SHARED) --out docs/quality.md $(if $(PART),--part $(PART))
 
 clean: ## Remove the environment and what tools left; keeps data
 	rm -rf $(VENV) .venv-site .venv-integrations .venv-peers site .pytest_cache .mypy_cache .ruff_cache .hypothesis dist

@@ -17,23 +17,27 @@ from typing import Any, Final, Literal
 import bm25_baseline
 import polars as pl
 
+from memory_pipeline.consolidation import questions as questions_of_runs
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation import replay
 from memory_pipeline.evaluation.conversations import TURNS
 from memory_pipeline.evaluation.decided_pairs import Decided, Pair, closed_sentences, decided, in_order, standing
 from memory_pipeline.evaluation.replay import LiveIndex
-from memory_pipeline.evaluation.simulation import simulate
+from memory_pipeline.evaluation.simulation import Night, simulate
 from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.tokens import count_tokens
 
-State = Literal["raw", "consolidated", "half", "half used"]
+State = Literal["raw", "consolidated", "asked", "half", "half used"]
 
-STATES: Final[tuple[State, ...]] = ("raw", "consolidated", "half", "half used")
-"""As stored; after one run of the preset; after one at half the tokens; the same after every second question was asked
-and its first answer marked helpful."""
+STATES: Final[tuple[State, ...]] = ("raw", "consolidated", "asked", "half", "half used")
+"""As stored; after one run of the preset; after another one, before which `review` was answered by the labels, at most
+a pair a memory; after one at half the tokens; the same after every second question was asked and its first answer
+marked helpful."""
 DEPTH: Final = 10
+_MARKED: Final = 3
+"""First results whose marks are looked at."""
 _HALF: Final = 0.5
 _NIGHT: Final = time(2, tzinfo=UTC)
 
@@ -148,6 +152,12 @@ def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
         events = pl.concat([events, *_uses(store, LiveIndex(before, events, policy))])
         night = store.last
     done = next(simulate(lambda _: events, policy, [night], max_archived_share=1.0))
+    if state == "asked":
+        events = pl.concat([events, _answered(store, done)])
+        nights = [night, night + timedelta(days=1)]
+        *_, done = simulate(
+            lambda at: events.filter(pl.col("occurred_at") <= at), policy, nights, max_archived_share=1.0
+        )
     memories, edges = done.after["memories"], done.after["association_edges"]
     results = _answers(store, LiveIndex(done, events, policy))
     return Outcome(store, state, memories, edges, results, done.tables["proposed_blocks"])
@@ -176,6 +186,29 @@ def _uses(store: LabelledStore, index: LiveIndex) -> list[pl.DataFrame]:
     return events
 
 
+def _answered(store: LabelledStore, night: Night) -> pl.DataFrame:
+    """Return the events of answering the pairs that a run would ask about, by the labels, at most one a memory."""
+    after = night.after["memories"]
+    changes = night.tables["fact_changes"].filter(pl.col("relation").is_in(list(questions_of_runs.ANSWERS)))
+    possible = changes.filter(~pl.col("decided")).with_columns(likelihood="confidence")
+    asked = questions_of_runs.ranked(possible, after, night.tables["core_sentences"]).head(store.turns.height)
+    relation = [_label(store, older, newer) for older, newer in asked.select("memory_id", "other_id").iter_rows()]
+    told = asked.with_columns(relation=pl.Series(relation, dtype=pl.String))
+    partial = pl.col("relation") == "partial"
+    told = told.filter(~partial | pl.col("statement").is_not_null())
+    return replay.resolved(
+        told.with_columns(statement=pl.when(partial).then("statement")), night.at + timedelta(hours=1)
+    )
+
+
+def _label(store: LabelledStore, older: str, newer: str) -> str:
+    """Return the answer that the labels give about two memories."""
+    labels = {"update": "update", "weak update": "partial", "duplicate": "repeat", "weak duplicate": "repeat"}
+    labels |= {"contradiction": "conflict", "weak contradiction": "conflict"}
+    pair, either = (older, newer), in_order(older, newer)
+    return next((answer for kind, answer in labels.items() if {pair, either} & store.relations[kind]), "none")
+
+
 def asked_before(question: Mapping[str, Any]) -> bool:
     """Return whether a question is among those asked before the run of `half used`: odd numbers."""
     return int(re.sub(r"\D", "", question["id"])) % 2 == 1
@@ -195,8 +228,11 @@ def questions(outcome: Outcome) -> pl.DataFrame:
         store, question, qtype, asked_before, confident (see `recall/rank/confidence`); of questions with gold: rank (of
         the first gold among ten, else null), hit (any gold among ten), mrr, says (the shown text of a gold among ten
         still holds the answer; null if none was found); of those with an outdated value: fresh_first (the gold ranks
-        before it); unmarked: a closed memory or sentence, or a summary that quotes one, is shown without a mark.
+        before it); unmarked: a closed memory or sentence, or a summary that quotes one, is shown without a mark;
+        untrue_mark: one of the first three is marked as outdated or contradicted by a memory that, by the labels, does
+        neither.
     """
+    true_marks = _true_marks(outcome.store)
     stands_for = standing(outcome.memories)
     texts = dict(outcome.memories.select("memory_id", "content").iter_rows())
     closed = set(outcome.memories.filter(pl.col("closed_by").is_not_null())["memory_id"])
@@ -212,6 +248,11 @@ def questions(outcome: Outcome) -> pl.DataFrame:
             "qtype": question["qtype"],
             "asked_before": asked_before(question),
             "confident": bool(found) and found[0]["confidence"] >= CONFIDENT,
+            "untrue_mark": any(
+                in_order(row["memory_id"], other) not in true_marks
+                for row in found[:_MARKED]
+                for other in {*(row["outdated_by"] or ()), *(row["conflicts"] or ())}
+            ),
             "unmarked": any(
                 row["current"] is not False
                 and (
@@ -235,12 +276,19 @@ _QUESTIONS: Final = {
     "qtype": pl.String(),
     "asked_before": pl.Boolean(),
     "unmarked": pl.Boolean(),
+    "untrue_mark": pl.Boolean(),
     "rank": pl.Int64(),
     "hit": pl.Float64(),
     "mrr": pl.Float64(),
     "says": pl.Float64(),
     "fresh_first": pl.Float64(),
 }
+
+
+def _true_marks(store: LabelledStore) -> set[Pair]:
+    """Return the pairs of which one may be marked as outdated or contradicted by the other."""
+    kinds = ("update", "weak update", "contradiction", "weak contradiction")
+    return {in_order(*pair) for kind in kinds for pair in store.relations[kind]}
 
 
 def _ranks(
@@ -287,6 +335,7 @@ def relations(outcome: Outcome) -> dict[str, tuple[int, int]]:
         "updates found": share(closed | run.may_update, pairs),
         "MAY_UPDATE right": share(any_update, run.may_update),
         "duplicates found": share(run.merged | run.may_repeat, duplicates),
+        "duplicates merged": share(run.merged, duplicates),
         "merges right": share(any_duplicate, run.merged),
         "MAY_REPEAT right": share(any_duplicate, run.may_repeat),
         "contradictions found": share(run.contradicts, contradictions),

@@ -1,30 +1,36 @@
 """Measures the quality of the project on what was left out of every fit, and writes the quality page.
 
-Run with `python research/quality.py SHARED [--out FILE]`; SHARED holds the folders `fresh` (labelled
-stores), `locomo`, `beam` and `beam500k` (conversations). Not here: the figures (`metrics`, `quality_stores`), one
-replay (`replay`), fitting without a source (`left_out`), and the page (`quality_page`).
+Run with `python research/quality.py SHARED [--out FILE] [--part NAME ...]`; SHARED holds the folders `fresh` (labelled
+stores), `locomo`, `beam` and `beam500k` (conversations). Sections that are not measured stay as they are in FILE. What
+the reader has read is kept between runs (`tests/readings.py`). Not here: the figures (`metrics`, `quality_stores`,
+`measure_keeping`, `correction_protocol`), one replay (`replay`), fitting without a source (`left_out`), and the page
+(`quality_page`).
 """
 
 import argparse
 import multiprocessing
+import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
 import bm25_baseline
-import compare_cost
+import corpus_files
+import correction_protocol
 import labelled_stores
 import left_out
 import polars as pl
+import quality_page
 import quality_quotes
 import quality_stores
 from left_out import Models
-from made_up_stores import stores
-from quality_page import Row, page
+from quality_page import Row
 
 from memory_pipeline.evaluation import experiment, metrics, replay
 from memory_pipeline.evaluation.conversations import load
@@ -34,6 +40,11 @@ BUDGETS: Final = (0.5, 0.3, 0.2)
 T = TypeVar("T")
 R = TypeVar("R")
 
+Sections = dict[str, list[str]]
+"""Lines of sections of the page, by name (`quality_page.TITLES`)."""
+
+UNREAD: Final = ("k", "n")
+"""Files of episodes from which nothing has learned."""
 TALKS: Final = ("locomo", "beam", "beam500k")
 """Folders of conversations."""
 _WORKERS: Final = 2
@@ -73,27 +84,22 @@ class JobResult:
     largest_cluster: int
 
 
-def jobs(shared: Path, models: Mapping[str, Models]) -> list[Job]:
-    """Return all replays of conversations, the decisive ones first.
+def jobs(shared: Path, part: str, variants: Sequence[str], models: Mapping[str, Models]) -> list[Job]:
+    """Return the replays of all conversations of a folder.
 
     Args:
         shared: the folder of the data.
+        part: one of `TALKS`.
+        variants: see `Job`.
         models: coefficients by name of the conversation (see `left_out`).
 
     Raises:
-        ValueError: a folder is missing or empty.
+        ValueError: the folder is missing or empty.
     """
-    files = {part: sorted((shared / part).glob("*.json")) for part in TALKS}
-    for part, paths in files.items():
-        if not paths:
-            raise ValueError(f"{shared / part}: has no *.json; give the folder with {', '.join(TALKS)}")
-    variants = [("beam500k", _RAW), ("beam", _RAW), ("locomo", _RAW), *(("locomo", str(one)) for one in BUDGETS)]
-    variants += [("locomo", name) for name in preset_names()]
-    return [
-        Job(part, path, variant, models.get(f"{part}/{path.stem}", {}))
-        for part, variant in variants
-        for path in files[part]
-    ]
+    paths = sorted((shared / part).glob("*.json"))
+    if not paths:
+        raise ValueError(f"{shared / part}: has no *.json; give the folder with {', '.join(TALKS)}")
+    return [Job(part, path, name, models.get(f"{part}/{path.stem}", {})) for name in variants for path in paths]
 
 
 def run_job(job: Job) -> JobResult:
@@ -151,33 +157,36 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
     return min(values), max(values)
 
 
-def rows(measured: Measurements) -> list[Row]:
-    """Return the rows of the table on conversations."""
+def talks(measured: Measurements) -> list[Row]:
+    """Return the rows of the table on LoCoMo, all kept and at each budget, and on BEAM."""
     table = [
         measured.mean("locomo", _RAW, "hit@10", "≥ .89", "LoCoMo, all kept: hit@10"),
         measured.mean("locomo", _RAW, "recall@512t", "≥ .82", "LoCoMo, all kept: recall@512t"),
     ]
-    for budget, (hit, recall) in {0.5: (".86", ".81"), 0.3: (".78", ".73"), 0.2: (".68", ".62")}.items():
+    for budget, (hit, recall) in {0.5: (".85", ".81"), 0.3: (".77", ".73"), 0.2: (".66", ".62")}.items():
         of_budget = measured.of("locomo", str(budget))
         head = f"LoCoMo, {sum(result.tokens_share for result in of_budget) / len(of_budget):.1%} of tokens"
         table += [
             measured.mean("locomo", str(budget), "hit@10", f"≥ {hit}", f"{head}: hit@10"),
             measured.mean("locomo", str(budget), "recall@512t", f"≥ {recall}", f"{head}: recall@512t"),
         ]
-    targets = {"beam": (".80", ".80", None), "beam500k": (".80", ".92", ".88")}
-    for part, (gold, first, third) in targets.items():
-        name = {"beam": "BEAM", "beam500k": "BEAM 500k"}[part]
-        table += [
-            measured.mean(part, _RAW, "gold@10", f"≥ {gold}", f"{name}: gold@10"),
-            measured.mean(part, _RAW, "fresh-first", f"≥ {first}", f"{name}: fresh-first"),
-            measured.mean(part, _RAW, "fresh@3", third and f"≥ {third}", f"{name}: fresh@3"),
-        ]
-        table += [
+    return table + _beam(measured, "beam")
+
+
+_BEAM: Final = {"beam": ("BEAM", "≥ .80", "≥ .80", None), "beam500k": ("BEAM 500k", "≥ .80", "≥ .92", "≥ .88")}
+
+
+def _beam(measured: Measurements, part: str) -> list[Row]:
+    name, gold, first, third = _BEAM[part]
+    return [
+        measured.mean(part, _RAW, "gold@10", gold, f"{name}: gold@10"),
+        measured.mean(part, _RAW, "fresh-first", first, f"{name}: fresh-first"),
+        measured.mean(part, _RAW, "fresh@3", third, f"{name}: fresh@3"),
+        *(
             measured.mean(part, _RAW, "gold@10", None, f"{name}: gold@10 of {kind}", kinds=[kind])
             for kind in ("summarization", "instruction_following")
-        ]
-    largest = max(result.largest_cluster for result in measured.results if result.job.part == "locomo")
-    return [*table, Row("LoCoMo: largest cluster by likeness, any preset", float(largest), None, None, "≤ 30", "turns")]
+        ),
+    ]
 
 
 def costs(measured: Measurements) -> pl.DataFrame:
@@ -200,11 +209,6 @@ def costs(measured: Measurements) -> pl.DataFrame:
     return pl.DataFrame(table)
 
 
-def measure(shared: Path, pool: Executor, models: Mapping[str, Models]) -> Measurements:
-    """Replay all conversations, and report progress on standard error."""
-    return Measurements(_mapped(pool, run_job, jobs(shared, models)))
-
-
 def _mapped(pool: Executor, function: Callable[[T], R], todo: Sequence[T]) -> list[R]:
     done = []
     for result in pool.map(function, todo):
@@ -214,48 +218,99 @@ def _mapped(pool: Executor, function: Callable[[T], R], todo: Sequence[T]) -> li
     return done
 
 
-def written(shared: Path, own: Path, *, workers: int = _WORKERS) -> str:
-    """Measure everything and return the quality page.
+def _keep_readings() -> None:
+    """Let a process keep what the reader has read, for this and later runs."""
+    sys.path.append(str(Path(__file__).parents[1] / "tests"))
+    import readings  # noqa: PLC0415 - of the tests
+
+    readings.keep()
+
+
+def _stores(shared: Path, pool: Executor) -> Sections:
+    measured = _mapped(pool, quality_stores.measure, labelled_stores.load(shared / "fresh"))
+    return {"stores": quality_page.table(quality_stores.rows(measured))}
+
+
+def _own(_: Path, pool: Executor) -> Sections:
+    stores = corpus_files.episodes(files=UNREAD)
+    measured = _mapped(pool, quality_stores.measure, stores)
+    quoted = _mapped(pool, quality_quotes.quotes, stores)
+    return {
+        "own": quality_page.table(quality_stores.rows(measured)),
+        "wrong": quality_page.quotes(quality_quotes.chosen(wrong for wrong, _ in quoted)),
+        "missed": quality_page.quotes(quality_quotes.chosen(missed for _, missed in quoted)),
+    }
+
+
+def _talks(shared: Path, pool: Executor) -> Sections:
+    models = left_out.models(shared, pool)
+    todo = jobs(shared, "locomo", [_RAW, *map(str, BUDGETS)], models) + jobs(shared, "beam", [_RAW], models)
+    return {"talks": quality_page.table(talks(Measurements(_mapped(pool, run_job, todo))))}
+
+
+def _long(shared: Path, pool: Executor) -> Sections:
+    todo = jobs(shared, "beam500k", [_RAW], left_out.models(shared, pool))
+    return {"long": quality_page.table(_beam(Measurements(_mapped(pool, run_job, todo)), "beam500k"))}
+
+
+def _presets(shared: Path, pool: Executor) -> Sections:
+    todo = jobs(shared, "locomo", [_RAW, *preset_names()], {})
+    return {"presets": quality_page.costs(costs(Measurements(_mapped(pool, run_job, todo))))}
+
+
+def _corrections(_: Path, __: Executor) -> Sections:
+    told = list(corpus_files.scenarios(corpus_files.FOLDER / "corrections" / "b.txt"))
+    with tempfile.TemporaryDirectory() as home:
+        counts = correction_protocol.figures(correction_protocol.measure(told, Path(home)))
+    return {"corrections": quality_page.counts(counts)}
+
+
+PARTS: Final[Mapping[str, Callable[[Path, Executor], Sections]]] = {
+    "stores": _stores,
+    "own": _own,
+    "corrections": _corrections,
+    "talks": _talks,
+    "presets": _presets,
+    "long": _long,
+}
+"""What can be measured alone, by name; each gives one section or more of the page."""
+
+
+def written(
+    shared: Path, before: str, *, parts: Sequence[str] = tuple(PARTS), when: str, workers: int = _WORKERS
+) -> str:
+    """Measure some parts and return the quality page.
 
     Args:
         shared: folder with `fresh` and the folders of `TALKS`.
-        own: a labelled store that no model was fitted on; wrong decisions are quoted from it and the made-up stores.
+        before: the page as it was.
+        parts: names of `PARTS`.
+        when: date and commit of the measurement.
         workers: processes.
 
     Raises:
         ValueError: a folder is missing or empty.
     """
-    jobs(shared, {})
-    cost = compare_cost.row()
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        models = left_out.models(shared, pool)
-        outside = _mapped(pool, quality_stores.measure, labelled_stores.load(shared / "fresh"))
-        made_up = _mapped(pool, quality_stores.measure, [store for store in stores.load() if store.questions])
-        quoted = _mapped(pool, quality_quotes.quotes, quality_quotes.unfitted_stores(own))
-        measured = measure(shared, pool, models)
-    return page(
-        quality_stores.rows(outside),
-        [*rows(measured), cost],
-        quality_stores.rows(made_up),
-        quality_quotes.chosen(wrong for wrong, _ in quoted),
-        quality_quotes.chosen(missed for _, missed in quoted[:1]),
-        costs(measured),
-    )
+    start = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(workers, mp_context=start, initializer=_keep_readings) as pool:
+        sections = [PARTS[name](shared, pool) for name in parts]
+    return quality_page.page({name: lines for one in sections for name, lines in one.items()}, before, when=when)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print the page, and optionally write it to a file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("shared", type=Path, help="folder with fresh/, locomo/, beam/ and beam500k/")
-    parser.add_argument(
-        "--own", type=Path, default=Path("examples/labelled_store"), help="labelled store to quote from"
-    )
+    parser.add_argument("--part", nargs="+", choices=PARTS, default=list(PARTS), help="what to measure; default: all")
     parser.add_argument("--out", type=Path, help="also write the page to this file")
     parser.add_argument("--workers", type=int, default=_WORKERS, help="number of parallel replays")
     options = parser.parse_args(arguments)
     start = time.perf_counter()
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout  # noqa: S607 - the developer's git
+    when = f"{datetime.now(UTC):%d %B %Y} at {commit.strip()}".lstrip("0")
     try:
-        text = written(options.shared, options.own, workers=options.workers)
+        before = options.out.read_text("utf-8") if options.out is not None and options.out.exists() else ""
+        text = written(options.shared, before, parts=options.part, when=when, workers=options.workers)
     except (OSError, ValueError) as error:
         sys.stderr.write(f"error: {error}\n")
         return 2

@@ -10,7 +10,8 @@ from xml.etree import ElementTree as ET
 import polars as pl
 import pytest
 import quality
-from quality_page import Row, page
+import quality_page
+from quality_page import Row
 from synthetic_chats.chats import generate
 
 from memory_pipeline.evaluation import experiment, replay, report
@@ -312,15 +313,15 @@ def test_conversations_without_questions_or_with_one_name_are_refused():
 
 def test_quality_names_its_jobs_and_refuses_an_empty_folder(tmp_path):
     with pytest.raises(ValueError, match=r"has no \*\.json"):
-        quality.jobs(tmp_path, {})
-    for part in quality.TALKS:
-        (tmp_path / part).mkdir()
-        (tmp_path / part / "1.json").write_text("{}")
-    jobs = quality.jobs(tmp_path, {"beam/1": {"ranking": {"words": 1.0}}})
-    assert {job.part for job in jobs} == set(quality.TALKS)
-    assert {job.part for job in jobs if job.models} == {"beam"}
-    assert {job.policy().preset for job in jobs} >= {"default", "automem", "cognitive", "engram", "superlocal"}
-    assert quality.main([str(tmp_path / "nowhere")]) == 2
+        quality.jobs(tmp_path, "beam", ["raw"], {})
+    (tmp_path / "beam").mkdir()
+    (tmp_path / "beam" / "1.json").write_text("{}")
+    raw, half, tiers = quality.jobs(
+        tmp_path, "beam", ["raw", "0.5", "three_tier"], {"beam/1": {"ranking": {"words": 1.0}}}
+    )
+    assert raw.models == {"ranking": {"words": 1.0}}
+    assert (half.policy().token_budget, tiers.policy().preset) == (0.5, "three_tier")
+    assert quality.main([str(tmp_path / "nowhere"), "--part", "presets"]) == 2
 
 
 FERRY = [
@@ -393,22 +394,27 @@ def test_a_figure_is_held_against_its_target(value, target, reached):
     assert Row("x", value, None, None, target, "").reached is reached
 
 
-def test_the_page_of_quality_holds_every_row():
+def test_the_page_of_quality_holds_what_was_measured_and_what_was_there_before():
     costs = pl.DataFrame({"preset": ["a"], "tokens": [0.5], "seconds": [1.0], "largest cluster": [3]}).with_columns(
         pl.lit(0.8).alias("hit@10"), pl.lit(0.7).alias("hit@10 low"), pl.lit(0.9).alias("hit@10 high")
     )
     hit = Row("hit", 0.9, 0.85, 0.95, "≥ .88", "9 questions", (0.8, 1.0))
     wrong = pl.DataFrame({"what": ["closed, wrongly"], "older": ["It is red."], "newer": ["It is round."]})
-    text = page(
-        [hit, Row("F1", 0.5, None, None, "≥ .80", "")],
-        [],
-        [Row("seen", 1.0, None, None, None, "")],
-        wrong,
-        wrong,
-        costs,
+    first = quality_page.page(
+        {
+            "stores": quality_page.table([hit, Row("F1", 0.5, None, None, "≥ .80", "")]),
+            "wrong": quality_page.quotes(wrong),
+            "presets": quality_page.costs(costs),
+        },
+        "",
+        when="1 May 2026 at abc",
     )
-    assert "| hit | 0.900 [0.850, 0.950] | 0.800-1.000 | ≥ .88 | yes | 9 questions |" in text
-    assert "| F1 | 0.5 |  | ≥ .80 | no |  |" in text
+    again = [Row("seen", 1.0, None, None, None, "")]
+    text = quality_page.page({"stores": quality_page.table(again)}, first, when="2 May 2026 at def")
+    assert "| hit | 0.900 [0.850, 0.950] | 0.800-1.000 | ≥ .88 | yes | 9 questions |" in first
+    assert "| F1 | 0.5 |  | ≥ .80 | no |  |" in first
+    assert "| hit |" not in text
     assert "| seen | 1 |  |  |  |  |" in text
+    assert (text.count("1 May 2026 at abc"), text.count("2 May 2026 at def")) == (2, 1)
     assert "| closed, wrongly | It is red. | It is round. |" in text
     assert "| a | 50.0% | 1.0 | 3 | 0.800 (0.70-0.90) |" in text

@@ -257,6 +257,34 @@ def used(row: Mapping[str, Any], ranked: pl.DataFrame, helpful: Sequence[str], n
     return [*_accesses(row, ranked, number), *([ledger_events.frame(marks)] if marks else [])]
 
 
+def resolved(pairs: pl.DataFrame, at: datetime) -> pl.DataFrame:
+    """Return the events of answers about pairs of memories.
+
+    Args:
+        pairs: memory_id (the older), other_id, relation (see `client.resolve`) and statement.
+        at: when they were given.
+    """
+    rows = [
+        _row(
+            EventType.RESOLVED,
+            {"at": at},
+            f"{row['memory_id']} {row['other_id']}",
+            {
+                "memory_id": row["other_id"],
+                "payload": {
+                    "target_id": row["memory_id"],
+                    "relation": row["relation"],
+                    "statement": row["statement"],
+                    "answered_by": "agent",
+                },
+            },
+            10**8 + place,
+        )
+        for place, row in enumerate(pairs.to_dicts())
+    ]
+    return ledger_events.frame(rows)
+
+
 def _originals(memory_id: str, members_by_summary: Mapping[str, Iterable[str]]) -> set[str]:
     """Return the turns behind a memory, resolving summaries of summaries."""
     members = list(members_by_summary.get(memory_id) or ())
