@@ -118,6 +118,7 @@ def stages() -> str:
             *rows,
             "",
             f"A run starts from {_code(pipeline.SOURCES)}. Stages only append to {_code(pipeline.RECORDED)}.",
+            f"By {_code(pipeline.REUSED)} they find again what the last run made from the same.",
             "",
         ]
     )

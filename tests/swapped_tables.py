@@ -4,7 +4,7 @@ Not run: `make types` checks it.
 """
 
 from memory_pipeline.consolidation.context import Context
-from memory_pipeline.consolidation.stages import s06_score
+from memory_pipeline.consolidation.stages import s060_score
 from memory_pipeline.schemas import DecidedEdges, DerivedEdges, Frame, Memories, MemoryImportance
 
 
@@ -16,9 +16,9 @@ def score(
     derived_edges: Frame[DerivedEdges],
 ) -> None:
     """Give a stage its tables, then two of them swapped."""
-    s06_score.score(s06_score.Inputs(memories, importance, decided_edges, derived_edges), context)
-    s06_score.score(
-        s06_score.Inputs(
+    s060_score.score(s060_score.Inputs(memories, importance, decided_edges, derived_edges), context)
+    s060_score.score(
+        s060_score.Inputs(
             memories,
             importance,
             derived_edges,  # type: ignore[arg-type]

@@ -171,7 +171,7 @@ def test_every_kept_table_holds_something_and_says_what_it_was_made_from(lake):
     groupings = lake.read("groupings")
     assert groupings.filter(pl.col("refusals").list.len() > 0)["profile_id"].unique().sort().to_list() == [QUIET, BUSY]
     assert groupings.filter(pl.col("groups").list.len() > 0)["profile_id"].unique().sort().to_list() == [QUIET, BUSY]
-    for name in pipeline.DIGESTED:
+    for name in pipeline.REUSED:
         assert lake.read(name)["read"].str.len_chars().min() > 0, name
 
 
@@ -232,7 +232,7 @@ def test_a_run_about_a_part_of_a_profile_keeps_no_groups_and_the_next_one_makes_
 
 def test_another_program_judges_again_even_if_nothing_is_decided(lake, judge, monkeypatch):
     monkeypatch.setattr(program, "digest", lambda: "the next version")
-    before = {name: lake.read(name) for name in pipeline.DIGESTED}
+    before = {name: lake.read(name) for name in pipeline.REUSED}
     assert judged(lake, judge, 2) == [QUIET, BUSY]
     for name, rows in before.items():
         after = lake.read(name)

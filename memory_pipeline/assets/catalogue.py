@@ -7,6 +7,7 @@ handed from step to step and are no assets.
 from collections.abc import Mapping
 from typing import Final
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.stage import Stage
 
@@ -34,6 +35,20 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 TABLES: Final = tuple(name for members in GROUPS.values() for name in members if name not in {COMMIT, SNAPSHOT})
 """The assets that are tables."""
 
+INTERNAL: Final = ("profiles", "deferred", "score_history")
+"""Published tables that are no assets, beside those by which a stage reuses its last result."""
+
+_UNPLACED: Final = [
+    name
+    for name, table in schemas.TABLES.items()
+    if table.write_mode in {"replaced", "accumulated"} and name not in {*TABLES, *INTERNAL, *pipeline.REUSED}
+]
+if _UNPLACED:
+    raise ValueError(
+        f"table {_UNPLACED[0]} is in no group of assets; add it to one of GROUPS in memory_pipeline/assets/catalogue.py "
+        "or, if it is for the next run alone, to INTERNAL"
+    )
+
 STAGE_OF: Final[Mapping[str, Stage]] = {name: stage for stage in pipeline.ORDER for name in stage.gives}
 """The stage that makes a table."""
 
@@ -48,6 +63,11 @@ def _stages() -> dict[str, tuple[Stage, ...]]:
     for stage in pipeline.ORDER:
         takers = [other for other in pipeline.ORDER if other is not stage and set(stage.gives) & set(other.takes)]
         made = [name for one in (stage, *takers) for name in one.gives if name in group_of]
+        if not made and stage.name != pipeline.SETTLING:
+            raise ValueError(
+                f"stage {stage.name}: no asset is made of its tables ({', '.join(stage.gives)}): add one to GROUPS in "
+                "memory_pipeline/assets/catalogue.py, or let a stage take it"
+            )
         steps[group_of[made[0]] if made else "publication"].append(stage)
     return {group: tuple(stages) for group, stages in steps.items()}
 

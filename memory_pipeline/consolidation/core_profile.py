@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import currency
+from memory_pipeline.consolidation import currency, reuse
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.ownership import OWNER
 from memory_pipeline.schemas import INSTANT, TABLES
@@ -133,18 +133,19 @@ def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.Da
 
     Cost: about 10 ms of one core per sentence of texts that are not in `kept`.
     """
-    table, by = TABLES["core_sentences"], {"read": program.digest(), "model": encoder.SENTENCES}
+    by = {"read": program.digest(), "model": encoder.SENTENCES}
     texts = memories.filter(~by_assistant(pl.col("speaker"))).select(*_TEXT, "speaker", "content")
     texts = texts.unique(_TEXT, keep="first", maintain_order=True)
-    before = (table.empty() if kept is None else kept).filter(model=by["model"])
-    same = _texts(before.filter(read=by["read"])).join(texts, on=_TEXT, how="semi")
+    before = (TABLES["core_sentences"].empty() if kept is None else kept).filter(model=by["model"])
+    made_by = _texts(before, "read")
+    same = reuse.unchanged(made_by, texts.select(*_TEXT, read=pl.lit(by["read"]))).drop("read")
     new = texts.join(same, on=_TEXT, how="anti", maintain_order="left").with_row_index("row")
     read = new.with_columns(numbers=numbers(new, before))
     facts = core_facts.core_facts(read["content"], read["speaker"], readings=read["numbers"])
     chosen = facts.group_by("row").agg(sentences=pl.struct(_SENTENCE))
     chosen = read.join(chosen, on="row", how="left").with_columns(pl.col("sentences").fill_null([]))
     everything = pl.concat([same, chosen.select(same.columns).cast(same.schema)]).sort(_TEXT)
-    return table.conform(
+    return TABLES["core_sentences"].conform(
         everything.group_by("profile_id", maintain_order=True).agg(
             **{name: pl.lit(value) for name, value in by.items()},
             texts=pl.struct("content_hash", "numbers", "sentences"),
@@ -187,9 +188,9 @@ def kinds(texts: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
     return numbered.join(found, on="row", how="left", maintain_order="left")["kinds"].fill_null([])
 
 
-def _texts(known: pl.DataFrame) -> pl.DataFrame:
-    """Return the texts of table `core_sentences`, a row each: profile_id, content_hash, numbers, sentences."""
-    return known.select("profile_id", "texts").explode("texts").drop_nulls("texts").unnest("texts")
+def _texts(known: pl.DataFrame, *by: str) -> pl.DataFrame:
+    """Return the texts of table `core_sentences`, a row each: profile_id, `by`, content_hash, numbers, sentences."""
+    return known.select("profile_id", *by, "texts").explode("texts").drop_nulls("texts").unnest("texts")
 
 
 def _read(rows: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:

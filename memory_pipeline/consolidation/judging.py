@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import core_profile, readings, relation_guards
+from memory_pipeline.consolidation import core_profile, relation_guards, reuse
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import (
@@ -97,14 +97,10 @@ def judge(
     Cost: about 2 ms per short memory of a profile that is judged, and 10 ms for each text whose pairs are not recorded
     yet; a hundredth of a millisecond for other profiles.
     """
-    read = _read(points, similar, policy)
-    known = TABLES["judgements"].empty() if kept is None else kept.join(read, on=read.columns, how="semi")
-    unknown = points.join(known, on="profile_id", how="anti", maintain_order="left")
+    judged = reuse.reused("judgements", kept, _read(points, similar, policy))
     recorded = TABLES["pair_readings"].empty() if recorded is None else recorded
-    found, added = _judged(unknown, similar, policy, vectors, recorded, sentences)
-    new = found.join(read, on="profile_id")
-    judgements = pl.concat([known, new.select(known.columns)])
-    return Judged(TABLES["judgements"].conform(judgements), TABLES["pair_readings"].conform(added))
+    found, added = _judged(judged.missing(points), similar, policy, vectors, recorded, sentences)
+    return Judged(judged.completed(found), TABLES["pair_readings"].conform(added))
 
 
 def pairs(judgements: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
@@ -185,7 +181,7 @@ def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:
     settings = (policy.judge, sorted(_least(policy).items()), policy.fact_confidence, policy.close_confidence, asked)
     older, newer = (points["place"].gather(similar[:, side]) for side in (0, 1))
     linked = pl.DataFrame({"profile_id": points["profile_id"].gather(similar[:, 0]), "older": older, "newer": newer})
-    return readings.digests(settings, points.select(_GUARDED), linked)
+    return reuse.digests(settings, points.select(_GUARDED), linked)
 
 
 def _judged(

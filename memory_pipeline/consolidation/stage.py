@@ -8,10 +8,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
+import dataframely as dy
 import polars as pl
 
 from memory_pipeline.consolidation.context import Context
-from memory_pipeline.schemas import TABLES, Action
+from memory_pipeline.schemas import TABLES, Action, table_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -27,6 +28,9 @@ class Stage:
     """Names of the tables it takes."""
     gives: tuple[str, ...]
     """Names of the tables it gives."""
+    reuse: str | None
+    """Table whose column `read` says from what a profile's rows were made, so that they are reused while it is the
+    same (see `reuse`)."""
     serves: frozenset[Action]
     """Actions that need its tables: a run that may decide none of them keeps the tables of the last run."""
 
@@ -91,20 +95,27 @@ DECLARED: Final[list[Stage]] = []
 """Every stage, in the order of declaration; `stage` adds to it while the modules of `stages` are imported."""
 
 
-def stage(*, serves: frozenset[Action] = frozenset(Action)) -> Callable[[F], F]:
+def stage(*, reuse: type[dy.Schema] | None = None, serves: frozenset[Action] = frozenset(Action)) -> Callable[[F], F]:
     """Declare a function of `Inputs` and a context, which returns `Outputs`, as a stage of every run.
 
     Args:
+        reuse: schema of the table by which it reuses what it made in the last run (see `Stage.reuse`).
         serves: actions that need its tables (see `Stage.serves`).
 
     Raises:
-        TypeError: a field of `Inputs` or `Outputs` is no table.
+        TypeError: a field of `Inputs` or `Outputs` is no table, or what is reused is not in both.
     """
 
     def declare(function: F) -> F:
         hints = get_type_hints(function)
-        takes, gives = hints["inputs"], hints["return"]
-        DECLARED.append(Stage(function, takes, tables_of(takes), tables_of(gives), serves))
+        takes, gives = tables_of(hints["inputs"]), tables_of(hints["return"])
+        reused = None if reuse is None else table_of(reuse).name
+        if reuse is not None and not (reused in takes and reused in gives and "read" in reuse.columns()):
+            raise TypeError(
+                f"{function.__module__}: reuse={reuse.__name__}: give `Inputs` and `Outputs` the field {reused}, and "
+                "its schema the column `read`"
+            )
+        DECLARED.append(Stage(function, hints["inputs"], takes, gives, reused, serves))
         return function
 
     return declare

@@ -157,7 +157,7 @@ def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:
     runs = lake.ledger.runs(idle["profile_id"].to_list()).filter(~pl.col("outcome").is_in(["unchanged", "reverted"]))
     last = runs.sort("commit_seq").unique("profile_id", keep="last").filter(decisions=0, held=0, version=VERSION)
     alike = idle.join(last, on=["profile_id", "task", "scope", "policy_hash"], how="semi")
-    for name in pipeline.DIGESTED:
+    for name in pipeline.REUSED:
         made_from = ["profile_id", "read"]
         stored = lake.read(name, profiles=alike["profile_id"].to_list(), columns=made_from)
         made = tables[pipeline.SETTLED.get(name, name)]

@@ -14,132 +14,13 @@ from typing import Any, Final, Literal, TypeVar, cast
 import dataframely as dy
 import polars as pl
 
-from memory_pipeline.schemas._graph import (
-    AssociationEdges,
-    Comparisons,
-    DecidedEdges,
-    DerivedEdges,
-    Edges,
-    MemoryImportance,
-    Neighbours,
-    ProposedEdges,
-    SettledAssociationEdges,
-    SettledDecidedEdges,
-    SettledDerivedEdges,
-    SettledMemoryImportance,
-)
-from memory_pipeline.schemas._groups import ClusterMembers, Clusters, Groupings, MergeRefusals, Summaries
-from memory_pipeline.schemas._ledger import (
-    ConsolidationPlan,
-    DeadLetters,
-    Decisions,
-    Events,
-    Payloads,
-    Profiles,
-    Reverted,
-    Runs,
-)
-from memory_pipeline.schemas._memories import (
-    Accesses,
-    Completions,
-    CoreMemoryBlocks,
-    CoreSentences,
-    Enrichment,
-    Foldings,
-    Memories,
-    PairReadings,
-    ProposedBlocks,
-    SettledAccesses,
-    SettledCoreMemoryBlocks,
-    SettledEnrichment,
-    SettledFoldings,
-    SettledMemories,
-    SettledTierChanges,
-    SettledVectors,
-    TierChanges,
-    Vectors,
-    Verdicts,
-)
-from memory_pipeline.schemas._proposals import (
-    ArchivedSet,
-    ChangeOdds,
-    Deferred,
-    FactChanges,
-    Judgements,
-    Promotions,
-    Trims,
-)
-from memory_pipeline.schemas._scores import ScoredMemories, ScoreHistory, SettledScoredMemories
-from memory_pipeline.schemas._types import INSTANT, LIVE, PARSER, Action, EventType, Lifecycle
-
-__all__ = [
-    "INSTANT",
-    "LIVE",
-    "PARSER",
-    "TABLES",
-    "Accesses",
-    "Action",
-    "ArchivedSet",
-    "AssociationEdges",
-    "ChangeOdds",
-    "ClusterMembers",
-    "Clusters",
-    "Comparisons",
-    "Completions",
-    "ConsolidationPlan",
-    "CoreMemoryBlocks",
-    "CoreSentences",
-    "DeadLetters",
-    "DecidedEdges",
-    "Decisions",
-    "Deferred",
-    "DerivedEdges",
-    "Edges",
-    "Enrichment",
-    "EventType",
-    "Events",
-    "FactChanges",
-    "Foldings",
-    "Frame",
-    "Groupings",
-    "Judgements",
-    "Lifecycle",
-    "Memories",
-    "MemoryImportance",
-    "MergeRefusals",
-    "Neighbours",
-    "PairReadings",
-    "Payloads",
-    "Profiles",
-    "Promotions",
-    "ProposedBlocks",
-    "ProposedEdges",
-    "Reverted",
-    "Runs",
-    "ScoreHistory",
-    "ScoredMemories",
-    "SettledAccesses",
-    "SettledAssociationEdges",
-    "SettledCoreMemoryBlocks",
-    "SettledDecidedEdges",
-    "SettledDerivedEdges",
-    "SettledEnrichment",
-    "SettledFoldings",
-    "SettledMemories",
-    "SettledMemoryImportance",
-    "SettledScoredMemories",
-    "SettledTierChanges",
-    "SettledVectors",
-    "Summaries",
-    "Table",
-    "TierChanges",
-    "Trims",
-    "Vectors",
-    "Verdicts",
-    "conform",
-    "empty",
-    "table_of",
-]
+from memory_pipeline.schemas._graph import *
+from memory_pipeline.schemas._groups import *
+from memory_pipeline.schemas._ledger import *
+from memory_pipeline.schemas._memories import *
+from memory_pipeline.schemas._proposals import *
+from memory_pipeline.schemas._scores import *
+from memory_pipeline.schemas._types import *
 
 
 @dataclass(frozen=True)

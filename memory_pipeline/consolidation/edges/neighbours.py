@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import readings, similarity
+from memory_pipeline.consolidation import reuse, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.schemas import LIVE, TABLES
@@ -69,21 +69,18 @@ def compare(
         return Compared(TABLES["neighbours"].empty(), table.empty())
     live = live.with_columns(row=pl.int_range(pl.len())).with_columns(first=pl.col("row").min().over("profile_id"))
     points = edge_rows.matrix(live, vectors, policy)
-    read = readings.digests((least,), live.select(KEY), vectors=points)
     before = table.empty() if kept is None else kept
-    known = before.join(read, on=read.columns, how="semi")
-    unknown = live.join(known, on="profile_id", how="anti", maintain_order="left")
-    made_by = readings.digest((least,))
+    compared = reuse.reused("comparisons", before, reuse.digests((least,), live.select(KEY), vectors=points))
+    unknown, made_by = compared.missing(live), reuse.digest((least,))
     places = unknown.select(
         *KEY,
         place=pl.col("row") - pl.col("first"),
-        vector=pl.Series(readings.fingerprints(points[unknown["row"]]), dtype=pl.Int64),
+        vector=pl.Series(reuse.fingerprints(points[unknown["row"]]), dtype=pl.Int64),
     )
     found = _places(places, points[unknown["row"]], least, before.filter(pl.col("made_by") == made_by))
     members = places.group_by("profile_id").agg(members=pl.struct("memory_id", "vector"))
-    compared = read.join(members, on="profile_id").join(found, on="profile_id", how="left")
-    new = compared.with_columns(pl.col("pairs").fill_null([]), made_by=pl.lit(made_by)).select(known.columns)
-    comparisons = table.conform(pl.concat([known, new.cast(known.schema)]))
+    made = members.join(found, on="profile_id", how="left")
+    comparisons = compared.completed(made.with_columns(pl.col("pairs").fill_null([]), made_by=pl.lit(made_by)))
     return Compared(_named(comparisons, live), comparisons)
 
 

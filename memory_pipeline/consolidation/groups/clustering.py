@@ -14,7 +14,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import languages, similarity, whereabouts
 from memory_pipeline.consolidation.columns import KEY, days_between
-from memory_pipeline.consolidation.groups import labels, linkage, reuse
+from memory_pipeline.consolidation.groups import labels, linkage, method_reuse
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES, near_duplicates
 from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, Space
 from memory_pipeline.consolidation.scoring import bars_supersession
@@ -111,7 +111,7 @@ def cluster(
             repeats=repeats,
             neighbours=neighbours,
         )
-        groups, found = reuse.grouped(method, strategy, inputs, kept=kept)
+        groups, found = method_reuse.grouped(method, strategy, inputs, kept=kept)
         groupings.append(found)
         if groups.members.height:
             described_parts.append(_described(_named(points, groups.members, method), space))

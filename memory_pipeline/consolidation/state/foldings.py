@@ -2,14 +2,14 @@
 
 What a fold reads is the agents' events and the decisions in force: both are only added to or erased, so their ids say
 what they hold. Accesses are not published, and are read from the events every time. Not here: the fold itself
-(`projection`), and the digests (`readings`).
+(`projection`), and the digests (`reuse`).
 """
 
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import readings
+from memory_pipeline.consolidation import reuse
 from memory_pipeline.consolidation.state import folding, projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import TABLES, Lifecycle
@@ -31,7 +31,7 @@ def digests(events: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     written = read.sort(_OWNER, "seq", "ordinal").drop("seq").collect()
     if written.is_empty():
         return TABLES["foldings"].empty().select(_OWNER, "read")
-    return readings.digests((), written, decisions.select(_OWNER, "decision_id").sort(_OWNER, "decision_id"))
+    return reuse.digests((), written, decisions.select(_OWNER, "decision_id").sort(_OWNER, "decision_id"))
 
 
 def state(
@@ -46,7 +46,7 @@ def state(
         published: memories, edges, tier changes and blocks as any earlier run left them.
         foldings: table `foldings` as the same run left it.
     """
-    known = foldings.filter("whole").join(read, on=read.columns, how="semi").select(_OWNER)
+    known = reuse.unchanged(foldings.filter("whole"), read).select(_OWNER)
     if known.is_empty():
         return projection.fold(events, decisions)
     memories, edges, tier_changes, blocks = (

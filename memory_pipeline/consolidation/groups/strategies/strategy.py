@@ -146,7 +146,7 @@ class Strategy:
         place: methods with a smaller value run first.
         reads: returns all that `find` reads, if its groups are no more than rows and groups, are formed within each
             profile, and depend on the clock only through what it returns: they are then kept for the next run (see
-            `groups.reuse`). None: the method runs every time.
+            `groups.method_reuse`). None: the method runs every time.
     """
 
     find: Callable[[ClusteringInput], ClusteringResult]

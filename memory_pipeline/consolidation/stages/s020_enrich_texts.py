@@ -40,7 +40,7 @@ class Outputs(NamedTuple):
     core_sentences: Frame[CoreSentences]
 
 
-@stage()
+@stage(reuse=CoreSentences)
 def enrich_texts(inputs: Inputs, context: Context) -> Outputs:
     """Extract words from, and embed, texts that have no row in `enrichment` or `vectors` yet; find core sentences."""
     added = enrichments.new_texts(

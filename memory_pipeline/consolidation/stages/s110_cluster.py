@@ -58,7 +58,7 @@ class Outputs(NamedTuple):
     groupings: Frame[Groupings]
 
 
-@stage(serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}))
+@stage(reuse=Groupings, serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}))
 def cluster(inputs: Inputs, context: Context) -> Outputs:
     """Group memories by each method of the policy.
 

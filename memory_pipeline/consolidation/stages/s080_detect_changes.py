@@ -66,7 +66,7 @@ class Outputs(NamedTuple):
     pair_readings: Frame[PairReadings]
 
 
-@stage(serves=frozenset({Action.LINK, Action.CLOSE}))
+@stage(reuse=Judgements, serves=frozenset({Action.LINK, Action.CLOSE}))
 def detect_changes(inputs: Inputs, context: Context) -> Outputs:
     """Detect facts that a newer memory updates, contradicts or repeats; a model, if set, answers what is worth asking.
 

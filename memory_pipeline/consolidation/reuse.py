@@ -1,22 +1,63 @@
-"""Digests the inputs of a reusable result, one per profile: a result is reused only if its digest is unchanged.
+"""Reuses results of the last run: rows whose column `read`, a digest of all that they were made from, is unchanged.
 
-The program itself is part of every digest. Not here: what each result reads and how it is kept (`judging`,
-`edges.neighbours`, `groups.reuse`).
+A stage declares the table (`@stage(reuse=...)`), takes it as the last run left it, and gives it anew: the rows that
+hold, and those made for the profiles that changed. The program itself is part of every digest. Not here: what each
+result reads (`judging`, `edges.neighbours`, `groups.method_reuse`, `state.foldings`, `core_profile`).
 """
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import program
 
 _OWNER: Final = "profile_id"
 _AT_ONCE: Final = 4096
 """Vectors fingerprinted at once; bounds the scratch memory."""
+
+
+def unchanged(kept: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
+    """Return the rows of `kept` that were made from the same: those with a row in `read`, which has key and digest."""
+    return kept.join(read, on=read.columns, how="semi")
+
+
+@dataclass(frozen=True)
+class Reused:
+    """What of a table still holds, and what is to be made anew."""
+
+    name: str
+    """Name of the table."""
+    known: pl.DataFrame
+    """Rows of profiles that read the same."""
+    changed: pl.DataFrame
+    """Digests of the other profiles."""
+
+    def missing(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """Return the rows of profiles for which the table is to be made, in their order."""
+        return rows.join(self.known, on=_OWNER, how="anti", maintain_order="left")
+
+    def completed(self, made: pl.DataFrame) -> pl.DataFrame:
+        """Return the table, with what was made for the changed profiles: its columns without the digest."""
+        stamped = self.changed.join(made, on=_OWNER).select(self.known.columns).cast(self.known.schema)
+        return TABLES[self.name].conform(pl.concat([self.known, stamped]))
+
+
+def reused(name: str, kept: pl.DataFrame | None, read: pl.DataFrame) -> Reused:
+    """Divide profiles into those whose rows of a table still hold and those for which they are made anew.
+
+    Args:
+        name: the table.
+        kept: the table as any earlier run left it; default: none.
+        read: profile_id, read, and what else tells rows of the table apart.
+    """
+    known = TABLES[name].empty() if kept is None else unchanged(kept, read)
+    return Reused(name, known, read.join(known, on=_OWNER, how="anti", maintain_order="left"))
 
 
 def digests(

@@ -51,7 +51,7 @@ class Outputs(NamedTuple):
     foldings: Frame[Foldings]
 
 
-@stage()
+@stage(reuse=Foldings)
 def project(inputs: Inputs, context: Context) -> Outputs:
     """Fold the ledger into the state before anything was decided at this instant.
 

@@ -14,7 +14,7 @@ from memory_pipeline.consolidation.edges import neighbours as near
 from memory_pipeline.consolidation.enrichments import Added
 from memory_pipeline.consolidation.plans import planning, proposals
 from memory_pipeline.consolidation.stage import stage
-from memory_pipeline.consolidation.stages import s04_derive_edges, s05_measure_importance, s06_score, s10_associate
+from memory_pipeline.consolidation.stages import s040_derive_edges, s050_measure_importance, s060_score, s100_associate
 from memory_pipeline.consolidation.state import foldings as folded
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import (
@@ -131,8 +131,8 @@ def settle(inputs: Inputs, context: Context) -> Outputs:
         conform(Accesses, after["accesses"]),
     )
     settled_derived = conform(DerivedEdges, after["derived_edges"])
-    edges = s10_associate.associate(
-        s10_associate.Inputs(
+    edges = s100_associate.associate(
+        s100_associate.Inputs(
             decided_edges=settled_edges,
             derived_edges=settled_derived,
             proposed_edges=empty(ProposedEdges),
@@ -197,8 +197,8 @@ def _after(
             vectors=pl.concat([points, added.vectors]),
             policy=context.policy,
         )
-        derived = s04_derive_edges.derive_edges(
-            s04_derive_edges.Inputs(
+        derived = s040_derive_edges.derive_edges(
+            s040_derive_edges.Inputs(
                 memories=memories,
                 enrichment=words,
                 neighbours=conform(Neighbours, near_pairs),
@@ -207,14 +207,14 @@ def _after(
             ),
             context,
         ).derived_edges
-    measured = s05_measure_importance.measure_importance(
-        s05_measure_importance.Inputs(
+    measured = s050_measure_importance.measure_importance(
+        s050_measure_importance.Inputs(
             memories=memories, enrichment=words, derived_edges=derived, decided_edges=edges, accesses=accesses
         ),
         context,
     ).memory_importance
-    scored = s06_score.score(
-        s06_score.Inputs(memories=memories, memory_importance=measured, decided_edges=edges, derived_edges=derived),
+    scored = s060_score.score(
+        s060_score.Inputs(memories=memories, memory_importance=measured, decided_edges=edges, derived_edges=derived),
         context,
     ).scored_memories
     tables = {

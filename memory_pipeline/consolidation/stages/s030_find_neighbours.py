@@ -33,7 +33,7 @@ class Outputs(NamedTuple):
     comparisons: Frame[Comparisons]
 
 
-@stage(serves=EDGES)
+@stage(reuse=Comparisons, serves=EDGES)
 def find_neighbours(inputs: Inputs, context: Context) -> Outputs:
     """Find the pairs of live memories that say nearly the same: compared once, for all edges of the run.
 

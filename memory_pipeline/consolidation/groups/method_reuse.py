@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import readings
+from memory_pipeline.consolidation import reuse
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     ClusteringInput,
     ClusteringResult,
@@ -32,21 +32,19 @@ def grouped(
         inputs: the memories.
         kept: table `groupings` as any earlier run left it; default: none.
     """
-    table = TABLES["groupings"]
     if strategy.reads is None:
-        return strategy.find(inputs), table.empty()
+        return strategy.find(inputs), TABLES["groupings"].empty()
     reading = strategy.reads(inputs)
     rows = inputs.points.select("profile_id", "row")[reading.rows].with_columns(position=pl.int_range(pl.len()))
     rows = rows.with_columns(place=pl.col("position") - pl.col("position").min().over("profile_id"))
     read = _read(method, inputs, reading, rows).with_columns(method=pl.lit(method))
-    known = table.empty() if kept is None else kept.join(read, on=read.columns, how="semi")
-    changed = ~inputs.points["profile_id"].is_in(known["profile_id"].implode()).to_numpy()
+    reused = reuse.reused("groupings", kept, read)
+    changed = ~inputs.points["profile_id"].is_in(reused.known["profile_id"].implode()).to_numpy()
     found = strategy.find(replace(inputs, free=inputs.free & changed))
-    new = read.join(known, on="profile_id", how="anti")
+    made = reused.changed.select("profile_id")
     for part in (_groups(found, rows), _refusals(found)):
-        new = new.join(part, on="profile_id", how="left")
-    new = new.with_columns(pl.col("groups", "refusals").fill_null([])).select(known.columns)
-    groupings = table.conform(pl.concat([known, new.cast(known.schema)]))
+        made = made.join(part, on="profile_id", how="left")
+    groupings = reused.completed(made.with_columns(pl.col("groups", "refusals").fill_null([])))
     return _found(groupings, rows), groupings
 
 
@@ -61,7 +59,7 @@ def _read(method: str, inputs: ClusteringInput, reading: Reading, rows: pl.DataF
         )
         for places, together in ((reading.apart, False), (reading.together, True))
     ]
-    return readings.digests((method, *reading.settings), seen, pl.concat(pairs), vectors=inputs.space[reading.rows])
+    return reuse.digests((method, *reading.settings), seen, pl.concat(pairs), vectors=inputs.space[reading.rows])
 
 
 def _groups(found: ClusteringResult, rows: pl.DataFrame) -> pl.DataFrame:
