@@ -45,8 +45,8 @@ _UNPLACED: Final = [
 ]
 if _UNPLACED:
     raise ValueError(
-        f"table {_UNPLACED[0]} is in no group of assets; add it to one of GROUPS in memory_pipeline/assets/catalogue.py "
-        "or, if it is for the next run alone, to INTERNAL"
+        f"table {_UNPLACED[0]} is in no group of assets; add it to GROUPS in memory_pipeline/assets/catalogue.py "
+        "or, if it is for the next run alone, to INTERNAL there"
     )
 
 STAGE_OF: Final[Mapping[str, Stage]] = {name: stage for stage in pipeline.ORDER for name in stage.gives}
