@@ -1,6 +1,7 @@
 """What a run leaves for the next one, what it reads of a text, and what it looks at: stages on tables made by hand."""
 
 from datetime import timedelta
+from typing import NamedTuple
 
 import frames
 import numpy as np
@@ -15,7 +16,8 @@ from uses import changed
 from memory_pipeline.consolidation import enrichments, pipeline, similarity
 from memory_pipeline.consolidation.context import TASKS, Context
 from memory_pipeline.consolidation.plans import invariants
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.consolidation.stage import stage, tables_of
+from memory_pipeline.schemas import TABLES, Deferred, Frame, Judgements, Memories
 from memory_pipeline.settings import Policy
 
 KEY = ["profile_id", "memory_id"]
@@ -343,3 +345,38 @@ def test_a_summary_is_found_by_its_words_where_its_vector_can_be_compared():
     itself = similarity.pair_similarity(space, nearest.left, nearest.left)
     hit = live[np.unique(nearest.left[(nearest.left == nearest.right) | (nearest.similarity >= itself)])]
     assert hit.filter(pl.col("kind") != "original").select(KEY).rows() == told.rows()
+
+
+class NoTable(NamedTuple):
+    memory: Frame[Memories]
+
+
+class OfAnother(NamedTuple):
+    memories: Frame[Deferred]
+
+
+class Takes(NamedTuple):
+    memories: Frame[Memories]
+
+
+def declared(inputs: Takes, context: Context) -> Takes:  # noqa: ARG001 - every stage takes one
+    return inputs
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        (NoTable, r"NoTable\.memory is no table; add Table\('memory'"),
+        (OfAnother, r"OfAnother\.memories: annotate it with .*Frame\[Memories\]"),
+    ],
+)
+def test_a_field_that_is_no_table_is_told_with_its_remedy(fields, said):
+    with pytest.raises(TypeError, match=said):
+        tables_of(fields)
+    assert tables_of(Takes) == ("memories",)
+
+
+@pytest.mark.parametrize("reused", [Memories, Judgements])
+def test_what_a_stage_reuses_is_a_table_that_it_takes_and_gives_with_a_digest(reused):
+    with pytest.raises(TypeError, match=rf"reuse={reused.__name__}: give `Inputs` and `Outputs` the field"):
+        stage(reuse=reused)(declared)

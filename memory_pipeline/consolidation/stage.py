@@ -83,10 +83,12 @@ def tables_of(fields: type[NamedTuple]) -> tuple[str, ...]:
     """
     hints = get_type_hints(fields)
     for name, hint in hints.items():
-        if name not in TABLES or get_args(hint) != (TABLES[name].schema,):
+        where, schema = f"{fields.__module__}.{fields.__name__}.{name}", get_args(hint)[:1]
+        if name not in TABLES:
+            raise TypeError(f"{where} is no table; add Table({name!r}, …) to TABLES in memory_pipeline/schemas")
+        if schema != (TABLES[name].schema,):
             raise TypeError(
-                f"{fields.__module__}.{fields.__name__}: {name}: {hint}: write `NAME: Frame[SCHEMA]` with the name and "
-                "the schema of one table of memory_pipeline.schemas.TABLES"
+                f"{where}: annotate it with the schema of that table: Frame[{TABLES[name].schema.__name__}]"
             )
     return tuple(hints)
 

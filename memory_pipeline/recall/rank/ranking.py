@@ -110,9 +110,19 @@ class _Ranked:
 
 
 def weights(embedder_name: str = "hashing") -> Floats:
-    """Return the coefficients of the default ranking for an index's embedder, in the order of `FEATURES`."""
-    by_name = coefficients(ranking_name(embedder_name))
-    return np.array([by_name.get(name, 0.0) for name in FEATURES])
+    """Return the coefficients of the default ranking for an index's embedder, in the order of `FEATURES`.
+
+    Raises:
+        ValueError: the model lacks a feature; names it.
+    """
+    model = ranking_name(embedder_name)
+    by_name = coefficients(model)
+    if lacking := [name for name in FEATURES if name not in by_name]:
+        raise ValueError(
+            f"memory_pipeline/models/{model}.toml has no coefficient of the feature {lacking[0]!r}; add it: 0 until "
+            "it is fitted"
+        )
+    return np.array([by_name[name] for name in FEATURES])
 
 
 def change_weights() -> Floats:
