@@ -240,10 +240,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     family = options.embedder.partition(":")[0]
     name = "ranking.toml" if family == "hashing" else f"ranking_{family}.toml"
     out = options.out or Path(str(resources.files("memory_pipeline") / "models" / name))
-    cosine = COSINE.get(family, 1.0)
-    weights = fit(training, ridge) * np.array([cosine if name == "cosine" else 1.0 for name in FEATURES])
+    weights = for_family(fit(training, ridge), family)
     out.write_text(document(weights, ridge, tried, folds(training, ridge), family=family), "utf-8")
     print(out.read_text("utf-8"))
+
+
+def for_family(weights: Floats, family: str) -> Floats:
+    """Return fitted weights as a family of embedders uses them (`COSINE`)."""
+    return weights * np.array([COSINE.get(family, 1.0) if name == "cosine" else 1.0 for name in FEATURES])
 
 
 def document(

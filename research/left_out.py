@@ -17,6 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memory_pipeline.recall.rank.features import FEATURES
+from memory_pipeline.settings import model_files
+from memory_pipeline.settings.new_stores import EMBEDDER
+from memory_pipeline.settings.values import encoder_family
 
 Models = Mapping[str, Mapping[str, float]]
 """Coefficients by name of the model, which stand in for the shipped ones."""
@@ -43,7 +46,8 @@ def models(shared: Path, pool: Executor) -> Mapping[str, Models]:
         for folder in _TALKS
         for path in (shared / folder).glob("*.json")
     }
-    beam = {f"beam/{name}": {"ranking": fitted, "changes": changes["beam"]} for name, fitted in rankings.items()}
+    ranking = model_files.ranking_name(EMBEDDER)
+    beam = {f"beam/{name}": {ranking: fitted, "changes": changes["beam"]} for name, fitted in rankings.items()}
     return talks | beam
 
 
@@ -53,9 +57,12 @@ _TALKS: Final = ("beam", "beam500k")
 
 def _rankings(shared: Path) -> dict[str, dict[str, float]]:
     """Return the coefficients of the ranking fitted without each BEAM conversation, by its name."""
-    training = fit_ranking.training_examples(shared / "beam")
+    training = fit_ranking.training_examples(shared / "beam", model=EMBEDDER)
+    family = encoder_family(EMBEDDER)
     return {
-        chat: _named(fit_ranking.fit([one for one in training if one.chat_id != chat], _RIDGE))
+        chat: _named(
+            fit_ranking.for_family(fit_ranking.fit([one for one in training if one.chat_id != chat], _RIDGE), family)
+        )
         for chat in dict.fromkeys(one.chat_id for one in training if one.source == "beam")
     }
 

@@ -35,6 +35,7 @@ from quality_page import Row
 from memory_pipeline.evaluation import experiment, metrics, replay
 from memory_pipeline.evaluation.conversations import load
 from memory_pipeline.settings import Policy, model_files, preset_names
+from memory_pipeline.settings.new_stores import EMBEDDER
 
 BUDGETS: Final = (0.5, 0.3, 0.2)
 T = TypeVar("T")
@@ -66,8 +67,8 @@ class Job:
     def policy(self) -> Policy:
         """Return the policy of the variant."""
         if self.variant in preset_names():
-            return replay.policy_for(preset=self.variant)
-        return replay.policy_for(budget=None if self.variant == _RAW else float(self.variant))
+            return replay.policy_for(preset=self.variant, embedder=EMBEDDER)
+        return replay.policy_for(budget=None if self.variant == _RAW else float(self.variant), embedder=EMBEDDER)
 
 
 @dataclass(frozen=True)

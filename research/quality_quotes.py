@@ -15,6 +15,7 @@ from made_up_stores import stores
 from memory_pipeline.evaluation import replay
 from memory_pipeline.evaluation.decided_pairs import Pair, in_order
 from memory_pipeline.schemas import LIVE
+from memory_pipeline.settings.new_stores import EMBEDDER
 
 MOST: Final = 20
 """Most quotes of a table of the page."""
@@ -27,7 +28,7 @@ def quotes(store: LabelledStore) -> tuple[pl.DataFrame, pl.DataFrame]:
     Returns:
         What was decided wrongly and what was not noticed: what, older, newer. Cost: that of two runs, seconds.
     """
-    policy = replay.policy_for(preset="default")
+    policy = replay.policy_for(preset="default", embedder=EMBEDDER)
     kept, half = (labelled_stores.run(store, policy, state) for state in ("consolidated", "half"))
     texts = dict(store.turns.select("id", "content").iter_rows())
     wrong = [(what, texts[one], texts[other]) for what, pairs in _wrong(kept, half) for one, other in sorted(pairs)]

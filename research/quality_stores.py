@@ -13,6 +13,7 @@ from labelled_stores import STATES, LabelledStore, State
 from quality_page import Row
 
 from memory_pipeline.evaluation import metrics, replay
+from memory_pipeline.settings.new_stores import EMBEDDER
 
 _CODE: Final = 2
 """Length of the name of a store that is named after its language; other stores are English."""
@@ -42,7 +43,8 @@ class StoreResult:
 
 def measure(store: LabelledStore) -> StoreResult:
     """Run the default preset in every state of a store."""
-    outcomes = {state: labelled_stores.run(store, replay.policy_for(preset="default"), state) for state in STATES}
+    policy = replay.policy_for(preset="default", embedder=EMBEDDER)
+    outcomes = {state: labelled_stores.run(store, policy, state) for state in STATES}
     scored = [labelled_stores.questions(one).with_columns(state=pl.lit(state)) for state, one in outcomes.items()]
     return StoreResult(
         store,

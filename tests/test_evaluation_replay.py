@@ -20,6 +20,7 @@ from memory_pipeline.evaluation.metrics import FIGURES, RECORDS, RESULTS
 from memory_pipeline.evaluation.replay_files import read_events, read_queries
 from memory_pipeline.evaluation.replay_files import run as replay_files
 from memory_pipeline.settings import SettingsError, model_files
+from memory_pipeline.settings.new_stores import EMBEDDER
 from memory_pipeline.text.parse.tokens import count_tokens
 
 START = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -355,10 +356,13 @@ def test_one_job_of_quality_is_scored_by_both_retrievers(tmp_path):
     assert done.scored["hit@10"].sum() == done.neutral["hit@10"].sum() == 2.0
 
 
+NAME = model_files.ranking_name(EMBEDDER)
+
+
 def test_a_job_of_quality_ranks_by_the_models_that_it_is_given(tmp_path):
     path = conversation(tmp_path / "1.json")
     backwards = {
-        "ranking": {name: -value for name, value in model_files.coefficients("ranking").items()},
+        NAME: {name: -value for name, value in model_files.coefficients(NAME).items()},
         "changes": dict.fromkeys(model_files.coefficients("changes"), 0.0),
     }
     shipped, other = (quality.run_job(quality.Job("beam", path, "raw", models)) for models in ({}, backwards))
