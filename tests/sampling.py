@@ -6,3 +6,8 @@ import pytest
 def first(case, *others):
     """Return the cases, all but the first marked for the drill."""
     return [case, *(pytest.param(other, marks=pytest.mark.drill) for other in others)]
+
+
+def first_row(case, *others):
+    """Return the cases of a test that takes several values, all but the first marked for the drill."""
+    return [case, *(pytest.param(*other, marks=pytest.mark.drill) for other in others)]

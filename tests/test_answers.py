@@ -4,6 +4,7 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import sampling
 from commands import refused, text, told
 from polars.testing import assert_frame_equal
 from serving import bearer, within
@@ -68,6 +69,7 @@ def test_a_transcript_imported_again_brings_nothing_back(client):
     assert state(client, again) == (None, None)
 
 
+@pytest.mark.drill
 def test_a_copy_of_what_ended_in_part_ends_in_the_same_part(client):
     both = "The spare key hangs in the porch. The bins go out on Monday."
     old, new = client.remember(both, occurred_at=START), client.remember(NEW)
@@ -182,7 +184,7 @@ def test_what_a_run_is_unsure_of_waits_for_an_answer(reviewed):
     assert UPDATED not in pairs_of(reviewed)
 
 
-@pytest.mark.parametrize(("answer", "marked"), [("none", False), ("conflict", True)])
+@pytest.mark.parametrize(("answer", "marked"), sampling.first_row(("conflict", True), ("none", False)))
 def test_an_answer_changes_what_recall_marks_now_and_after_runs(reviewed, answer, marked):
     pair = pairs_of(reviewed)[UPDATED]
     reviewed.resolve(pair.pair_id, answer)
@@ -207,11 +209,11 @@ def test_an_answered_repeat_is_merged_though_its_words_differ(client):
 
 @pytest.mark.parametrize(
     ("one", "other"),
-    [
+    sampling.first_row(
         ("The rent of the workshop is 640 euros.", "For the workshop 460 euros of rent are due."),
         ("Never feed the grey cat fish.", "Feed the grey cat fish."),
         ("The course begins on 3 May.", "The course begins on 13 May."),
-    ],
+    ),
 )
 def test_an_answered_repeat_that_differs_in_a_fact_is_only_linked(client, one, other):
     ids = client.remember(one), client.remember(other)
@@ -250,10 +252,11 @@ def test_a_new_memory_is_shown_what_it_may_replace(client):
     assert state(client, old) == (stored.memory_id, "update")
 
 
-def test_tables_equal_a_rebuild_and_the_tail_equals_the_fold(tmp_path, client):
+@pytest.mark.parametrize("steps", sampling.first(14, 40))
+def test_tables_equal_a_rebuild_and_the_tail_equals_the_fold(tmp_path, client, steps):
     chance = random.Random(7)
     ids = client.remember_many([f"Fact number {place} is about the {word}." for place, word in enumerate("abcdefgh")])
-    for step in range(40):
+    for step in range(steps):
         pair = tuple(chance.sample(ids, 2))
         answer = chance.choice(["update", "repeat", "conflict", "none", "open"])
         client.resolve(pair, answer, answered_by=chance.choice(["owner", "agent", "model"]))

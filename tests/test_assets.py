@@ -116,11 +116,11 @@ def test_every_check_of_a_full_run_passes(finished):
 
 @pytest.mark.parametrize(
     "chosen",
-    [
+    sampling.first(
         [("memories", "schema_and_grain")],
         [("consolidation_plan", "quota")],
-        pytest.param([("clusters", "schema_and_grain"), ("consolidation_plan", "invariants")], marks=pytest.mark.drill),
-    ],
+        [("clusters", "schema_and_grain"), ("consolidation_plan", "invariants")],
+    ),
 )
 def test_a_check_executed_alone_evaluates_nothing_else_and_changes_nothing(finished, instance, chosen):
     lake, _ = finished
@@ -133,7 +133,7 @@ def test_a_check_executed_alone_evaluates_nothing_else_and_changes_nothing(finis
     assert launches.state(lake) == before
 
 
-@pytest.mark.parametrize("chosen", [(), EVERY_CHECK], ids=["assets", "assets and checks"])
+@pytest.mark.parametrize("chosen", sampling.first(EVERY_CHECK, ()), ids=["assets and checks", "assets"])
 def test_everything_launched_at_once_takes_its_turn_and_is_a_full_run(lake, chosen):
     """As by `Materialize all`, where no tag of a job helps; from the UI that launches the checks too."""
     with launch.instance(lake.home) as kept:
@@ -150,6 +150,7 @@ def test_everything_launched_at_once_takes_its_turn_and_is_a_full_run(lake, chos
     assert all(one.passed for one in made.values())
 
 
+@pytest.mark.drill
 def test_a_place_that_an_ended_run_left_taken_is_freed(lake):
     with launch.instance(lake.home) as kept:
         storage = kept.event_log_storage

@@ -7,6 +7,7 @@ import homes
 import numpy as np
 import polars as pl
 import pytest
+import sampling
 from commands import told
 
 from memory_pipeline.lake.tables import Lake
@@ -59,6 +60,7 @@ def test_a_clock_ten_years_ahead_removes_nothing_in_mass_and_one_command_takes_i
     assert standing["as_of"].max() == now
 
 
+@pytest.mark.drill
 def test_what_was_remembered_while_a_clock_ran_ahead_is_found_after_it_was_set_back(tmp_path):
     clock = [homes.NIGHT + YEARS]
     with MemoryClient(tmp_path, clock=lambda: clock[0]) as client:
@@ -69,6 +71,7 @@ def test_what_was_remembered_while_a_clock_ran_ahead_is_found_after_it_was_set_b
         assert ahead in {found.memory_id for found in client.recall("red kettle")}
 
 
+@pytest.mark.drill
 def test_the_snapshot_shows_the_undo_of_a_run_without_decisions(tmp_path):
     with MemoryClient(tmp_path) as client:
         client.remember("The rent is 900 crowns.")
@@ -97,7 +100,7 @@ def test_what_a_clock_ahead_recorded_comes_before_what_was_stored_next(tmp_path)
         assert client.get(stored[3]).created_at == real - timedelta(hours=2)
 
 
-@pytest.mark.parametrize("consolidated", [False, True])
+@pytest.mark.parametrize("consolidated", sampling.first(True, False))
 def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_back_and_outranks_nothing_newer(tmp_path, consolidated):
     real = datetime.now(UTC)
     clock, texts = [real + YEARS], [f"The rent is {place}00 crowns." for place in range(4)]
@@ -139,6 +142,7 @@ def test_after_a_long_silence_a_person_releases_what_leaves(lake):
     assert set(chosen["max_archived_share"]) == {1.0}  # the policy's own again
 
 
+@pytest.mark.drill
 def test_a_clock_at_the_first_instant_is_refused_and_one_at_the_last_removes_nothing_in_mass(lake):
     homes.night(lake)
     before = live(lake)
@@ -156,7 +160,7 @@ def test_an_import_with_equal_instants_removes_nothing(tmp_path):
         assert live(lake) == lake.ledger.profiles()["memories"].sum()
 
 
-@pytest.mark.parametrize("shape", [384, 7])
+@pytest.mark.parametrize("shape", sampling.first(384, 7))
 def test_vectors_that_are_not_finite_or_of_another_size_stop_the_run_and_are_not_stored(tmp_path, monkeypatch, shape):
     monkeypatch.setattr(HashingEmbedder, "embed", lambda _, texts: np.full((len(texts), shape), np.nan, np.float32))
     with homes.filled(tmp_path, homes.events(profiles=1, memories=5)) as lake:
@@ -177,6 +181,7 @@ def test_a_constant_embedder_makes_nothing_a_copy(tmp_path, monkeypatch):
     assert memories.filter(pl.col("lifecycle").is_in(LIVE)).height >= 0.8 * memories.height
 
 
+@pytest.mark.drill
 def test_undo_ahead_on_the_command_line_finds_nothing_where_no_clock_ran_ahead(tmp_path):
     with homes.filled(tmp_path, homes.events(profiles=1, memories=5)) as lake:
         homes.night(lake, as_of=datetime.now(UTC))
@@ -195,11 +200,11 @@ def test_the_first_run_under_a_policy_takes_no_more_than_a_tenth_until_it_is_rel
 
 @pytest.mark.parametrize(
     ("policy", "held"),
-    [
+    sampling.first_row(
         ({"preset": "three_tier"}, True),
         ({"preset": "three_tier", "expire_energy": 1.0}, True),
         ({"preset": "three_tier", "max_archived_share": 1.0}, False),  # set by hand: released in advance
-    ],
+    ),
 )
 def test_a_change_of_policy_is_held_until_it_is_released(tmp_path, policy, held):
     homes.settings(tmp_path, preset="default")

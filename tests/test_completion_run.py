@@ -183,6 +183,7 @@ def reported(lake):
     return console.file.getvalue()
 
 
+@pytest.mark.drill
 def test_without_a_model_nobody_is_asked_and_the_report_says_nothing_of_one(lake):
     with serving(faithful) as server:
         given = {"LLM_BASE_URL": server.url, "SUMMARIES": "all", "CORE_FACTS": "superlocal"}

@@ -129,6 +129,7 @@ def test_where_nobody_said_what_helped_agreement_with_the_whole_store_is_measure
     assert soon.questions.height == len(ASKED)
 
 
+@pytest.mark.drill
 def test_profiles_that_somebody_judged_are_not_mixed_with_those_that_nobody_did(tmp_path):
     home = tmp_path / "data"
     used(home, "ana", helped=HELPED, consolidated=False)

@@ -52,6 +52,7 @@ def decided(lake, settings, days):
 # AutoMem
 
 
+@pytest.mark.drill
 def test_running_again_makes_no_meta_memory_again_and_archives_nothing_again(tmp_path):
     told = [stored(number, text, number + 1, importance=0.9) for number, text in enumerate(BACKUPS)]
     old = stored(9, "A walk in the park", 400, importance=0.1)

@@ -1,8 +1,9 @@
-"""The HTTP service as its callers meet it: a real server on a real port, real tokens, real runs."""
+"""The HTTP service as its callers meet it, in this process: real tokens, real runs. Real ports: `test_http_docs`."""
 
 import json
 import os
 import signal
+import socket
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,8 +12,8 @@ import homes
 import httpx
 import pytest
 from commands import refused, told
-from serving import bearer, finished, serving
-from waiting import until
+from serving import OneProcess, bearer, serving, within
+from waiting import PATIENCE, until
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service import auth_tokens
@@ -41,7 +42,7 @@ def granted(home):
 
 @pytest.fixture(scope="module")
 def client(home):
-    with serving(home) as client:
+    with within(home, runs=OneProcess) as client:
         yield client
 
 
@@ -277,32 +278,36 @@ def test_a_revoked_token_is_worthless_at_once(client, home):
     assert client.get("/consolidate/status", headers=bearer(token)).status_code == 401
 
 
-def test_a_port_that_is_taken_is_named(client, tmp_path):
-    port = client.base_url.port
-    said = refused("serve", "--port", port, home=tmp_path / "data")
+def test_a_port_that_is_taken_is_named(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        said = refused("serve", "--port", port, home=tmp_path / "data")
     assert f"--port {port}" in said
     assert "choose another" in said
     assert "--port" in refused("serve", "--port", "70000", home=tmp_path, status=2)
 
 
 @pytest.mark.drill
-def test_a_run_whose_process_is_killed_says_so(client, granted, home):
-    with Lake(home) as lake, lake.ledger.exclusive():  # so that no run can end
-        killed = client.post("/consolidate", headers=granted["admin"], json={"task": "promote"}).json()["run_id"]
-        os.kill(worker(client), signal.SIGKILL)
-        assert "was killed" in finished(client, killed, granted["admin"])["error"]
-    found = client.get("/consolidate/status", headers=granted["admin"]).json()["requests"]
-    assert {row["run_id"]: row["state"] for row in found}[killed] == "failed"
+def test_a_run_whose_process_is_killed_says_so(granted, home):
+    with serving(home) as client:
+        with Lake(home) as lake, lake.ledger.exclusive():  # so that no run can end
+            killed = client.post("/consolidate", headers=granted["admin"], json={"task": "promote"}).json()["run_id"]
+            os.kill(worker(client), signal.SIGKILL)
+            until(client.server, lambda: requests(client, granted)[0]["state"] == "failed")
+        (found,) = requests(client, granted)
+        assert found["run_id"] == killed
+        assert "was killed" in found["error"]
+
+
+def requests(client, granted):
+    return client.get("/consolidate/status", headers=granted["admin"]).json()["requests"]
 
 
 def test_runs_are_made_one_after_the_other(client, granted, home):
-    """On the store of the whole file, so that one server does for all of it."""
+    """On the store of the whole file, so that one application does for all of it."""
 
     def ask(body, who, **parameters):
         return client.post("/consolidate", headers=granted[who], json=body, params=parameters)
-
-    def requests():
-        return client.get("/consolidate/status", headers=granted["admin"]).json()["requests"]
 
     with Lake(home) as lake:
         with lake.ledger.exclusive():  # so that no run can end
@@ -314,12 +319,14 @@ def test_runs_are_made_one_after_the_other(client, granted, home):
             ids = [answer.json()["run_id"] for answer in (first, second)]
             assert again.status_code == 409
             assert again.json()["detail"].startswith(f"the same run is queued already: {ids[1]};")
-            states = {row["run_id"]: row["state"] for row in requests()}
+            states = {row["run_id"]: row["state"] for row in requests(client, granted)}
             assert (states[ids[0]], states[ids[1]]) == ("running", "queued")
             assert client.get("/health").status_code == 200
             assert client.post("/recall", headers=granted["agent"], json={"query": "garden"}).json()["recalled"]
-        until(client.server, lambda: ids[1] in lake.ledger.runs()["run_id"])  # costs less than asking the server
-        ended = [finished(client, run_id, granted["admin"]) for run_id in ids]
+        for run in client.app.state.runs.started:
+            run.result.result(PATIENCE)
+        ended = {row["run_id"]: row for row in requests(client, granted)}
+        ended = [ended[run_id] for run_id in ids]
         runs = lake.ledger.runs()
     assert [(row["state"], row["error"]) for row in ended] == [("succeeded", None)] * 2
     assert [row["profile_id"] for row in ended] == ["sample-2", "sample-1"]

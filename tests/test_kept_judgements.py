@@ -211,6 +211,7 @@ def test_a_commit_between_two_reads_of_a_preview_changes_nothing_of_it(lake, mon
     assert not waiting
 
 
+@pytest.mark.drill
 def test_a_run_about_a_part_of_a_profile_keeps_no_groups_and_the_next_one_makes_them(lake, judge, work):
     told = {
         "event_type": "memory.stored",

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import threading
 from datetime import UTC, datetime
+from functools import cache
 from typing import get_args
 
 import dagster as dg
@@ -11,6 +12,7 @@ import homes
 import launches
 import polars as pl
 import pytest
+import sampling
 import sqlalchemy as sa
 
 from memory_pipeline import Settings, build_defs
@@ -101,6 +103,7 @@ def test_apply_commits_exactly_the_plan_whatever_was_told_since(lake, written):
     assert lake.ledger.runs()["run_id"].unique().to_list() == [run_id]
 
 
+@pytest.mark.drill
 def test_rows_that_are_left_out_of_a_plan_are_not_decided_then_or_later(lake, written):
     file, plan = written
     merge = plan.filter(action="summarise").row(0, named=True)
@@ -132,6 +135,7 @@ def test_apply_is_refused_when_the_head_has_moved(later, written):
     assert launches.state(later) == before
 
 
+@pytest.mark.drill
 def test_apply_is_refused_when_the_policy_has_moved(lake, written):
     homes.settings(lake.home, archive_threshold=0.5)
     before = lake.ledger.position()
@@ -140,6 +144,7 @@ def test_apply_is_refused_when_the_policy_has_moved(lake, written):
     assert lake.ledger.position() == before
 
 
+@pytest.mark.drill
 def test_apply_is_refused_when_the_file_was_edited(lake, written):
     file, _ = written
     document = json.loads(file.read_text("utf-8"))
@@ -157,12 +162,12 @@ def test_apply_is_refused_when_the_file_was_edited(lake, written):
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [
+    sampling.first_row(
+        ({"profiles": ["nobody"]}, "profile 'nobody' has no memory; correct the name: `memory-pipeline pro"),
         ({"as_of": "tomorrow"}, "run.as_of = 'tomorrow' is not an instant; write it like 2026-03-01T02:00:00Z"),
         ({"as_of": "2999-01-01"}, "run.as_of = 2999-01-01T00:00:00+00:00 is in the future, and later runs could not"),
         ({"max_archived_share": 7.0}, "run.max_archived_share = 7.0 is not a share; give a number from 0 to 1"),
-        ({"profiles": ["nobody"]}, "profile 'nobody' has no memory; correct the name: `memory-pipeline pro"),
-    ],
+    ),
 )  # fmt: skip
 def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(lake, options, said):
     assert refused(lake, **options).startswith(said)
@@ -170,6 +175,11 @@ def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(l
         (run,) = instance.get_runs()
         assert run.status == dg.DagsterRunStatus.FAILURE
         assert run.tags["dagster/will_retry"] == "false"
+
+
+@cache
+def job_of(name):
+    return build_defs(settings=Settings(), key_prefix="").resolve_job_def(name)
 
 
 @pytest.mark.parametrize("job", ["full", "preview", "task"])
@@ -184,16 +194,14 @@ def test_a_launch_that_fits_nothing_is_refused_in_one_sentence_and_not_retried(l
     ],
 )
 def test_a_run_configuration_of_another_type_is_refused_at_launch(job, wrong, named):
-    definition = build_defs(settings=Settings(), key_prefix="").resolve_job_def(job)
     with pytest.raises(dg.DagsterInvalidConfigError, match=f"(?si){named}"):
-        definition.execute_in_process(run_config={"resources": {"run": {"config": wrong}}})
+        job_of(job).execute_in_process(run_config={"resources": {"run": {"config": wrong}}})
 
 
 @pytest.mark.parametrize("config", [{}, {"plan_file": None}, {"plan_file": 3}, {"plan_file": "p", "preset": "dance"}])
 def test_no_plan_is_applied_without_a_path(config):
-    definition = build_defs(settings=Settings(), key_prefix="").resolve_job_def("apply")
     with pytest.raises(dg.DagsterInvalidConfigError, match=r"plan_file|preset"):
-        definition.execute_in_process(run_config=config)
+        job_of("apply").execute_in_process(run_config=config)
 
 
 def test_the_types_of_a_run_name_what_there_is():
@@ -208,11 +216,13 @@ def test_numbers_of_a_run_that_are_out_of_range_are_named():
         Run(seq=-1).position()
 
 
+@pytest.mark.drill
 def test_a_run_whose_clock_lies_before_the_last_commit_is_refused(later):
     said = refused(later, as_of=(homes.NIGHT - homes.days(1)).isoformat())
     assert said.startswith("as_of = 2026-05-01T02:00:00+00:00 lies before the last commit of profile 'sample-1'")
 
 
+@pytest.mark.drill
 def test_a_lake_that_cannot_be_read_is_named_with_its_remedy(later):
     for path in later.home.glob("lake/vectors/*.parquet"):
         path.write_bytes(b"no parquet")

@@ -106,6 +106,7 @@ def test_what_is_not_known_is_refused(home, asked, said):
     assert said in str(refusal.value)
 
 
+@pytest.mark.drill
 def test_an_undo_takes_it_back_and_the_command_says_what_it_is_about(home, done):
     _, made, before, _ = done
     with client(home) as team:

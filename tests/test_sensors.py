@@ -9,6 +9,7 @@ import dagster as dg
 import homes
 import launches
 import pytest
+import sampling
 
 from memory_pipeline import build_defs
 from memory_pipeline.assets.namespace import Namespace, job_of
@@ -396,6 +397,7 @@ def test_every_schedule_is_listed_and_says_what_it_does(lake):
     assert running == {"task_intervals"}
 
 
+@pytest.mark.drill
 def test_tasks_of_one_schedule_are_asked_for_each_by_its_own_interval(lake, kept):
     chosen(lake.home, promote_interval_seconds=600, decay_interval_seconds=5_400)
     schedule = interval(lake.home, "promote")
@@ -530,7 +532,7 @@ def test_a_report_says_that_the_run_is_tried_again(failed, capfd, monkeypatch):
 WRONG = ["token_bugdet = .5", "nightly = 'never'", "keep_snapshots = 0", "[policy]\ntoken_bugdet = 0.5", "[policy"]
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize("wrong", sampling.first(*WRONG))
 def test_wrong_settings_fail_a_run_once_with_their_reason_and_do_not_silence_the_alarm(
     wrong, receiver, tmp_path, monkeypatch, capfd
 ):

@@ -95,6 +95,7 @@ def test_what_a_run_without_limit_has_done_no_longer_waits():
     assert left(caught_up=101) == ["b", "c"], "a run since has left nothing"
 
 
+@pytest.mark.drill
 def test_runs_say_of_which_scope_they_were_and_one_with_a_limit_knows_which_left_nothing(lake):
     lake.ledger.append([happened(place, "stored", f"m{place}", content=f"Note {place}.") for place in range(3)])
     homes.night(lake, as_of=START + DAY, run_id="one")
