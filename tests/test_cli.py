@@ -492,6 +492,7 @@ def test_light_commands_load_nothing_heavy(fresh, sample, tmp_path):
     shutil.copytree(fresh, tmp_path / "data")
     commands = [
         ["remember", "one", "-p", "sample-1"],
+        ["recall", "one", "-p", "sample-1"],
         ["status"],
         ["import", "jsonl", str(sample)],
         ["config", "show"],

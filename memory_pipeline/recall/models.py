@@ -15,7 +15,6 @@ import polars as pl
 
 from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.consolidation.core_memory import SEPARATOR
-from memory_pipeline.consolidation.plans import digest, plan_document, telling
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.payloads import canonical_json, read_json
 from memory_pipeline.ledger.validation_errors import nearest, shown
@@ -458,6 +457,8 @@ class Review(Sequence[Pair]):
 
     def frame(self) -> pl.DataFrame:
         """Return the pairs as a table (`digest.DOUBTS`)."""
+        from memory_pipeline.consolidation.plans import digest  # noqa: PLC0415 - as for a plan
+
         rows = [
             {"pair_id": pair.pair_id, "relation": pair.relation, "confidence": pair.confidence}
             | {
@@ -656,6 +657,8 @@ class Consolidated:
     @cached_property
     def changes(self) -> pl.DataFrame:
         """The plan by what it does to memories: one row per change, with both texts (`telling.TOLD`)."""
+        from memory_pipeline.consolidation.plans import telling  # noqa: PLC0415 - no recall reads plans
+
         return telling.tell(self.plan, self.memories)
 
     @property
@@ -675,10 +678,14 @@ class Consolidated:
 
     def document(self) -> dict[str, Any]:
         """Return the plan in its portable form (see `plan_document.write`), the input of `apply`."""
+        from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415 - no recall reads plans
+
         return plan_document.write(self.plan, self.profiles, changes=self.changes)
 
     def told(self) -> list[str]:
         """Return how much of each kind changes, a sentence each, such as "2 repeats -> 1"."""
+        from memory_pipeline.consolidation.plans import telling  # noqa: PLC0415 - no recall reads plans
+
         return telling.headlines(self.changes)["headline"].to_list()
 
     def __str__(self) -> str:

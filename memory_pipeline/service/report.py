@@ -12,23 +12,26 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 from rich import box
 from rich.cells import cell_len
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from rich.text import Text
 
-from memory_pipeline.interop.importing import ImportReport, RefusedEvent
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs.log import held_notice
 from memory_pipeline.schemas import Action
-from memory_pipeline.service.config_file import Change
 from memory_pipeline.settings import Origin, Settings
 from memory_pipeline.text.display import escaped
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from memory_pipeline.interop.importing import ImportReport, RefusedEvent
+    from memory_pipeline.service.config_file import Change
 
 SHOWN: Final = 5
 """Rows of each kind that a shortened list shows."""
@@ -51,8 +54,10 @@ class Finding:
     detail: str
 
 
-def progress(console: Console) -> Progress:
+def progress(console: Console) -> "Progress":
     """Return a progress bar for an unknown number of events; visible on a terminal only."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     return Progress(
         SpinnerColumn(),
         TextColumn("{task.description}", markup=False),
@@ -65,7 +70,7 @@ def progress(console: Console) -> Progress:
     )
 
 
-def counter(bar: Progress, name: str) -> Callable[[ImportReport], None]:
+def counter(bar: "Progress", name: str) -> "Callable[[ImportReport], None]":
     """Add a task to a progress bar and return the callback that advances it."""
     task = bar.add_task(name, total=None)
     return lambda counts: bar.update(task, completed=counts.accepted + counts.duplicates + counts.dead_letters)
@@ -76,7 +81,7 @@ def spinner(console: Console, job: str) -> AbstractContextManager[object]:
     return console.status(f"{job} ...") if console.is_terminal else nullcontext()
 
 
-def refusals(console: Console, refused: Sequence[RefusedEvent], count: int) -> None:
+def refusals(console: Console, refused: "Sequence[RefusedEvent]", count: int) -> None:
     """Print where refused events came from and why they were refused; `count` is how many there are in all."""
     for one in refused:
         line(console, f"refused: {one.origin}: {one.reason}")
@@ -86,7 +91,7 @@ def refusals(console: Console, refused: Sequence[RefusedEvent], count: int) -> N
 
 def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[dict[str, Any]]:
     """Return the profiles with memories or settings of their own, each with its last run."""
-    from memory_pipeline.runs import status as run_status  # noqa: PLC0415
+    from memory_pipeline.runs import status as run_status
 
     ran = lake.ledger.runs().filter(pl.col("outcome") != "reverted").sort("commit_seq")
     last = {row["profile_id"]: row for row in ran.iter_rows(named=True)}
@@ -144,7 +149,7 @@ def settings(console: Console, rows: Sequence[Origin]) -> None:
     line(console, "meanings: docs/settings.md, or --json")
 
 
-def change(console: Console, edit: Change) -> None:
+def change(console: Console, edit: "Change") -> None:
     """Print a changed setting, and what overrides the settings file if anything does."""
     line(console, f"{edit.now.name} = {_setting(edit.now.value)}, from: {edit.now.origin}")
     if edit.written and edit.now.origin != edit.place:

@@ -9,9 +9,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-
 from memory_pipeline.settings.values import LEDGER_FILE
 
 EMBEDDER: Final = "reader"
@@ -34,6 +31,9 @@ def begin(file: Path) -> None:
     """
     if "MEMORY_PIPELINE_EMBEDDER" in os.environ:
         return
+    import tomlkit  # noqa: PLC0415 - slow to import, and only a new store needs it
+    from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
+
     with suppress(OSError, TOMLKitError):
         document = tomlkit.parse(file.read_text("utf-8") if file.exists() else "")
         policy = document.setdefault("policy", tomlkit.table())

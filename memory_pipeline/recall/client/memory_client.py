@@ -3,6 +3,9 @@
 Each method is a thin step over lower rooms: events are validated and appended (`ledger`), the current state is folded
 (`live/state`), ranked (`rank`) and explained (`explain`), runs are committed and undone (`runs/commit`).
 
+What plans, undoes, erases, reviews and explains is imported by the methods that need it, so that opening a store and
+recalling start without it.
+
 Not here: the same methods for asynchronous code (`async_client`).
 """
 
@@ -23,17 +26,16 @@ import polars as pl
 from uuid6 import uuid7
 
 from memory_pipeline.consolidation import core_memory
-from memory_pipeline.erasure.erase import Receipt, erase_memories
-from memory_pipeline.lake import snapshot
+from memory_pipeline.erasure.receipt import Receipt
 from memory_pipeline.lake.tables import Conflict, Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, micros
 from memory_pipeline.ledger.payloads import Stored
 from memory_pipeline.ledger.validation_errors import nearest, shown
-from memory_pipeline.recall.client import answering, quotations, restoring, reviewing, validation
+from memory_pipeline.recall.client import answering, quotations, validation
 from memory_pipeline.recall.client.access_writer import AccessWriter
-from memory_pipeline.recall.client.explain import Explanation, explain
+from memory_pipeline.recall.client.explanation import Explanation
 from memory_pipeline.recall.client.validation import (
     MemoryFields,
     as_list,
@@ -62,7 +64,6 @@ from memory_pipeline.recall.models import (
 from memory_pipeline.recall.rank import paging
 from memory_pipeline.recall.rank.baselines import SCORED
 from memory_pipeline.recall.rank.ranking import rank
-from memory_pipeline.runs import consolidate, inputs, log, status, undo
 from memory_pipeline.schemas import Action, EventType
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text import quoting
@@ -225,6 +226,8 @@ class MemoryClient:
         Raises:
             UnknownMemory, ValueError, LakeError: see `remember`.
         """
+        from memory_pipeline.recall.client import reviewing
+
         stored = self._remembered(text, supersedes, fields)
         if not stored.stored:
             return stored
@@ -262,6 +265,8 @@ class MemoryClient:
             ValueError: the limit is out of range.
             LakeError: the store cannot be read.
         """
+        from memory_pipeline.recall.client import reviewing
+
         self._check_open()
         check_count("limit", limit)
         return reviewing.review(self._lake, self._state_cache, self._profile, limit)
@@ -295,6 +300,8 @@ class MemoryClient:
             ValueError: an argument is out of range, or the statement is not in the older memory; names it.
             LakeError: the store cannot be written.
         """
+        from memory_pipeline.recall.client import reviewing
+
         self._check_open()
         if relation not in reviewing.ANSWERS:
             raise ValueError(f"relation is {shown(relation)}; {nearest(relation, reviewing.ANSWERS)}")
@@ -319,6 +326,8 @@ class MemoryClient:
 
     def _pair(self, pair: str | tuple[str, str]) -> tuple[str, str]:
         """Return the ids of two memories."""
+        from memory_pipeline.recall.client import reviewing
+
         if isinstance(pair, str):
             checked = self._checked.get(pair)
             return checked or reviewing.find(self._lake, self._state_cache, self._profile, pair)
@@ -338,6 +347,8 @@ class MemoryClient:
 
     def _reopen(self, older: str, newer: str) -> None:
         """Undo the closings of a memory by another that runs decided, as an answer says otherwise."""
+        from memory_pipeline.runs import undo
+
         heads = self._lake.ledger.heads([self._profile])
         closing = undo.in_force(self._lake, [self._profile]).filter(
             pl.col("action") == Action.CLOSE.value, pl.col("memory_id") == older, pl.col("target_id") == newer
@@ -665,6 +676,9 @@ class MemoryClient:
             Conflict: the profile was changed concurrently; nothing was written.
             LakeError: the store cannot be written.
         """
+        from memory_pipeline.lake import snapshot
+        from memory_pipeline.recall.client import restoring
+
         check_id("memory_id", memory_id)
         self.flush()
         try:
@@ -689,6 +703,8 @@ class MemoryClient:
             ValueError: see `recall`.
             LakeError: the store cannot be read or written.
         """
+        from memory_pipeline.runs import log, status
+
         self._check_open()
         if query is not None:
             check_text("query", query)
@@ -806,6 +822,8 @@ class MemoryClient:
             UnknownMemory: no memory has this id.
             ValueError: an argument is out of range, or `as_of` lies before the first run; names it.
         """
+        from memory_pipeline.recall.client.explain import explain
+
         check_id("memory_id", memory_id)
         past = validation.past_instant(as_of, self._now())
         self.flush()
@@ -824,6 +842,9 @@ class MemoryClient:
             Conflict: the profile was changed concurrently; nothing was written.
             LakeError: the store cannot be written.
         """
+        from memory_pipeline.lake import snapshot
+        from memory_pipeline.runs import undo
+
         check_id("target", target)
         check_bool("cascade", cascade)
         self.flush()
@@ -855,6 +876,8 @@ class MemoryClient:
             ValueError: none or several of the four are given, or an argument is out of range; names it.
             LakeError: the store cannot be written.
         """
+        from memory_pipeline.erasure.erase import erase_memories
+
         check_bool("profile", profile)
         since = instant("questions_since", questions_since)
         targets = {name: value for name, value in {"memory_id": memory_id, "user": user}.items() if value is not None}
@@ -963,6 +986,9 @@ class MemoryClient:
 
     def _run(self, task: str, scope: str, *, dry_run: bool) -> Consolidated:
         """Plan a run on the current state, and commit it unless it is dry."""
+        from memory_pipeline.lake import snapshot
+        from memory_pipeline.runs import consolidate, inputs
+
         now = self._now()
         profiles = inputs.select_profiles(
             self._lake, self._settings, as_of=now, profiles=[self._profile], task=task, scope=scope

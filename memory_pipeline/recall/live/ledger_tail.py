@@ -15,7 +15,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.edges import associations, edge_rows
+from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import answers, decision_json, projection
 from memory_pipeline.consolidation.state.folding import WRONG_TO_NOTHING
 from memory_pipeline.consolidation.state.lifecycle import MOVES
@@ -230,6 +230,8 @@ class LedgerTail:
     def edges(self) -> pl.DataFrame:
         """Return the edges of the profile as published (table `association_edges`), and those asserted since."""
         if self._edges is None:
+            from memory_pipeline.consolidation.edges import associations  # noqa: PLC0415 - imports SciPy; rarely needed
+
             published = self._lake.read("association_edges", profiles=[self._profile])
             asserted = edge_rows.complete(self._asserted(), origin="asserted")
             self._edges = associations.union(TABLES["association_edges"].conform(asserted), published)

@@ -3,7 +3,8 @@
 One immutable state of each profile is kept in memory, so readers need no lock. Each call checks whether the ledger has
 grown, at the cost of one lookup at its end; new events change only the memories they affect.
 
-Not here: folding the tail (`ledger_tail`), the index (`index/memory_index`) and ranking (`rank`).
+What only some recalls need is imported where it is used, so that the first one starts sooner. Not here: folding the
+tail (`ledger_tail`), the index (`index/memory_index`) and ranking (`rank`).
 """
 
 import hashlib
@@ -18,13 +19,12 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.edges import associations, edge_rows
+from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import answers, projection
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.erasure.erase import pending_erasure
 from memory_pipeline.lake import kept_indexes
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import event, profile_events
+from memory_pipeline.ledger import event, profile_events, redaction
 from memory_pipeline.ledger.profile_events import Row
 from memory_pipeline.recall.index import kept_index
 from memory_pipeline.recall.index.kept_index import Kept
@@ -44,11 +44,9 @@ from memory_pipeline.recall.models import Memory
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.baselines import Context, recent_names
 from memory_pipeline.recall.rank.formulas import WEIGHTS
-from memory_pipeline.recall.rank.present_scores import present_scores
 from memory_pipeline.schemas import Lifecycle
 from memory_pipeline.settings import Policy, program
 from memory_pipeline.text import enrich
-from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import embedding
 
 REMOVED: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
@@ -179,12 +177,16 @@ class StateCache:
 
     def scored(self, state: State, now: datetime) -> pl.DataFrame:
         """Return the scores of all memories of a state at an instant (see `present_scores`)."""
+        from memory_pipeline.recall.rank.present_scores import present_scores
+
         memories = self.exact(state, list(state.pool.row_ids)) if state.used else state.pool.index.memories
         enrichment = self._lake.scan("enrichment", pl.col("profile_id") == self._profile)
         return present_scores(memories, enrichment, self._edges(state), self._policy, now=now)
 
     def associations(self, state: State, now: datetime) -> pl.DataFrame:
         """Return the associations that a recall can follow at an instant: `source`, `target`, `weight`."""
+        from memory_pipeline.consolidation.edges import associations
+
         present = associations.decay(self._edges(state), self._policy, as_of=now)
         followed = ~pl.col("edge_type").is_in(NOT_FOLLOWED) & (pl.col("weight") >= self._policy.link_usable_weight)
         return present.filter(followed, ~edge_rows.is_fact_link()).select("source", "target", "weight")
@@ -238,9 +240,14 @@ class StateCache:
             _, _, self._tail = load_published(self._lake, self._profile)
         return self._tail
 
+    def _erasing(self) -> bool:
+        """Return whether an erasure has begun and is not finished. Cost: one query."""
+        with self._lake.ledger.reading() as transaction:
+            return redaction.pending(transaction) is not None
+
     def _erasure_finished(self, state: State) -> bool:
         """Return whether an erasure in progress has finished, so that the published tables can be trusted again."""
-        return state.erasing and pending_erasure(self._lake) is None
+        return state.erasing and not self._erasing()
 
     def _advanced(self, state: State, position: int, rows: Sequence[Row]) -> State:
         """Return the state after further rows of the ledger."""
@@ -264,7 +271,7 @@ class StateCache:
         Args:
             previous: what to update where the published tables are read; None: the kept index, or a new one.
         """
-        erasing = pending_erasure(self._lake) is not None  # checked before and after: it may begin or end meanwhile
+        erasing = self._erasing()  # checked before and after: it may begin or end meanwhile
         last_erasure = kept_indexes.erased(self._lake.ledger)
         kept = self._kept(last_erasure) if previous is None and not erasing else None
         if kept is not None and (state := self._continued(kept, last_erasure)) is not None:
@@ -276,10 +283,10 @@ class StateCache:
             ~pl.col("lifecycle").is_in(REMOVED)
         )
         erased = erased_memories(self._tail.rows)
-        if erasing := bool(erased) and (erasing or pending_erasure(self._lake) is not None):
+        if erasing := bool(erased) and (erasing or self._erasing()):
             quotes_erased = pl.col("members").list.set_intersection(sorted(erased)).list.len() > 0
             memories = memories.filter(~_is_one_of(erased), ~quotes_erased)
-        opening = previous is None and not erasing and pending_erasure(self._lake) is None
+        opening = previous is None and not erasing and not self._erasing()
         if opening and kept is not None:
             previous = SearchPool.of(kept.index)
         state = State(
@@ -296,7 +303,11 @@ class StateCache:
 
     def _compared_until(self, seq: int) -> int:
         """Return up to where a judge that reads has compared the memories, if the last run read up to `seq`."""
-        return seq if self._policy.fact_changes and JUDGES[self._policy.judge].reads else 0
+        if seq == 0 or not self._policy.fact_changes:
+            return 0
+        from memory_pipeline.text.compare.judges import JUDGES
+
+        return seq if JUDGES[self._policy.judge].reads else 0
 
     def _pool_of(self, memories: pl.DataFrame, previous: SearchPool | None) -> SearchPool:
         """Return the pool of memories: the previous one with the differences, if there is one."""
@@ -322,7 +333,7 @@ class StateCache:
         used = {name: Usage(*usage) for name, *usage in kept.tables["used"].iter_rows()}
         pool = SearchPool.of(kept.index)
         links = kept.tables["fact_links"]
-        state = State(at["position"], pool.with_graph(), links, self._compared_until(at["seq"]), used)
+        state = State(at["position"], pool.with_graph(), links, at["compared_until"], used)
         grown = state.pool is not pool
         if rows:
             state = self._advanced(state, position, rows)
@@ -351,7 +362,15 @@ class StateCache:
         seq, as_of = self._current_tail().run
         uses = [(name, usage.count, usage.last, usage.doubted) for name, usage in state.used.items()]
         tables = {
-            "state": pl.DataFrame({"position": state.position, "event_id": event_id, "seq": seq, "as_of": as_of}),
+            "state": pl.DataFrame(
+                {
+                    "position": state.position,
+                    "event_id": event_id,
+                    "seq": seq,
+                    "as_of": as_of,
+                    "compared_until": state.compared_until,
+                }
+            ),
             "used": pl.DataFrame(uses, schema=_USED, orient="row"),
             "fact_links": state.fact_links,
         }
@@ -359,8 +378,9 @@ class StateCache:
         kept_indexes.keep(self._lake.ledger, self._kept_file(erased), write, erased=erased)
 
     def _kept_file(self, erased: int) -> Path:
-        made_by = program.digest("recall") + self._policy.embedder + str("embedding" in self._policy.enrichments)
-        made_by = hashlib.sha256(made_by.encode()).hexdigest()
+        policy = self._policy
+        chosen = (policy.embedder, "embedding" in policy.enrichments, policy.fact_changes, policy.judge)
+        made_by = hashlib.sha256(f"{program.digest('recall')}{chosen}".encode()).hexdigest()
         return kept_indexes.path(self._lake.home, self._profile, made_by=made_by, erased=erased)
 
     def _extended(self, pool: SearchPool, rows: pl.DataFrame, *, embedded_before: bool) -> SearchPool:
@@ -393,6 +413,8 @@ class StateCache:
 
     def _folded_at(self, as_of: datetime, position: int) -> State:
         """Fold the state as of an instant from the ledger alone."""
+        from memory_pipeline.consolidation.edges import associations
+
         profiles = [self._profile]
         events = self._lake.events(as_of=as_of, seq=position, profiles=profiles)
         decisions = self._lake.ledger.decisions(as_of=as_of, seq=position, profiles=profiles)

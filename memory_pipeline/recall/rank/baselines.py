@@ -17,10 +17,11 @@ from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.rank import formulas
 from memory_pipeline.recall.rank.matching import Match, over_top
-from memory_pipeline.recall.rank.present_scores import SCORES
 
 Floats = NDArray[np.float64]
 
+SCORES: Final = ("recency", "importance", "retention", "relevance")
+"""Columns of the scores of memories (see `present_scores`)."""
 SCORED: Final = ("engram", "automem", "cognitive")
 """Rankings that need scores of the memories (see `present_scores`)."""
 FORMULAS: Final = (*SCORED, "cosine", "lexical")

@@ -4,17 +4,15 @@ Not here: the formulas of the scores (`consolidation/scoring`) and those of the 
 """
 
 from datetime import datetime
-from typing import Final
 
 import polars as pl
 
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.edges import associations, centrality
+from memory_pipeline.recall.rank.baselines import SCORES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
 from memory_pipeline.text.score import importance
-
-SCORES: Final = ("recency", "importance", "retention", "relevance")
 
 
 def present_scores(

@@ -88,11 +88,9 @@ def references_beside(index: Index, rows: Integers, order: Integers, k: int) -> 
         order: their positions, best first.
         k: number of memories asked for.
     """
-    texts = tokens.fold(index.memories[rows[order], "content"].fill_null(""))
-    short = texts.str.len_chars() <= _REFERENCE
-    referring = (short & texts.str.contains(REFERS_BACK)).to_numpy()
-    if not referring[:k].any():
+    if not _referring(index, rows[order[:k]])[1].any():
         return order
+    texts, referring = _referring(index, rows[order])
     stems = [frozenset(words) for words in tokens.content_stems(texts.str.replace_all(REFERS_BACK, " ")).to_list()]
     created, places, placed = index.created[rows[order]], list(range(len(order))), list[int]()
     behind: dict[int, list[int]] = {}
@@ -109,6 +107,13 @@ def references_beside(index: Index, rows: Integers, order: Integers, k: int) -> 
         elif place not in referred and place not in behind:
             placed.append(place)
     return np.asarray(order[placed], dtype=np.int64)
+
+
+def _referring(index: Index, rows: Integers) -> tuple[pl.Series, NDArray[np.bool_]]:
+    """Return the folded texts of memories, and which of them are short and refer to something said before."""
+    texts = tokens.fold(index.memories[rows, "content"].fill_null(""))
+    short = texts.str.len_chars() <= _REFERENCE
+    return texts, (short & texts.str.contains(REFERS_BACK)).to_numpy()
 
 
 def summaries_behind(index: Index, rows: Integers, order: Integers, k: int) -> Integers:

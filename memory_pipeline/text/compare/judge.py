@@ -8,14 +8,15 @@ The policy's `judge` names the one that judges every pair of a run, a module of 
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.text.compare.closeness import Closeness
-from memory_pipeline.text.compare.relation_reading import Reading
+if TYPE_CHECKING:
+    from memory_pipeline.text.compare.closeness import Closeness
+    from memory_pipeline.text.compare.relation_reading import Reading
 
 Rows = NDArray[np.int64]
 
@@ -66,11 +67,11 @@ class RelationJudge(Protocol):
 
     def judge(
         self,
-        reading: Reading,
+        reading: "Reading",
         older: Rows,
         newer: Rows,
         *,
-        closeness: Closeness | None = None,
+        closeness: "Closeness | None" = None,
         least: Mapping[str, float] = NO_LEAST,
     ) -> pl.DataFrame:
         """Judge pairs of memories of one profile each.

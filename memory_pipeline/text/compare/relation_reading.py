@@ -284,7 +284,9 @@ def _neighbours(stems: Sequence[str]) -> tuple[sparse.csr_array, sparse.csr_arra
     rows, places = np.array(listed, dtype=np.int64).reshape(-1, 2).T
     place[places] = rows
     size = (len(stems), len(stems))
-    topics, separations = words.topics[0][places], words.apart[0][places]
+    topics, separations = (
+        sparse.csr_array(cells[:3], shape=cells.shape)[places] for cells in (words.topics[0], words.apart[0])
+    )
     closeness = (topics @ topics.T).tocoo()
     exclusive = (separations @ separations.T).tocoo()
     near = (closeness.data >= _LEAST_CLOSENESS) & (closeness.row != closeness.col)

@@ -7,13 +7,12 @@ any order. Not here: sentence encoders (`local`), and comparison of vectors (`co
 
 import zlib
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final, Protocol
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy import sparse
 
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.text.embed.encoder import ReaderEmbedder
@@ -26,6 +25,7 @@ _STOP_WEIGHT: Final = 25
 """Weight of a stop word, against 100 of a rare one: small, but "How are you?" still has a vector."""
 _SCALE: Final = 64
 """Fixed-point scale of term frequencies and of the features of a stem."""
+_CACHED_STEMS: Final = 50_000
 _PAIR_WEIGHT: Final = 19
 """Weight of a pair of adjacent words, in 64ths of their own: represents phrases and word order."""
 _ROW_SHIFT: Final = np.uint64(51)
@@ -132,34 +132,40 @@ def _sums(occurrences: pl.DataFrame, height: int, dimension: int) -> NDArray[np.
     """Return weighted sums of hashed features, [height, dimension]; whole numbers."""
     if occurrences.is_empty():
         return np.zeros((height, dimension))
-    stems = occurrences.select("term", "stem").unique().sort("term")["stem"].to_list()
-    weights = np.maximum(np.rint(np.sqrt(100.0 * occurrences["rarity"].to_numpy())), _STOP_WEIGHT)
     rows, terms = (occurrences[column].to_numpy().astype(np.int64) for column in ("row", "term"))
-    parts, hashes = _stem_features(stems, dimension)
+    stems = occurrences["stem"].gather(np.unique(terms, return_index=True)[1]).to_list()
+    weights = np.maximum(np.rint(np.sqrt(100.0 * occurrences["rarity"].to_numpy())), _STOP_WEIGHT)
+    starts, slots, values, hashes = _stem_features(stems, dimension)
     cells, first, counts = np.unique(rows * len(stems) + terms, return_index=True, return_counts=True)
-    counted = sparse.csr_array(
-        (weights[first] * np.rint(_SCALE * (1 + np.log(counts))), (cells // len(stems), cells % len(stems))),
-        shape=(height, len(stems)),
-    )
-    sums: NDArray[np.float64] = (counted @ parts).toarray()
-    return sums + _pair_sums(rows, hashes[terms], weights, (height, dimension))
+    weighted = weights[first] * np.rint(_SCALE * (1 + np.log(counts)))
+    row, term = np.divmod(cells, len(stems))
+    sizes = np.diff(starts)[term]
+    at = np.repeat(starts[term] - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
+    places = np.repeat(row, sizes) * dimension + slots[at]
+    sums = np.bincount(places, np.repeat(weighted, sizes) * values[at], height * dimension)
+    return sums.reshape(height, dimension) + _pair_sums(rows, hashes[terms], weights, (height, dimension))
 
 
-def _stem_features(stems: list[str], dimension: int) -> tuple[sparse.csr_array, NDArray[np.uint64]]:
-    """Return hashed features of each stem, [stems, dimension], and the hash of the stem itself."""
+def _stem_features(
+    stems: list[str], dimension: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], NDArray[np.uint64]]:
+    """Return hashed features of stems.
+
+    Returns:
+        Where those of each stem begin, and their number at the end; dimension and value of each feature; the hash of
+        each stem itself.
+    """
     grams = [_grams(stem) for stem in stems]
     sizes = np.array([len(stem_grams) for stem_grams in grams])
     hashes = _mix(np.array([code for stem_grams in grams for code in stem_grams], dtype=np.uint64))
-    shares = np.rint(_SCALE / np.sqrt(np.maximum(sizes - 1, 1)))
-    starts = np.cumsum(sizes) - sizes
-    values = np.repeat(shares, sizes)
-    values[starts] = _SCALE
+    starts = np.append(0, np.cumsum(sizes))
+    values = np.repeat(np.rint(_SCALE / np.sqrt(np.maximum(sizes - 1, 1))), sizes)
+    values[starts[:-1]] = _SCALE
     slots, signs = _slots_and_signs(hashes, dimension)
-    parts = sparse.csr_array((values * signs, slots, np.append(starts, len(hashes))), shape=(len(stems), dimension))
-    parts.sum_duplicates()
-    return parts, hashes[starts]
+    return starts, slots, values * signs, hashes[starts[:-1]]
 
 
+@lru_cache(_CACHED_STEMS)
 def _grams(stem: str) -> list[int]:
     """Return checksums of a stem and its character n-grams; a number has none, as shared digits mean nothing."""
     checksums = [zlib.crc32(stem.encode())]

@@ -10,11 +10,10 @@ not close, whatever they share. Not here: the weight of closeness in ranking (`r
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from memory_pipeline.settings.model_files import thesaurus_lines
 from memory_pipeline.text.lang.en.stemming import stem
@@ -29,6 +28,36 @@ MIN_CLOSENESS: Final = 0.2
 """Words less close than this are unrelated."""
 
 
+class Cells(NamedTuple):
+    """The cells of a matrix that are not empty, row by row, as in SciPy's `csr_array`, which takes long to import."""
+
+    data: NDArray[np.float64]
+    indices: NDArray[np.int64]
+    """Column of each cell, ascending within a row."""
+    indptr: NDArray[np.int64]
+    """First cell of each row, and their number at the end."""
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(
+        cls, data: NDArray[np.float64], rows: NDArray[np.int64], columns: NDArray[np.int64], shape: tuple[int, int]
+    ) -> Self:
+        """Return the matrix of these cells, each of which occurs once."""
+        order = np.lexsort((columns, rows))
+        indptr = np.searchsorted(rows[order], np.arange(shape[0] + 1))
+        return cls(data[order], columns[order], indptr, shape)
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Row of each cell."""
+        return np.repeat(np.arange(self.shape[0]), np.diff(self.indptr))
+
+    @property
+    def transposed(self) -> Self:
+        """The transpose."""
+        return type(self).of(self.data, self.indices, self.rows, self.shape[::-1])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Thesaurus:
     """Words and their topics.
@@ -41,8 +70,8 @@ class Thesaurus:
     """
 
     places: dict[str, int]
-    topics: tuple[sparse.csr_array, sparse.csr_array]
-    apart: tuple[sparse.csr_array, sparse.csr_array]
+    topics: tuple[Cells, Cells]
+    apart: tuple[Cells, Cells]
 
     @classmethod
     def of(cls, lines: Iterable[str]) -> Self:
@@ -62,18 +91,16 @@ class Thesaurus:
                 weights |= {(root(word), topic): NAME_WEIGHT if colon else FAMILY_WEIGHT for word in names.split()}
         stems = {word for word, _ in weights}.union(*separated)
         places = {word: place for place, word in enumerate(sorted(stems))}
-        rows = [places[word] for word, _ in weights]
-        columns = [topic for _, topic in weights]
-        shape = len(places), max(columns, default=0) + 1
-        weighted = sparse.csr_array((np.array(list(weights.values()), dtype=np.float64), (rows, columns)), shape=shape)
-        norms = (weighted.power(2).sum(axis=1) + SELF_WEIGHT**2) ** 0.25
-        scaled = sparse.csr_array(weighted.multiply((1.0 / norms)[:, np.newaxis]))
+        rows = np.array([places[word] for word, _ in weights], dtype=np.int64)
+        columns = np.array([topic for _, topic in weights], dtype=np.int64)
+        values = np.array(list(weights.values()), dtype=np.float64)
+        norms = (np.bincount(rows, values**2, len(places)) + SELF_WEIGHT**2) ** 0.25
+        shape = len(places), int(columns.max(initial=0)) + 1
+        scaled = Cells.of(values * (1.0 / norms)[rows], rows, columns, shape)
         members = [(places[word], at) for at, words in enumerate(separated) for word in sorted(words)]
-        memberships = np.array(members, dtype=np.int64).reshape(-1, 2).T
-        separation = sparse.csr_array(
-            (np.ones(len(members)), (memberships[0], memberships[1])), shape=(len(places), max(1, len(separated)))
-        )
-        return cls(places, (scaled, sparse.csr_array(scaled.T)), (separation, sparse.csr_array(separation.T)))
+        word, line = np.array(members, dtype=np.int64).reshape(-1, 2).T
+        separation = Cells.of(np.ones(len(members)), word, line, (len(places), max(1, len(separated))))
+        return cls(places, (scaled, scaled.transposed), (separation, separation.transposed))
 
     def close(self, stems: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Find the words that are close to any of some stems.
@@ -98,11 +125,11 @@ class Thesaurus:
 
 
 def _products(
-    places: NDArray[np.int64], one: sparse.csr_array, other: sparse.csr_array
+    places: NDArray[np.int64], one: Cells, other: Cells
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return the cells of `one[places] @ other` that are not empty: row, column and value.
 
-    For few rows, where the fixed cost of sparse products would be ten times that of the work.
+    For few rows.
     """
     row, inner, weight = _cells(places, one)
     owner, column, values = _cells(inner, other)
@@ -112,13 +139,11 @@ def _products(
     return cells // width, cells % width, sums
 
 
-def _cells(
-    rows: NDArray[np.int64], matrix: sparse.csr_array
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+def _cells(rows: NDArray[np.int64], matrix: Cells) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
     """Return the cells of some rows of a matrix, row by row: position in `rows`, column and value."""
     begin, sizes = matrix.indptr[rows], matrix.indptr[rows + 1] - matrix.indptr[rows]
     at = np.repeat(begin - np.cumsum(sizes) + sizes, sizes) + np.arange(int(sizes.sum()))
-    return np.repeat(np.arange(len(rows)), sizes), matrix.indices[at].astype(np.int64), matrix.data[at]
+    return np.repeat(np.arange(len(rows)), sizes), matrix.indices[at], matrix.data[at]
 
 
 @cache

@@ -4,14 +4,16 @@ A text is read with the pack of its language; without one, as English. Not here:
 numbers, dates and names (`facts`).
 """
 
-from typing import Final
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Final, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
 
 from memory_pipeline.text.lang.ascii_patterns import suited
 from memory_pipeline.text.lang.en.lexicon import SMALL_TALK
-from memory_pipeline.text.lang.folding import folded
+from memory_pipeline.text.lang.folding import fold_text, folded
 from memory_pipeline.text.lang.registry import UNSPACED, pack
 
 _UNSPACED: Final = r"\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
@@ -26,6 +28,10 @@ _PICTURE: Final = r"\p{Regional_Indicator}{2}|\p{Extended_Pictographic}"
 PICTURE_RARITY: Final = 100
 """Rarity of an emoji, in hundredths."""
 
+_FEW: Final = 32
+"""Texts up to which words are looked up one by one: a table's operation costs as much as hundreds of words do."""
+_CACHED_WORDS: Final = 50_000
+
 _WORD_OR_MARK: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
 
 
@@ -39,13 +45,19 @@ def content_stems(texts: pl.Series, languages: pl.Series | None = None) -> pl.Se
     Returns:
         A list of strings per text, in the order of `texts`: lower-case stems without stop words.
     """
-    content_words = occurrences(fold(texts), languages).filter(~pl.col("stop"))
+    low = fold(texts)
+    if (read := _few_words(low, languages)) is not None:
+        stems = [[word.stem for word in words if word.rarity] for words in read]
+        return pl.Series("words", stems, dtype=pl.List(pl.String))
+    content_words = occurrences(low, languages).filter(~pl.col("stop"))
     lists = content_words.group_by("row", maintain_order=True).agg(pl.col("stem").alias("words"))
     return align_rows(lists, len(texts))["words"]
 
 
 def fold(texts: pl.Series) -> pl.Series:
     """Normalise texts: lower case, NFKC, straight apostrophes; null becomes empty."""
+    if len(texts) <= _FEW:
+        return pl.Series(texts.name, [fold_text(text or "") for text in texts], dtype=pl.String)
     return texts.to_frame().select(folded(pl.first())).to_series()
 
 
@@ -67,6 +79,8 @@ def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFr
         row (index of the text), word, and the columns of `vocabulary`. Texts without words have no row. Cost: about 4 s
         for a million short texts on one core.
     """
+    if (read := _few_words(low, languages)) is not None:
+        return _listed(read)
     rows = pl.int_range(len(low), dtype=pl.UInt32, eager=True)
     listed = (
         pl.DataFrame({"row": rows, "word": low.str.extract_all(suited(_WORD, low))}).explode("word").drop_nulls("word")
@@ -85,6 +99,66 @@ def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFr
         maintain_order="left",
         nulls_equal=True,
     ).drop("language")
+
+
+class _Word(NamedTuple):
+    """A word with its vocabulary entry (see `vocabulary`)."""
+
+    word: str
+    stem: str
+    form: str
+    rarity: int
+    small_talk: bool
+
+
+@lru_cache(_CACHED_WORDS)
+def _described(word: str, code: str | None) -> _Word:
+    known = pack(code)
+    stem = known.stem(word)
+    return _Word(word, stem, known.written(word), known.rarity(word, stem), word in SMALL_TALK)
+
+
+def _few_words(low: pl.Series, languages: pl.Series | None) -> list[list[_Word]] | None:
+    """Return the words of each of a few texts; None for many texts, and for languages written without spaces."""
+    if len(low) > _FEW:
+        return None
+    codes: Sequence[str | None] = [None] * len(low) if languages is None else languages.to_list()
+    if not set(codes).isdisjoint(UNSPACED):
+        return None
+    texts = low.str.extract_all(suited(_WORD, low)).to_list()
+    return [[_described(word, code) for word in words or ()] for words, code in zip(texts, codes, strict=True)]
+
+
+def _listed(read: Sequence[Sequence[_Word]]) -> pl.DataFrame:
+    """Return the words of texts as `occurrences` does."""
+    words = [word for words in read for word in words]
+    terms = {stem: term for term, stem in enumerate(sorted({word.stem for word in words}))}
+    return pl.DataFrame(
+        {
+            "row": [row for row, words in enumerate(read) for _ in words],
+            "word": [word.word for word in words],
+            "stem": [word.stem for word in words],
+            "form": [word.form for word in words],
+            "rarity": [word.rarity for word in words],
+            "stop": [word.rarity == 0 for word in words],
+            "small_talk": [word.small_talk for word in words],
+            "term": [terms[word.stem] for word in words],
+        },
+        schema=_OCCURRENCES,
+    )
+
+
+_OCCURRENCES: Final[dict[str, type[pl.DataType]]] = {
+    "row": pl.UInt32,
+    "word": pl.String,
+    "stem": pl.String,
+    "form": pl.String,
+    "rarity": pl.Int64,
+    "stop": pl.Boolean,
+    "small_talk": pl.Boolean,
+    "term": pl.UInt32,
+}
+"""Columns of `occurrences`."""
 
 
 def _letter_pairs(low: pl.Series, rows: pl.Series) -> pl.DataFrame:
