@@ -5,7 +5,7 @@ import shutil
 import numpy as np
 import pytest
 
-from memory_pipeline import MemoryClient
+from memory_pipeline import MemoryClient, load_settings
 from memory_pipeline.erasure import survivors
 from memory_pipeline.lake import kept_indexes
 from memory_pipeline.lake.tables import Lake
@@ -179,6 +179,19 @@ def test_opening_reads_what_the_ledger_has_since_and_nothing_else(home, monkeypa
         assert any("45 euros" in text for text, _ in opened[2])
     drop(home)
     assert (found(home), uses(home)) == (opened, used)
+
+
+def test_a_run_leaves_an_index_that_is_opened_without_folding_or_building(home, monkeypatch):
+    with MemoryClient(home) as client:
+        client.remember("Ana sold her car to Rui.")
+        client.consolidate()
+    opened = found(home)
+    drop(home)
+    with Lake(home) as lake:
+        assert state.publish_indexes(lake, load_settings(home)) == ["default"]
+    monkeypatch.setattr(Index, "build", None)
+    monkeypatch.setattr(state, "load_published", None)
+    assert found(home) == opened
 
 
 def uses(home):

@@ -18,6 +18,7 @@ from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.lake import snapshot as duckdb_file
 from memory_pipeline.lake.tables import StaleInstant
 from memory_pipeline.llm.openai import CompletionUnavailable
+from memory_pipeline.recall.live.state import publish_indexes
 from memory_pipeline.runs import changes, commit, consolidate
 
 
@@ -134,12 +135,13 @@ def _started(context: dg.OpExecutionContext) -> datetime | None:
 
 
 def snapshot_step(names: Namespace) -> dg.OpDefinition:
-    """Make the step that publishes the committed state for whoever has DuckDB and nothing else."""
+    """Make the step that publishes the committed state: as a DuckDB file, and as the indexes that recall opens."""
     store_key = names.name("store")
 
     @dg.op(
         name=names.name("publish_snapshot"),
-        description="Publishes the committed state as a DuckDB file, for whoever has DuckDB and nothing else.",
+        description="Publishes the committed state as a DuckDB file, for whoever has DuckDB and nothing else, and the "
+        "recall indexes of large profiles.",
         ins={"committed": dg.In(dg.Nothing)},
         out={catalogue.SNAPSHOT: dg.Out(is_required=False)},
         required_resource_keys={store_key},
@@ -148,6 +150,7 @@ def snapshot_step(names: Namespace) -> dg.OpDefinition:
         store = store_of(context, names)
         with refusing():
             path = duckdb_file.publish(store.lake)
+            publish_indexes(store.lake, store.settings)
         context.log.info("[consolidation] snapshot %s, %.1f MB", path.name, path.stat().st_size / 1e6)
         key, version = names.key(catalogue.SNAPSHOT), facts.whole(facts.published(store.lake))
         if changes.idle(store.lake, context.run_id) or facts.is_told(context.instance, key, version):

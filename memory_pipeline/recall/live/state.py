@@ -45,7 +45,7 @@ from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.baselines import Context, recent_names
 from memory_pipeline.recall.rank.formulas import WEIGHTS
 from memory_pipeline.schemas import Lifecycle
-from memory_pipeline.settings import Policy, program
+from memory_pipeline.settings import Policy, Settings, program
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
 
@@ -431,6 +431,26 @@ class StateCache:
             return profile_events.changes_state(
                 transaction, self._profile, after=after, until=until, as_of=event.micros(as_of)
             )
+
+
+def publish_indexes(lake: Lake, settings: Settings) -> list[str]:
+    """Bring the indexes kept beside the store up to date, as runs do after their commit, and return whose these are.
+
+    Whoever opens the store next folds and builds nothing. Profiles of fewer than `KEPT_FROM` memories have none.
+
+    Args:
+        lake: the store.
+        settings: policy of each profile.
+
+    Raises:
+        LakeError: the store cannot be read.
+
+    Cost: for each large profile that of opening it after a run: new texts are read, and tables are compared.
+    """
+    large = lake.ledger.profiles().filter(pl.col("memories") >= KEPT_FROM)["profile_id"].sort().to_list()
+    for profile_id in large:
+        StateCache(lake, profile_id, settings.policy_of(profile_id)).current()
+    return large
 
 
 def _without(used: Mapping[str, Usage], folded: Collection[str]) -> dict[str, Usage]:
