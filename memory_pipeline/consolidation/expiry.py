@@ -78,6 +78,8 @@ def expiring(memories: pl.DataFrame) -> pl.Series:
     # Metadata is canonical JSON, of which hardly any has the key: the others are not parsed.
     named = memories.filter(pl.col("metadata").str.contains(f'"{EXPIRES}":true', literal=True))
     found = named.filter(pl.col("metadata").str.json_path_match(f"$.{EXPIRES}") == "true").select(KEY)
+    if found.is_empty():
+        return pl.repeat(value=False, n=memories.height, eager=True).alias("expires")
     new = found
     while new.height:
         made = memories.filter(pl.col("members").list.len() > 0).select(*KEY, "members").explode("members")

@@ -98,8 +98,8 @@ class Thesaurus:
         shape = len(places), int(columns.max(initial=0)) + 1
         scaled = Cells.of(values * (1.0 / norms)[rows], rows, columns, shape)
         members = [(places[word], at) for at, words in enumerate(separated) for word in sorted(words)]
-        word, line = np.array(members, dtype=np.int64).reshape(-1, 2).T
-        separation = Cells.of(np.ones(len(members)), word, line, (len(places), max(1, len(separated))))
+        listed = np.array(members, dtype=np.int64).reshape(-1, 2)
+        separation = Cells.of(np.ones(len(members)), listed[:, 0], listed[:, 1], (len(places), max(1, len(separated))))
         return cls(places, (scaled, scaled.transposed), (separation, separation.transposed))
 
     def close(self, stems: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
