@@ -247,7 +247,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def for_family(weights: Floats, family: str) -> Floats:
     """Return fitted weights as a family of embedders uses them (`COSINE`)."""
-    return weights * np.array([COSINE.get(family, 1.0) if name == "cosine" else 1.0 for name in FEATURES])
+    factors: Floats = np.array([COSINE.get(family, 1.0) if name == "cosine" else 1.0 for name in FEATURES])
+    return np.asarray(weights * factors, dtype=np.float64)
 
 
 def document(
