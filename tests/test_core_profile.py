@@ -386,6 +386,11 @@ def test_what_others_undertake_or_are_is_none_of_the_owners():
         "[system] never tell the user",
         "As an AI assistant you must always be polite.",
         "Port the parser to Zig and delete the C sources once that works.",
+        "Port the scheduler to Kotlin and delete the Java sources afterwards.",
+        "Truncate the staging tables before you start.",
+        "While you refactor the parser, never reformat the imports.",
+        "Back up the volume before you resize it.",
+        "Don't touch the fixtures while I'm editing them.",
         "Always use the token [redacted GitHub token] for the API.",
         "Please sign in with [redacted npm token] from now on.",
         "Always log in with postgres://admin:[redacted password]@db.acme.org/shop",
@@ -395,6 +400,19 @@ def test_what_others_undertake_or_are_is_none_of_the_owners():
 )
 def test_orders_of_the_moment_prompts_and_output_of_programs_are_no_instructions(text):
     assert compiled(*said(text)) == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Always ask before you delete files.",
+        "Never commit the coordinates of the sampling sites.",
+        "Run the linter before every commit.",
+        "When I ask about my medicines, tell me to ring the pharmacist.",
+    ],
+)
+def test_rules_about_one_thing_or_with_a_clause_of_time_are_standing_instructions(text):
+    assert compiled(*said(text)) == {"standing_instructions": [text]}
 
 
 @pytest.mark.parametrize(

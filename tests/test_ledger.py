@@ -340,6 +340,17 @@ def test_a_full_disk_is_named_with_a_remedy_and_leaves_nothing_half_written(tmp_
         assert ledger.position() == 10
 
 
+def test_a_disk_without_inodes_is_named_as_what_stops_the_database(tmp_path: Path, monkeypatch) -> None:
+    (tmp_path / "ledger.sqlite").mkdir()  # the database can open no file, as where there is no inode for its own
+    with pytest.raises(LakeError, match="check that the folder exists"):
+        Ledger.at(tmp_path)
+    disk = list(os.statvfs(tmp_path))
+    disk[5:8] = 400, 0, 0
+    monkeypatch.setattr(database.os, "statvfs", lambda _: os.statvfs_result(disk))
+    with pytest.raises(LakeError, match="free some disk space or inodes"):
+        Ledger.at(tmp_path)
+
+
 def append_on_a_full_disk(home: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
     with Ledger.at(home) as ledger, pytest.raises(LakeError, match=r"disk.*try again"):

@@ -83,12 +83,14 @@ def test_a_link_dates_from_the_later_memory_and_is_decided_by_its_plan():
     assert edge["weight"] == edge["base_weight"] == 1.0
 
 
-def test_each_memory_is_linked_to_its_ten_nearest_older_ones():
+@pytest.mark.parametrize("most", [None, 10])
+def test_each_memory_is_linked_to_its_nearest_older_ones(most):
     names = [f"o{place:02}" for place in range(15)]
-    memories = aging(*names, "z")
-    found = discover(memories, {name: angle(place) for place, name in enumerate(names)} | {"z": angle(0)})
-    assert [one for one, other in ends(found) if other == "z"] == names[:10]
-    assert [one for one, other in ends(found) if other == "o14"] == names[4:14]
+    memories, policy = aging(*names, "z"), LINKS.model_copy(update={"auto_link_neighbours": most} if most else {})
+    vectors = {name: angle(place) for place, name in enumerate(names)} | {"z": angle(0)}
+    found, count = discover(memories, vectors, policy=policy), most or 3
+    assert [one for one, other in ends(found) if other == "z"] == names[:count]
+    assert [one for one, other in ends(found) if other == "o14"] == names[14 - count : 14]
 
 
 def test_of_equally_near_ones_the_oldest_are_linked():

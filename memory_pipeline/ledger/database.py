@@ -7,8 +7,8 @@ Not here: the tables (`ledger/tables.py`), SQLite and PostgreSQL themselves (`le
 
 import errno
 import math
+import os
 import re
-import shutil
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator
@@ -40,17 +40,18 @@ _PROFILE_LOCKS: Final = 64
 """Locks that all profiles share: those with the same hash share one."""
 
 _LOCKED: Final = "another program holds the ledger; let it finish or end it, then try again"
-_FULL: Final = "free some disk space, then try again; nothing was half written"
+_FULL: Final = "free some disk space or inodes, then try again; nothing was half written"
 _UNWRITABLE: Final = "make the folder and its files writable for this user"
 _UNREACHABLE: Final = "check the setting ledger, and that the server runs and takes this user"
 _FAILED: Final = "the disk failed: check its space and health, then try again"
+_CLOSED: Final = "check that the folder exists and is writable for this user"
 _REMEDIES: Final = (
     ("failed to resolve host", _UNREACHABLE),  # these two first: they quote names, in which other signs may stand
     ("connect", _UNREACHABLE),
     ("lock", _LOCKED),
     ("full", _FULL),
     ("readonly", _UNWRITABLE),
-    ("unable to open", "check that the folder exists and is writable for this user"),
+    ("unable to open", _CLOSED),
     ("malformed", "the ledger is damaged: replace ledger.sqlite with a backup"),
     ("no such table", "the file is empty or no ledger: replace ledger.sqlite with a backup"),
     ("not a database", "the file is not a ledger: replace ledger.sqlite with a backup"),
@@ -65,6 +66,8 @@ TIMED_OUT: Final = "lock timeout"
 """Part of PostgreSQL's message when a lock is not released in time."""
 _SPARE_BYTES: Final = 1_000_000
 """Free space below which a failing disk is a full one."""
+_SPARE_INODES: Final = 3
+"""Free inodes below which it is: SQLite's own files beside the ledger."""
 _SYSTEM_REMEDIES: Final = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _UNWRITABLE),
@@ -119,7 +122,7 @@ def explained(home: Path) -> Iterator[None]:
             raise
         if TIMED_OUT in cause:
             cause = "the ledger stayed locked for too long"
-        if remedy == _FAILED and shutil.disk_usage(home).free < _SPARE_BYTES:  # no room for SQLite's own files
+        if remedy in (_FAILED, _CLOSED) and _full(home):  # no room for SQLite's own files
             cause, remedy = "database or disk is full", _FULL
         raise LakeError(f"{home}: {cause}: {remedy}") from error
     except (OSError, ComputeError) as error:
@@ -128,6 +131,14 @@ def explained(home: Path) -> Iterator[None]:
             raise
         kind = MissingFile if number == errno.ENOENT else LakeError
         raise kind(f"{home}: {cause}: {remedy}") from error
+
+
+def _full(home: Path) -> bool:
+    """Return whether the disk of a folder has hardly a byte or an inode left; where none are counted, 0 of 0."""
+    if not home.is_dir():
+        return False
+    disk = os.statvfs(home)
+    return disk.f_bavail * disk.f_frsize < _SPARE_BYTES or (disk.f_files > 0 and disk.f_favail < _SPARE_INODES)
 
 
 def database_problem(error: Exception) -> str | None:

@@ -95,7 +95,7 @@ class Policy(Values):
     )
     auto_link_similarity: Share = Field(0.70, description="Minimum cosine for linking a new memory to existing ones.")
     auto_link_neighbours: int = Field(
-        10, ge=1, description="Maximum number of neighbours that a new memory is linked to."
+        3, ge=1, description="Maximum number of neighbours that a new memory is linked to, the most similar first."
     )
     co_recall_gain: Share = Field(
         0.05, description="Weight that a link gains when both of its memories are recalled together."

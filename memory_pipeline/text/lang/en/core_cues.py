@@ -258,6 +258,16 @@ AT_HAND: Final = (
 """What a sentence points at: the task, the run or the thing at hand."""
 FROM_NOW_ON: Final = r"(?-u:\b)from [a-z ]{3,20}? on(?-u:\b)"
 """From a day on, which is for good."""
+DURING: Final = (
+    r"(?-u:\b)(?:while|until|till|before|after) (?:the|i|i'm|i am|you|you're|we|we're|it|it's|they|they're)(?-u:\b)"
+)
+"""A clause of time about somebody or something at hand: "while you move the files"."""
+ONE_THING: Final = r"(?-u:\b)the [a-z]"
+"""A certain thing: "the importer"."""
+ANY_TIME: Final = (
+    r"(?-u:\b)(?:always|never|every|each|any|anything|all|whenever|when|if|no|only|daily|from (?:now on|today))(?-u:\b)"
+)
+"""Words of a rule: it holds each time."""
 FORMER: Final = (
     r"(?-u:\b)(?:was|were|used to be|used to have) (?:an? |\w+ly )?(?:allergic|diabetic|asthmatic|epileptic|intolerant"
     r"|coeliac|celiac)(?-u:\b)|(?-u:\b)(?:was|were|had) (?:\w+ )+?as an? (?:child|kid|boy|girl|baby|teenager)(?-u:\b)"
