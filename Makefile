@@ -33,7 +33,7 @@ $(BIN)/python:
 # Stamps of what is installed: the package with what it needs to run, and the tools of its developers on top.
 $(VENV)/.package: pyproject.toml | $(BIN)/python
 	@echo "Installing what the package needs into $(VENV): once, some minutes where hnswlib has to be compiled ..."
-	.ci/uv $(VENV) pip install --quiet --editable .
+	@.ci/uv $(VENV) pip install --quiet --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

@@ -108,6 +108,8 @@ def test_pages_of_an_answer_repeat_and_lose_nothing_while_memories_are_stored(tm
         while page := client.list(limit=2, after=after):
             listed += [memory.memory_id for memory in page]
             after = page[-1].memory_id
+            if len(listed) == 4:
+                client.erase(after)  # the last of a page: the next one goes on behind it
             client.remember("The weather service uses port 70.")
         assert set(listed) >= wanted
         assert len(listed) == len(set(listed)) == 9

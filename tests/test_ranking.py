@@ -13,6 +13,7 @@ from memory_pipeline.recall.rank.changes import CHANGES
 from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.recall.rank.features import FEATURES
 from memory_pipeline.recall.rank.ranking import RANKINGS, SCHEMA, Context, rank, weights
+from memory_pipeline.recall.rank.reasons import REASONS
 from memory_pipeline.text.embed.embedding import embed_texts
 
 ROWS = [
@@ -66,6 +67,7 @@ def test_answers_have_scores_parts_and_ranks():
     assert found["score"].is_between(0, 1).all()
     parts = found["parts"][0].to_list()
     assert [part["name"] for part in parts] == [*FEATURES, *CHANGES]
+    assert set(FEATURES) | set(CHANGES) <= {name for own in REASONS.values() for name in own}
     total = sum(part["value"] * part["weight"] for part in parts)
     assert found["score"][0] == pytest.approx(total / np.maximum(weights(), 0).sum())
 

@@ -19,7 +19,8 @@ from waiting import PATIENCE
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.service import actions, auth_tokens
+from memory_pipeline.recall.rank.reasons import reasons
+from memory_pipeline.service import actions, auth_tokens, report_runs
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import RequestedRun, Runs
 from memory_pipeline.service.ui import charts
@@ -28,7 +29,7 @@ from memory_pipeline.service.ui.sign_in import LIFETIME_SECONDS, MOST, SignIns
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome") or shutil.which("chromium-browser")
 OWN, OTHER = "sample-1", "sample-2"
 SCRIPT = "<script>alert('memory')</script> & \"quotes\" of the launch"
-MENU = ("search", "core", "plan", "runs", "faded", "health")
+MENU = ("search", "core", "review", "plan", "runs", "faded", "health")
 
 
 class Here(Runs):
@@ -95,7 +96,7 @@ def test_nothing_is_shown_before_signing_in(client, tokens):
     for path in (*MENU, "memory?id=script"):
         answer = client.get(f"/ui/{path}", follow_redirects=False)
         assert (answer.status_code, answer.headers["location"], answer.content) == (303, "sign-in", b"")
-    for path in ("plan", "apply", "undo", "sign-out"):
+    for path in ("plan", "apply", "undo", "answer", "sign-out"):
         answer = client.post(f"/ui/{path}", data={"profile": OWN, "target": "night"}, follow_redirects=False)
         assert (answer.status_code, answer.headers["location"]) == (303, "sign-in")
     bearer = {"Authorization": f"Bearer {tokens['admin']}"}
@@ -121,11 +122,14 @@ def test_the_cookie_is_out_of_reach_and_the_pages_load_nothing(client, tokens):
     for path in MENU:
         text = client.get(f"/ui/{path}").text
         assert not [place for place in re.findall(r'(?:src|href|action)="([^"]*)', text) if "//" in place], path
-        assert not re.search(r"<script|\sstyle=|\son[a-z]+=", text), path
+        assert not re.search(r"<script(?! src=\"review.js\" defer></script>)|\sstyle=|\son[a-z]+=", text), path
+    reviewing = client.get("/ui/review")
+    assert reviewing.headers["content-security-policy"].endswith("; script-src 'self'")
+    assert client.get("/ui/review.js").headers["content-type"].startswith("text/javascript")
     assert client.get("/ui/style.css").headers["content-type"].startswith("text/css")
 
 
-def test_search_shows_the_parts_of_each_score_and_records_no_access(client, tokens, home):
+def test_search_shows_the_reasons_of_each_score_and_records_no_access(client, tokens, home):
     enter(client, tokens["agent"])
     assert escape(SCRIPT) in client.get("/ui/search").text  # among the newest
     with Lake(home) as lake:
@@ -134,12 +138,12 @@ def test_search_shows_the_parts_of_each_score_and_records_no_access(client, toke
     assert found.status_code == 200
     assert escape(SCRIPT) in found.text
     assert SCRIPT not in found.text
-    assert found.text.count("<li>") == 3
+    assert found.text.count('class="score"') == 3
     with MemoryClient(home, profile_id=OWN) as memory:
         best = memory.recall("launch", 3, deep=True, record=False)[0]
-    assert f"score {best.score:.3f}" in found.text
-    for part in best.parts:
-        assert f'<th scope="row">{part.name}</th>' in found.text
+    first, *_ = reasons(best.parts)
+    assert f"score {best.score:.2f}: {first.name} {100 * first.share:.0f} %" in found.text
+    assert all(escape(words) in found.text for words, _ in first.parts)
     unsure = "Perhaps none of them answers this."
     assert unsure not in client.get("/ui/search", params={"q": best.content}).text
     assert unsure in client.get("/ui/search", params={"q": "Who tuned the zeppelin?"}).text
@@ -209,6 +213,8 @@ def test_a_memory_has_its_history_its_links_and_why_it_stands(client, tokens, ho
     assert edge["edge_type"] in page.text
     assert escape(linked) in page.text
     page = client.get("/ui/memory", params={"id": member.memory_id})
+    assert "repeats -&gt; 1" in page.text
+    assert f"undo?profile={OWN}&amp;target=" in page.text
     for decision in member.decisions:
         assert escape(decision["reason"]) in page.text
     for event in member.events:
@@ -242,9 +248,11 @@ def test_core_memory_what_faded_and_health(client, tokens, home):
     assert members
     assert all(escape(row.text) in faded for row in members)
     assert '<svg class="chart"' in faded
+    assert ">0</text>" in faded, "its axis says how many"
     health = client.get("/ui/health").text
     assert re.search(r"<polyline[^>]+points=\"0\.0,", health)
-    assert "Energy of live memories" in health
+    with MemoryClient(home, profile_id=OWN) as memory:
+        assert (f"{memory.review(1).waiting} pair" in health) == bool(memory.review(1).waiting)
     assert "Dead letters" not in health
     assert str(home) not in client.get("/ui/health", params={"doctor": "yes"}).text
     enter(client, tokens["admin"])
@@ -298,11 +306,22 @@ def test_a_run_is_undone_and_the_plan_read_and_applied_once(tokens, tmp_path, ho
         keys = enter(client, tokens["agent"]) | {"profile": OWN}
         assert "Apply" not in client.get("/ui/plan").text
         runs = client.get("/ui/runs").text
-        assert runs.count('action="undo"') == 2
+        assert runs.count("Undo…") == 2
+        assert 'action="undo"' not in runs, "it asks first"
+        with Lake(tmp_path) as lake:
+            document = report_runs.run_document(lake, "later")
+        (told,) = [row["told"] for row in document["profiles"] if row["profile_id"] == OWN]
+        asked = client.get("/ui/undo", params={"target": "later"}).text
+        changed = client.get("/ui/run", params={"id": "later"}).text
+        assert asked.count('action="undo"') == 1
+        for line in told:
+            assert all(escape(line) in page for page in (runs, asked, changed))
+        for path, of in (("undo", "target"), ("run", "id")):
+            assert client.get(f"/ui/{path}", params={of: "nobody"}).status_code in {404, 422}
         undone = client.post("/ui/undo", data=keys | {"target": "later"})
         assert (undone.status_code, undone.url.path) == (200, "/ui/runs")
         assert re.search(r"Undone: \d+ decision", undone.text)
-        assert undone.text.count('action="undo"') == 1
+        assert undone.text.count("Undo…") == 1
         again = client.post("/ui/undo", data=keys | {"target": "later"})
         assert again.status_code == 422
         planned = client.post("/ui/plan", data=keys)
@@ -348,6 +367,71 @@ def test_signing_in_ends_with_time_revocation_and_too_many_others(home):
     assert sign_ins.find(entered.key) is None
 
 
+def test_the_link_of_the_terminal_signs_one_browser_in_once(home):
+    now = [0.0]
+    sign_ins = SignIns(home, clock=lambda: now[0])
+    key = sign_ins.invite()
+    assert sign_ins.accept("") is sign_ins.accept("ä") is None
+    entered = sign_ins.accept(key)
+    assert sign_ins.find(entered.key).grant.role is Role.ADMIN
+    assert sign_ins.accept(key) is None
+    late = sign_ins.invite()
+    now[0] += LIFETIME_SECONDS + 1
+    assert sign_ins.accept(late) is None
+    with within(home, pages=True) as client:
+        link = f"/ui/enter?key={client.app.state.invitation}"
+        assert client.get(link).url.path == "/ui/search"
+        assert client.get(link).url.path == "/ui/search", "the same browser goes on"
+        client.cookies.clear()
+        again = client.get(link)
+        assert (again.status_code, "set-cookie" in again.headers) == (401, False)
+        assert "start memory-pipeline ui again" in again.text
+
+
+def test_a_review_is_answered_taken_back_and_left_for_later(tmp_path):
+    """Two pairs: of one a part of the older memory no longer holds."""
+    with MemoryClient(tmp_path, profile_id=OWN) as memory:
+        for at, text in enumerate(
+            [
+                "I work at Acme Corp. I ride a bike to the office.",
+                "I work at Globex now.",
+                "The print run is 800 copies.",
+                "Imogen raised the print run to 1,200 copies.",
+            ]
+        ):
+            memory.remember(text, memory_id=f"m{at}", occurred_at=homes.START + homes.days(9 * at))
+        memory.consolidate()
+        pairs = memory.review()
+    assert pairs, "there is something to ask"
+    with within(tmp_path, pages=True) as client:
+        keys = enter(client, auth_tokens.create(tmp_path, Role.ADMIN)[0]) | {"profile": OWN}
+        page = client.get("/ui/review").text
+        first = pairs[0]
+        assert page.count('name="relation"') in {5, 6}
+        assert re.search(f'value="{first.relation}" data-key="[a-z]" class="main" autofocus', page)
+        assert f"{pairs.waiting} pair" in page
+        later = client.post("/ui/answer", data=keys | {"pair": first.pair_id, "relation": "skip"}).text
+        assert first.pair_id not in later
+        for _ in range(pairs.waiting):
+            if found := re.search(r'name="pair" value="([0-9a-f]+)"', later):
+                later = client.post("/ui/answer", data=keys | {"pair": found[1], "relation": "skip"}).text
+        assert "left for later" in later
+        again = client.post("/ui/answer", data=keys | {"relation": "again"}).text
+        assert first.pair_id in again
+        unmarked = client.post("/ui/answer", data=keys | {"pair": first.pair_id, "relation": "partial"})
+        assert (unmarked.status_code, "no part is marked" in unmarked.text) == (422, True)
+        noted = client.post("/ui/answer", data=keys | {"pair": first.pair_id, "relation": "update"})
+        assert "Noted: the newer replaces the older." in noted.text
+        answer = re.search(r'name="target" value="([^"]+)"', noted.text)[1]
+        with MemoryClient(tmp_path, profile_id=OWN) as memory:
+            assert memory.get(first.older.memory_id).superseded_by == first.newer.memory_id
+            assert memory.review().waiting == pairs.waiting - 1
+        back = client.post("/ui/undo", data=keys | {"target": answer, "answer": "yes"})
+        assert (back.url.path, "Taken back." in back.text) == ("/ui/review", True)
+        with MemoryClient(tmp_path, profile_id=OWN) as memory:
+            assert memory.review().waiting == pairs.waiting
+
+
 def test_an_empty_store_has_every_page(tmp_path):
     Lake(tmp_path).close()
     token, _ = auth_tokens.create(tmp_path, Role.ADMIN)
@@ -360,11 +444,15 @@ def test_an_empty_store_has_every_page(tmp_path):
 
 
 def test_charts_lay_out_their_marks():
-    assert charts.bars([]) == []
-    assert [(bar.y, bar.height, bar.label) for bar in charts.bars([("a", 1), ("b", 0), ("c", 4)])] == [
+    assert charts.bars([]) is None
+    drawn = charts.bars([("a", 1), ("b", 0), ("c", 4)])
+    assert [(bar.y, bar.height, bar.label) for bar in drawn.bars] == [
         (charts.HEIGHT * 0.75, charts.HEIGHT * 0.25, "a: 1"),
         (0, charts.HEIGHT, "c: 4"),
     ]
+    assert [tick.label for tick in drawn.up] == ["0", "1", "2", "3", "4"]
+    assert [tick.label for tick in drawn.along] == ["a", "b", "c"]
+    assert [tick.label for tick in charts.bars([("a", 265)]).up] == ["0", "100", "200", "300"]
     rows = {
         "created_at": [homes.START, homes.START + homes.days(5)],
         "lifecycle": ["active", "active"],
@@ -387,13 +475,13 @@ def test_without_being_asked_for_there_are_no_pages(home):
 
 
 @contextmanager
-def browsing(home, address):
-    """Yield a page of a browser without JavaScript, signed in; it may complain of nothing and load nothing else."""
+def browsing(home, address, *, scripts=False):
+    """Yield a page of a browser, signed in; it may complain of nothing and load nothing else."""
     token, _ = auth_tokens.create(home, Role.ADMIN)
     problems, asked = [], []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=BROWSER, args=["--no-sandbox", "--disable-gpu"])
-        page = browser.new_context(java_script_enabled=False).new_page()
+        page = browser.new_context(java_script_enabled=scripts).new_page()
         page.set_default_timeout(PATIENCE * 1000)
         expect.set_options(timeout=PATIENCE * 1000)
         page.on("console", lambda message: problems.append(message.text) if message.type == "error" else None)
@@ -417,17 +505,32 @@ def test_a_person_searches_and_reads_the_state_of_a_memory(home):
     with beside(home) as address, browsing(home, address) as page:
         page.get_by_label("Question or words").fill("launch")
         page.get_by_label("Question or words").press("Enter")
-        expect(page.get_by_text("Parts of the score").first).to_be_visible()
+        expect(page.get_by_text("what it says").first).to_be_visible()
         page.get_by_text(SCRIPT).first.click()
         expect(page.get_by_role("heading", name="State", exact=True)).to_be_visible()
         expect(page.locator("blockquote")).to_have_text(SCRIPT)
 
 
 @needs_browser
+def test_letters_answer_a_review(tmp_path):
+    with MemoryClient(tmp_path, profile_id=OWN) as memory:
+        memory.remember("The print run is 800 copies.", occurred_at=homes.START)
+        memory.remember("The print run may be 1,200 copies.", occurred_at=homes.START + homes.days(9))
+        memory.consolidate()
+        assert memory.review()
+    with beside(tmp_path) as address, browsing(tmp_path, address, scripts=True) as page:
+        page.goto(f"{address}/ui/review")
+        page.keyboard.press("b")
+        expect(page.get_by_role("status")).to_contain_text("Noted: both are true")
+        page.keyboard.press("u")
+        expect(page.get_by_role("status")).to_contain_text("Taken back")
+
+
+@needs_browser
 def test_a_narrow_screen_scrolls_tables_and_not_the_page_and_text_has_its_own_direction(home):
     with beside(home) as address, browsing(home, address) as page:
         page.set_viewport_size({"width": 320, "height": 640})
-        for path in ("search?q=launch", "runs", "health?doctor=yes", "memory?id=script"):
+        for path in ("search?q=launch", "review", "runs", "undo?target=night", "health?doctor=yes", "memory?id=script"):
             page.goto(f"{address}/ui/{path}")
             assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
         assert page.locator("blockquote").evaluate("it => getComputedStyle(it).unicodeBidi") == "plaintext"
@@ -442,10 +545,11 @@ def test_a_person_applies_a_plan_and_undoes_it(tmp_path):
         page.get_by_role("button", name="Make the plan").click()
         expect(page.locator("ins").first).to_be_visible()
         page.get_by_role("button", name="Apply").click()
-        expect(page.get_by_role("cell", name="succeeded")).to_be_visible()  # the page looks again by itself
-        page.get_by_role("button", name="Undo the run").click()
+        expect(page.get_by_text("succeeded")).to_be_visible()  # the page looks again by itself
+        page.get_by_role("link", name="Undo…").first.click()
+        page.get_by_role("button", name="Undo").click()
         expect(page.get_by_role("status")).to_contain_text("Undone")
-        for name in ("Core memory", "What faded", "Growth and health"):
+        for name in ("Core memory", "What faded", "Health"):
             page.get_by_role("link", name=name).click()
             expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
     assert not list(tmp_path.rglob("*.plan.json"))

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from textwrap import shorten
+from textwrap import shorten, wrap
 from typing import Final
 
 import polars as pl
@@ -23,9 +23,11 @@ from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import databases
 from memory_pipeline.recall.models import Answer
+from memory_pipeline.recall.rank.reasons import reasons
 from memory_pipeline.schemas import LIVE, Action
 from memory_pipeline.service import actions, cli
 from memory_pipeline.service.report import many
+from memory_pipeline.text import difference
 
 HOME: Final = Path(os.environ.get("MEMORY_PIPELINE_HOME", "data"))
 STORE: Final = Path(__file__).with_name("memories.jsonl")
@@ -36,7 +38,7 @@ QUESTION: Final = "How much levothyroxine does Nora take?"
 SHARE: Final = 0.5
 """Share of the tokens that the last-but-one part keeps."""
 WIDTH: Final = 100
-CHANGES, PAIRS, EXAMPLES, FACTS, READ, ANSWERS = 6, 2, 3, 2, 8, 2
+CHANGES, PAIRS, EXAMPLES, FACTS, READ, ANSWERS = 4, 1, 2, 2, 6, 2
 """Most changes; repeats and contradictions; examples of what leaves; facts of a block of core memory, and of all;
 memories of the answer."""
 
@@ -59,30 +61,37 @@ def short(text: str, width: int) -> str:
     return shorten(text, width, placeholder=" …")
 
 
-def beside(old: str, new: str, *, sign: str, width: int) -> str:
-    """Return two texts on one line, with the room that a short one leaves for the other."""
-    half, room = (width - len(sign)) // 2, width - len(sign)
-    kept = min(len(old), max(half, room - len(new)))
-    return f"{short(old, kept)}{sign}{short(new, room - kept)}"
-
-
-def indented(text: str) -> str:
-    """Return a line of a part."""
-    return short(text, WIDTH - 2)
+def around(old: str, new: str, *, width: int) -> tuple[str, str]:
+    """Return two texts, each on one line, of long ones what is around the difference."""
+    cut = ["".join(part.text for part in parts).strip() for parts in difference.parts(old, new)]
+    one, other = (
+        text if len(text) <= width else short(part, width) for text, part in zip((old, new), cut, strict=True)
+    )
+    return one, other
 
 
 def said_twice(memories: pl.DataFrame, changes: pl.DataFrame) -> Iterator[str]:
-    """Say what was merged: how many memories into how many, and examples."""
+    """Say what was merged: how many memories into how many, and examples; else what may be a repeat."""
     merged = memories.filter(pl.col("superseded_by").is_not_null(), superseded_kind="summary")
     groups = merged.sort("created_at").group_by("superseded_by", maintain_order=True).agg("content")
     linked = changes.filter(pl.col("relation") == "duplicate", ~pl.col("decided")).height
-    more = f"; {many(linked, 'more pair')} may repeat each other and are linked" if linked else ""
     if groups.is_empty():
-        yield f"SAID TWICE: nothing was sure enough to merge{more}"
+        likely = f"; {many(linked, 'pair')} may say the same and are linked:" if linked else ""
+        yield f"SAID TWICE: nothing was sure enough to merge{likely}"
+        for _, _, new, old in pairs(changes, memories, relation="duplicate", most=PAIRS).iter_rows():
+            yield from both(old, new, sign="=")
         return
+    more = f"; {many(linked, 'pair')} more may say the same and are linked" if linked else ""
     yield f"SAID TWICE: {many(merged.height, 'memory')} -> {groups.height}{more}"
     for first, *others in groups["content"].head(PAIRS):
-        yield beside(first, others[-1], sign=" = ", width=WIDTH - 2)
+        yield from both(first, others[-1], sign="=")
+
+
+def both(old: str, new: str, *, sign: str, before: str = "") -> Iterator[str]:
+    """Return two texts below each other, the second after a sign."""
+    one, other = around(old, new, width=WIDTH - 2 - len(before) - len(sign))
+    yield f"{before}{' ' * len(sign)} {one}"
+    yield f"{' ' * len(before)}{sign} {other}"
 
 
 def pairs(changes: pl.DataFrame, memories: pl.DataFrame, *, relation: str, most: int) -> pl.DataFrame:
@@ -110,7 +119,7 @@ def changed(changes: pl.DataFrame, memories: pl.DataFrame) -> Iterator[str]:
         return
     yield f"HAS CHANGED: {closed} closed; {linked} likely, marked with ? and only linked. The surest:"
     for at, decided, new, old in pairs(changes, memories, relation="update", most=CHANGES).iter_rows():
-        yield f"{at:%d %b}{' ' if decided else '?'} {beside(old, new, sign=' -> ', width=WIDTH - 10)}"
+        yield from both(old, new, sign="->", before=f"{at:%d %b}{' ' if decided else '?'} ")
 
 
 def contradicting(changes: pl.DataFrame, memories: pl.DataFrame) -> Iterator[str]:
@@ -121,7 +130,7 @@ def contradicting(changes: pl.DataFrame, memories: pl.DataFrame) -> Iterator[str
         return
     yield f"CONTRADICTS: {many(conflicts, 'pair')}; nobody has said which holds"
     for _, _, new, old in pairs(changes, memories, relation="conflict", most=PAIRS).iter_rows():
-        yield beside(old, new, sign=" <> ", width=WIDTH - 2)
+        yield from both(old, new, sign="<>")
 
 
 def read_first(client: MemoryClient) -> Iterator[str]:
@@ -133,7 +142,7 @@ def read_first(client: MemoryClient) -> Iterator[str]:
     facts = [(block.name, block.content.split(core_memory.SEPARATOR)) for block in blocks]
     yield f"AT SESSION START an agent reads {sum(len(own) for _, own in facts)} facts of core memory, among them:"
     first = [f"{name.replace('_', ' ')}: {fact}" for name, own in facts for fact in own[:FACTS]]
-    yield from first[:READ]
+    yield from (short(line, WIDTH - 2) for line in first[:READ])
 
 
 def half(settings: Settings, memories: pl.DataFrame) -> Iterator[str]:
@@ -173,14 +182,15 @@ def because(answer: Answer, changes: pl.DataFrame) -> str:
     ):
         which = f"number {others.index(older) + 2}" if older in others else "an older one"
         return f"it answers the question, and from {at:%d %b} on it replaces {which} ({sure:.0%} sure)"
-    parts = sorted(first.parts, key=lambda part: -part.value * part.weight)
-    return f"most of its score comes from {', '.join(part.name for part in parts[:3])}"
+    shares = (f"{reason.name} {reason.share:.0%}" for reason in reasons(first.parts))
+    return f"what speaks for it: {', '.join(shares)}"
 
 
 def shown(parts: Iterable[Sequence[str]]) -> None:
-    """Print each part as a heading with indented lines."""
+    """Print each part as a heading with indented lines; a long line goes on in the next one."""
     for heading, *lines in parts:
-        print(f"\n{short(heading, WIDTH)}", *(f"  {indented(line)}" for line in lines), sep="\n")
+        wrapped = (row for line in lines for row in wrap(line, WIDTH - 2, subsequent_indent="    "))
+        print(f"\n{short(heading, WIDTH)}", *(f"  {row}" for row in wrapped), sep="\n")
 
 
 def main() -> None:

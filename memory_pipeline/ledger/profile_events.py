@@ -4,12 +4,13 @@ Not here: reading the whole ledger (`ledger/ledger.py`), and what events fold to
 """
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
 
 from memory_pipeline.ledger.database import Transaction
-from memory_pipeline.ledger.event import COLUMNS
+from memory_pipeline.ledger.event import COLUMNS, instant
 from memory_pipeline.ledger.statements import batched
 from memory_pipeline.ledger.tables import DECISIONS, EVENTS
 from memory_pipeline.schemas import Action, EventType
@@ -141,6 +142,12 @@ def about(
     # Filtered here: given types too, SQLite might read all events of these types.
     names, column = {kind.value for kind in kinds}, 1 + COLUMNS.index("event_type")
     return [row for row in rows if row[column] in names]
+
+
+def stored_at(transaction: Transaction, profile_id: str, memory_id: str) -> datetime | None:
+    """Return when a memory was stored by an agent, even if it was erased since; None if it never was."""
+    stored = about(transaction, profile_id, memory_id, kinds=[EventType.STORED])
+    return instant(stored[0][1 + COLUMNS.index("occurred_at")]) if stored else None
 
 
 def answers(transaction: Transaction, profile_id: str, *, until: int) -> list[Row]:

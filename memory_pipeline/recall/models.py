@@ -472,7 +472,7 @@ class Review(Sequence[Pair]):
 
     def __str__(self) -> str:
         """Return the pairs after a count of all that wait."""
-        return _listed(f"{self.waiting} waiting for an answer", [self.text()] if self else [])
+        return _listed(f"{self.waiting} waiting for an answer", self.text().splitlines())
 
     __repr__ = __str__
 

@@ -49,15 +49,7 @@ def undo(
     if _withdrawn(lake, target, profile_id, now):
         return TABLES["decisions"].empty()
     heads = lake.ledger.heads()  # read first, so that a concurrent commit makes this a conflict
-    profiles = None if profile_id is None else [profile_id]
-    decisions, runs = in_force(lake, profiles), lake.ledger.runs(profiles).sort("profile_id", "commit_seq")
-    undone = runs.filter(pl.col("outcome") != "reverted", (pl.col("run_id") == target) | (pl.col("plan_id") == target))
-    chosen = (
-        decisions.join(undone, on=["profile_id", "plan_id"], how="semi")
-        if undone.height
-        else _about(decisions, target, profile_id)
-    )
-    dependants = planning.dependants(decisions, chosen)
+    chosen, dependants, undone = concerned(lake, target, profile_id)
     if dependants.height and not cascade:
         first = dependants.row(0, named=True)
         raise ValueError(
@@ -67,6 +59,28 @@ def undo(
     chosen = pl.concat([chosen, dependants])
     mask_decisions(lake, chosen, undone, heads=heads, reason=f"undo of {target}", now=now, cascade=cascade)
     return chosen
+
+
+def concerned(lake: Lake, target: str, profile_id: str | None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """Return the decisions that an undo takes back, those that build on them, and the runs that it names.
+
+    Args:
+        lake: the store.
+        target: run id, plan id or memory id.
+        profile_id: the profile; None: all.
+
+    Raises:
+        ValueError: nothing in force has that id, or it is ambiguous.
+    """
+    profiles = None if profile_id is None else [profile_id]
+    decisions, runs = in_force(lake, profiles), lake.ledger.runs(profiles).sort("profile_id", "commit_seq")
+    undone = runs.filter(pl.col("outcome") != "reverted", (pl.col("run_id") == target) | (pl.col("plan_id") == target))
+    chosen = (
+        decisions.join(undone, on=["profile_id", "plan_id"], how="semi")
+        if undone.height
+        else _about(decisions, target, profile_id)
+    )
+    return chosen, planning.dependants(decisions, chosen), undone
 
 
 def _withdrawn(lake: Lake, event_id: str, profile_id: str | None, now: datetime) -> bool:

@@ -7,7 +7,7 @@ Not here: plans and runs (`report_runs`), memories (`report_memory`), exit statu
 import math
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import datetime
@@ -162,6 +162,14 @@ def _setting(value: object) -> str:
     return "unset" if value is None else str(value)
 
 
+def together(tasks: Iterable[Mapping[str, Any]]) -> list[tuple[str, datetime | None, datetime | None]]:
+    """Return the tasks that ran last and are due next at the same time as one row: names, last, next."""
+    times: dict[tuple[datetime | None, datetime | None], list[str]] = {}
+    for row in tasks:
+        times.setdefault((row["last"], row["next_due"]), []).append(row["task"])
+    return [(", ".join(names), *both) for both, names in times.items()]
+
+
 def status(console: Console, summary: Mapping[str, Any]) -> None:
     """Print the state of every profile, what is due and recent runs."""
     line(console, summary["home"])
@@ -179,7 +187,7 @@ def status(console: Console, summary: Mapping[str, Any]) -> None:
         rows,
         empty="no memories yet; add some with: memory-pipeline remember TEXT, or memory-pipeline import",
     )
-    tasks = [(row["task"], when(row["last"], "never"), when(row["next_due"], "never")) for row in summary["tasks"]]
+    tasks = [(names, when(last, "never"), when(due, "never")) for names, last, due in together(summary["tasks"])]
     table(console, ("task", "last run", "next due"), tasks)
     for row in summary["profiles"]:
         if row["held"]:

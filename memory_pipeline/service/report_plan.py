@@ -22,7 +22,8 @@ _SHOWN: Final = 20
 """Rows of a group that are shown."""
 _FEW: Final = 3
 """Rows that are shown of a group that changes no text."""
-_MINOR: Final = ("promoted", "related", "unlinked", "taken_back", "deferred")
+MINOR: Final = ("promoted", "related", "unlinked", "taken_back", "deferred")
+"""Groups that change no text."""
 _ALONE: Final = ("core", "promoted")
 """Groups whose texts are not compared: they are no two versions of one."""
 _SIDES: Final = {"-": "red", "+": "green"}
@@ -45,7 +46,7 @@ def told(console: Console, changes: pl.DataFrame) -> None:
             line(console, f"  {headline}")
     for profile_id, group, _, headline in lines.iter_rows():
         rows = changes.filter(profile_id=profile_id, group=group)
-        shown = rows.head(_FEW if group in _MINOR else _SHOWN)
+        shown = rows.head(_FEW if group in MINOR else _SHOWN)
         line(console)
         line(console, f"{headline} ({profile_id})" if several else headline, style="bold")
         for row in shown.iter_rows(named=True):

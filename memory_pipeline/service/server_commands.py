@@ -59,7 +59,7 @@ def pages(
     port: PortOption = 8000,
     host_name: HostNameOption = None,
 ) -> None:
-    """Start the HTTP service with pages for people. Search, explanations, plans and runs; sign in with a token."""
+    """Start the HTTP service with pages for people. Search, review, plans and runs; the link it prints signs you in."""
     _serve_http(host, port, host_name or (), pages=True)
 
 
@@ -78,11 +78,16 @@ def _serve_http(host: str, port: int, host_names: Sequence[str], *, pages: bool)
     home = settings.home
     Lake(home).close()
     listener = _listen(host, port, f"--host {host} --port {port}")
-    own = f"pages at {_url(listener)}/ui" if pages else f"documentation at {_url(listener)}/docs"
-    report.line(err(), f"listening at {_url(listener)}; {own}; stop with Ctrl-C")
-    _hint_at_tokens()
     runs, names = Runs(home), Address(host, port).names(host_names)
-    listen(application(home, runs, names, pages=pages), listener, runs, settings, log_level="info")
+    app = application(home, runs, names, pages=pages)
+    own = "" if pages else f"; documentation at {_url(listener)}/docs"
+    report.line(err(), f"listening at {_url(listener)}{own}; stop with Ctrl-C")
+    if pages:
+        link = f"{_url(listener)}/ui/enter?key={app.state.invitation}"
+        report.line(err(), f"this link signs one browser in, once:\n{link}")
+    else:
+        _hint_at_tokens()
+    listen(app, listener, runs, settings, log_level="info")
 
 
 @mcp_app.callback(invoke_without_command=True)
@@ -288,6 +293,7 @@ def _listen(host: str, port: int, option: str) -> socket.socket:
 
 def _url(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104 - every address, of which a link names one
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -28,6 +28,7 @@ from uuid6 import uuid7
 from memory_pipeline.consolidation import core_memory
 from memory_pipeline.erasure.receipt import Receipt
 from memory_pipeline.lake.tables import Conflict, Lake
+from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import DEFAULT_PROFILE, Event, micros
@@ -571,8 +572,8 @@ class MemoryClient:
             limit: most memories to return.
             deep: also return memories that are no longer live.
             current: only memories that hold now (see `recall`).
-            after: id of the last memory of the page before; default: from the newest on. What is stored meanwhile moves
-                no page.
+            after: id of the last memory of the page before; default: from the newest on. What is stored or erased
+                meanwhile moves no page.
 
         Raises:
             UnknownMemory: no memory has the id `after`.
@@ -589,9 +590,7 @@ class MemoryClient:
         within = state.pool.index.shown(micros(self._now()), deep=deep, current=current)
         matching = rows.filter(within if allowed is None else within & allowed)
         if after is not None:
-            check_id("after", after)
-            self._memory(state, after)
-            (at,) = rows.filter(pl.col("memory_id") == after)["said_at"]
+            at = self._said_at(state, after)
             later = (pl.col("said_at") == at) & (pl.col("memory_id") > after)
             matching = matching.filter((pl.col("said_at") < at) | later)
         newest = matching.sort("said_at", "memory_id", descending=[True, False])["memory_id"].to_list()[:limit]
@@ -983,6 +982,16 @@ class MemoryClient:
                 f"memory_id is {shown(memory_id)}, which is not a memory of profile {self._profile!r}; correct the id"
             )
         return self._state_cache.memories(state, [memory_id])[0]
+
+    def _said_at(self, state: State, memory_id: str) -> datetime:
+        """Return when a memory was said, also of one that was erased since."""
+        check_id("after", memory_id)
+        if memory_id in state.pool.row_ids:
+            at: datetime = state.pool.index.memories.select(SAID_AT)["said_at"][state.pool.row_ids[memory_id]]
+            return at
+        with self._lake.ledger.reading() as transaction:
+            stored_at = profile_events.stored_at(transaction, self._profile, memory_id)
+        return stored_at or self._memory(state, memory_id).created_at  # raises: nobody ever stored it
 
     def _run(self, task: str, scope: str, *, dry_run: bool) -> Consolidated:
         """Plan a run on the current state, and commit it unless it is dry."""

@@ -98,7 +98,7 @@ _PATTERNS: Final = {
     "first_person": any_of(";".join(sorted(word for word in FIRST_PERSON if word.isalpha())) + ";i'(?:m|ve|d|ll)"),
 }
 _PLACE_NAME: Final = r"(?:^|\s)(?:in|at|to|from|near|around|visit(?:ed|ing)?) (?:the )?\p{Lu}\p{L}+"
-GRADED: Final = ("telling", "dense", "rarity")
+GRADED: Final = ("substance", "dense", "rarity")
 CUES: Final = (*_PATTERNS, "date", "number", "name", "asks", "denies", *GRADED)
 """Cues, in the order of the columns of `Passages.cues`. Those of `GRADED` are in hundredths: value of the clauses
 (over `_MUCH`), value per token (over `_DENSE`), and mean rarity of the content words."""
@@ -221,7 +221,7 @@ def _cues(cut: pl.DataFrame, low: pl.Series, parsed: pl.DataFrame, languages: pl
     worth = np.bincount(clauses["row"], clauses["value"], len(low))
     length = np.maximum(cut["tokens"].to_numpy(), _FEW)
     cues |= {
-        "telling": _hundredths(worth * (100.0 / _MUCH)),
+        "substance": _hundredths(worth * (100.0 / _MUCH)),
         "dense": _hundredths(worth / length * (100.0 / _DENSE)),
         "rarity": _hundredths(total / np.maximum(count, 1.0)),
     }

@@ -30,9 +30,9 @@ CHANGES: Final = {
     "newest": "share of those with the same words of the query that are older",
     "changing": "it has a word of change, by its share of the query's words",
     "succeeds": "it shares words with an older one that answers well",
-    "akin": "it is similar to an older one that answers well",
-    "akin_changing": "akin, and it has a word of change",
-    "akin_kind": "akin, and it shows a sign of the kind of answer asked for",
+    "similar": "it is similar to an older one that answers well",
+    "similar_changing": "similar, and it has a word of change",
+    "similar_kind": "similar, and it shows a sign of the kind of answer asked for",
     "overtaken": "a similar later one with a word of change is of the kind asked for; 1 if a run has found it so",
 }
 """Features by name, with what each one measures."""
@@ -145,9 +145,9 @@ def change_features(
         "newest": (same * later.T).sum(axis=1) / np.maximum(same.sum(axis=1) - np.diag(same), _LITTLE) * asked,
         "changing": changing * asked,
         "succeeds": _best(words.shared * answers * later.T),
-        "akin": akin,
-        "akin_changing": akin * changing,
-        "akin_kind": akin * kind,
+        "similar": akin,
+        "similar_changing": akin * changing,
+        "similar_kind": akin * kind,
         "overtaken": np.maximum(_best(similar * later * (changing & value)), overtaken) * answers,
     }
     return np.column_stack([by_name[name] for name in CHANGES])

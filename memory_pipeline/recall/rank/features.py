@@ -44,9 +44,9 @@ FEATURES: Final = {
     "standing": "it states a rule for all answers, and the query asks for help or in general",
     "preference": "it states a preference, and the query asks for help or in general",
     "denial": "share of the words of a yes-no question in a memory with a negation",
-    "avowal": "share of the words of a yes-no question in a memory in the first person without negation",
+    "affirmation": "share of the words of a yes-no question in a memory in the first person without negation",
     "self": "it is in the first person",
-    "telling": "value of its clauses",
+    "substance": "value of its clauses",
     "dense": "value of its clauses for its length",
     "rarity": "mean rarity of its content words",
     "brief": "1 up to a few sentences, less the longer it is",
@@ -288,7 +288,7 @@ def _promise(index: Index, question: Question) -> Floats:
 
     Cost: 2 ms for 100,000.
     """
-    signs = ["telling", "dense", "rarity"]
+    signs = ["substance", "dense", "rarity"]
     by_passage = index.passages.cues[:, [_CUE[name] for name in signs]].sum(axis=1) * (0.01 / len(signs))
     cues = [question.kind] if question.kind else []
     cues += ["standing", "preference"] if question.open else []
@@ -327,7 +327,7 @@ def _values(question: Question, match: Match, units: _Units, around: dict[str, F
         share = _share(match, shares)
         denies = cues[:, _CUE["denies"]] > 0
         put("denial", share * denies)
-        put("avowal", share * (cues[:, _CUE["first_person"]] * ~denies))
+        put("affirmation", share * (cues[:, _CUE["first_person"]] * ~denies))
     put("self", cues[:, _CUE["first_person"]])
     for name in GRADED:
         put(name, cues[:, _CUE[name]].astype(np.float64) * 0.01)

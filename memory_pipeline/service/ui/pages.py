@@ -4,7 +4,7 @@ Not here: who may see it and how it is answered (`site`), how a plan is told (`c
 (`charts`).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -15,21 +15,27 @@ import polars as pl
 from starlette.datastructures import State
 from starlette.exceptions import HTTPException
 
+from memory_pipeline.consolidation import whereabouts
+from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.plans import plan_document, telling
 from memory_pipeline.consolidation.state.decision_json import LEAVES
 from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.recall.client.explanation import Explanation
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.recall.models import Part
+from memory_pipeline.recall.models import Memory, Pair, Recalled
 from memory_pipeline.recall.rank.ranking import RANKINGS
-from memory_pipeline.runs import inputs, metrics, status
+from memory_pipeline.recall.rank.reasons import Reason, reasons
+from memory_pipeline.runs import inputs, metrics, status, undo
 from memory_pipeline.schemas import LIVE, Action
-from memory_pipeline.service import report_plan
+from memory_pipeline.service import report, report_plan, report_runs
 from memory_pipeline.service.profile_choice import stored_profiles
 from memory_pipeline.service.ui import charts
 from memory_pipeline.service.ui.sign_in import SignedIn
 from memory_pipeline.settings import load
+from memory_pipeline.text import difference
+from memory_pipeline.text.display import preview
+from memory_pipeline.text.parse.sentences import split_sentences
 
 NEWEST: Final = 30
 """Memories that the search page lists before anything is searched."""
@@ -37,10 +43,39 @@ SHOWN: Final = 50
 """Rows that a list of a page shows."""
 CHANGES: Final = 100
 """Changes of each kind in a plan that are shown."""
+FEW: Final = 3
+"""Changes that are shown at first of a kind that changes no text."""
 NIGHTS: Final = 60
 """Runs that the chart of what faded shows."""
 FADING: Final = (*LEAVES, Action.SUPERSEDE.value, Action.CLOSE.value, Action.TRIM.value)
 """Decisions after which a recall no longer returns a memory, or not in full."""
+ENDED: Final = {
+    Action.ARCHIVE.value: "archived",
+    Action.DELETE.value: "deleted",
+    Action.EXPIRE.value: "expired",
+    Action.COLD.value: "put away",
+    Action.STUB.value: "cut to its beginning",
+    Action.SUPERSEDE.value: "merged",
+    Action.CLOSE.value: "no longer true",
+    Action.TRIM.value: "shortened",
+}
+"""What became of a memory, by the decision."""
+LINKS: Final = {
+    "MAY_UPDATE": "may replace, or be replaced by",
+    "MAY_REPEAT": "may say the same as",
+    "CONTRADICTS": "contradicts",
+    "FOLLOWS": "said before or after",
+    "CAUSED_BY": "caused by, or causes",
+    "REFERENCES": "about the same names",
+    "SIMILAR_TO": "very similar to",
+    "ASSOCIATED": "related to",
+    "COACTIVATED": "recalled together with",
+    "REINFORCES": "strengthens, or is strengthened by",
+    "SHORTCUT": "often needed with",
+    "DISCOVERED": "found to be related to",
+    "SUMMARIZES": "summarises, or is summarised by",
+}
+"""What a link between two memories says, by its type."""
 GONE: Final = "(erased or deleted)"
 
 
@@ -62,16 +97,21 @@ class Visit:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Share:
-    """A part of a score, and what it contributes."""
+class Hit:
+    """A memory of an answer, as the search shows it."""
 
-    part: Part
-    share: float
-    """Share of the sum of all contributions, 0..1."""
+    memory: Recalled
+    reasons: list[Reason]
+    newer: list[tuple[str, str]]
+    """Id and text of the memories that ended or may have outdated it."""
+    against: list[tuple[str, str]]
+    """Id and text of those that contradict it."""
+    allowed: bool
+    """Whether the token may open it."""
 
 
 def search(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
-    """Show the answer to a query with the parts of each score, or the newest memories. Records no access."""
+    """Show the answer to a query with the reasons of each score, or the newest memories. Records no access."""
     asked = visit.asked
     options: dict[str, Any] = {
         "k": _count("k", asked.get("k", "10")),
@@ -85,8 +125,26 @@ def search(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
         newest = memory.list(limit=NEWEST, deep=options["deep"])
         return shown | {"answer": None, "newest": newest, "confident": None}
     answer = memory.recall(asked["q"], **options, profiles=_searched(visit), record=False)
-    hits = [(hit, _shares(hit.parts), visit.signed_in.grant.allows(hit.profile_id)) for hit in answer]
+    text = text_of(memory)
+    hits = [
+        Hit(
+            memory=hit,
+            reasons=reasons(hit.parts),
+            newer=_named(hit, [hit.closed_by] if hit.closed_by else hit.outdated_by, hit.newer_text, visit, text),
+            against=_named(hit, hit.conflicts, hit.conflict_text, visit, text),
+            allowed=visit.signed_in.grant.allows(hit.profile_id),
+        )
+        for hit in answer
+    ]
     return shown | {"answer": hits, "newest": (), "confident": answer.confident}
+
+
+def _named(
+    hit: Recalled, ids: Iterable[str], newest: str | None, visit: Visit, text: Callable[[str], str]
+) -> list[tuple[str, str]]:
+    """Return id and text of memories that are named beside another; of another profile only the newest text."""
+    own = hit.profile_id == visit.profile_id
+    return [(one, text(one) if own else newest or one) for one in ids]
 
 
 def memory(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
@@ -94,12 +152,51 @@ def memory(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     if "id" not in visit.asked:
         raise ValueError("id is missing; open a memory from the search")
     explanation = memory.explain(visit.asked["id"], visit.asked.get("as_of"))
-    return {"it": explanation, "shown": SHOWN, "texts": _texts_about(memory, explanation)}
+    return {
+        "it": explanation,
+        "shown": SHOWN,
+        "texts": _texts_about(memory, explanation),
+        "link_names": LINKS,
+        "groups": _groups(_decided(visit, explanation.memory_id)),
+    }
+
+
+def _decided(visit: Visit, memory_id: str) -> pl.DataFrame:
+    """Return what was decided about a memory and is in force (`telling.TOLD`)."""
+    profiles = [visit.profile_id]
+    about = (pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id).fill_null(value=False)
+    own = undo.in_force(visit.state.lake, profiles).filter(about)
+    return telling.tell(own, visit.state.lake.read("memories", profiles=profiles))
 
 
 def core(_: Visit, memory: MemoryClient) -> dict[str, Any]:
-    """Show the blocks of core memory."""
-    return {"blocks": memory.core_memory()}
+    """Show the blocks of core memory, a fact a line."""
+    return {"blocks": [(block, block.content.split(SEPARATOR)) for block in memory.core_memory()]}
+
+
+def review(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
+    """Ask about the pair that is most worth an answer, of those not left for later."""
+    later = visit.signed_in.later
+    pairs = memory.review(len(later) + 1)
+    pair = next((one for one in pairs if one.pair_id not in later), None)
+    shown = {"waiting": pairs.waiting, "later": len(later), "answered": visit.asked.get("answered")}
+    shown |= {"said": visit.asked.get("said"), "undone": visit.asked.get("undone"), "pair": pair}
+    if pair is None:
+        return shown
+    older, newer = difference.parts(_said(pair.older), _said(pair.newer))
+    return shown | {"sides": (("Older", pair.older, older), ("Newer", pair.newer, newer)), "sentences": _choices(pair)}
+
+
+def _said(memory: Memory) -> str:
+    """Return what a memory says below its headings, without who said it."""
+    return whereabouts.below(memory.heading, memory.text)
+
+
+def _choices(pair: Pair) -> list[tuple[str, bool]]:
+    """Return the sentences of the older memory, and of each whether the newer one may end it."""
+    split = split_sentences(pl.Series([pair.older.content]))["sentence"].str.strip_chars().to_list()
+    ended = pair.statement or ""
+    return [(one, one in ended) for sentence in split for one in sentence.splitlines() if one.strip()]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,8 +206,24 @@ class Group:
     name: str
     headline: str
     count: int
+    minor: bool
+    """Whether it changes no text."""
     rows: list[tuple[dict[str, Any], list[Any]]]
     """Told rows, each with its lines (see `report_plan.sides`)."""
+
+
+def _groups(changes: pl.DataFrame) -> list[Group]:
+    """Return a told plan in its groups."""
+    return [
+        Group(
+            name=name,
+            headline=headline,
+            count=count,
+            minor=name in report_plan.MINOR,
+            rows=[(row, report_plan.sides(row)) for row in changes.filter(group=name).head(CHANGES).to_dicts()],
+        )
+        for _, name, count, headline in telling.headlines(changes).iter_rows()
+    ]
 
 
 def plan(visit: Visit, _: MemoryClient) -> dict[str, Any]:
@@ -123,26 +236,67 @@ def plan(visit: Visit, _: MemoryClient) -> dict[str, Any]:
     except (ValueError, Conflict) as overtaken:
         visit.signed_in.plan = None
         return {"plan": None, "overtaken": str(overtaken)}
-    changes = plan_document.changes(document)
-    groups = [
-        Group(
-            name=name,
-            headline=headline,
-            count=count,
-            rows=[(row, report_plan.sides(row)) for row in changes.filter(group=name).head(CHANGES).to_dicts()],
-        )
-        for _, name, count, headline in telling.headlines(changes).iter_rows()
-    ]
     held = sum(row["status"] == "held" for row in document["plan"])
-    return {"plan": document, "overtaken": None, "groups": groups, "held": held}
+    return {"plan": document, "overtaken": None, "groups": _groups(plan_document.changes(document)), "held": held}
 
 
 def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
-    """Show past runs, and the runs requested from this server."""
+    """Show past runs, each with what it changed, and the runs requested from this server."""
     mine = {visit.profile_id, *([None] if visit.admin else [])}
     requests = [row for row in visit.state.runs.statuses() if row["profile_id"] in mine]
     waiting = any(row["state"] in {"queued", "running"} for row in requests)
-    return {"summary": _summary(visit), "requests": requests, "waiting": waiting, "undone": visit.asked.get("undone")}
+    summary = _summary(visit)
+    history = summary["history"] if summary else []
+    return {
+        "runs": [(row, _headlines(visit, row)) for row in history],
+        "requests": requests,
+        "waiting": waiting,
+        "undone": visit.asked.get("undone"),
+    }
+
+
+def run(visit: Visit, _: MemoryClient) -> dict[str, Any]:
+    """Show what one run changed."""
+    (row,) = _runs_of(visit, visit.asked.get("id", "")).to_dicts()
+    return {"run": row, "groups": _groups(_changes(visit, row["run_id"]))}
+
+
+def undoing(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
+    """Ask whether a run or a decision is to be undone, and show what would be taken back."""
+    target = visit.asked.get("target", "")
+    chosen, dependants, ended = undo.concerned(visit.state.lake, target, visit.profile_id)
+    memories = visit.state.lake.read("memories", profiles=[visit.profile_id])
+    return {
+        "target": target,
+        "run": next(iter(ended.to_dicts()), None),
+        "text": None if ended.height else preview(text_of(memory)(target)),
+        "groups": _groups(telling.tell(chosen, memories)),
+        "more": telling.headlines(telling.tell(dependants, memories))["headline"].to_list(),
+    }
+
+
+def _runs_of(visit: Visit, run_id: str) -> pl.DataFrame:
+    """Return the row of a run about the profile of a visit.
+
+    Raises:
+        HTTPException: there is none.
+    """
+    rows = visit.state.lake.ledger.runs([visit.profile_id]).filter(run_id=run_id)
+    if rows.is_empty():
+        raise HTTPException(404, f"run {run_id!r} is not a run of profile {visit.profile_id!r}; open one from the runs")
+    return rows.head(1)
+
+
+def _changes(visit: Visit, run_id: str) -> pl.DataFrame:
+    """Return what a run changed in the profile of a visit, and is in force (`telling.TOLD`)."""
+    told = report_runs.changes_of(visit.state.lake, {"run_id": run_id})
+    return told.filter(profile_id=visit.profile_id)
+
+
+def _headlines(visit: Visit, run: Mapping[str, Any]) -> list[str]:
+    if run["outcome"] in ("reverted", "unchanged"):
+        return []
+    return telling.headlines(_changes(visit, run["run_id"]))["headline"].to_list()
 
 
 def faded(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
@@ -160,21 +314,24 @@ def faded(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     return {
         "rows": rows.head(SHOWN).to_dicts(),
         "count": rows.height,
+        "ended": ENDED,
         "text": text_of(memory),
-        "bars": charts.bars(list(nights.tail(NIGHTS).iter_rows())),
-        "days": nights.tail(NIGHTS)["day"].to_list(),
+        "chart": charts.bars(list(nights.tail(NIGHTS).iter_rows())),
     }
 
 
-def health(visit: Visit, _: MemoryClient) -> dict[str, Any]:
+def health(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     """Show how the profile grows, its energy, what is due; to administrators the whole store, and its doctor."""
     lake, profiles, key = visit.state.lake, [visit.profile_id], ["profile_id", "memory_id"]
+    summary = _summary(visit)
     memories = lake.read("memories", profiles=profiles)
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*key, "tier")
     scored = lake.read("scored_memories", profiles=profiles, columns=[*key, "energy"])
     return {
-        "summary": _summary(visit),
+        "summary": summary,
         "growth": charts.growth(memories),
+        "tasks": report.together(summary["tasks"]) if summary else [],
+        "pairs": memory.review(1).waiting,
         "tiers": metrics.health(live.join(scored, on=key)).to_dicts(),
         "findings": _findings(visit) if visit.admin and "doctor" in visit.asked else None,
     }
@@ -216,13 +373,6 @@ def _searched(visit: Visit) -> list[str]:
     if why := visit.signed_in.grant.refusal([] if also is None else [also]):
         raise HTTPException(403, why)
     return [visit.profile_id, *([also] if also else [])]
-
-
-def _shares(parts: tuple[Part, ...]) -> list[Share]:
-    """Return the parts of a score, the largest contribution first."""
-    total = sum(max(0.0, part.value * part.weight) for part in parts) or 1.0
-    shares = [Share(part=part, share=max(0.0, part.value * part.weight) / total) for part in parts]
-    return sorted(shares, key=lambda one: -one.share)
 
 
 def _summary(visit: Visit) -> dict[str, Any] | None:

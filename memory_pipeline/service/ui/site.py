@@ -43,14 +43,27 @@ Act = Callable[[Visit, MemoryClient], str]
 MENU: Final[dict[str, tuple[str, Show]]] = {
     "search": ("Search", pages.search),
     "core": ("Core memory", pages.core),
+    "review": ("Review", pages.review),
     "plan": ("Next plan", pages.plan),
     "runs": ("Runs", pages.runs),
     "faded": ("What faded", pages.faded),
-    "health": ("Growth and health", pages.health),
+    "health": ("Health", pages.health),
 }
 """Pages of the menu: path, title, and what they show."""
 
+OTHERS: Final[dict[str, tuple[str, Show]]] = {
+    "memory": ("Memory", pages.memory),
+    "run": ("What a run changed", pages.run),
+    "undo": ("Undo?", pages.undoing),
+}
+"""Pages that others link to."""
+
 SIGN_IN: Final = "sign-in"
+ENTER: Final = "enter"
+"""Path of the link that signs in whoever started the server."""
+USED: Final = "this link was used or has run out; start memory-pipeline ui again for a new one, or sign in with a token"
+_ENDED: Final = "ended-"
+"""Begins the names of the fields that hold what no longer holds of the older of two memories."""
 _LEFT_OUT: Final = "without-"
 """Begins the name of the field that leaves a row out of a plan."""
 _FIELDS: Final = 1_000
@@ -64,6 +77,8 @@ _HEADERS: Final = {
     "Referrer-Policy": "same-origin",  # with no-referrer a browser would send forms from the origin `null`
     "Cache-Control": "no-store",
 }
+_SCRIPTED: Final = ("review",)
+"""Pages with a script, for the keyboard; they work without."""
 
 
 def application(state: State, codes: Mapping[type[Exception], int]) -> Starlette:
@@ -74,15 +89,21 @@ def application(state: State, codes: Mapping[type[Exception], int]) -> Starlette
         codes: status by class of error.
     """
     state.sign_ins = SignIns(state.home)
+    state.invitation = state.sign_ins.invite()
     site = Starlette(
         routes=[
             Route("/", _to("search")),
-            Route("/style.css", _style),
+            Route("/style.css", _file("style.css", "text/css")),
+            Route("/review.js", _file("review.js", "text/javascript")),
             Route(f"/{SIGN_IN}", _ask_token, methods=["GET"]),
             Route(f"/{SIGN_IN}", _sign_in, methods=["POST"]),
             Route("/sign-out", _form(_sign_out), methods=["POST"]),
-            *(Route(f"/{path}", _page(path, title, show), methods=["GET"]) for path, (title, show) in MENU.items()),
-            Route("/memory", _page("memory", "Memory", pages.memory), methods=["GET"]),
+            Route(f"/{ENTER}", _enter, methods=["GET"]),
+            *(
+                Route(f"/{path}", _page(path, title, show), methods=["GET"])
+                for path, (title, show) in (MENU | OTHERS).items()
+            ),
+            Route("/answer", _form(_answer), methods=["POST"]),
             Route("/plan", _form(_make_plan), methods=["POST"]),
             Route("/apply", _form(_apply), methods=["POST"]),
             Route("/undo", _form(_undo), methods=["POST"]),
@@ -167,7 +188,26 @@ def _written(document: Mapping[str, Any], lake: Lake, held: ExitStack) -> Path:
 def _undo(visit: Visit, memory: MemoryClient) -> str:
     with visit.state.slots.taken(visit.signed_in.grant.token_id):
         undone = memory.undo(visit.asked.get("target", ""), "cascade" in visit.asked)
-    return _path("runs", profile=visit.profile_id, undone=str(undone.height))
+    page = "review" if "answer" in visit.asked else "runs"
+    return _path(page, profile=visit.profile_id, undone=str(undone.height))
+
+
+def _answer(visit: Visit, memory: MemoryClient) -> str:
+    """Record how two memories relate, or leave the pair for later."""
+    relation, pair = visit.asked.get("relation", ""), visit.asked.get("pair", "")
+    later = visit.signed_in.later
+    if relation == "skip":
+        later.add(pair)
+        return _path("review", profile=visit.profile_id)
+    if relation == "again":
+        later.clear()
+        return _path("review", profile=visit.profile_id)
+    ended = [text for name, text in visit.asked.items() if name.startswith(_ENDED)]
+    if relation == "partial" and not ended:
+        raise ValueError("no part is marked; mark what no longer holds, or say that the newer replaces the older")
+    statement = "\n".join(ended) if relation == "partial" else None
+    answer = memory.resolve(pair, relation, statement=statement, answered_by="owner")
+    return _path("review", profile=visit.profile_id, answered=answer or "", said=relation)
 
 
 def _sign_out(visit: Visit, _: MemoryClient) -> str:
@@ -184,6 +224,20 @@ async def _sign_in(request: Request) -> Response:
     entered = await run_in_threadpool(request.app.state.sign_ins.enter, fields.get("token", ""))
     if entered is None:
         return _shown("sign_in", request, None, 401, title="Sign in", wrong=auth_tokens.REFUSED)
+    return _welcomed(request, entered)
+
+
+def _enter(request: Request) -> Response:
+    """Sign in by the link that the terminal shows; a browser that is signed in already just goes on."""
+    if _signed_in(request) is not None:
+        return _redirect("search")
+    entered = request.app.state.sign_ins.accept(request.query_params.get("key", ""))
+    if entered is None:
+        return _shown("sign_in", request, None, 401, title="Sign in", wrong=USED)
+    return _welcomed(request, entered)
+
+
+def _welcomed(request: Request, entered: SignedIn) -> Response:
     answer = _redirect("search")
     secure = request.url.scheme == "https"
     answer.set_cookie(_cookie(request), entered.key, path=PAGES, httponly=True, samesite="strict", secure=secure)
@@ -194,13 +248,10 @@ def _to(path: str) -> Callable[[Request], Response]:
     return lambda _: _redirect(path)
 
 
-@cache
-def _sheet() -> bytes:
-    return (resources.files("memory_pipeline.service.ui") / "style.css").read_bytes()
-
-
-def _style(_: Request) -> Response:
-    return Response(_sheet(), media_type="text/css", headers={"X-Content-Type-Options": "nosniff"})
+def _file(name: str, media_type: str) -> Callable[[Request], Response]:
+    """Return the endpoint of a file that lies beside this module."""
+    content = (resources.files("memory_pipeline.service.ui") / name).read_bytes()
+    return lambda _: Response(content, media_type=media_type, headers={"X-Content-Type-Options": "nosniff"})
 
 
 async def _fields(request: Request) -> dict[str, str]:
@@ -256,7 +307,8 @@ def _shown(name: str, request: Request, visit: Visit | None, code: int = 200, **
         .get_template(f"{name}.html")
         .render(visit=visit, path=path, menu=MENU, profiles=profiles, link=partial(_link, visit), **values)
     )
-    return HTMLResponse(html, code, _HEADERS)
+    policy = _HEADERS["Content-Security-Policy"] + ("; script-src 'self'" if name in _SCRIPTED else "")
+    return HTMLResponse(html, code, _HEADERS | {"Content-Security-Policy": policy})
 
 
 @cache
@@ -269,7 +321,7 @@ def _templates() -> Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"when": when, "figure": figure}
-    made.globals |= {"chart_width": charts.WIDTH, "chart_height": charts.HEIGHT}
+    made.globals |= {"chart_width": charts.WIDTH, "chart_height": charts.HEIGHT, "few": pages.FEW}
     return made
 
 
