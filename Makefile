@@ -26,17 +26,17 @@ help: ## Say what each target does
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { echo "error: Python 3.11 or newer is needed, $(PYTHON) is $$($(PYTHON) -V 2>/dev/null || echo not there); name another: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 1; }
-	@command -v g++ c++ clang++ >/dev/null || { echo "error: hnswlib is built from source and no C++ compiler was found; install one (Debian: apt-get install g++; macOS: xcode-select --install)" >&2; exit 1; }
-	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || { echo "error: hnswlib is built from source and $(PYTHON) has no headers; install them (Debian: apt-get install python3-dev)" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { echo "error: the virtual environment could not be created; install venv (Debian: apt-get install python3-venv)" >&2; exit 1; }
 
 # Stamps of what is installed: the package with what it needs to run, and the tools of its developers on top.
 $(VENV)/.package: pyproject.toml | $(BIN)/python
-	@echo "Installing what the package needs into $(VENV): once, some minutes where hnswlib has to be compiled ..."
+	@echo "Installing what the package needs into $(VENV): once, a minute or so ..."
 	@.ci/uv $(VENV) pip install --quiet --editable .
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
+	@command -v g++ c++ clang++ >/dev/null || { echo "error: hnswlib is built from source and no C++ compiler was found; install one (Debian: apt-get install g++; macOS: xcode-select --install)" >&2; exit 1; }
+	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || { echo "error: hnswlib is built from source and $(PYTHON) has no headers; install them (Debian: apt-get install python3-dev)" >&2; exit 1; }
 	.ci/uv $(VENV) pip install --quiet --editable . --group dev
 	@touch $@ $(VENV)/.package
 

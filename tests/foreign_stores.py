@@ -339,6 +339,37 @@ GEMINI = [
     {"header": "Search", "title": "Searched for boats", "time": "2026-03-01T10:00:00.000Z", "products": ["Search"]},
 ]
 
+_CARD = (
+    '<div class="outer-cell mdl-cell mdl-cell--12-col mdl-shadow--2dp"><div class="mdl-grid">'
+    '<div class="header-cell mdl-cell mdl-cell--12-col"><p class="mdl-typography--title">{}<br></p></div>'
+    '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1">{}</div>'
+    '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1 mdl-typography--text-right"></div>'
+    '<div class="content-cell mdl-cell mdl-cell--12-col mdl-typography--caption"><b>Products:</b><br>&emsp;{}</div>'
+    "</div></div>"
+)
+GEMINI_HTML = '<html><body><div class="mdl-grid">{}</div></body></html>'.format(
+    "".join(
+        _CARD.format(product, body, product)
+        for product, body in (
+            (
+                "Gemini Apps",
+                (
+                    'Prompted&nbsp;<a href="https://gemini.google.com/app/c0ffee">Is Riga far from Lisbon?</a><br>'
+                    'Attached 1 file.<br>- <a href="map.png">map.png</a><br>Mar 2, 2026, 9:00:00\u202fAM GMT-03:00<br>'
+                    "<div><p>About <b>3,200</b> km &amp; a sea.</p></div><ul><li>Fly.</li></ul>"
+                ),
+            ),
+            (
+                "Gemini Apps",
+                "Prompted&nbsp;I am allergic to peanuts.<br>What can I eat?<br>1 Mar 2026, 13:00:00 CET<br>",
+            ),
+            ("Gemini Apps", "Gave feedback: Good response<br>1 Mar 2026, 11:00:00 UTC<br>"),
+            ("Search", "Searched for&nbsp;boats<br>1 Mar 2026, 10:00:00 UTC<br>"),
+        )
+    )
+)
+"""The same activities as Takeout writes them as a page."""
+
 LANGGRAPH_ITEMS = [
     {
         "namespace": ["memories", "ana"],

@@ -1,6 +1,7 @@
 """What is in deploy/: every file parses, every command is one that its program takes, every metric exists."""
 
 import json
+import os
 import re
 import shlex
 import tomllib
@@ -51,7 +52,7 @@ def instructions(path):
 
 
 def commands_of_images():
-    yield from (json.loads(rest) for name, rest in instructions(DOCKER / "Dockerfile") if name == "CMD")
+    yield from commands_of_the_container()
     for service in (
         read(DOCKER / "compose.yaml")["services"] | read(DOCKER / "compose.postgres.yaml")["services"]
     ).values():
@@ -62,6 +63,14 @@ def commands_of_images():
         yield ["dagster", "api", "grpc", "-p", str(deployment["port"]), *deployment["dagsterApiGrpcArgs"]]
     for manifest in manifests("Deployment"):
         yield from (container["args"] for container in manifest["spec"]["template"]["spec"]["containers"])
+
+
+def commands_of_the_container():
+    """What the image runs by default: the lines of its script that call our programs."""
+    for line in (DOCKER / "start").read_text("utf-8").splitlines():
+        words = [word for word in shlex.split(line, comments=True) if word != "&" and "=" not in word]
+        if words and words[0] in {"memory-pipeline", "dagster-daemon"}:
+            yield words
 
 
 def commands_of_units():
@@ -133,6 +142,11 @@ def test_the_image_is_made_of_what_the_repository_has():
     copied = [rest.split()[:-1] for name, rest in lines if name == "COPY" and not rest.startswith("--from")]
     needed = {path for paths in copied for path in paths}
     assert all((ROOT / path).exists() for path in needed)
+    (started,) = (json.loads(rest) for name, rest in lines if name == "CMD")
+    assert ["deploy/docker/start"] in copied
+    assert started == ["/usr/local/bin/start"]
+    assert os.access(DOCKER / "start", os.X_OK)
+    assert len([*commands_of_the_container()]) == 3
     kept = (DOCKER / "Dockerfile.dockerignore").read_text("utf-8").splitlines()
     assert {line.removeprefix("!") for line in kept if line.startswith("!")} == needed
     (extras,) = re.findall(r"pip install '\.\[(.+?)\]'", (DOCKER / "Dockerfile").read_text("utf-8"))

@@ -29,12 +29,13 @@ def store(folder, told):
     return folder / "data"
 
 
-def notebook():
-    return nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
+def notebook(name="notebook"):
+    return nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
 
 
-def test_the_committed_notebook_holds_no_outputs():
-    book = notebook()
+@pytest.mark.parametrize("name", ["notebook", "quick_start"])
+def test_a_committed_notebook_holds_no_outputs(name):
+    book = notebook(name)
     nbformat.validate(book)
     code = [cell for cell in book.cells if cell.cell_type == "code"]
     assert code
@@ -59,6 +60,18 @@ def test_the_notebook_runs_over_any_snapshot_and_plots(consolidated, tmp_path, m
     assert sum("image/png" in output.data for output in shown) == CHARTS
     text = " ".join(str(value) for output in shown for kind, value in output.data.items() if kind != "image/png")
     assert not re.search(r"https?:|<script|//cdn", text), "outputs load nothing from the network"
+
+
+@pytest.mark.drill
+def test_the_quick_start_runs_and_plots(tmp_path):
+    book = notebook("quick_start")
+    book.cells = [cell for cell in book.cells if "installs" not in cell.metadata.get("tags", [])]
+    NotebookClient(book, timeout=PATIENCE, kernel_name="python3", resources={"metadata": {"path": tmp_path}}).execute()
+    shown = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
+    assert not [output for output in shown if output.output_type in {"error", "stream"}]
+    assert sum("image/png" in output.data for output in shown) == 2
+    said = "\n".join(output.data.get("text/plain", "") for output in shown)
+    assert said.index("75 micrograms every morning now") < said.index("possibly outdated since 2026-03-10")
 
 
 def children_seconds():

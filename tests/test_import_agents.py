@@ -108,8 +108,15 @@ def test_claude_mem_gives_facts_summaries_prompts_and_rules_of_their_project(led
     assert (again.accepted, again.dead_letters) == (0, 0)
 
 
-def test_gemini_gives_what_was_asked_and_on_request_the_answers(ledger, tmp_path):
-    folder = foreign_stores.folder(tmp_path / "export", {"MyActivity.json": foreign_stores.GEMINI})
+@pytest.mark.parametrize("kind", ["json", "html"])
+def test_gemini_gives_what_was_asked_and_on_request_the_answers(ledger, tmp_path, kind):
+    folder = tmp_path / "export" / "Gemini Apps"
+    if kind == "json":
+        foreign_stores.folder(folder, {"MyActivity.json": foreign_stores.GEMINI})
+    else:
+        folder.mkdir(parents=True)
+        (folder / "MyActivity.html").write_text(foreign_stores.GEMINI_HTML, "utf-8")
+    assert [form.name for form in formats.detect(folder.parent)] == ["gemini"]
     report, rows = taken(ledger, "gemini", folder)
     assert told(rows, "content", "session_id", "speaker") == [
         ("Is Riga far from Lisbon?", "c0ffee", "user"),

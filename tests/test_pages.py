@@ -13,14 +13,21 @@ from contextlib import redirect_stdout
 from itertools import groupby
 from unittest.mock import patch
 
+import anyio
 import click
 import homes
 import pytest
 import yaml
 from commands import call, environment
+from mcp.client import Client
+from test_mcp import tokens
 from typer.main import get_command
 
+from memory_pipeline.recall.client.client_pool import Clients
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.commands import app
+from memory_pipeline.service.mcp_server import server
 
 ROOT = homes.HERE.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -116,6 +123,32 @@ def test_the_first_page_runs_in_order_after_the_demo_in_its_profile(shown, monke
     assert 0 < answer.index("Dr Haddad now") < answer.index("Dr Lowe at Southmead"), "the present one comes first"
     assert any(mark in answer for mark in ("possibly outdated", "no longer current"))
     assert [row["profile_id"] for row in json.loads(call("profiles", "--json").stdout)] == ["nora"]
+
+
+def test_an_agent_settles_ten_pairs_of_the_demo_within_1500_tokens(shown, tmp_path):
+    home = shutil.copytree(shown[0] / "data", tmp_path / "data", symlinks=True)
+
+    async def settle(client):
+        asked = (await client.get_prompt("tidy_up")).messages[0].content.text
+        cost, pairs = tokens(asked), re.findall(r"(?m)^[A-Z]+ \[([0-9a-f]{8})\] (.+?)\?", asked)
+        for pair, question in pairs:
+            answer = {"pair": pair, "relation": "repeat" if "same" in question else "update"}
+            done = (await client.call_tool("resolve", answer)).content[0].text
+            cost += tokens(json.dumps(answer)) + tokens(done)
+        return len(pairs), cost
+
+    async def act():
+        with Clients(home) as clients, Runs(home) as runs:
+            async with Client(server(home, clients, runs)) as client:
+                return await settle(client)
+
+    with MemoryClient(home, profile_id="nora") as memory:
+        before = memory.review(1).waiting
+    settled, cost = anyio.run(act)
+    assert settled == 10
+    assert cost <= 1_500
+    with MemoryClient(home, profile_id="nora") as memory:
+        assert memory.review(1).waiting <= before - settled
 
 
 @pytest.mark.drill

@@ -127,7 +127,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         Format(
             "gemini",
             "Gemini in Google Takeout: what the person asked",
-            "its ZIP file, the unpacked folder, or MyActivity.json (choose JSON in Takeout)",
+            "its ZIP file, the unpacked folder, MyActivity.json or MyActivity.html",
             gemini.events,
             gemini.detect,
             options=("profile", "assistant"),

@@ -1,7 +1,8 @@
 """Imports Gemini's part of Google Takeout: what the person asked, and on request what Gemini answered.
 
 It is a list of activities without conversations: those of a conversation share its address where they have one, else
-those of a day are a session. Not here: the same list as HTML, which Takeout writes unless JSON is chosen.
+those of a day are a session. Takeout writes the list as HTML unless JSON is chosen. Not here: how the HTML is read
+(`takeout`).
 """
 
 import re
@@ -11,6 +12,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
 
+from memory_pipeline.interop import takeout
 from memory_pipeline.interop.chats import ATTACHED, OF_THE_ASSISTANT
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped, stable_id
@@ -22,6 +24,7 @@ FORMAT: Final = "gemini"
 OTHERS: Final = "activities that are no prompts in English"
 
 _OURS: Final = ("Gemini", "Bard")
+_PAGE: Final = re.compile(r"/My ?Activity\.html$")
 _ASKED: Final = re.compile(r"(?:Prompted|Asked|Branched|Answered):? (.+)", re.DOTALL)
 _CONVERSATION: Final = re.compile(r"https://(?:gemini|bard)\.google\.com/(?:u/\d+/)?app/(\w+)", re.ASCII)
 _BREAKS: Final = frozenset(
@@ -31,7 +34,10 @@ _UNSEEN: Final = frozenset({"script", "style"})
 
 
 def detect(seen: Sample) -> bool:
-    """Return whether a path has such a list."""
+    """Return whether a path has such a list; as HTML, by its name and that of its folder."""
+    pages = (name for name in seen.names if _PAGE.search(f"/{name}"))
+    if any(page == seen.path.name or any(f"{name} " in str(seen.path / page) for name in _OURS) for page in pages):
+        return True
     return any(
         one.is_list and one.has("header", "title", "time") and any(f'"{name} Apps' in one.text for name in _OURS)
         for one in seen.heads
@@ -42,20 +48,21 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
     """Yield what the person asked, newest first as the list has it.
 
     Args:
-        path: ZIP file of Takeout, folder, or `MyActivity.json` itself.
+        path: ZIP file of Takeout, folder, or the list itself, `MyActivity.json` or `MyActivity.html`.
         recorded_at: time of the import.
         profile: profile to import into; default `gemini`.
         assistant: take the answers too.
     """
     source = Source(FORMAT, recorded_at, profile or FORMAT)
     for member in members(path):
-        if member.base.lower().endswith(".json"):
+        if member.base.lower().endswith((".json", ".html")):
             yield from _of_file(source, member, assistant=assistant)
 
 
 def _of_file(source: Source, member: Member, *, assistant: bool) -> Iterator[Item]:
     try:
-        for place, read in enumerate(member.elements("item")):
+        pages = member.base.lower().endswith(".html")
+        for place, read in enumerate(takeout.activities(member.text()) if pages else member.elements("item")):
             if isinstance(read, Mapping) and _is_ours(read):
                 yield from _activity(source, read, f"{member.name}[{place}]", assistant=assistant)
             else:

@@ -57,7 +57,8 @@ def _installation() -> Iterator[Finding]:
     yield Finding("python", supported, platform.python_version() + remedy)
     missing = (
         "not installed: recall compares the vectors of profiles above "
-        f"{vector_graph.FROM:,} memories one by one; install a C++ compiler (g++), then hnswlib, to search them faster"
+        f"{vector_graph.FROM:,} memories one by one; to search them faster, install a C++ compiler (g++), then "
+        "'memory-pipeline[hnsw]'"
     )
     yield Finding("hnswlib", well=True, detail="installed" if vector_graph.available() else missing)
 

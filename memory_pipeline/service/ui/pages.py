@@ -179,7 +179,7 @@ def review(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     later = visit.signed_in.later
     pairs = memory.review(len(later) + 1)
     pair = next((one for one in pairs if one.pair_id not in later), None)
-    shown = {"waiting": pairs.waiting, "later": len(later), "answered": visit.asked.get("answered")}
+    shown: dict[str, Any] = {"waiting": pairs.waiting, "later": len(later), "answered": visit.asked.get("answered")}
     shown |= {"said": visit.asked.get("said"), "undone": visit.asked.get("undone"), "pair": pair}
     if pair is None:
         return shown
@@ -281,7 +281,7 @@ def _runs_of(visit: Visit, run_id: str) -> pl.DataFrame:
     Raises:
         HTTPException: there is none.
     """
-    rows = visit.state.lake.ledger.runs([visit.profile_id]).filter(run_id=run_id)
+    rows: pl.DataFrame = visit.state.lake.ledger.runs([visit.profile_id]).filter(run_id=run_id)
     if rows.is_empty():
         raise HTTPException(404, f"run {run_id!r} is not a run of profile {visit.profile_id!r}; open one from the runs")
     return rows.head(1)
