@@ -101,6 +101,7 @@ def said(result):
 def tokens(text):
     tokenizer = Tokenizer.from_file(str(TOKENIZER))
     tokenizer.no_truncation()
+    tokenizer.no_padding()
     return len(tokenizer.encode(text, add_special_tokens=False).ids)
 
 
