@@ -14,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.text.lang import folding
+from memory_pipeline.text.lang.ascii_patterns import is_ascii
 from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.parse import tokens
 
@@ -255,10 +256,10 @@ def keys(stems: list[str]) -> Keys:
 
 def _canonical(stems: pl.Series) -> pl.Series:
     """Return stems without accents, stemmed again since an accent may have hidden an ending."""
+    if is_ascii(stems):
+        return stems
     distinct = stems.unique().drop_nulls()
     other = distinct.filter(distinct.str.len_bytes() != distinct.str.len_chars())
-    if other.is_empty():
-        return stems
     roots = pl.DataFrame({"stem": other, "root": [stem(folding.plain(word)) for word in other]})
     joined = stems.to_frame("stem").join(roots, on="stem", how="left", maintain_order="left")
     return joined.select(pl.coalesce("root", "stem")).to_series()

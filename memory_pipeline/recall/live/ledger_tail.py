@@ -86,6 +86,7 @@ class LedgerTail:
         self._earlier_answers: pl.DataFrame | None = None
         self._mentions: Counter[str] = Counter()
         self._storing: dict[str, Row] = {}
+        self._answered = False
         self.add(rows or ())
 
     @property
@@ -111,11 +112,12 @@ class LedgerTail:
             self._edges = None
 
     def _register(self, rows: Sequence[Row]) -> None:
-        """Count the rows about each memory, and remember the one that stores it."""
+        """Count the rows about each memory, and remember the one that stores it, and whether any is an answer."""
         for row in rows:
             self._mentions.update(_memories_of(row))
             if row[_TYPE] == EventType.STORED.value:
                 self._storing[row[_MEMORY]] = row
+            self._answered |= row[_TYPE] == EventType.RESOLVED.value
 
     def _just_stored(self, names: Collection[str]) -> pl.DataFrame | None:
         """Return memories about which nothing is known but that they were stored; None if one may have a history."""
@@ -136,8 +138,7 @@ class LedgerTail:
             Rows of the table `memories`, and the ids that were folded; an id without a row is not a memory.
         """
         # An answer is about memories that were stored before it: none of the unread ones is about these.
-        answered = any(row[_TYPE] == EventType.RESOLVED.value for row in self._rows)
-        if not answered and (stored := self._just_stored(names)) is not None:
+        if not self._answered and (stored := self._just_stored(names)) is not None:
             return stored, set(names)
         names = self._with_answered(names)
         if not self._has_history(names):

@@ -14,6 +14,8 @@ Form = Callable[[str], str]
 _NEVER: Final = r"\x{80}"
 """A character that no ASCII text has."""
 _OTHER: Final = r"[^\x00-\x7f]"
+_FEW: Final = 32
+"""Texts up to which each is looked at by itself, which is faster than an operation on a column."""
 _CLASSES: Final = {
     r"\p{L}": "A-Za-z",
     r"\p{Lu}": "A-Z",
@@ -43,6 +45,8 @@ def form_for(texts: pl.Series) -> Form:
 
 def is_ascii(texts: pl.Series) -> bool:
     """Return whether all characters of these texts are of ASCII."""
+    if len(texts) <= _FEW:
+        return all(text is None or text.isascii() for text in texts)
     return not texts.str.contains(_OTHER).any()
 
 
