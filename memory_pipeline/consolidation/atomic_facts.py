@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import model_prompts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups import lineage
@@ -21,7 +22,7 @@ from memory_pipeline.consolidation.model_prompts import NOT_ASKED, NOT_JSON, REQ
 from memory_pipeline.consolidation.state import derived_ids
 from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL
 from memory_pipeline.consolidation.summaries import faithfulness, support
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import content_hash
 from memory_pipeline.text.compare import restating
@@ -274,10 +275,10 @@ def settled(candidates: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 def summaries(
     accepted: pl.DataFrame,
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    changes: pl.DataFrame,
+    memories: Frame[schemas.Memories],
+    scored: Frame[schemas.ScoredMemories],
+    enrichment: Frame[schemas.Enrichment],
+    changes: Frame[schemas.FactChanges],
     policy: Policy,
     *,
     plan_id: str,
@@ -326,7 +327,9 @@ def summaries(
     )
 
 
-def withdrawn(accepted: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+def withdrawn(
+    accepted: pl.DataFrame, memories: Frame[schemas.Memories], changes: Frame[schemas.FactChanges]
+) -> pl.DataFrame:
     """Return live facts whose entry has left the live set, has another text, or was changed in what they state.
 
     Args:

@@ -8,8 +8,9 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.schemas import INSTANT, Lifecycle
+from memory_pipeline.schemas import INSTANT, Frame, Lifecycle
 from memory_pipeline.settings import Policy
 
 MAY_UPDATE: Final = "MAY_UPDATE"
@@ -19,7 +20,7 @@ UPDATE: Final = "update"
 GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 
 
-def closed(memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
+def closed(memories: Frame[schemas.Memories], fact_changes: Frame[schemas.FactChanges]) -> pl.DataFrame:
     """Return memories that a newer one has closed, wholly or in one statement, including by changes of this run.
 
     Memories that a run only links count as outdated by the edge (see `outdated`).
@@ -37,7 +38,7 @@ def closed(memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([ended, ending]).unique(maintain_order=True)
 
 
-def outdated(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+def outdated(memories: Frame[schemas.Memories], edges: pl.DataFrame) -> pl.DataFrame:
     """Return the older memory of each MAY_UPDATE, and of each CONTRADICTS except contrasts, if the newer one exists.
 
     An archived memory still exists: what it outdated stays outdated. Of two memories of one instant the one with the
@@ -65,7 +66,12 @@ def outdated(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
 
 
 def past(
-    memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame, *, policy: Policy, as_of: datetime
+    memories: Frame[schemas.Memories],
+    edges: Frame[schemas.AssociationEdges],
+    fact_changes: Frame[schemas.FactChanges],
+    *,
+    policy: Policy,
+    as_of: datetime,
 ) -> pl.DataFrame:
     """Return memories that no longer speak for the present, including by changes and links that this run proposes.
 

@@ -3,14 +3,22 @@
 Not here: how the time budget becomes a number of memories (`triggers.row_limit`).
 """
 
+from typing import cast
+
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.schemas import LIVE, TABLES, Action
+from memory_pipeline.schemas import LIVE, TABLES, Action, Frame
 
 
 def deferred(
-    profiles: pl.DataFrame, memories: pl.DataFrame, measured: pl.DataFrame, decisions: pl.DataFrame, *, plan_id: str
+    profiles: Frame[schemas.Profiles],
+    memories: Frame[schemas.Memories],
+    measured: Frame[schemas.MemoryImportance],
+    decisions: pl.DataFrame,
+    *,
+    plan_id: str,
 ) -> pl.DataFrame:
     """Select the live originals that exceed their profile's row limit.
 
@@ -63,6 +71,6 @@ def _waited(decisions: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
     return ranked.filter(unbroken).group_by(KEY).agg(waited=pl.len().cast(pl.Int64))
 
 
-def without(memories: pl.DataFrame, deferred: pl.DataFrame) -> pl.DataFrame:
+def without(memories: Frame[schemas.Memories], deferred: Frame[schemas.Deferred]) -> Frame[schemas.Memories]:
     """Return the memories that are not deferred."""
-    return memories.join(deferred, on=KEY, how="anti", maintain_order="left")
+    return cast("Frame[schemas.Memories]", memories.join(deferred, on=KEY, how="anti", maintain_order="left"))

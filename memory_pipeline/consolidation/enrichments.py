@@ -3,7 +3,7 @@
 Not here: how a text is read (`text.enrich`) and embedded (`text.embed`).
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import polars as pl
 
@@ -45,7 +45,7 @@ def new_texts(
     )
 
 
-def enabled(enrichment: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def enabled(enrichment: Frame[Enrichment], policy: Policy) -> Frame[Enrichment]:
     """Replace the enrichments that the policy disables by those of a text without any."""
     nothing = {
         "keywords": pl.lit([], pl.List(pl.String)),
@@ -54,12 +54,13 @@ def enabled(enrichment: pl.DataFrame, policy: Policy) -> pl.DataFrame:
         "gist": pl.lit(None, pl.String),
     }
     columns = {"importance": "rule_importance"}
-    return enrichment.with_columns(
+    masked = enrichment.with_columns(
         value.alias(columns.get(name, name)) for name, value in nothing.items() if name not in policy.enrichments
     )
+    return cast("Frame[Enrichment]", masked)
 
 
-def of(memories: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def of(memories: pl.DataFrame, enrichment: Frame[Enrichment], policy: Policy) -> Frame[Enrichment]:
     """Return the enabled enrichment of memories, including texts that the run itself writes."""
     missing = enrich.texts(memories).join(enrichment, on=["profile_id", "content_hash"], how="anti")
-    return enabled(pl.concat([enrichment, enrich.enrich(missing)]), policy)
+    return enabled(cast("Frame[Enrichment]", pl.concat([enrichment, enrich.enrich(missing)])), policy)

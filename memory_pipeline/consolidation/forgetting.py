@@ -9,24 +9,25 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY, counted, days_between
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Frame, Lifecycle
 from memory_pipeline.settings import Policy
 
 _DAY: Final = "%Y-%m-%d"
 
 
 def select(
-    scored: pl.DataFrame,
-    memories: pl.DataFrame,
+    scored: Frame[schemas.ScoredMemories],
+    memories: Frame[schemas.Memories],
     summaries: pl.DataFrame,
     policy: Policy,
     *,
     as_of: datetime,
     plan_id: str,
-    promotions: pl.DataFrame | None = None,
+    promotions: Frame[schemas.Promotions] | None = None,
 ) -> pl.DataFrame:
     """Select what leaves the live set: members of superseding summaries, then what the policy forgets.
 

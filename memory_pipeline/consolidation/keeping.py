@@ -12,9 +12,10 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import components
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.schemas import INSTANT, LIVE, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, Frame, Lifecycle
 from memory_pipeline.text.lang.registry import SAFETY
 from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.parse.tokens import fold
@@ -59,11 +60,11 @@ OUTDATED: Final = (Rank.ASKED_OUTDATED.value, Rank.OUTDATED.value)
 
 
 def ranked(
-    memories: pl.DataFrame,
+    memories: Frame[schemas.Memories],
     edges: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-    accesses: pl.DataFrame,
-    odds: pl.DataFrame,
+    fact_changes: Frame[schemas.FactChanges],
+    accesses: Frame[schemas.Accesses],
+    odds: Frame[schemas.ChangeOdds],
     said: pl.DataFrame,
     *,
     as_of: datetime,

@@ -10,6 +10,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import atomic_facts, core_memory, model_judge, ownership, scope
 from memory_pipeline.consolidation.columns import KEY as MEMORY
 from memory_pipeline.consolidation.context import Context
@@ -26,7 +27,7 @@ from memory_pipeline.llm.protocol import (
     total_usage,
     within_budget,
 )
-from memory_pipeline.schemas import TABLES, Action
+from memory_pipeline.schemas import TABLES, Action, Frame
 from memory_pipeline.settings import LanguageModel, Policy
 
 _REFUSED: Final = ("profile_id", "pair", "refused")
@@ -40,18 +41,18 @@ def texts_share(policy: Policy) -> float:
 
 
 def requests(
-    clusters: pl.DataFrame,
-    cluster_members: pl.DataFrame,
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
+    clusters: Frame[schemas.Clusters],
+    cluster_members: Frame[schemas.ClusterMembers],
+    memories: Frame[schemas.Memories],
+    scored: Frame[schemas.ScoredMemories],
+    enrichment: Frame[schemas.Enrichment],
     policy: Policy,
     *,
     as_of: datetime,
     actions: frozenset[Action] = frozenset(Action),
-    edges: pl.DataFrame | None = None,
+    edges: Frame[schemas.AssociationEdges] | None = None,
     outdated: pl.DataFrame | None = None,
-    changes: pl.DataFrame | None = None,
+    changes: Frame[schemas.FactChanges] | None = None,
 ) -> pl.DataFrame:
     """Collect the texts that a run needs from a model: new summaries, core memory blocks, and facts of entries.
 
@@ -97,7 +98,7 @@ def requests(
 def judged(
     changes: pl.DataFrame,
     pairs: pl.DataFrame,
-    verdicts: pl.DataFrame,
+    verdicts: Frame[schemas.Verdicts],
     context: Context,
     *,
     within: pl.DataFrame | None = None,
@@ -152,7 +153,7 @@ def _entry_requests(memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy
 
 
 def answers_from(
-    answers: pl.DataFrame, requests: pl.DataFrame, recorded: pl.DataFrame, _share: float = 1.0
+    answers: pl.DataFrame, requests: pl.DataFrame, recorded: Frame[schemas.Completions], _share: float = 1.0
 ) -> pl.DataFrame:
     """Answer requests from what a plan carries, without asking a model.
 

@@ -9,11 +9,12 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY, counted
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import energy
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, EventType, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, EventType, Frame, Lifecycle
 from memory_pipeline.settings import Policy
 
 HIGHER: Final = {"working": "short_term", "short_term": "long_term"}
@@ -24,13 +25,13 @@ _RAISED: Final = ("tier", "at", "energy", "lifecycle", "category")
 
 
 def promote(
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    events: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
-    edges: pl.DataFrame,
-    fact_changes: pl.DataFrame,
+    memories: Frame[schemas.Memories],
+    scored: Frame[schemas.ScoredMemories],
+    events: Frame[schemas.Events],
+    accesses: Frame[schemas.Accesses],
+    tier_changes: Frame[schemas.TierChanges],
+    edges: Frame[schemas.AssociationEdges],
+    fact_changes: Frame[schemas.FactChanges],
     policy: Policy,
     *,
     as_of: datetime,

@@ -4,12 +4,13 @@ A scope is a text: `all`, `recent`, or a kind and a name such as `user:ana`. Not
 and whether a name exists (`runs.inputs`), and what the run would decide without the limit (`stages`).
 """
 
-from typing import Final
+from typing import Final, cast
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.schemas import LIVE, Action, EventType
+from memory_pipeline.schemas import LIVE, Action, EventType, Frame
 
 KINDS: Final = {"user": "user_id", "agent": "agent_id", "session": "session_id", "tag": "tags"}
 """Column of `memories` and `events` that holds the names of each kind."""
@@ -128,7 +129,7 @@ def requested(
     return requests.join(own, on=subject, how="semi", maintain_order="left")
 
 
-def sides(scope: str, memories: pl.DataFrame) -> list[pl.DataFrame]:
+def sides(scope: str, memories: Frame[schemas.Memories]) -> list[Frame[schemas.Memories]]:
     """Divide memories into those that may be grouped with one another; each side holds all summaries.
 
     Memories of a part of a profile are grouped apart from the others, except those that a live summary covers together
@@ -144,7 +145,10 @@ def sides(scope: str, memories: pl.DataFrame) -> list[pl.DataFrame]:
     summaries = memories.filter(~is_original)
     originals = memories.filter(is_original)
     return [
-        pl.concat([originals.join(apart, on=KEY, how=how, maintain_order="left"), summaries])
+        cast(
+            "Frame[schemas.Memories]",
+            pl.concat([originals.join(apart, on=KEY, how=how, maintain_order="left"), summaries]),
+        )
         for how in ("semi", "anti")
     ]
 

@@ -15,9 +15,10 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import DAY, KEY, days_between
 from memory_pipeline.consolidation.state.energy import ENERGY_DECAY
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame
 from memory_pipeline.settings import Policy
 
 RETENTION_DAYS: Final[dict[str, float]] = {
@@ -56,9 +57,9 @@ AGE_TIERS: Final[dict[str, float]] = {"hot": 1.0, "warm": 7.0, "cold": 30.0}
 
 
 def score(
-    memories: pl.DataFrame,
-    importance: pl.DataFrame,
-    edges: pl.DataFrame,
+    memories: Frame[schemas.Memories],
+    importance: Frame[schemas.MemoryImportance],
+    edges: Frame[schemas.AssociationEdges],
     policy: Policy,
     *,
     as_of: datetime,

@@ -9,13 +9,14 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import languages, worth
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.keeping import OUTDATED, Rank, chats
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.decision_json import BUDGET
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.schemas import LIVE, TABLES, Action
+from memory_pipeline.schemas import LIVE, TABLES, Action, Frame
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.lang.en.kept_words import DEPENDS, HOLDS, PERSONS
 from memory_pipeline.text.parse import entities
@@ -33,9 +34,9 @@ _EMPTY: Final = 1.5
 
 
 def select(
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
+    memories: Frame[schemas.Memories],
+    scored: Frame[schemas.ScoredMemories],
+    enrichment: Frame[schemas.Enrichment],
     ranks: pl.DataFrame,
     said: pl.DataFrame,
     spare: pl.DataFrame,

@@ -11,15 +11,16 @@ Not here: the pairs that say nearly the same (`neighbours`), and graph measures 
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import DAY, KEY, days_between
 from memory_pipeline.consolidation.edges import co_recall, coactivation, creative, edge_rows, links, similarity_edges
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Lifecycle, conform
 from memory_pipeline.settings import Policy
 
 FADING: Final = ("DISCOVERED", "ASSOCIATED", "SIMILAR_TO", "SHORTCUT")
@@ -29,11 +30,11 @@ _LINK: Final = pl.col("edge_type") == "ASSOCIATED"
 
 
 def derive(
-    memories: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    neighbours: pl.DataFrame,
-    accesses: pl.DataFrame,
-    decided: pl.DataFrame,
+    memories: Frame[schemas.Memories],
+    enrichment: Frame[schemas.Enrichment],
+    neighbours: Frame[schemas.Neighbours],
+    accesses: Frame[schemas.Accesses],
+    decided: Frame[schemas.DecidedEdges],
     policy: Policy,
     *,
     as_of: datetime,
@@ -93,14 +94,14 @@ def derive(
 
 
 def discover(
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
+    memories: Frame[schemas.Memories],
+    scored: Frame[schemas.ScoredMemories],
     edges: pl.DataFrame,
-    vectors: pl.DataFrame,
-    neighbours: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
-    fact_changes: pl.DataFrame,
+    vectors: Frame[schemas.Vectors],
+    neighbours: Frame[schemas.Neighbours],
+    accesses: Frame[schemas.Accesses],
+    tier_changes: Frame[schemas.TierChanges],
+    fact_changes: Frame[schemas.FactChanges],
     policy: Policy,
     *,
     as_of: datetime,
@@ -154,18 +155,18 @@ def discover(
     return proposed.join(faded(present, policy), on=table.key, how="anti", maintain_order="left")
 
 
-def union(*edges: pl.DataFrame) -> pl.DataFrame:
+def union(*edges: pl.DataFrame) -> Frame[schemas.AssociationEdges]:
     """Return all edges of several tables; of equal edges, the one in the first table is kept."""
-    table = TABLES["association_edges"]
-    return table.conform(pl.concat(edges).unique(table.key, keep="first", maintain_order=True))
+    key = TABLES["association_edges"].key
+    return conform(schemas.AssociationEdges, pl.concat(edges).unique(key, keep="first", maintain_order=True))
 
 
 def at_present(
-    edges: Sequence[pl.DataFrame], accesses: pl.DataFrame, policy: Policy, *, as_of: datetime
-) -> pl.DataFrame:
+    edges: Sequence[pl.DataFrame], accesses: Frame[schemas.Accesses], policy: Policy, *, as_of: datetime
+) -> Frame[schemas.AssociationEdges]:
     """Unite tables of edges (the first one wins), and strengthen and decay them up to `as_of`."""
     strengthened = strengthen(union(*edges), accesses, policy, as_of=as_of)
-    return decay(strengthened, policy, as_of=as_of)
+    return cast("Frame[schemas.AssociationEdges]", decay(strengthened, policy, as_of=as_of))
 
 
 def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, as_of: datetime) -> pl.DataFrame:

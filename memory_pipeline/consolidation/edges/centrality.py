@@ -10,10 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import associations, edge_rows, graph
 from memory_pipeline.consolidation.state.folding import UNDIRECTED
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame
 from memory_pipeline.settings import Policy
 
 NO_RELATION: Final = ("SUMMARIZES", "FOLLOWS", "SIMILAR_TO", "REFERENCES")
@@ -29,7 +30,12 @@ RAISED: Final[dict[int, float]] = {3: 0.6, 5: 0.8, 10: 1.0}
 
 
 def measure(
-    memories: pl.DataFrame, importance: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, as_of: datetime
+    memories: Frame[schemas.Memories],
+    importance: pl.DataFrame,
+    edges: Frame[schemas.AssociationEdges],
+    policy: Policy,
+    *,
+    as_of: datetime,
 ) -> pl.DataFrame:
     """Measure every live memory in the graph of the live memories of its profile.
 

@@ -12,11 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.similarity import Pairs
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Lifecycle
 from memory_pipeline.settings import Policy
 
 RISEN: Final = ("short_term", "long_term")
@@ -24,7 +25,11 @@ RISEN: Final = ("short_term", "long_term")
 
 
 def propose(
-    memories: pl.DataFrame, edges: pl.DataFrame, near: pl.DataFrame, tier_changes: pl.DataFrame, policy: Policy
+    memories: Frame[schemas.Memories],
+    edges: pl.DataFrame,
+    near: Frame[schemas.Neighbours],
+    tier_changes: Frame[schemas.TierChanges],
+    policy: Policy,
 ) -> pl.DataFrame:
     """Propose auto-links and reinforcements among live memories, each once, whether or not it exists already.
 
@@ -65,7 +70,9 @@ def propose(
     return pl.concat(proposals, how="diagonal")
 
 
-def about_facts(fact_changes: pl.DataFrame, memories: pl.DataFrame, *, as_of: datetime) -> pl.DataFrame:
+def about_facts(
+    fact_changes: Frame[schemas.FactChanges], memories: Frame[schemas.Memories], *, as_of: datetime
+) -> pl.DataFrame:
     """Return the links between memories about the same fact, whether or not they exist already.
 
     - MAY_UPDATE from the newer memory to the older, for an update that is not sure enough to close anything, unless the
@@ -137,10 +144,10 @@ def _instant(at: datetime) -> pl.Expr:
 
 
 def no_longer_held(
-    decided: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-    memories: pl.DataFrame,
-    deferred: pl.DataFrame,
+    decided: Frame[schemas.DecidedEdges],
+    fact_changes: Frame[schemas.FactChanges],
+    memories: Frame[schemas.Memories],
+    deferred: Frame[schemas.Deferred],
     *,
     as_of: datetime,
 ) -> pl.DataFrame:

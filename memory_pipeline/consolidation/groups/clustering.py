@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import languages, similarity, whereabouts
 from memory_pipeline.consolidation.columns import KEY, days_between
 from memory_pipeline.consolidation.groups import labels, linkage, method_reuse
@@ -19,7 +20,7 @@ from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES, n
 from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, Space
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state import answers
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.score import importance
 
@@ -49,17 +50,17 @@ class Clustering:
 
 
 def cluster(
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    vectors: pl.DataFrame,
-    edges: pl.DataFrame,
+    memories: Frame[schemas.Memories],
+    scored: Frame[schemas.ScoredMemories],
+    enrichment: Frame[schemas.Enrichment],
+    vectors: Frame[schemas.Vectors],
+    edges: Frame[schemas.AssociationEdges],
     policy: Policy,
     *,
     as_of: datetime,
     plan_id: str,
-    kept: pl.DataFrame | None = None,
-    neighbours: pl.DataFrame | None = None,
+    kept: Frame[schemas.Groupings] | None = None,
+    neighbours: Frame[schemas.Neighbours] | None = None,
     answered: pl.DataFrame | None = None,
     read: pl.DataFrame | None = None,
 ) -> Clustering:

@@ -7,36 +7,26 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import scope
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.plans import invariants
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import (
-    ConsolidationPlan,
-    DecidedEdges,
-    Frame,
-    Memories,
-    Profiles,
-    ScoredMemories,
-    SettledDecidedEdges,
-    SettledMemories,
-    SettledVectors,
-    Vectors,
-)
+from memory_pipeline.schemas import Frame
 
 
 class Inputs(NamedTuple):
     """Tables of a run that the check reads."""
 
-    consolidation_plan: Frame[ConsolidationPlan]
-    profiles: Frame[Profiles]
-    memories: Frame[Memories]
-    decided_edges: Frame[DecidedEdges]
-    scored_memories: Frame[ScoredMemories]
-    vectors: Frame[Vectors]
-    settled_memories: Frame[SettledMemories]
-    settled_decided_edges: Frame[SettledDecidedEdges]
-    settled_vectors: Frame[SettledVectors]
+    consolidation_plan: Frame[schemas.ConsolidationPlan]
+    profiles: Frame[schemas.Profiles]
+    memories: Frame[schemas.Memories]
+    decided_edges: Frame[schemas.DecidedEdges]
+    scored_memories: Frame[schemas.ScoredMemories]
+    vectors: Frame[schemas.Vectors]
+    settled_memories: Frame[schemas.SettledMemories]
+    settled_decided_edges: Frame[schemas.SettledDecidedEdges]
+    settled_vectors: Frame[schemas.SettledVectors]
 
 
 def violations(inputs: Inputs, context: Context) -> pl.DataFrame:

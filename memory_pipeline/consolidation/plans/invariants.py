@@ -7,22 +7,23 @@ Not here: what a plan proposes and how the quota holds it back (`planning`), and
 import polars as pl
 import polars.selectors as cs
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import scope, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import LIVE, Action, Lifecycle
+from memory_pipeline.schemas import LIVE, Action, Frame, Lifecycle
 from memory_pipeline.settings import Policy
 
 
 def violations(
-    plan: pl.DataFrame,
+    plan: Frame[schemas.ConsolidationPlan],
     state: State,
-    profiles: pl.DataFrame,
+    profiles: Frame[schemas.Profiles],
     *,
     policy: Policy,
-    scored: pl.DataFrame,
+    scored: Frame[schemas.ScoredMemories],
     post: State,
     retrievable: pl.DataFrame,
     within: pl.DataFrame | None = None,
@@ -73,7 +74,7 @@ def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "m
     )
 
 
-def retrievable(memories: pl.DataFrame, vectors: pl.DataFrame, model: str) -> pl.DataFrame:
+def retrievable(memories: Frame[schemas.Memories], vectors: pl.DataFrame, model: str) -> pl.DataFrame:
     """Return the live summaries that a search for their own words finds.
 
     These are the ones whose vector can be compared with those of the other live memories. Nothing has to be searched:

@@ -13,13 +13,14 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import scope
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import LIVE, TABLES, Action, Lifecycle
+from memory_pipeline.schemas import LIVE, TABLES, Action, Frame, Lifecycle
 
 QUOTA_FLOOR: Final = 20
 """Number of memories that may leave in a run whatever their share, unless they are more than half."""
@@ -337,7 +338,9 @@ def effective(plan: pl.DataFrame, committed: pl.DataFrame) -> pl.DataFrame:
     return projection.unmasked(pl.concat([committed, sequenced]), TABLES["reverted"].empty())
 
 
-def in_force_after(plan: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
+def in_force_after(
+    plan: Frame[schemas.ConsolidationPlan], decisions: Frame[schemas.Decisions], reverted: Frame[schemas.Reverted]
+) -> pl.DataFrame:
     """Return the decisions of all instants that are in force once a plan is committed.
 
     Args:

@@ -3,6 +3,8 @@
 Not here: the proposals themselves (the stages before), and which decisions a plan may hold (`planning`).
 """
 
+from typing import cast
+
 import polars as pl
 
 from memory_pipeline.consolidation import scope
@@ -10,7 +12,7 @@ from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.schemas import TABLES, Frame, Memories
 
 
 def propose(
@@ -55,7 +57,7 @@ def decided(
     decisions: pl.DataFrame,
     reverted: pl.DataFrame,
     **proposals: pl.DataFrame,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> tuple[pl.DataFrame, Frame[Memories]]:
     """Return the decisions in force at this instant if a run decided these proposals alone, and the memories then."""
     others = ("proposed_edges", "trims", "proposed_blocks", "deferred")
     nothing = {name: TABLES[name].empty() for name in others}
@@ -64,7 +66,7 @@ def decided(
         context=context, profiles=profiles, state=state, decisions=decisions, reverted=reverted, **(nothing | proposals)
     )
     in_force = planning.effective(proposal, committed_now(context=context, decisions=decisions, reverted=reverted))
-    return in_force, projection.apply(state, in_force).memories
+    return in_force, cast("Frame[Memories]", projection.apply(state, in_force).memories)
 
 
 def committed_now(context: Context, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:

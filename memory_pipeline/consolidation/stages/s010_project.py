@@ -7,51 +7,40 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import foldings as folded
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import (
-    Accesses,
-    CoreMemoryBlocks,
-    DecidedEdges,
-    Decisions,
-    Events,
-    Foldings,
-    Frame,
-    Memories,
-    Reverted,
-    TierChanges,
-    conform,
-)
+from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    events: Frame[Events]
-    decisions: Frame[Decisions]
-    reverted: Frame[Reverted]
-    memories: Frame[Memories]
-    decided_edges: Frame[DecidedEdges]
-    tier_changes: Frame[TierChanges]
-    core_memory_blocks: Frame[CoreMemoryBlocks]
-    foldings: Frame[Foldings]
+    events: Frame[schemas.Events]
+    decisions: Frame[schemas.Decisions]
+    reverted: Frame[schemas.Reverted]
+    memories: Frame[schemas.Memories]
+    decided_edges: Frame[schemas.DecidedEdges]
+    tier_changes: Frame[schemas.TierChanges]
+    core_memory_blocks: Frame[schemas.CoreMemoryBlocks]
+    foldings: Frame[schemas.Foldings]
 
 
 class Outputs(NamedTuple):
     """The tables that a state consists of, and what they were folded from."""
 
-    memories: Frame[Memories]
-    decided_edges: Frame[DecidedEdges]
-    accesses: Frame[Accesses]
-    tier_changes: Frame[TierChanges]
-    core_memory_blocks: Frame[CoreMemoryBlocks]
-    foldings: Frame[Foldings]
+    memories: Frame[schemas.Memories]
+    decided_edges: Frame[schemas.DecidedEdges]
+    accesses: Frame[schemas.Accesses]
+    tier_changes: Frame[schemas.TierChanges]
+    core_memory_blocks: Frame[schemas.CoreMemoryBlocks]
+    foldings: Frame[schemas.Foldings]
 
 
-@stage(reuse=Foldings)
+@stage(reuse=schemas.Foldings)
 def project(inputs: Inputs, context: Context) -> Outputs:
     """Fold the ledger into the state before anything was decided at this instant.
 
@@ -64,10 +53,10 @@ def project(inputs: Inputs, context: Context) -> Outputs:
     )
     state = folded.state(inputs.events, before, read=read, published=published, foldings=inputs.foldings)
     return Outputs(
-        memories=conform(Memories, state.memories),
-        decided_edges=conform(DecidedEdges, state.edges),
-        accesses=conform(Accesses, state.accesses),
-        tier_changes=conform(TierChanges, state.tier_changes),
-        core_memory_blocks=conform(CoreMemoryBlocks, state.blocks),
-        foldings=conform(Foldings, folded.whole(read, state.memories, state.blocks)),
+        memories=conform(schemas.Memories, state.memories),
+        decided_edges=conform(schemas.DecidedEdges, state.edges),
+        accesses=conform(schemas.Accesses, state.accesses),
+        tier_changes=conform(schemas.TierChanges, state.tier_changes),
+        core_memory_blocks=conform(schemas.CoreMemoryBlocks, state.blocks),
+        foldings=conform(schemas.Foldings, folded.whole(read, state.memories, state.blocks)),
     )

@@ -7,18 +7,11 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import core_memory, core_profile, enrichments
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.stage import stage
-from memory_pipeline.schemas import (
-    LIVE,
-    CoreSentences,
-    Enrichment,
-    Frame,
-    Memories,
-    Vectors,
-    conform,
-)
+from memory_pipeline.schemas import LIVE, Frame, conform
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare.judges import JUDGES
 
@@ -26,21 +19,21 @@ from memory_pipeline.text.compare.judges import JUDGES
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    memories: Frame[Memories]
-    enrichment: Frame[Enrichment]
-    vectors: Frame[Vectors]
-    core_sentences: Frame[CoreSentences]
+    memories: Frame[schemas.Memories]
+    enrichment: Frame[schemas.Enrichment]
+    vectors: Frame[schemas.Vectors]
+    core_sentences: Frame[schemas.CoreSentences]
 
 
 class Outputs(NamedTuple):
     """What is extracted from texts."""
 
-    enrichment: Frame[Enrichment]
-    vectors: Frame[Vectors]
-    core_sentences: Frame[CoreSentences]
+    enrichment: Frame[schemas.Enrichment]
+    vectors: Frame[schemas.Vectors]
+    core_sentences: Frame[schemas.CoreSentences]
 
 
-@stage(reuse=CoreSentences)
+@stage(reuse=schemas.CoreSentences)
 def enrich_texts(inputs: Inputs, context: Context) -> Outputs:
     """Extract words from, and embed, texts that have no row in `enrichment` or `vectors` yet; find core sentences."""
     added = enrichments.new_texts(
@@ -48,7 +41,9 @@ def enrich_texts(inputs: Inputs, context: Context) -> Outputs:
     )
     live = inputs.memories.filter(pl.col("lifecycle").is_in(LIVE) & _reads_sentences(context.policy))
     return Outputs(
-        added.enrichment, added.vectors, conform(CoreSentences, core_profile.sentences(live, inputs.core_sentences))
+        added.enrichment,
+        added.vectors,
+        conform(schemas.CoreSentences, core_profile.sentences(live, inputs.core_sentences)),
     )
 
 

@@ -5,36 +5,28 @@ Not here: the rules (`edges.associations`).
 
 from typing import NamedTuple
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import enrichments
 from memory_pipeline.consolidation.context import EDGES, Context
 from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.consolidation.stage import stage
-from memory_pipeline.schemas import (
-    Accesses,
-    DecidedEdges,
-    DerivedEdges,
-    Enrichment,
-    Frame,
-    Memories,
-    Neighbours,
-    conform,
-)
+from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    memories: Frame[Memories]
-    enrichment: Frame[Enrichment]
-    neighbours: Frame[Neighbours]
-    accesses: Frame[Accesses]
-    decided_edges: Frame[DecidedEdges]
+    memories: Frame[schemas.Memories]
+    enrichment: Frame[schemas.Enrichment]
+    neighbours: Frame[schemas.Neighbours]
+    accesses: Frame[schemas.Accesses]
+    decided_edges: Frame[schemas.DecidedEdges]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    derived_edges: Frame[DerivedEdges]
+    derived_edges: Frame[schemas.DerivedEdges]
 
 
 @stage(serves=EDGES)
@@ -50,4 +42,4 @@ def derive_edges(inputs: Inputs, context: Context) -> Outputs:
         policy=context.policy,
         as_of=context.as_of,
     )
-    return Outputs(conform(DerivedEdges, edges))
+    return Outputs(conform(schemas.DerivedEdges, edges))

@@ -5,37 +5,29 @@ Not here: the measures (`edges.centrality`).
 
 from typing import NamedTuple
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import enrichments
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations, centrality
 from memory_pipeline.consolidation.stage import stage
-from memory_pipeline.schemas import (
-    Accesses,
-    DecidedEdges,
-    DerivedEdges,
-    Enrichment,
-    Frame,
-    Memories,
-    MemoryImportance,
-    conform,
-)
+from memory_pipeline.schemas import Frame, conform
 from memory_pipeline.text.score import importance
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    memories: Frame[Memories]
-    enrichment: Frame[Enrichment]
-    derived_edges: Frame[DerivedEdges]
-    decided_edges: Frame[DecidedEdges]
-    accesses: Frame[Accesses]
+    memories: Frame[schemas.Memories]
+    enrichment: Frame[schemas.Enrichment]
+    derived_edges: Frame[schemas.DerivedEdges]
+    decided_edges: Frame[schemas.DecidedEdges]
+    accesses: Frame[schemas.Accesses]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    memory_importance: Frame[MemoryImportance]
+    memory_importance: Frame[schemas.MemoryImportance]
 
 
 @stage()
@@ -48,4 +40,4 @@ def measure_importance(inputs: Inputs, context: Context) -> Outputs:
     measured = centrality.measure(
         memories=inputs.memories, importance=given, edges=edges, policy=context.policy, as_of=context.as_of
     )
-    return Outputs(conform(MemoryImportance, measured))
+    return Outputs(conform(schemas.MemoryImportance, measured))

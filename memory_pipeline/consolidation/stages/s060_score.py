@@ -7,34 +7,27 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import scoring
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.consolidation.stage import stage
-from memory_pipeline.schemas import (
-    DecidedEdges,
-    DerivedEdges,
-    Frame,
-    Memories,
-    MemoryImportance,
-    ScoredMemories,
-    conform,
-)
+from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    memories: Frame[Memories]
-    memory_importance: Frame[MemoryImportance]
-    decided_edges: Frame[DecidedEdges]
-    derived_edges: Frame[DerivedEdges]
+    memories: Frame[schemas.Memories]
+    memory_importance: Frame[schemas.MemoryImportance]
+    decided_edges: Frame[schemas.DecidedEdges]
+    derived_edges: Frame[schemas.DerivedEdges]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    scored_memories: Frame[ScoredMemories]
+    scored_memories: Frame[schemas.ScoredMemories]
 
 
 @stage()
@@ -50,4 +43,4 @@ def score(inputs: Inputs, context: Context) -> Outputs:
         as_of=context.as_of,
         plan_id=context.plan_id,
     )
-    return Outputs(conform(ScoredMemories, scores))
+    return Outputs(conform(schemas.ScoredMemories, scores))

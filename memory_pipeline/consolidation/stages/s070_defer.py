@@ -7,36 +7,28 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import deferral
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import projection
-from memory_pipeline.schemas import (
-    Decisions,
-    Deferred,
-    Frame,
-    Memories,
-    MemoryImportance,
-    Profiles,
-    Reverted,
-    conform,
-)
+from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    profiles: Frame[Profiles]
-    memories: Frame[Memories]
-    memory_importance: Frame[MemoryImportance]
-    decisions: Frame[Decisions]
-    reverted: Frame[Reverted]
+    profiles: Frame[schemas.Profiles]
+    memories: Frame[schemas.Memories]
+    memory_importance: Frame[schemas.MemoryImportance]
+    decisions: Frame[schemas.Decisions]
+    reverted: Frame[schemas.Reverted]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    deferred: Frame[Deferred]
+    deferred: Frame[schemas.Deferred]
 
 
 @stage()
@@ -50,4 +42,4 @@ def defer(inputs: Inputs, context: Context) -> Outputs:
         decisions=in_force,
         plan_id=context.plan_id,
     )
-    return Outputs(conform(Deferred, rows))
+    return Outputs(conform(schemas.Deferred, rows))

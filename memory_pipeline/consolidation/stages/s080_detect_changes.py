@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import (
     change_detection,
     deferral,
@@ -20,53 +21,36 @@ from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import answers
-from memory_pipeline.schemas import (
-    Action,
-    ChangeOdds,
-    CoreSentences,
-    DecidedEdges,
-    Deferred,
-    DerivedEdges,
-    Enrichment,
-    Events,
-    FactChanges,
-    Frame,
-    Judgements,
-    Memories,
-    PairReadings,
-    Vectors,
-    Verdicts,
-    conform,
-)
+from memory_pipeline.schemas import Action, Frame, conform
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    memories: Frame[Memories]
-    deferred: Frame[Deferred]
-    enrichment: Frame[Enrichment]
-    vectors: Frame[Vectors]
-    decided_edges: Frame[DecidedEdges]
-    derived_edges: Frame[DerivedEdges]
-    judgements: Frame[Judgements]
-    pair_readings: Frame[PairReadings]
-    verdicts: Frame[Verdicts]
-    events: Frame[Events]
-    core_sentences: Frame[CoreSentences]
+    memories: Frame[schemas.Memories]
+    deferred: Frame[schemas.Deferred]
+    enrichment: Frame[schemas.Enrichment]
+    vectors: Frame[schemas.Vectors]
+    decided_edges: Frame[schemas.DecidedEdges]
+    derived_edges: Frame[schemas.DerivedEdges]
+    judgements: Frame[schemas.Judgements]
+    pair_readings: Frame[schemas.PairReadings]
+    verdicts: Frame[schemas.Verdicts]
+    events: Frame[schemas.Events]
+    core_sentences: Frame[schemas.CoreSentences]
 
 
 class Outputs(NamedTuple):
     """Facts that newer memories change, what was judged to find them, and what a model was asked about them."""
 
-    fact_changes: Frame[FactChanges]
-    judgements: Frame[Judgements]
-    verdicts: Frame[Verdicts]
-    change_odds: Frame[ChangeOdds]
-    pair_readings: Frame[PairReadings]
+    fact_changes: Frame[schemas.FactChanges]
+    judgements: Frame[schemas.Judgements]
+    verdicts: Frame[schemas.Verdicts]
+    change_odds: Frame[schemas.ChangeOdds]
+    pair_readings: Frame[schemas.PairReadings]
 
 
-@stage(reuse=Judgements, serves=frozenset({Action.LINK, Action.CLOSE}))
+@stage(reuse=schemas.Judgements, serves=frozenset({Action.LINK, Action.CLOSE}))
 def detect_changes(inputs: Inputs, context: Context) -> Outputs:
     """Detect facts that a newer memory updates, contradicts or repeats; a model, if set, answers what is worth asking.
 
@@ -101,13 +85,13 @@ def detect_changes(inputs: Inputs, context: Context) -> Outputs:
     )
     return Outputs(
         conform(
-            FactChanges,
+            schemas.FactChanges,
             change_detection.with_answers(
                 changes=combined, answered=answered, memories=compared, plan_id=context.plan_id
             ),
         ),
-        conform(Judgements, judged),
-        conform(Verdicts, asked),
-        conform(ChangeOdds, odds),
-        conform(PairReadings, readings),
+        conform(schemas.Judgements, judged),
+        conform(schemas.Verdicts, asked),
+        conform(schemas.ChangeOdds, odds),
+        conform(schemas.PairReadings, readings),
     )

@@ -5,55 +5,40 @@ Not here: the rules (`edges.associations`).
 
 from typing import NamedTuple
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import deferral
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.consolidation.stage import stage
-from memory_pipeline.schemas import (
-    Accesses,
-    Action,
-    DecidedEdges,
-    Deferred,
-    DerivedEdges,
-    FactChanges,
-    Frame,
-    Memories,
-    Neighbours,
-    ProposedEdges,
-    ScoredMemories,
-    TierChanges,
-    Vectors,
-    conform,
-    empty,
-)
+from memory_pipeline.schemas import Action, Frame, conform, empty
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    memories: Frame[Memories]
-    deferred: Frame[Deferred]
-    scored_memories: Frame[ScoredMemories]
-    decided_edges: Frame[DecidedEdges]
-    derived_edges: Frame[DerivedEdges]
-    vectors: Frame[Vectors]
-    neighbours: Frame[Neighbours]
-    accesses: Frame[Accesses]
-    tier_changes: Frame[TierChanges]
-    fact_changes: Frame[FactChanges]
+    memories: Frame[schemas.Memories]
+    deferred: Frame[schemas.Deferred]
+    scored_memories: Frame[schemas.ScoredMemories]
+    decided_edges: Frame[schemas.DecidedEdges]
+    derived_edges: Frame[schemas.DerivedEdges]
+    vectors: Frame[schemas.Vectors]
+    neighbours: Frame[schemas.Neighbours]
+    accesses: Frame[schemas.Accesses]
+    tier_changes: Frame[schemas.TierChanges]
+    fact_changes: Frame[schemas.FactChanges]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    proposed_edges: Frame[ProposedEdges]
+    proposed_edges: Frame[schemas.ProposedEdges]
 
 
 @stage()
 def propose_edges(inputs: Inputs, context: Context) -> Outputs:
     """Propose new edges; none if the run may decide no links."""
     if Action.LINK not in context.actions:
-        return Outputs(empty(ProposedEdges))
+        return Outputs(empty(schemas.ProposedEdges))
     edges = associations.discover(
         memories=deferral.without(inputs.memories, inputs.deferred),
         scored=inputs.scored_memories,
@@ -67,4 +52,4 @@ def propose_edges(inputs: Inputs, context: Context) -> Outputs:
         as_of=context.as_of,
         plan_id=context.plan_id,
     )
-    return Outputs(conform(ProposedEdges, edges))
+    return Outputs(conform(schemas.ProposedEdges, edges))

@@ -7,58 +7,41 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import deferral, enrichments, judging, scope
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import neighbours as near
 from memory_pipeline.consolidation.groups import clustering
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import answers
-from memory_pipeline.schemas import (
-    Action,
-    AssociationEdges,
-    ClusterMembers,
-    Clusters,
-    Deferred,
-    Enrichment,
-    Events,
-    Frame,
-    Groupings,
-    Memories,
-    MergeRefusals,
-    Neighbours,
-    PairReadings,
-    ScoredMemories,
-    Vectors,
-    conform,
-    empty,
-)
+from memory_pipeline.schemas import Action, Frame, conform, empty
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    memories: Frame[Memories]
-    deferred: Frame[Deferred]
-    scored_memories: Frame[ScoredMemories]
-    enrichment: Frame[Enrichment]
-    vectors: Frame[Vectors]
-    neighbours: Frame[Neighbours]
-    association_edges: Frame[AssociationEdges]
-    groupings: Frame[Groupings]
-    events: Frame[Events]
-    pair_readings: Frame[PairReadings]
+    memories: Frame[schemas.Memories]
+    deferred: Frame[schemas.Deferred]
+    scored_memories: Frame[schemas.ScoredMemories]
+    enrichment: Frame[schemas.Enrichment]
+    vectors: Frame[schemas.Vectors]
+    neighbours: Frame[schemas.Neighbours]
+    association_edges: Frame[schemas.AssociationEdges]
+    groupings: Frame[schemas.Groupings]
+    events: Frame[schemas.Events]
+    pair_readings: Frame[schemas.PairReadings]
 
 
 class Outputs(NamedTuple):
     """Groups of memories, near duplicates that were not grouped, and what methods read to find them."""
 
-    clusters: Frame[Clusters]
-    cluster_members: Frame[ClusterMembers]
-    merge_refusals: Frame[MergeRefusals]
-    groupings: Frame[Groupings]
+    clusters: Frame[schemas.Clusters]
+    cluster_members: Frame[schemas.ClusterMembers]
+    merge_refusals: Frame[schemas.MergeRefusals]
+    groupings: Frame[schemas.Groupings]
 
 
-@stage(reuse=Groupings, serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}))
+@stage(reuse=schemas.Groupings, serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}))
 def cluster(inputs: Inputs, context: Context) -> Outputs:
     """Group memories by each method of the policy.
 
@@ -88,8 +71,8 @@ def cluster(inputs: Inputs, context: Context) -> Outputs:
         for side in sides
     ]
     return Outputs(
-        clusters=conform(Clusters, pl.concat([one.clusters for one in groups])),
-        cluster_members=conform(ClusterMembers, pl.concat([one.cluster_members for one in groups])),
-        merge_refusals=conform(MergeRefusals, pl.concat([one.merge_refusals for one in groups])),
-        groupings=conform(Groupings, groups[0].groupings) if len(sides) == 1 else empty(Groupings),
+        clusters=conform(schemas.Clusters, pl.concat([one.clusters for one in groups])),
+        cluster_members=conform(schemas.ClusterMembers, pl.concat([one.cluster_members for one in groups])),
+        merge_refusals=conform(schemas.MergeRefusals, pl.concat([one.merge_refusals for one in groups])),
+        groupings=conform(schemas.Groupings, groups[0].groupings) if len(sides) == 1 else empty(schemas.Groupings),
     )

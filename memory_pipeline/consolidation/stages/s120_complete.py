@@ -5,41 +5,30 @@ Not here: what is asked (`model_requests`), and the client (`llm/`).
 
 from typing import NamedTuple
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import currency, enrichments, model_requests, scope
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.stage import stage
-from memory_pipeline.schemas import (
-    AssociationEdges,
-    ClusterMembers,
-    Clusters,
-    Completions,
-    Enrichment,
-    FactChanges,
-    Frame,
-    Memories,
-    ScoredMemories,
-    conform,
-    empty,
-)
+from memory_pipeline.schemas import Frame, conform, empty
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    clusters: Frame[Clusters]
-    cluster_members: Frame[ClusterMembers]
-    memories: Frame[Memories]
-    scored_memories: Frame[ScoredMemories]
-    enrichment: Frame[Enrichment]
-    association_edges: Frame[AssociationEdges]
-    fact_changes: Frame[FactChanges]
-    completions: Frame[Completions]
+    clusters: Frame[schemas.Clusters]
+    cluster_members: Frame[schemas.ClusterMembers]
+    memories: Frame[schemas.Memories]
+    scored_memories: Frame[schemas.ScoredMemories]
+    enrichment: Frame[schemas.Enrichment]
+    association_edges: Frame[schemas.AssociationEdges]
+    fact_changes: Frame[schemas.FactChanges]
+    completions: Frame[schemas.Completions]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    completions: Frame[Completions]
+    completions: Frame[schemas.Completions]
 
 
 @stage()
@@ -71,6 +60,6 @@ def complete(inputs: Inputs, context: Context) -> Outputs:
     if within is not None:
         requests = scope.requested(within, requests, memories=inputs.memories, cluster_members=inputs.cluster_members)
     if requests.is_empty():
-        return Outputs(empty(Completions))
+        return Outputs(empty(schemas.Completions))
     share = model_requests.texts_share(context.policy)
-    return Outputs(conform(Completions, context.complete(requests, inputs.completions, share)))
+    return Outputs(conform(schemas.Completions, context.complete(requests, inputs.completions, share)))

@@ -7,42 +7,31 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import atomic_facts, currency, enrichments
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.summaries import summarising
-from memory_pipeline.schemas import (
-    AssociationEdges,
-    ClusterMembers,
-    Clusters,
-    Completions,
-    Enrichment,
-    FactChanges,
-    Frame,
-    Memories,
-    ScoredMemories,
-    Summaries,
-    conform,
-)
+from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    clusters: Frame[Clusters]
-    cluster_members: Frame[ClusterMembers]
-    memories: Frame[Memories]
-    scored_memories: Frame[ScoredMemories]
-    enrichment: Frame[Enrichment]
-    association_edges: Frame[AssociationEdges]
-    fact_changes: Frame[FactChanges]
-    completions: Frame[Completions]
+    clusters: Frame[schemas.Clusters]
+    cluster_members: Frame[schemas.ClusterMembers]
+    memories: Frame[schemas.Memories]
+    scored_memories: Frame[schemas.ScoredMemories]
+    enrichment: Frame[schemas.Enrichment]
+    association_edges: Frame[schemas.AssociationEdges]
+    fact_changes: Frame[schemas.FactChanges]
+    completions: Frame[schemas.Completions]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    summaries: Frame[Summaries]
+    summaries: Frame[schemas.Summaries]
 
 
 @stage()
@@ -80,4 +69,4 @@ def summarise(inputs: Inputs, context: Context) -> Outputs:
         policy=context.policy,
         plan_id=context.plan_id,
     )
-    return Outputs(conform(Summaries, pl.concat([rows, facts])))
+    return Outputs(conform(schemas.Summaries, pl.concat([rows, facts])))

@@ -5,39 +5,29 @@ Not here: the rules (`promotion`).
 
 from typing import NamedTuple
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import promotion
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.stage import stage
-from memory_pipeline.schemas import (
-    Accesses,
-    AssociationEdges,
-    Events,
-    FactChanges,
-    Frame,
-    Memories,
-    Promotions,
-    ScoredMemories,
-    TierChanges,
-    conform,
-)
+from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    memories: Frame[Memories]
-    scored_memories: Frame[ScoredMemories]
-    events: Frame[Events]
-    accesses: Frame[Accesses]
-    tier_changes: Frame[TierChanges]
-    association_edges: Frame[AssociationEdges]
-    fact_changes: Frame[FactChanges]
+    memories: Frame[schemas.Memories]
+    scored_memories: Frame[schemas.ScoredMemories]
+    events: Frame[schemas.Events]
+    accesses: Frame[schemas.Accesses]
+    tier_changes: Frame[schemas.TierChanges]
+    association_edges: Frame[schemas.AssociationEdges]
+    fact_changes: Frame[schemas.FactChanges]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    promotions: Frame[Promotions]
+    promotions: Frame[schemas.Promotions]
 
 
 @stage()
@@ -55,4 +45,4 @@ def promote(inputs: Inputs, context: Context) -> Outputs:
         as_of=context.as_of,
         plan_id=context.plan_id,
     )
-    return Outputs(conform(Promotions, rows))
+    return Outputs(conform(schemas.Promotions, rows))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import (
     atomic_facts,
     currency,
@@ -24,65 +25,38 @@ from memory_pipeline.consolidation.plans import planning, proposals
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.consolidation.summaries import summarising
-from memory_pipeline.schemas import (
-    LIVE,
-    Accesses,
-    Action,
-    ArchivedSet,
-    AssociationEdges,
-    ChangeOdds,
-    ClusterMembers,
-    Clusters,
-    Completions,
-    CoreSentences,
-    DecidedEdges,
-    Decisions,
-    Deferred,
-    Enrichment,
-    FactChanges,
-    Frame,
-    Memories,
-    Profiles,
-    Promotions,
-    Reverted,
-    ScoredMemories,
-    Summaries,
-    TierChanges,
-    Trims,
-    conform,
-    empty,
-)
+from memory_pipeline.schemas import LIVE, Action, Frame, conform, empty
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    profiles: Frame[Profiles]
-    memories: Frame[Memories]
-    decided_edges: Frame[DecidedEdges]
-    accesses: Frame[Accesses]
-    tier_changes: Frame[TierChanges]
-    scored_memories: Frame[ScoredMemories]
-    enrichment: Frame[Enrichment]
-    completions: Frame[Completions]
-    summaries: Frame[Summaries]
-    clusters: Frame[Clusters]
-    cluster_members: Frame[ClusterMembers]
-    change_odds: Frame[ChangeOdds]
-    fact_changes: Frame[FactChanges]
-    association_edges: Frame[AssociationEdges]
-    promotions: Frame[Promotions]
-    deferred: Frame[Deferred]
-    decisions: Frame[Decisions]
-    reverted: Frame[Reverted]
-    core_sentences: Frame[CoreSentences]
+    profiles: Frame[schemas.Profiles]
+    memories: Frame[schemas.Memories]
+    decided_edges: Frame[schemas.DecidedEdges]
+    accesses: Frame[schemas.Accesses]
+    tier_changes: Frame[schemas.TierChanges]
+    scored_memories: Frame[schemas.ScoredMemories]
+    enrichment: Frame[schemas.Enrichment]
+    completions: Frame[schemas.Completions]
+    summaries: Frame[schemas.Summaries]
+    clusters: Frame[schemas.Clusters]
+    cluster_members: Frame[schemas.ClusterMembers]
+    change_odds: Frame[schemas.ChangeOdds]
+    fact_changes: Frame[schemas.FactChanges]
+    association_edges: Frame[schemas.AssociationEdges]
+    promotions: Frame[schemas.Promotions]
+    deferred: Frame[schemas.Deferred]
+    decisions: Frame[schemas.Decisions]
+    reverted: Frame[schemas.Reverted]
+    core_sentences: Frame[schemas.CoreSentences]
 
 
 class Outputs(NamedTuple):
     """What leaves the live set, and what recall shows of the rest."""
 
-    archived_set: Frame[ArchivedSet]
-    trims: Frame[Trims]
+    archived_set: Frame[schemas.ArchivedSet]
+    trims: Frame[schemas.Trims]
 
 
 @stage()
@@ -94,7 +68,7 @@ def forget(inputs: Inputs, context: Context) -> Outputs:
     """
     leaving = _leaving(inputs, context)
     if context.policy.token_budget is None or Action.TRIM not in context.actions or context.scope != "all":
-        return Outputs(leaving, empty(Trims))
+        return Outputs(leaving, empty(schemas.Trims))
     state = State(
         memories=inputs.memories, edges=inputs.decided_edges, accesses=inputs.accesses, tier_changes=inputs.tier_changes
     )
@@ -130,10 +104,10 @@ def forget(inputs: Inputs, context: Context) -> Outputs:
     )
     dropped = dropped.join(inputs.memories, on=KEY, how="semi")
     staying = leaving.join(dropped, on=KEY, how="anti")
-    return Outputs(conform(ArchivedSet, pl.concat([staying, dropped])), conform(Trims, trims))
+    return Outputs(conform(schemas.ArchivedSet, pl.concat([staying, dropped])), conform(schemas.Trims, trims))
 
 
-def _leaving(inputs: Inputs, context: Context) -> Frame[ArchivedSet]:
+def _leaving(inputs: Inputs, context: Context) -> Frame[schemas.ArchivedSet]:
     """Select what the policy forgets, stale summaries, and facts that their entry no longer states.
 
     Where memories were deferred, it is unknown which clusters are gone.
@@ -187,7 +161,7 @@ def _leaving(inputs: Inputs, context: Context) -> Frame[ArchivedSet]:
             action=pl.lit(Action.ARCHIVE.value), rule=pl.lit("stale_summary"), plan_id=pl.lit(context.plan_id)
         )
     )
-    return conform(ArchivedSet, pl.concat([selected, stale], how="diagonal"))
+    return conform(schemas.ArchivedSet, pl.concat([selected, stale], how="diagonal"))
 
 
 def _remaining_summaries(memories: pl.DataFrame, summaries: pl.DataFrame, clusters: pl.DataFrame) -> pl.DataFrame:

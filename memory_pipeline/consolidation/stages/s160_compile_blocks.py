@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import core_memory, enrichments
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations
@@ -14,66 +15,42 @@ from memory_pipeline.consolidation.plans import proposals
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import (
-    INSTANT,
-    Accesses,
-    Action,
-    ArchivedSet,
-    Completions,
-    CoreMemoryBlocks,
-    CoreSentences,
-    DecidedEdges,
-    Decisions,
-    Enrichment,
-    FactChanges,
-    Frame,
-    Memories,
-    Profiles,
-    Promotions,
-    ProposedBlocks,
-    ProposedEdges,
-    Reverted,
-    ScoredMemories,
-    Summaries,
-    TierChanges,
-    conform,
-    empty,
-)
+from memory_pipeline.schemas import INSTANT, Action, Frame, conform, empty
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    profiles: Frame[Profiles]
-    memories: Frame[Memories]
-    decided_edges: Frame[DecidedEdges]
-    accesses: Frame[Accesses]
-    tier_changes: Frame[TierChanges]
-    core_memory_blocks: Frame[CoreMemoryBlocks]
-    scored_memories: Frame[ScoredMemories]
-    enrichment: Frame[Enrichment]
-    core_sentences: Frame[CoreSentences]
-    completions: Frame[Completions]
-    summaries: Frame[Summaries]
-    archived_set: Frame[ArchivedSet]
-    proposed_edges: Frame[ProposedEdges]
-    fact_changes: Frame[FactChanges]
-    promotions: Frame[Promotions]
-    decisions: Frame[Decisions]
-    reverted: Frame[Reverted]
+    profiles: Frame[schemas.Profiles]
+    memories: Frame[schemas.Memories]
+    decided_edges: Frame[schemas.DecidedEdges]
+    accesses: Frame[schemas.Accesses]
+    tier_changes: Frame[schemas.TierChanges]
+    core_memory_blocks: Frame[schemas.CoreMemoryBlocks]
+    scored_memories: Frame[schemas.ScoredMemories]
+    enrichment: Frame[schemas.Enrichment]
+    core_sentences: Frame[schemas.CoreSentences]
+    completions: Frame[schemas.Completions]
+    summaries: Frame[schemas.Summaries]
+    archived_set: Frame[schemas.ArchivedSet]
+    proposed_edges: Frame[schemas.ProposedEdges]
+    fact_changes: Frame[schemas.FactChanges]
+    promotions: Frame[schemas.Promotions]
+    decisions: Frame[schemas.Decisions]
+    reverted: Frame[schemas.Reverted]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    proposed_blocks: Frame[ProposedBlocks]
+    proposed_blocks: Frame[schemas.ProposedBlocks]
 
 
 @stage()
 def compile_blocks(inputs: Inputs, context: Context) -> Outputs:
     """Compile the core memory blocks whose text changes, from the memories as the rest of the plan leaves them."""
     if not context.policy.core_blocks or Action.COMPILE not in context.actions:
-        return Outputs(empty(ProposedBlocks))
+        return Outputs(empty(schemas.ProposedBlocks))
     state = State(
         memories=inputs.memories, edges=inputs.decided_edges, accesses=inputs.accesses, tier_changes=inputs.tier_changes
     )
@@ -105,4 +82,4 @@ def compile_blocks(inputs: Inputs, context: Context) -> Outputs:
         changes=inputs.fact_changes,
         known=inputs.core_sentences,
     )
-    return Outputs(conform(ProposedBlocks, blocks))
+    return Outputs(conform(schemas.ProposedBlocks, blocks))

@@ -8,60 +8,40 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations, links
 from memory_pipeline.consolidation.plans import planning, proposals
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import (
-    Accesses,
-    Action,
-    ArchivedSet,
-    ConsolidationPlan,
-    CoreMemoryBlocks,
-    DecidedEdges,
-    Decisions,
-    Deferred,
-    FactChanges,
-    Frame,
-    Memories,
-    Profiles,
-    Promotions,
-    ProposedBlocks,
-    ProposedEdges,
-    Reverted,
-    Summaries,
-    TierChanges,
-    Trims,
-    conform,
-)
+from memory_pipeline.schemas import Action, Frame, conform
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    profiles: Frame[Profiles]
-    memories: Frame[Memories]
-    decided_edges: Frame[DecidedEdges]
-    accesses: Frame[Accesses]
-    tier_changes: Frame[TierChanges]
-    core_memory_blocks: Frame[CoreMemoryBlocks]
-    summaries: Frame[Summaries]
-    archived_set: Frame[ArchivedSet]
-    trims: Frame[Trims]
-    proposed_edges: Frame[ProposedEdges]
-    fact_changes: Frame[FactChanges]
-    promotions: Frame[Promotions]
-    proposed_blocks: Frame[ProposedBlocks]
-    deferred: Frame[Deferred]
-    decisions: Frame[Decisions]
-    reverted: Frame[Reverted]
+    profiles: Frame[schemas.Profiles]
+    memories: Frame[schemas.Memories]
+    decided_edges: Frame[schemas.DecidedEdges]
+    accesses: Frame[schemas.Accesses]
+    tier_changes: Frame[schemas.TierChanges]
+    core_memory_blocks: Frame[schemas.CoreMemoryBlocks]
+    summaries: Frame[schemas.Summaries]
+    archived_set: Frame[schemas.ArchivedSet]
+    trims: Frame[schemas.Trims]
+    proposed_edges: Frame[schemas.ProposedEdges]
+    fact_changes: Frame[schemas.FactChanges]
+    promotions: Frame[schemas.Promotions]
+    proposed_blocks: Frame[schemas.ProposedBlocks]
+    deferred: Frame[schemas.Deferred]
+    decisions: Frame[schemas.Decisions]
+    reverted: Frame[schemas.Reverted]
 
 
 class Outputs(NamedTuple):
     """Table that the stage gives."""
 
-    consolidation_plan: Frame[ConsolidationPlan]
+    consolidation_plan: Frame[schemas.ConsolidationPlan]
 
 
 @stage()
@@ -95,7 +75,9 @@ def plan(inputs: Inputs, context: Context) -> Outputs:
         proposed_blocks=inputs.proposed_blocks,
         deferred=inputs.deferred,
     )
-    return Outputs(conform(ConsolidationPlan, planning.hold(plan=proposal, profiles=inputs.profiles, state=state)))
+    return Outputs(
+        conform(schemas.ConsolidationPlan, planning.hold(plan=proposal, profiles=inputs.profiles, state=state))
+    )
 
 
 def _retired(inputs: Inputs, context: Context) -> pl.DataFrame:

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation import enrichments
 from memory_pipeline.consolidation.context import EDGES, Context
 from memory_pipeline.consolidation.edges import neighbours as near
@@ -17,78 +18,45 @@ from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.stages import s040_derive_edges, s050_measure_importance, s060_score, s100_associate
 from memory_pipeline.consolidation.state import foldings as folded
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import (
-    Accesses,
-    ConsolidationPlan,
-    CoreMemoryBlocks,
-    DecidedEdges,
-    Decisions,
-    DerivedEdges,
-    Enrichment,
-    Events,
-    Foldings,
-    Frame,
-    Memories,
-    MemoryImportance,
-    Neighbours,
-    ProposedEdges,
-    Reverted,
-    ScoredMemories,
-    SettledAccesses,
-    SettledAssociationEdges,
-    SettledCoreMemoryBlocks,
-    SettledDecidedEdges,
-    SettledDerivedEdges,
-    SettledEnrichment,
-    SettledFoldings,
-    SettledMemories,
-    SettledMemoryImportance,
-    SettledScoredMemories,
-    SettledTierChanges,
-    SettledVectors,
-    TierChanges,
-    Vectors,
-    conform,
-    empty,
-)
+from memory_pipeline.schemas import Frame, conform, empty
 
 
 class Inputs(NamedTuple):
     """Tables that the stage takes."""
 
-    consolidation_plan: Frame[ConsolidationPlan]
-    events: Frame[Events]
-    memories: Frame[Memories]
-    decided_edges: Frame[DecidedEdges]
-    accesses: Frame[Accesses]
-    tier_changes: Frame[TierChanges]
-    core_memory_blocks: Frame[CoreMemoryBlocks]
-    foldings: Frame[Foldings]
-    enrichment: Frame[Enrichment]
-    vectors: Frame[Vectors]
-    decisions: Frame[Decisions]
-    reverted: Frame[Reverted]
-    neighbours: Frame[Neighbours]
-    derived_edges: Frame[DerivedEdges]
-    memory_importance: Frame[MemoryImportance]
-    scored_memories: Frame[ScoredMemories]
+    consolidation_plan: Frame[schemas.ConsolidationPlan]
+    events: Frame[schemas.Events]
+    memories: Frame[schemas.Memories]
+    decided_edges: Frame[schemas.DecidedEdges]
+    accesses: Frame[schemas.Accesses]
+    tier_changes: Frame[schemas.TierChanges]
+    core_memory_blocks: Frame[schemas.CoreMemoryBlocks]
+    foldings: Frame[schemas.Foldings]
+    enrichment: Frame[schemas.Enrichment]
+    vectors: Frame[schemas.Vectors]
+    decisions: Frame[schemas.Decisions]
+    reverted: Frame[schemas.Reverted]
+    neighbours: Frame[schemas.Neighbours]
+    derived_edges: Frame[schemas.DerivedEdges]
+    memory_importance: Frame[schemas.MemoryImportance]
+    scored_memories: Frame[schemas.ScoredMemories]
 
 
 class Outputs(NamedTuple):
     """The state once the plan is committed, what describes it, and the rows that new summaries add."""
 
-    settled_memories: Frame[SettledMemories]
-    settled_decided_edges: Frame[SettledDecidedEdges]
-    settled_accesses: Frame[SettledAccesses]
-    settled_tier_changes: Frame[SettledTierChanges]
-    settled_core_memory_blocks: Frame[SettledCoreMemoryBlocks]
-    settled_foldings: Frame[SettledFoldings]
-    settled_derived_edges: Frame[SettledDerivedEdges]
-    settled_memory_importance: Frame[SettledMemoryImportance]
-    settled_scored_memories: Frame[SettledScoredMemories]
-    settled_association_edges: Frame[SettledAssociationEdges]
-    settled_enrichment: Frame[SettledEnrichment]
-    settled_vectors: Frame[SettledVectors]
+    settled_memories: Frame[schemas.SettledMemories]
+    settled_decided_edges: Frame[schemas.SettledDecidedEdges]
+    settled_accesses: Frame[schemas.SettledAccesses]
+    settled_tier_changes: Frame[schemas.SettledTierChanges]
+    settled_core_memory_blocks: Frame[schemas.SettledCoreMemoryBlocks]
+    settled_foldings: Frame[schemas.SettledFoldings]
+    settled_derived_edges: Frame[schemas.SettledDerivedEdges]
+    settled_memory_importance: Frame[schemas.SettledMemoryImportance]
+    settled_scored_memories: Frame[schemas.SettledScoredMemories]
+    settled_association_edges: Frame[schemas.SettledAssociationEdges]
+    settled_enrichment: Frame[schemas.SettledEnrichment]
+    settled_vectors: Frame[schemas.SettledVectors]
 
 
 @stage()
@@ -110,7 +78,11 @@ def settle(inputs: Inputs, context: Context) -> Outputs:
         "scored_memories": inputs.scored_memories,
     }
     texts = {"enrichment": inputs.enrichment, "vectors": inputs.vectors, "neighbours": inputs.neighbours}
-    after, added, read = before, Added(empty(Enrichment), empty(Vectors)), inputs.foldings.select("profile_id", "read")
+    after, added, read = (
+        before,
+        Added(empty(schemas.Enrichment), empty(schemas.Vectors)),
+        inputs.foldings.select("profile_id", "read"),
+    )
     if decided.height:
         touched = {
             name: rows.join(decided, on="profile_id", how="semi", maintain_order="left")
@@ -127,33 +99,35 @@ def settle(inputs: Inputs, context: Context) -> Outputs:
         reread = folded.digests(inputs.events, in_force).join(decided, on="profile_id", how="semi")
         read = pl.concat([read.join(decided, on="profile_id", how="anti"), reread])
     settled_edges, settled_accesses = (
-        conform(DecidedEdges, after["decided_edges"]),
-        conform(Accesses, after["accesses"]),
+        conform(schemas.DecidedEdges, after["decided_edges"]),
+        conform(schemas.Accesses, after["accesses"]),
     )
-    settled_derived = conform(DerivedEdges, after["derived_edges"])
+    settled_derived = conform(schemas.DerivedEdges, after["derived_edges"])
     edges = s100_associate.associate(
         s100_associate.Inputs(
             decided_edges=settled_edges,
             derived_edges=settled_derived,
-            proposed_edges=empty(ProposedEdges),
+            proposed_edges=empty(schemas.ProposedEdges),
             accesses=settled_accesses,
         ),
         context,
     ).association_edges
     blocks = after["core_memory_blocks"].filter(pl.col("content") != "")
     return Outputs(
-        settled_memories=conform(SettledMemories, planning.with_tombstones(after["memories"])),
-        settled_decided_edges=conform(SettledDecidedEdges, settled_edges),
-        settled_accesses=conform(SettledAccesses, settled_accesses),
-        settled_tier_changes=conform(SettledTierChanges, after["tier_changes"]),
-        settled_core_memory_blocks=conform(SettledCoreMemoryBlocks, blocks),
-        settled_foldings=conform(SettledFoldings, folded.whole(read, after["memories"], after["core_memory_blocks"])),
-        settled_derived_edges=conform(SettledDerivedEdges, settled_derived),
-        settled_memory_importance=conform(SettledMemoryImportance, after["memory_importance"]),
-        settled_scored_memories=conform(SettledScoredMemories, after["scored_memories"]),
-        settled_association_edges=conform(SettledAssociationEdges, edges),
-        settled_enrichment=conform(SettledEnrichment, added.enrichment),
-        settled_vectors=conform(SettledVectors, added.vectors),
+        settled_memories=conform(schemas.SettledMemories, planning.with_tombstones(after["memories"])),
+        settled_decided_edges=conform(schemas.SettledDecidedEdges, settled_edges),
+        settled_accesses=conform(schemas.SettledAccesses, settled_accesses),
+        settled_tier_changes=conform(schemas.SettledTierChanges, after["tier_changes"]),
+        settled_core_memory_blocks=conform(schemas.SettledCoreMemoryBlocks, blocks),
+        settled_foldings=conform(
+            schemas.SettledFoldings, folded.whole(read, after["memories"], after["core_memory_blocks"])
+        ),
+        settled_derived_edges=conform(schemas.SettledDerivedEdges, settled_derived),
+        settled_memory_importance=conform(schemas.SettledMemoryImportance, after["memory_importance"]),
+        settled_scored_memories=conform(schemas.SettledScoredMemories, after["scored_memories"]),
+        settled_association_edges=conform(schemas.SettledAssociationEdges, edges),
+        settled_enrichment=conform(schemas.SettledEnrichment, added.enrichment),
+        settled_vectors=conform(schemas.SettledVectors, added.vectors),
     )
 
 
@@ -180,14 +154,14 @@ def _after(
         committed=committed,
     )
     memories, edges, accesses = (
-        conform(Memories, after.memories),
-        conform(DecidedEdges, after.edges),
-        conform(Accesses, after.accesses),
+        conform(schemas.Memories, after.memories),
+        conform(schemas.DecidedEdges, after.edges),
+        conform(schemas.Accesses, after.accesses),
     )
-    known, points = conform(Enrichment, before["enrichment"]), conform(Vectors, before["vectors"])
+    known, points = conform(schemas.Enrichment, before["enrichment"]), conform(schemas.Vectors, before["vectors"])
     added = enrichments.new_texts(memories=memories, enrichment=known, vectors=points, policy=context.policy)
-    words = conform(Enrichment, pl.concat([known, added.enrichment]))
-    derived = conform(DerivedEdges, before["derived_edges"])
+    words = conform(schemas.Enrichment, pl.concat([known, added.enrichment]))
+    derived = conform(schemas.DerivedEdges, before["derived_edges"])
     unchanged = memories.equals(before["memories"]) and edges.equals(before["decided_edges"])
     if context.actions & EDGES and not unchanged:
         near_pairs = near.brought_up_to(
@@ -201,7 +175,7 @@ def _after(
             s040_derive_edges.Inputs(
                 memories=memories,
                 enrichment=words,
-                neighbours=conform(Neighbours, near_pairs),
+                neighbours=conform(schemas.Neighbours, near_pairs),
                 accesses=accesses,
                 decided_edges=edges,
             ),

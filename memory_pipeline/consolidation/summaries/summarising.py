@@ -8,13 +8,14 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.groups.lineage import CLUSTER, SUMMARY
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES, summary_kind
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.consolidation.summaries import extracts, prompting
-from memory_pipeline.schemas import LIVE, TABLES, Lifecycle
+from memory_pipeline.schemas import LIVE, TABLES, Frame, Lifecycle
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import content_hash
 
@@ -29,12 +30,12 @@ THEME_WORDS: Final = 3
 
 
 def summarise(
-    clusters: pl.DataFrame,
-    cluster_members: pl.DataFrame,
-    memories: pl.DataFrame,
-    scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
-    completions: pl.DataFrame,
+    clusters: Frame[schemas.Clusters],
+    cluster_members: Frame[schemas.ClusterMembers],
+    memories: Frame[schemas.Memories],
+    scored: Frame[schemas.ScoredMemories],
+    enrichment: Frame[schemas.Enrichment],
+    completions: Frame[schemas.Completions],
     policy: Policy,
     *,
     plan_id: str,
@@ -91,9 +92,9 @@ def summarise(
 
 
 def stale(
-    memories: pl.DataFrame,
-    clusters: pl.DataFrame,
-    cluster_members: pl.DataFrame,
+    memories: Frame[schemas.Memories],
+    clusters: Frame[schemas.Clusters],
+    cluster_members: Frame[schemas.ClusterMembers],
     policy: Policy,
     *,
     outdated: pl.DataFrame | None = None,
