@@ -128,7 +128,7 @@ def stages(lake, as_of):
 
     start = time.process_time()
     order = [timed(stage) for stage in pipeline.ORDER]
-    made = pipeline.run({"profiles": profiles} | given, policies, stages=order, keep=consolidate.KEPT)
+    made = pipeline.run({"profiles": profiles} | given, policies, stages=order, keep=consolidate.IN_MEMORY)
     spent["between stages"] = time.process_time() - start - (sum(spent.values()) - spent["read"])
     del given
     start = time.process_time()

@@ -70,7 +70,7 @@ def text(*args, run=call, **options):
     return done.stdout
 
 
-def told(*args, run=call, **options):
+def as_json(*args, run=call, **options):
     """Run the command with `--json` and return what it said."""
     return json.loads(text(*args, "--json", run=run, **options))
 

@@ -164,7 +164,7 @@ LONGEST = (
 
 def pytest_collection_modifyitems(items):
     """Begin with the longest files; the others keep their order."""
-    places = {name: place for place, name in enumerate(LONGEST)}
+    places = {name: index for index, name in enumerate(LONGEST)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
 
 

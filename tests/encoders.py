@@ -17,7 +17,7 @@ def encoder(folder: Path, *, words: Sequence[str] = WORDS, quantised: bool = Fal
     """Write an encoder that gives every word its own vector; a `quantised` one scales by the longest text beside it."""
     folder.mkdir()
     known = [*SPECIAL, *words]
-    tokenizer = Tokenizer(models.WordLevel({word: place for place, word in enumerate(known)}, unk_token=SPECIAL[0]))
+    tokenizer = Tokenizer(models.WordLevel({word: index for index, word in enumerate(known)}, unk_token=SPECIAL[0]))
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.save(str(folder / "tokenizer.json"))
     special = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[UNK]", "sep_token": "[UNK]"}

@@ -18,7 +18,7 @@ def ago(days: float = 0.0, *, hours: float = 0.0) -> datetime:
 
 def memories(rows: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     """Table `memories`: originals of profile p, 100 days old, never accessed, active."""
-    return _table("memories", (_memory(place, dict(row)) for place, row in enumerate(rows)))
+    return _table("memories", (_memory(index, dict(row)) for index, row in enumerate(rows)))
 
 
 def importance(of: pl.DataFrame, **columns: Any) -> pl.DataFrame:

@@ -25,13 +25,13 @@ RECORDED = datetime(2026, 6, 1, tzinfo=UTC)
 
 
 def events(*, profiles=2, memories=120, days=100, seed=3) -> list[Event]:
-    told = sample.generate(profiles=profiles, memories=memories, days=days, seed=seed)
-    return [parse(event, recorded_at=RECORDED, origin="sample", future=None) for event in told]
+    history = sample.generate(profiles=profiles, memories=memories, days=days, seed=seed)
+    return [parse(event, recorded_at=RECORDED, origin="sample", future=None) for event in history]
 
 
-def filled(home: Path, told: list[Event]) -> Lake:
+def filled(home: Path, history: list[Event]) -> Lake:
     lake = Lake(home)
-    import_events(lake.ledger, told, batch=500)
+    import_events(lake.ledger, history, batch=500)
     return lake
 
 

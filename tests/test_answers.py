@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 import sampling
-from commands import refused, text, told
+from commands import as_json, refused, text
 from polars.testing import assert_frame_equal
 from serving import bearer, within
 
@@ -324,7 +324,7 @@ def test_answers_on_the_command_line(tmp_path):
     with MemoryClient(home, clock=Clock()) as client:
         old, new = (client.remember(text) for text in UPDATED)
         client.consolidate()
-    listed = told("review", home=home)
+    listed = as_json("review", home=home)
     assert [(pair["older"]["memory_id"], pair["newer"]["memory_id"]) for pair in listed["pairs"]] == [(old, new)]
     assert "noted; undo with" in text("resolve", listed["pairs"][0]["pair_id"], "update", home=home)
     assert "nothing needs an answer" in text("review", home=home)

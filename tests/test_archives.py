@@ -90,7 +90,7 @@ def test_an_archive_that_expands_too_far_is_refused_with_the_limit(
 
 def test_files_of_an_archive_count_together_and_each_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpacking, "FREE", 1 << 20)
-    (tmp_path / "a.zip").write_bytes(zipped({f"{place}.json": bytes(300_000) for place in range(4)}))
+    (tmp_path / "a.zip").write_bytes(zipped({f"{index}.json": bytes(300_000) for index in range(4)}))
     with pytest.raises(TooLarge):
         contents(tmp_path / "a.zip")
     opened = members(tmp_path / "a.zip")
@@ -103,7 +103,7 @@ def test_archives_within_an_archive_are_spooled_within_a_limit(tmp_path: Path, m
     (tmp_path / "a.zip").write_bytes(zipped({"inner.zip": zipped({"x.json": b"{}"}) + ZEROS}))
     with pytest.raises(TooLarge, match="holds archives of more than 1,048,576"):
         contents(tmp_path / "a.zip")
-    several = {f"{place}.tar": tarred({f"{place}.json": bytes(600_000)}) for place in range(4)}
+    several = {f"{index}.tar": tarred({f"{index}.json": bytes(600_000)}) for index in range(4)}
     (tmp_path / "b.zip").write_bytes(zipped(several))
     assert len(contents(tmp_path / "b.zip")) == 4, "one after the other, each leaves the temporary folder again"
 
@@ -111,11 +111,11 @@ def test_archives_within_an_archive_are_spooled_within_a_limit(tmp_path: Path, m
 def test_an_archive_of_too_many_files_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unpacking, "MOST_FILES", 20)
     (tmp_path / "a.zip").write_bytes(
-        zipped({f"{place}.zip": zipped({f"{inner}.json": b"{}" for inner in range(5)}) for place in range(5)})
+        zipped({f"{index}.zip": zipped({f"{inner}.json": b"{}" for inner in range(5)}) for index in range(5)})
     )
     with pytest.raises(TooLarge, match=r"a\.zip: holds more than 20 files"):
         contents(tmp_path / "a.zip")
-    (tmp_path / "b.tar").write_bytes(tarred({f"{place}.json": b"" for place in range(30)}))
+    (tmp_path / "b.tar").write_bytes(tarred({f"{index}.json": b"" for index in range(30)}))
     with pytest.raises(TooLarge, match=r"b\.tar: holds more than 20 files"):
         contents(tmp_path / "b.tar")
 
@@ -216,8 +216,8 @@ def test_a_small_archive_of_large_ones_spools_little(tmp_path: Path, monkeypatch
     monkeypatch.setattr(unpacking.Limits, "spool", counted)
     inner = zipped({"conversations.json": bytes(64 << 20)})
     with zipfile.ZipFile(tmp_path / "a.zip", "w", zipfile.ZIP_DEFLATED) as archive:
-        for place in range(20):
-            with archive.open(f"{place}.zip", "w", force_zip64=True) as file:
+        for index in range(20):
+            with archive.open(f"{index}.zip", "w", force_zip64=True) as file:
                 file.write(inner)
                 for _ in range(150):
                     file.write(bytes(1 << 20))

@@ -28,7 +28,7 @@ ANYTHING = st.text(st.characters(max_codepoint=127), max_size=40)
 def read(texts):
     """All that is read out of each text, a list per text."""
     series = pl.Series(texts, dtype=pl.String)
-    frame = pl.DataFrame({"profile_id": "p", "content_hash": [f"{place:06}" for place in range(len(texts))]})
+    frame = pl.DataFrame({"profile_id": "p", "content_hash": [f"{index:06}" for index in range(len(texts))]})
     facts = core_facts.core_facts(series).partition_by("row", as_dict=True)
     lemmas = {row[0]: row for row in lemmatize.lemmatize(series).iter_rows()}
     columns = (
@@ -40,7 +40,7 @@ def read(texts):
         tokens.count_tokens(series),
         tokens.content_stems(series),
         [lemmas[text] for text in texts],
-        [facts[(place,)].drop("row").rows() if (place,) in facts else [] for place in range(len(texts))],
+        [facts[(index,)].drop("row").rows() if (index,) in facts else [] for index in range(len(texts))],
     )
     return [[list(one) if isinstance(one, pl.Series) else one for one in row] for row in zip(*columns, strict=True)]
 

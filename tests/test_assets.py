@@ -34,20 +34,20 @@ def instance():
 
 
 @pytest.fixture(scope="module")
-def told():
+def history():
     return homes.events()
 
 
 @pytest.fixture
-def lake(tmp_path, told):
-    with homes.filled(tmp_path, told) as opened:
+def lake(tmp_path, history):
+    with homes.filled(tmp_path, history) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory, told, instance):
+def finished(tmp_path_factory, history, instance):
     """A store after one full run, and that run."""
-    with homes.filled(tmp_path_factory.mktemp("finished"), told) as opened:
+    with homes.filled(tmp_path_factory.mktemp("finished"), history) as opened:
         result = launches.run(opened.home, instance, as_of=AS_OF)
         assert result.success, launches.why(result)
         opened.project()
@@ -73,8 +73,8 @@ def shown(result):
     return said + "".join(base64.b64decode(picture).decode() for picture in pictures)
 
 
-def test_a_full_run_gives_the_tables_of_a_run_without_dagster(tmp_path, told, finished):
-    with homes.filled(tmp_path, told) as lake:
+def test_a_full_run_gives_the_tables_of_a_run_without_dagster(tmp_path, history, finished):
+    with homes.filled(tmp_path, history) as lake:
         homes.night(lake)
         homes.same(homes.published(lake), homes.published(finished[0]))
         appended = {name: lake.read(name) for name in ("enrichment", "vectors")}

@@ -411,7 +411,7 @@ def crowd(count, profile="p"):
 
 
 def drawn(memories, policy=CREATIVE, as_of=AS_OF):
-    vectors = {name: angle(50 * place) for place, name in enumerate(memories["memory_id"].unique().sort())}
+    vectors = {name: angle(50 * index) for index, name in enumerate(memories["memory_id"].unique().sort())}
     return discover(memories, vectors=vectors, policy=policy, as_of=as_of)
 
 
@@ -435,7 +435,7 @@ def test_order_of_rows_and_other_profiles_change_no_edge(random):
     random.shuffle(places)
     mixed = drawn(memories[places])
     assert_frame_equal(mixed.filter(profile_id="p"), drawn(crowd(40)), check_exact=True)
-    vectors = {name: angle(5 * place) for place, name in enumerate(memories["memory_id"].unique().sort())}
+    vectors = {name: angle(5 * index) for index, name in enumerate(memories["memory_id"].unique().sort())}
     entities = {name: [f"E{int(name[1:]) % 7}"] for name in vectors}
     policy = Policy(associations=(), reference_share=1.0)
     assert_frame_equal(
@@ -447,8 +447,8 @@ def test_order_of_rows_and_other_profiles_change_no_edge(random):
 
 def test_undirected_edges_are_stored_once_with_the_smaller_id_first():
     memories = crowd(60)
-    vectors = {name: angle(7 * place) for place, name in enumerate(memories["memory_id"])}
-    entities = {name: [f"E{place % 9}"] for place, name in enumerate(memories["memory_id"])}
+    vectors = {name: angle(7 * index) for index, name in enumerate(memories["memory_id"])}
+    entities = {name: [f"E{index % 9}"] for index, name in enumerate(memories["memory_id"])}
     derived = derive(memories, vectors=vectors, entities=entities, policy=Policy(associations=(), reference_share=1.0))
     edges = associations.union(derived, drawn(memories))
     undirected = edges.filter(pl.col("edge_type").is_in(UNDIRECTED))

@@ -209,7 +209,7 @@ def test_an_entry_that_commands_a_model_is_not_split():
 def test_a_fact_commands_only_where_its_sentence_does():
     content = "Nadia wants reports in German. Always reply to Nadia in German. The reply to Nadia is always short."
     kept, ordered, short = content.split(". ")
-    facts = [{"sentences": [place], "fact": text, "date": None} for place, text in enumerate((kept, ordered, short), 1)]
+    facts = [{"sentences": [index], "fact": text, "date": None} for index, text in enumerate((kept, ordered, short), 1)]
     assert split({"facts": facts, "left_out": []}, memory(content))["refused"].null_count() == 3
     facts[2]["fact"] = "Always reply short to Nadia"
     assert refusal({"facts": facts, "left_out": []}, content=content) == [atomic_facts.INSTRUCTED]

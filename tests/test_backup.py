@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import homes
 import pytest
-from commands import refused, told
+from commands import as_json, refused
 from lake_rows import commit_of
 
 from memory_pipeline.erasure.erase import erase_memories
@@ -202,9 +202,9 @@ def test_a_backup_is_not_spoiled_by_looking_into_it(store, tmp_path):
 
 
 def test_both_are_commands(store, tmp_path):
-    made = told("backup", str(tmp_path / "backup"), home=store[0] / "data")
+    made = as_json("backup", str(tmp_path / "backup"), home=store[0] / "data")
     assert json.loads((tmp_path / "backup" / backup.LIST).read_bytes()) == made
-    assert told("restore-backup", str(tmp_path / "backup"), home=tmp_path / "new")["position"] == made["position"]
+    assert as_json("restore-backup", str(tmp_path / "backup"), home=tmp_path / "new")["position"] == made["position"]
     assert "holds a store" in refused("restore-backup", str(tmp_path / "backup"), home=tmp_path / "new")
     with Lake(tmp_path / "new") as lake:
         erase_memories(lake, profile_id="sample-1", memory_ids=["note-1"], now=NOW)

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sampling
-from commands import told
+from commands import as_json
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.commits import StaleInstant
@@ -80,7 +80,7 @@ def test_the_snapshot_shows_the_undo_of_a_run_without_decisions(tmp_path):
     with Lake(tmp_path) as lake:
         assert lake.ledger.decisions().is_empty()
         run_id = lake.ledger.runs()["run_id"].item()
-    told("undo", run_id, home=tmp_path)
+    as_json("undo", run_id, home=tmp_path)
     (found,) = (one for one in doctor.examine(homes.settings(tmp_path), repair=False) if one.subject == "snapshot")
     assert found.well, found.detail
 
@@ -93,7 +93,7 @@ def test_what_a_clock_ahead_recorded_comes_before_what_was_stored_next(tmp_path)
         for place, hours in enumerate((9_000, 9_000, -2, 9_000, -1, 9_000), 2):
             clock[0] = real + timedelta(hours=hours)
             stored.append(client.remember(f"The code is {place}000."))
-    assert told("undo", "--ahead", home=tmp_path)["dated_back"] == 4
+    assert as_json("undo", "--ahead", home=tmp_path)["dated_back"] == 4
     with MemoryClient(tmp_path) as client:
         assert [one.memory_id for one in client.list()] == stored[::-1]
         assert client.recall("What is the code?")[0].memory_id == stored[-1]
@@ -114,9 +114,9 @@ def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_back_and_outranks_
         assert lake.ahead(real) == {"default": 4}
     told_by_doctor = [one for one in doctor.examine(homes.settings(tmp_path), repair=False) if one.subject == "clock"]
     assert any("memories stored in the future: 4" in one.detail for one in told_by_doctor)
-    told_now = told("undo", "--ahead", home=tmp_path)
+    told_now = as_json("undo", "--ahead", home=tmp_path)
     assert told_now["dated_back"] >= 4
-    assert told("undo", "--ahead", home=tmp_path)["dated_back"] == 0
+    assert as_json("undo", "--ahead", home=tmp_path)["dated_back"] == 0
     with MemoryClient(tmp_path) as client:
         newest = client.remember(texts[3])
         assert [one.memory_id for one in client.list()] == [newest, *reversed(early), backdated]
@@ -185,7 +185,7 @@ def test_a_constant_embedder_makes_nothing_a_copy(tmp_path, monkeypatch):
 def test_undo_ahead_on_the_command_line_finds_nothing_where_no_clock_ran_ahead(tmp_path):
     with homes.filled(tmp_path, homes.events(profiles=1, memories=5)) as lake:
         homes.night(lake, as_of=datetime.now(UTC))
-    assert told("undo", "--ahead", home=tmp_path)["undone"] == []
+    assert as_json("undo", "--ahead", home=tmp_path)["undone"] == []
 
 
 def test_the_first_run_under_a_policy_takes_no_more_than_a_tenth_until_it_is_released(lake):

@@ -96,9 +96,9 @@ def test_a_link_too_weak_to_be_followed_does_not_count():
 )
 def test_what_many_point_at_is_important_and_never_less_than_before(count, given, expected):
     """A memory of importance .9 that three point at keeps it."""
-    memories = frames.memories([{"memory_id": name} for name in ["m", *(f"n{place:02}" for place in range(count))]])
-    edges = [{"source": f"n{place:02}", "target": "m"} for place in range(count)]
-    edges += [{"source": f"n{place:02}", "target": "m", "edge_type": "FOLLOWS"} for place in range(count)]
+    memories = frames.memories([{"memory_id": name} for name in ["m", *(f"n{index:02}" for index in range(count))]])
+    edges = [{"source": f"n{index:02}", "target": "m"} for index in range(count)]
+    edges += [{"source": f"n{index:02}", "target": "m", "edge_type": "FOLLOWS"} for index in range(count)]
     known = frames.importance(memories, importance=pl.lit(given))
     raised = measure(memories, edges, known, Policy(centrality_importance=True))
     assert column(raised, "importance")["m"] == expected
@@ -109,10 +109,10 @@ def test_what_many_point_at_is_important_and_never_less_than_before(count, given
 
 
 def test_pagerank_equals_networkx():
-    names = [f"m{place:02}" for place in range(30)]
+    names = [f"m{index:02}" for index in range(30)]
     edges = [
-        {"source": names[place], "target": names[(place * place + 1) % 30], "base_weight": 0.1 + place / 40}
-        for place in range(30)
+        {"source": names[index], "target": names[(index * index + 1) % 30], "base_weight": 0.1 + index / 40}
+        for index in range(30)
     ]
     peer = nx.Graph()
     peer.add_nodes_from(names)
@@ -126,7 +126,7 @@ def test_pagerank_equals_networkx():
 
 @st.composite
 def graphs(draw, profile="p"):
-    names = [f"m{place}" for place in range(draw(st.integers(1, 7)))]
+    names = [f"m{index}" for index in range(draw(st.integers(1, 7)))]
     found = draw(
         st.lists(st.tuples(st.sampled_from(names), st.sampled_from(names), st.sampled_from(TYPES)), unique=True)
     )

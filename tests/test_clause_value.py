@@ -138,12 +138,12 @@ def test_every_feature_has_a_coefficient_and_none_is_left_over():
 def beam_chat(number):
     """A conversation in the layout of BEAM: facts by the user, long answers, and questions about the facts."""
     facts = [
-        f"I booked room {number + place} at the Harbour hotel for {place + 2} March, my sister Ida joins me."
-        for place in range(4)
+        f"I booked room {number + index} at the Harbour hotel for {index + 2} March, my sister Ida joins me."
+        for index in range(4)
     ]
     messages = [
-        {"id": 2 * place + side, "session": f"1.{place}", "day": "2024-03-15", "role": role, "content": text}
-        for place, fact in enumerate(facts)
+        {"id": 2 * index + side, "session": f"1.{index}", "day": "2024-03-15", "role": role, "content": text}
+        for index, fact in enumerate(facts)
         for side, (role, text) in enumerate(
             [
                 ("user", f"Hey, thanks! {fact} Any idea?"),
@@ -153,13 +153,13 @@ def beam_chat(number):
     ]
     questions = [
         {
-            "id": f"q{place}",
+            "id": f"q{index}",
             "type": "information_extraction",
-            "question": f"Which room did I book for {place + 2} March?",
-            "answer": f"room {number + place} at the Harbour hotel",
-            "evidence": [2 * place],
+            "question": f"Which room did I book for {index + 2} March?",
+            "answer": f"room {number + index} at the Harbour hotel",
+            "evidence": [2 * index],
         }
-        for place in range(4)
+        for index in range(4)
     ]
     return {"chat": number, "messages": messages, "questions": questions}
 

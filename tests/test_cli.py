@@ -18,7 +18,7 @@ import json_page
 import pytest
 import sampling
 import typer.cli
-from commands import COMMAND, NIGHT, call, environment, refused, text, told
+from commands import COMMAND, NIGHT, as_json, call, environment, refused, text
 from typer.testing import CliRunner
 from waiting import PATIENCE, until
 
@@ -83,7 +83,7 @@ def night(fresh, plan, tmp_path_factory):
     """A home after one nightly run, which applied the plan, and what the run said."""
     home = tmp_path_factory.mktemp("night") / "data"
     shutil.copytree(fresh, home)
-    return home, told("apply", plan[1], home=home)
+    return home, as_json("apply", plan[1], home=home)
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_a_sample_is_the_same_for_the_same_arguments(sample, tmp_path):
 
 def test_what_was_imported_before_is_not_taken_again(fresh, sample, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
-    found = told("import", "jsonl", sample, tmp_path / "bad.jsonl", "--allow-refused", home=fresh)
+    found = as_json("import", "jsonl", sample, tmp_path / "bad.jsonl", "--allow-refused", home=fresh)
     lines = sample.read_text("utf-8").splitlines()
     events, profiles = len(lines), sorted({json.loads(line)["profile_id"] for line in lines})
     assert found[str(sample)] == {
@@ -143,7 +143,7 @@ def test_refused_events_are_listed_corrected_sent_again_and_purged(tmp_path):
     (tmp_path / "bad.jsonl").write_bytes("\n".join([*bad, ""]).encode() + b"\xff\n")
     home, out = tmp_path / "data", tmp_path / "out.jsonl"
     assert call("import", "jsonl", tmp_path / "bad.jsonl", home=home).returncode == 1
-    listed = told("dead-letters", "list", home=home)
+    listed = as_json("dead-letters", "list", home=home)
     assert {row["origin"] for row in listed} == {f"bad.jsonl:{line}" for line in (1, 2, 3, 4)}
     assert "give a text" in text("dead-letters", "list", home=home, COLUMNS="400")
     again = call("dead-letters", "requeue", "--json", home=home)
@@ -156,24 +156,24 @@ def test_refused_events_are_listed_corrected_sent_again_and_purged(tmp_path):
     assert next(letter for letter in letters if "raw_base64" in letter)["origin"] == "bad.jsonl:4"
     (first,) = (letter for letter in letters if letter["origin"] == "bad.jsonl:1")
     out.write_text(json.dumps(first | {"raw": json.dumps(good)}) + "\n", "utf-8")
-    assert told("dead-letters", "requeue", out, home=home) == {"accepted": 1, "refused": 0, "reasons": []}
-    assert told("dead-letters", "requeue", out, home=home)["accepted"] == 1, "sent twice, stored once"
-    assert told("status", home=home)["profiles"][0]["memories"] == 1
+    assert as_json("dead-letters", "requeue", out, home=home) == {"accepted": 1, "refused": 0, "reasons": []}
+    assert as_json("dead-letters", "requeue", out, home=home)["accepted"] == 1, "sent twice, stored once"
+    assert as_json("status", home=home)["profiles"][0]["memories"] == 1
     updates = [
         {"event_type": "memory.updated", "profile_id": "p", "memory_id": "h", "payload": payload}
         for payload in ({"content": "The hose is old."}, {"importance": 0.7})
     ]
     split = [good | {"memory_id": "h"}, *updates]
     out.write_text("".join(json.dumps(first | {"raw": json.dumps(one)}) + "\n" for one in split), "utf-8")
-    assert told("dead-letters", "requeue", out, home=home)["accepted"] == 3
-    hose = told("get", "h", home=home)
+    assert as_json("dead-letters", "requeue", out, home=home)["accepted"] == 3
+    hose = as_json("get", "h", home=home)
     assert (hose["content"], hose["importance"]) == ("The hose is old.", 0.7), "a letter split into several events"
-    left = told("dead-letters", "list", home=home)
+    left = as_json("dead-letters", "list", home=home)
     assert len(left) == 3
-    assert told("dead-letters", "purge", left[0]["letter_id"][:12], home=home) == {"purged": 1}
+    assert as_json("dead-letters", "purge", left[0]["letter_id"][:12], home=home) == {"purged": 1}
     assert "give the ids of letters, or --all" in refused("dead-letters", "purge", status=2, home=home)
     assert "no refused event has the id 'zz'" in refused("dead-letters", "purge", "zz", home=home)
-    assert told("dead-letters", "purge", "--all", home=home) == {"purged": 2}
+    assert as_json("dead-letters", "purge", "--all", home=home) == {"purged": 2}
     assert "no event was refused" in text("dead-letters", "list", home=home)
     out.write_text("{}\n", "utf-8")
     assert "out.jsonl:1: is not a dead letter" in refused("dead-letters", "requeue", out, home=home)
@@ -183,8 +183,10 @@ def test_conversations_are_imported_as_profiles(tmp_path):
     turns = [{"dia_id": f"D1:{n}", "speaker": "Ana", "text": f"We sowed {n} rows of carrots."} for n in range(3)]
     locomo = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
     (tmp_path / "talk.json").write_text(json.dumps(locomo), "utf-8")
-    assert told("import", "locomo", tmp_path / "talk.json", home=tmp_path)[str(tmp_path / "talk.json")]["accepted"] == 5
-    profiles = told("status", home=tmp_path)["profiles"]
+    assert (
+        as_json("import", "locomo", tmp_path / "talk.json", home=tmp_path)[str(tmp_path / "talk.json")]["accepted"] == 5
+    )
+    profiles = as_json("status", home=tmp_path)["profiles"]
     assert [(row["profile_id"], row["memories"], row["live"]) for row in profiles] == [("locomo-talk", 3, None)]
     printed = text("import", "locomo", tmp_path / "talk.json", home=tmp_path)
     assert "profile: locomo-talk" in printed
@@ -219,7 +221,7 @@ def test_home_may_stand_anywhere_and_in_the_environment(tmp_path, monkeypatch):
     text("remember", "one", MEMORY_PIPELINE_HOME=str(folders[3]))
     monkeypatch.chdir(tmp_path)
     text("remember", "one")
-    assert [told("status", home=folder)["profiles"][0]["memories"] for folder in folders] == [1] * 5
+    assert [as_json("status", home=folder)["profiles"][0]["memories"] for folder in folders] == [1] * 5
     assert "remembered" in text("remember", "--", "--home", home=folders[0])
 
 
@@ -252,9 +254,9 @@ def test_a_plan_is_applied_exactly_and_once(plan, night, copy):
 def test_a_plan_of_another_preset_is_applied_under_that_preset(fresh, tmp_path):
     shutil.copytree(fresh, tmp_path / "data")
     file = tmp_path / "plan.json"
-    planned = told("consolidate", "--dry-run", "--as-of", NIGHT, "--preset", "automem", "--out", file, home=fresh)
+    planned = as_json("consolidate", "--dry-run", "--as-of", NIGHT, "--preset", "automem", "--out", file, home=fresh)
     assert {row["preset"] for row in planned["profiles"]} == {"automem"}
-    run = told("apply", file, home=tmp_path / "data")
+    run = as_json("apply", file, home=tmp_path / "data")
     assert {row["preset"] for row in run["profiles"]} == {"automem"}
     assert decisions(run) == len(planned["plan"])
     assert {row["policy_hash"] for row in run["profiles"]} == {row["policy_hash"] for row in planned["profiles"]}
@@ -275,7 +277,7 @@ def test_presets_are_compared_without_a_trace(copy):
 
 @pytest.mark.drill
 def test_only_the_profile_that_is_named_takes_part(copy):
-    run = told("consolidate", "-p", "sample-2", "--as-of", "2026-05-03", "--lightweight", home=copy)
+    run = as_json("consolidate", "-p", "sample-2", "--as-of", "2026-05-03", "--lightweight", home=copy)
     assert [(row["profile_id"], row["task"]) for row in run["profiles"]] == [("sample-2", "lightweight")]
 
 
@@ -289,7 +291,7 @@ def test_a_task_decides_only_its_own(fresh, task):
         "forget": set(),
         "promote": {"promote"},
     }[task]
-    document = told("consolidate", "--task", task, "--dry-run", "--as-of", NIGHT, home=fresh)
+    document = as_json("consolidate", "--task", task, "--dry-run", "--as-of", NIGHT, home=fresh)
     assert {row["task"] for row in document["profiles"]} == {task}
     assert {decision["action"] for decision in document["plan"]} <= own
 
@@ -300,7 +302,7 @@ def reported(fresh, tmp_path_factory):
     home = tmp_path_factory.mktemp("reported") / "data"
     shutil.copytree(fresh, home)
     options = ("-p", "ana", "--type", "decision", "--importance", "0.9", "--protect", "--occurred-at", "2026-05-01")
-    remembered = told("remember", MARKUP, *options, home=home)
+    remembered = as_json("remember", MARKUP, *options, home=home)
     return home, remembered, text("consolidate", "--as-of", NIGHT, home=home)
 
 
@@ -309,7 +311,7 @@ MARKUP = "The [bold]tag[/] is no markup, café at 7 €"
 
 def test_a_remembered_text_is_there_word_for_word(reported):
     home, found, _ = reported
-    memory = told("explain", found["memory_id"], "-p", "ana", home=home)
+    memory = as_json("explain", found["memory_id"], "-p", "ana", home=home)
     assert memory["memory"]["content"] == MARKUP
     assert memory["protection_reason"] == "explicitly protected"
     assert MARKUP in text("explain", found["memory_id"], "-p", "ana", home=home)
@@ -341,14 +343,14 @@ def test_a_quota_holds_back_and_can_be_released_for_one_run(copy):
     assert "held back: sample-1" in alone
     assert "undo the run" not in alone
     assert call("check", home=copy).returncode == 1
-    run = told("consolidate", "--as-of", "2026-05-05", "--max-archived-share", "1", home=copy)
+    run = as_json("consolidate", "--as-of", "2026-05-05", "--max-archived-share", "1", home=copy)
     assert [row["outcome"] for row in run["profiles"]] == ["committed", "committed"]
     assert run["profiles"][0]["actions"]["archive"] > 20
 
 
 def test_status_tells_what_ran_and_what_is_due(night):
     home, run = night
-    found = told("status", home=home)
+    found = as_json("status", home=home)
     assert [row["last_as_of"] for row in found["profiles"]] == ["2026-05-02T02:00:00+00:00"] * 2
     assert [row["memories"] for row in found["profiles"]] == [120, 120]
     assert all(
@@ -357,7 +359,7 @@ def test_status_tells_what_ran_and_what_is_due(night):
     assert {row["next_due"][10:] for row in found["tasks"]} == {"T02:00:00+00:00"}
     assert {row["run_id"] for row in found["history"]} == {run["run_id"]}
     assert found["waiting_seconds"] == 0
-    only = told("status", "-p", "sample-1", home=home)
+    only = as_json("status", "-p", "sample-1", home=home)
     assert [row["profile_id"] for row in only["profiles"]] == ["sample-1"]
     assert {row["profile_id"] for row in only["history"]} == {"sample-1"}
     shown = text("status", home=home)
@@ -366,7 +368,7 @@ def test_status_tells_what_ran_and_what_is_due(night):
 
 
 def test_status_under_automem_goes_by_its_intervals_and_history_is_limited(night):
-    found = told("status", home=night[0], MEMORY_PIPELINE_PRESET="automem", CONSOLIDATION_HISTORY_LIMIT="1")
+    found = as_json("status", home=night[0], MEMORY_PIPELINE_PRESET="automem", CONSOLIDATION_HISTORY_LIMIT="1")
     due = {row["task"]: row["next_due"] for row in found["tasks"]}
     assert due["forget"] is None
     assert all(due[task] for task in ("decay", "creative", "cluster"))
@@ -374,8 +376,8 @@ def test_status_under_automem_goes_by_its_intervals_and_history_is_limited(night
 
 
 def test_an_event_that_waits_shows_in_status(copy):
-    told("remember", "The roof was mended.", "-p", "sample-1", home=copy)
-    found = told("status", home=copy)
+    as_json("remember", "The roof was mended.", "-p", "sample-1", home=copy)
+    found = as_json("status", home=copy)
     assert [row["waiting"] for row in found["profiles"]] == [1, 0]
     assert 0 < found["waiting_seconds"] < 600
     assert "oldest event has waited" in text("status", home=copy)
@@ -385,15 +387,15 @@ def test_an_event_that_waits_shows_in_status(copy):
 def test_undo_takes_back_a_merge_and_then_the_run(copy):
     with Lake(copy) as lake:
         merged = lake.read("memories", profiles=["sample-1"]).filter(kind="compression").row(0, named=True)
-    undone = told("undo", merged["memory_id"], "-p", "sample-1", home=copy)
+    undone = as_json("undo", merged["memory_id"], "-p", "sample-1", home=copy)
     assert {row["action"] for row in undone["undone"]} == {"summarise", "supersede"}
-    explained = told("explain", merged["members"][0], "-p", "sample-1", home=copy)
+    explained = as_json("explain", merged["members"][0], "-p", "sample-1", home=copy)
     assert explained["memory"]["lifecycle"] == "active"
-    run = told("status", home=copy)["history"][0]["run_id"]
+    run = as_json("status", home=copy)["history"][0]["run_id"]
     assert "Undone" in text("undo", run, home=copy)
-    assert {row["outcome"] for row in told("status", home=copy)["history"]} == {"reverted"}
-    again = told("consolidate", "--dry-run", "--as-of", "2026-05-03", home=copy)["plan"]
-    retried = told("consolidate", "--dry-run", "--as-of", "2026-05-03", "--retry-reverted", home=copy)["plan"]
+    assert {row["outcome"] for row in as_json("status", home=copy)["history"]} == {"reverted"}
+    again = as_json("consolidate", "--dry-run", "--as-of", "2026-05-03", home=copy)["plan"]
+    retried = as_json("consolidate", "--dry-run", "--as-of", "2026-05-03", "--retry-reverted", home=copy)["plan"]
     assert merged["memory_id"] not in {row["memory_id"] for row in again}
     assert merged["memory_id"] in {row["memory_id"] for row in retried}
 
@@ -405,7 +407,7 @@ def test_snapshots_of_now_and_of_any_instant(copy, tmp_path):
     past = text("snapshot", "open", "--as-of", "2026-02-01", home=copy).strip()
     stored = {path: query(path, "SELECT count(*) FROM memories WHERE kind = 'original'") for path in (newest, past)}
     assert 0 < stored[past] < stored[newest] == 240
-    listed = told("snapshot", "list", home=copy)
+    listed = as_json("snapshot", "list", home=copy)
     assert {row["path"] for row in listed} == {newest, past}
     assert [row["newest"] for row in listed if row["path"] == newest] == [True]
     assert "newest" in text("snapshot", "list", home=copy)
@@ -421,7 +423,7 @@ def query(path, sql):
 
 def test_profiles_lists_those_with_memories_and_those_with_settings(copy):
     (copy / "memory_pipeline.toml").write_text("[profiles.new]\npreset = 'automem'\n", "utf-8")
-    found = {row["profile_id"]: row for row in told("profiles", home=copy)}
+    found = {row["profile_id"]: row for row in as_json("profiles", home=copy)}
     assert list(found) == ["new", "sample-1", "sample-2"]
     assert [(row["preset"], row["own_settings"], row["memories"], row["last_task"]) for row in found.values()] == [
         ("automem", True, 0, None),
@@ -446,7 +448,7 @@ def test_config_tells_where_each_value_comes_from(fresh):
 
 
 def test_check_passes_after_a_night(night):
-    found = told("check", home=night[0])
+    found = as_json("check", home=night[0])
     assert {row["outcome"] for row in found} == {"passed"}
     assert {(row["asset"], row["check"]) for row in found} >= {
         ("consolidation_plan", "invariants"),
@@ -584,7 +586,7 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample, tm
         refused = lake.read("merge_refusals").row(0, named=True)
         merged = lake.read("memories").filter(kind="compression").row(0, named=True)
     about = [
-        told("explain", memory, "-p", row["profile_id"], home=home)
+        as_json("explain", memory, "-p", row["profile_id"], home=home)
         for row, memory in (
             (refused, refused["memory_id"]),
             (merged, merged["memory_id"]),
@@ -593,27 +595,29 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample, tm
     ]
     (copy / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
     real = {
-        "import": [told("import", "jsonl", sample, copy / "bad.jsonl", "--allow-refused", home=copy)],
-        "import --dry-run": [told("import", "jsonl", sample, "--dry-run", home=tmp_path / "none")],
-        "import detect": [told("import", "detect", sample)],
-        "dead-letters list": [told("dead-letters", "list", home=copy)],
+        "import": [as_json("import", "jsonl", sample, copy / "bad.jsonl", "--allow-refused", home=copy)],
+        "import --dry-run": [as_json("import", "jsonl", sample, "--dry-run", home=tmp_path / "none")],
+        "import detect": [as_json("import", "detect", sample)],
+        "dead-letters list": [as_json("dead-letters", "list", home=copy)],
         "dead-letters requeue": [json.loads(call("dead-letters", "requeue", "--json", home=copy).stdout)],
-        "dead-letters purge": [told("dead-letters", "purge", "--all", home=copy)],
-        "remember": [told("remember", "one", "-p", "sample-1", home=copy)],
+        "dead-letters purge": [as_json("dead-letters", "purge", "--all", home=copy)],
+        "remember": [as_json("remember", "one", "-p", "sample-1", home=copy)],
         "consolidate, apply": [run],
         "consolidate --dry-run": [plan[0]],
-        "compare-presets": [told("compare-presets", "--preset", "engram", "--nights", 1, "--as-of", NIGHT, home=home)],
-        "status": [told("status", home=home)],
-        "profiles": [told("profiles", home=home)],
+        "compare-presets": [
+            as_json("compare-presets", "--preset", "engram", "--nights", 1, "--as-of", NIGHT, home=home)
+        ],
+        "status": [as_json("status", home=home)],
+        "profiles": [as_json("profiles", home=home)],
         "explain": about,
-        "undo": [told("undo", run["run_id"], home=copy)],
-        "snapshot list": [told("snapshot", "list", home=home)],
-        "backup, restore-backup": [told("backup", str(tmp_path / "backup"), home=home)],
-        "config show": [told("config", "show", home=home)],
-        "config set, config unset": [told("config", "set", "seed", "1", home=copy)],
-        "token create, token list, token revoke": [told("token", "create", "--role", "admin", home=copy)],
-        "doctor": [told("doctor", home=home)],
-        "check": [told("check", home=home)],
+        "undo": [as_json("undo", run["run_id"], home=copy)],
+        "snapshot list": [as_json("snapshot", "list", home=home)],
+        "backup, restore-backup": [as_json("backup", str(tmp_path / "backup"), home=home)],
+        "config show": [as_json("config", "show", home=home)],
+        "config set, config unset": [as_json("config", "set", "seed", "1", home=copy)],
+        "token create, token list, token revoke": [as_json("token", "create", "--role", "admin", home=copy)],
+        "doctor": [as_json("doctor", home=home)],
+        "check": [as_json("check", home=home)],
     }
     json_page.agrees(real)
     assert set(json_page.documented()) == {*real, *json_page.MEMORY, *json_page.EXPORTS}
@@ -626,7 +630,7 @@ def test_an_import_is_shown_before_it_is_done_and_a_format_is_named(tmp_path):
     assert "content: Ana prefers green tea." in shown
     assert "skipped: memories that were deleted there: 1" in shown
     assert "nothing was stored; profiles: ana, ben" in shown
-    (document,) = told("import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data").values()
+    (document,) = as_json("import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data").values()
     assert document["first"][0].keys() <= Event.model_fields.keys()
     assert not (tmp_path / "data").exists()
     assert "skipped: memories that were deleted there: 1" in text(

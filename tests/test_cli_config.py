@@ -5,7 +5,7 @@ import tomllib
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from commands import refused, text, told
+from commands import as_json, refused, text
 
 from memory_pipeline.service import config_file
 from memory_pipeline.settings import load
@@ -71,7 +71,7 @@ def test_a_setting_goes_where_it_belongs_in_its_own_type(home, args, place, valu
     assert type(found) is type(value)
     kept = [line for line in WRITTEN.splitlines() if "#" in line and args[0] not in line and "always" not in line]
     assert all(line in written(home) for line in kept)
-    row = told("config", "set", *args, home=home)
+    row = as_json("config", "set", *args, home=home)
     assert row["origin"].startswith("memory_pipeline.toml")
 
 
@@ -185,6 +185,6 @@ def test_a_link_to_the_file_stays_a_link(tmp_path):
 def test_show_names_the_alias(home):
     with (home / "memory_pipeline.toml").open("a", encoding="utf-8") as file:
         file.write("min_cluster_size = 8\n")
-    rows = {row["name"]: row for row in told("config", "show", "-p", "ana", home=home)}
+    rows = {row["name"]: row for row in as_json("config", "show", "-p", "ana", home=home)}
     assert rows["policy.cluster_min_size"]["value"] == 8
     assert rows["policy.cluster_min_size"]["origin"] == "memory_pipeline.toml [profiles.ana] min_cluster_size"

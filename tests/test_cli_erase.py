@@ -7,7 +7,7 @@ import shutil
 import subprocess
 
 import pytest
-from commands import COMMAND, environment, refused, text, told
+from commands import COMMAND, as_json, environment, refused, text
 from waiting import PATIENCE
 
 from memory_pipeline.lake.tables import Lake
@@ -51,14 +51,14 @@ def position(home):
 
 def test_a_memory_is_shown_then_erased_and_a_receipt_says_so(home, tmp_path):
     memory, content = merged(home)
-    seen = told("erase", memory, *OWN, "--dry-run", home=home)
+    seen = as_json("erase", memory, *OWN, "--dry-run", home=home)
     assert (seen["profile_id"], seen["memories"]) == ("sample-1", [memory])
     assert seen["summaries"] >= 1
     shown = text("erase", memory, *OWN, "--dry-run", home=home)
     assert content in shown.replace("\n", " ")
     before = position(home)
     file = tmp_path / "receipt.json"
-    done = told("erase", memory, *OWN, "--yes", "--reason", "asked by letter", "--receipt", file, home=home)
+    done = as_json("erase", memory, *OWN, "--yes", "--reason", "asked by letter", "--receipt", file, home=home)
     assert done == json.loads(file.read_text("utf-8"))
     assert (done["erased"], done["reason"]) == ([memory], "asked by letter")
     assert done["remade"] or done["dropped"]
@@ -66,7 +66,7 @@ def test_a_memory_is_shown_then_erased_and_a_receipt_says_so(home, tmp_path):
     assert memory in refused("get", memory, *OWN, home=home)
     assert content not in text("explain", memory, *OWN, home=home)
     assert memory not in [
-        row["memory_id"] for row in told("recall", content, *OWN, "--deep", "--no-record", home=home)["recalled"]
+        row["memory_id"] for row in as_json("recall", content, *OWN, "--deep", "--no-record", home=home)["recalled"]
     ]
 
 
@@ -80,14 +80,14 @@ def test_a_receipt_can_be_read(home):
 
 @pytest.mark.drill
 def test_a_person_and_a_profile(home):
-    assert told("erase", "--user", "dan", *OWN, "--dry-run", home=home)["memories"] == ["d1"]
-    assert told("erase", "--user", "dan", *OWN, "--yes", home=home)["erased"] == ["d1"]
-    other = told("list", "-p", "sample-2", home=home)
-    done = told("erase", *OWN, "--yes", home=home)
+    assert as_json("erase", "--user", "dan", *OWN, "--dry-run", home=home)["memories"] == ["d1"]
+    assert as_json("erase", "--user", "dan", *OWN, "--yes", home=home)["erased"] == ["d1"]
+    other = as_json("list", "-p", "sample-2", home=home)
+    done = as_json("erase", *OWN, "--yes", home=home)
     assert len(done["erased"]) == 60
-    assert "sample-1" in json.dumps(told("erase", *OWN, "--dry-run", home=home))
-    assert told("erase", *OWN, "--dry-run", home=home)["memories"] == []
-    assert told("list", "-p", "sample-2", home=home) == other
+    assert "sample-1" in json.dumps(as_json("erase", *OWN, "--dry-run", home=home))
+    assert as_json("erase", *OWN, "--dry-run", home=home)["memories"] == []
+    assert as_json("list", "-p", "sample-2", home=home) == other
 
 
 @pytest.mark.parametrize(("answer", "status"), [("n", 1), pytest.param("y", 0, marks=pytest.mark.drill)])
@@ -107,7 +107,7 @@ def test_on_a_terminal_it_is_asked(home, answer, status):
         os.close(reader)
         os.close(writer)
     assert b"gyroscope" in shown
-    assert told("erase", "d1", *OWN, "--dry-run", home=home)["memories"] == ([] if answer == "y" else ["d1"])
+    assert as_json("erase", "d1", *OWN, "--dry-run", home=home)["memories"] == ([] if answer == "y" else ["d1"])
 
 
 @pytest.mark.parametrize(
@@ -136,4 +136,4 @@ def test_a_receipt_overwrites_nothing(home, tmp_path):
     said = refused("erase", "d1", *OWN, "--yes", "--receipt", tmp_path / "mine.json", home=home, status=2)
     assert "exists" in said
     assert (tmp_path / "mine.json").read_text("utf-8") == "mine"
-    assert told("erase", "d1", *OWN, "--dry-run", home=home)["memories"] == ["d1"]
+    assert as_json("erase", "d1", *OWN, "--dry-run", home=home)["memories"] == ["d1"]

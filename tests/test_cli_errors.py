@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from commands import NIGHT, call, process, refused, told
+from commands import NIGHT, as_json, call, process, refused
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.tables import SCHEMA
@@ -132,7 +132,7 @@ def plan(home, tmp_path_factory):
     """A plan for that home, as its file and what it says."""
     file = tmp_path_factory.mktemp("plan") / "plan.json"
     options = ("--dry-run", "--as-of", "2026-05-03", "--preset", "three_tier", "--out", file)
-    return file, told("consolidate", *options, home=home)
+    return file, as_json("consolidate", *options, home=home)
 
 
 @pytest.mark.usefixtures("uncollected")

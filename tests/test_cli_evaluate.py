@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import polars as pl
 import pytest
-from commands import call, refused, text, told
+from commands import as_json, call, refused, text
 
 from memory_pipeline.evaluation.experiment import EVERYTHING
 
@@ -65,7 +65,7 @@ def test_files_are_what_is_evaluated_where_no_other_word_stands_first(conversati
 
 @pytest.mark.drill
 def test_presets_and_budgets_are_tried_together_and_compared_with_keeping_everything(conversation):
-    found = told(
+    found = as_json(
         "evaluate",
         "files",
         conversation,
@@ -94,7 +94,7 @@ def test_presets_and_budgets_are_tried_together_and_compared_with_keeping_everyt
 
 
 def test_a_replay_writes_what_other_scorers_read(tables, tmp_path):
-    done = told("evaluate", "replay", tables / "events.parquet", tables / "queries.parquet", tmp_path / "out")
+    done = as_json("evaluate", "replay", tables / "events.parquet", tables / "queries.parquet", tmp_path / "out")
     hot = pl.read_parquet(tmp_path / "out" / "hot.parquet")
     results = pl.read_parquet(tmp_path / "out" / "results.parquet")
     assert {"id", "text", "member_ids"} <= set(hot.columns)

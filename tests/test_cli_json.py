@@ -5,7 +5,7 @@ import json
 import homes
 import json_page
 import polars as pl
-from commands import told
+from commands import as_json
 
 from memory_pipeline import MemoryClient
 
@@ -20,27 +20,27 @@ def test_the_page_says_what_the_commands_of_the_memory_print(consolidated, tmp_p
         updated = client.remember("User works at Siemens in Munich.")
         client.remember("User quit Siemens and now works at Bosch.")
         client.consolidate()
-    review = told("review", *changed, home=home)
-    start = told("session-start", merged["content"], *own, "--session", "s1", home=home)
+    review = as_json("review", *changed, home=home)
+    start = as_json("session-start", merged["content"], *own, "--session", "s1", home=home)
     assert start["answer"]["recalled"]
     real = {
-        "recall": [told("recall", merged["content"], *own, home=home)],
-        "digest": [told("digest", *changed, home=home)],
+        "recall": [as_json("recall", merged["content"], *own, home=home)],
+        "digest": [as_json("digest", *changed, home=home)],
         "session-start": [start],
-        "get, list": [told("get", merged["memory_id"], *own, home=home), *told("list", *own, home=home)],
+        "get, list": [as_json("get", merged["memory_id"], *own, home=home), *as_json("list", *own, home=home)],
         "update, protect, restore, feedback": [
-            told("protect", merged["memory_id"], *own, home=home),
-            told("restore", merged["memory_id"], *own, home=home),
+            as_json("protect", merged["memory_id"], *own, home=home),
+            as_json("restore", merged["memory_id"], *own, home=home),
         ],
-        "correct": [told("correct", updated, "User works for himself now.", *changed, home=home)],
+        "correct": [as_json("correct", updated, "User works for himself now.", *changed, home=home)],
         "review": [review],
-        "resolve": [told("resolve", review["pairs"][0]["pair_id"], "none", *changed, home=home)],
-        "end-session": [told("end-session", "s1", *own, home=home)],
-        "tick": [told("tick", *own, home=home)],
-        "erase --dry-run": [told("erase", merged["memory_id"], *own, "--dry-run", home=home)],
-        "erase": [told("erase", merged["memory_id"], *own, "--yes", home=home)],
-        "evaluate": [told("evaluate", conversation(tmp_path), "--budget", "0.5")],
-        "evaluate replay": [told("evaluate", "replay", *tables(tmp_path), tmp_path / "out")],
+        "resolve": [as_json("resolve", review["pairs"][0]["pair_id"], "none", *changed, home=home)],
+        "end-session": [as_json("end-session", "s1", *own, home=home)],
+        "tick": [as_json("tick", *own, home=home)],
+        "erase --dry-run": [as_json("erase", merged["memory_id"], *own, "--dry-run", home=home)],
+        "erase": [as_json("erase", merged["memory_id"], *own, "--yes", home=home)],
+        "evaluate": [as_json("evaluate", conversation(tmp_path), "--budget", "0.5")],
+        "evaluate replay": [as_json("evaluate", "replay", *tables(tmp_path), tmp_path / "out")],
     }
     assert set(real) == set(json_page.MEMORY)
     json_page.agrees(real)

@@ -6,7 +6,7 @@ import shutil
 
 import homes
 import pytest
-from commands import call, refused, text, told
+from commands import as_json, call, refused, text
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.lake.tables import Lake
@@ -63,11 +63,11 @@ def copy(home, tmp_path):
 
 
 def recalled(*args, home):
-    return [row["memory_id"] for row in told("recall", *args, "-p", ANA, "--no-record", home=home)["recalled"]]
+    return [row["memory_id"] for row in as_json("recall", *args, "-p", ANA, "--no-record", home=home)["recalled"]]
 
 
 def test_what_was_stored_a_moment_ago_is_found_and_says_why(home):
-    found = told("recall", "when is the launch?", "-p", ANA, "--no-record", home=home)
+    found = as_json("recall", "when is the launch?", "-p", ANA, "--no-record", home=home)
     first = found["recalled"][0]
     assert (found["query"], found["ranking"]) == ("when is the launch?", "default")
     assert (first["memory_id"], first["rank"], first["speaker"]) == ("m1", 1, "Ana")
@@ -101,14 +101,14 @@ def test_an_answer_is_for_people_too(home):
     ],
 )
 def test_conditions_say_which_memories_may_be_named(home, args, ids):
-    assert {row["memory_id"] for row in told("list", *args, "-p", ANA, home=home)} == ids
+    assert {row["memory_id"] for row in as_json("list", *args, "-p", ANA, home=home)} == ids
     assert set(recalled("launch peanuts cat deploy", *args, home=home)) <= ids
 
 
 def test_a_budget_and_a_number_bound_the_answer(home):
     query = "launch peanuts cat deploy website piano friday"
     assert len(recalled(query, "-k", "2", home=home)) == 2
-    found = told("recall", query, "--tokens", "12", "-p", ANA, "--no-record", home=home)
+    found = as_json("recall", query, "--tokens", "12", "-p", ANA, "--no-record", home=home)
     assert found["recalled"]
     assert found["tokens"] <= 12
 
@@ -132,7 +132,7 @@ def test_what_was_recalled_is_noted_unless_asked_not_to(copy):
     assert uses() == 0
     text("recall", "when is the launch?", "-p", ANA, "-k", "1", home=copy)
     assert uses() == 1
-    assert told("get", "m1", "-p", ANA, home=copy)["access_count"] == 1
+    assert as_json("get", "m1", "-p", ANA, home=copy)["access_count"] == 1
 
 
 def test_single_memories_are_shown_and_changed(copy):
@@ -142,13 +142,13 @@ def test_single_memories_are_shown_and_changed(copy):
     text("update", "m2", "--content", "I am allergic to all nuts.", "--valid-from", "2026-03-01", "-p", ANA, home=copy)
     changes = ["--importance", ".75", "--tag", "food", "--tag", "health"]
     text("update", "m2", *changes, "--metadata", '{"form": 7}', "-p", ANA, home=copy)
-    changed = told("get", "m2", "-p", ANA, home=copy)
+    changed = as_json("get", "m2", "-p", ANA, home=copy)
     assert (changed["importance"], changed["tags"], changed["metadata"]) == (0.75, ["food", "health"], {"form": 7})
     text("update", "m2", "--clear-tags", "-p", ANA, home=copy)
-    assert told("get", "m2", "-p", ANA, home=copy)["tags"] == []
+    assert as_json("get", "m2", "-p", ANA, home=copy)["tags"] == []
     text("protect", "m2", "--reason", "health", "-p", ANA, home=copy)
     text("feedback", "m2", "--helpful", "-p", ANA, home=copy)
-    found = told("get", "m2", "-p", ANA, home=copy)
+    found = as_json("get", "m2", "-p", ANA, home=copy)
     assert (found["content"], found["protected"], found["protected_reason"]) == (
         "I am allergic to all nuts.",
         True,
@@ -157,17 +157,17 @@ def test_single_memories_are_shown_and_changed(copy):
     assert found["valid_from"].startswith("2026-03-01")
     assert recalled("which nuts?", "-k", "1", home=copy) == ["m2"]
     assert "protected: health" in text("get", "m2", "-p", ANA, home=copy)
-    assert told("end-session", "s1", "-p", ANA, home=copy)["session_id"] == "s1"
+    assert as_json("end-session", "s1", "-p", ANA, home=copy)["session_id"] == "s1"
 
 
 def test_what_conditions_ask_for_can_be_said_when_remembering(tmp_path):
     said = "--session s1 --agent a --user u1 --speaker Bo --type Insight --tag cat --tag piano"
     instants = {"occurred-at": "2026-03-02", "valid-from": "2026-03-01T12:00:00+02:00", "valid-until": "2026-04-01"}
     times = [part for name, value in instants.items() for part in (f"--{name}", value)]
-    new = told("remember", "The cat sleeps on it.", *said.split(), *times, "-p", ANA, home=tmp_path)["memory_id"]
-    told("remember", "The dog does not.", "-p", ANA, home=tmp_path)
+    new = as_json("remember", "The cat sleeps on it.", *said.split(), *times, "-p", ANA, home=tmp_path)["memory_id"]
+    as_json("remember", "The dog does not.", "-p", ANA, home=tmp_path)
     conditions = f"{said} --since 2026-03-02 --until 2026-03-03"
-    (found,) = told("list", *conditions.split(), "-p", ANA, home=tmp_path)
+    (found,) = as_json("list", *conditions.split(), "-p", ANA, home=tmp_path)
     assert (found["memory_id"], found["tags"], found["speaker"]) == (new, ["cat", "piano"], "Bo")
     assert found["created_at"] == "2026-03-02T00:00:00+00:00"
     assert found["valid_from"] == "2026-03-01T10:00:00+00:00"
@@ -187,24 +187,24 @@ def test_what_was_merged_is_found_deep_and_can_be_restored(consolidated, tmp_pat
         memories = lake.read("memories", profiles=["sample-1"])
         merged = memories.filter(superseded_kind="summary").sort("memory_id").row(0, named=True)
     own = ("-p", "sample-1", "--no-record", "-k", "100")
-    ids = [row["memory_id"] for row in told("recall", merged["content"], *own, home=tmp_path)["recalled"]]
-    deep = told("recall", merged["content"], *own, "--deep", home=tmp_path)["recalled"]
+    ids = [row["memory_id"] for row in as_json("recall", merged["content"], *own, home=tmp_path)["recalled"]]
+    deep = as_json("recall", merged["content"], *own, "--deep", home=tmp_path)["recalled"]
     assert merged["memory_id"] not in ids
     assert {row["memory_id"]: row["deep"] for row in deep}[merged["memory_id"]]
     text("restore", merged["memory_id"], "-p", "sample-1", home=tmp_path)
-    assert told("get", merged["memory_id"], "-p", "sample-1", home=tmp_path)["lifecycle"] == "active"
+    assert as_json("get", merged["memory_id"], "-p", "sample-1", home=tmp_path)["lifecycle"] == "active"
     assert "nothing to restore" in refused("restore", merged["memory_id"], "-p", "sample-1", home=tmp_path)
 
 
 @pytest.mark.usefixtures("unpublished")
 def test_a_tick_merges_and_moves_and_can_be_taken_back(consolidated, tmp_path):
     shutil.copytree(consolidated, tmp_path, symlinks=True, dirs_exist_ok=True)
-    done = told("tick", "-p", "sample-1", home=tmp_path)
+    done = as_json("tick", "-p", "sample-1", home=tmp_path)
     assert set(done) == {"run_id", "task", "as_of", "actions", "held"}
     assert (done["task"], done["held"]) == ("tick", 0)
     with Lake(tmp_path) as lake:
         assert lake.ledger.runs().filter(run_id=done["run_id"])["profile_id"].to_list() == ["sample-1"]
-    told("undo", "night", "-p", "sample-1", "--cascade", home=tmp_path)
+    as_json("undo", "night", "-p", "sample-1", "--cascade", home=tmp_path)
     again = text("tick", "-p", "sample-1", home=tmp_path)
     assert again.startswith("decisions: ")
     assert f"undo the run: memory-pipeline --home {tmp_path} undo " in again
@@ -217,12 +217,12 @@ def test_a_tick_merges_and_moves_and_can_be_taken_back(consolidated, tmp_path):
 def test_a_memory_is_shown_as_it_stood(home):
     said = refused("get", "m2", "-p", ANA, "--as-of", "2026-03-01", home=home)
     assert "m2" in said
-    assert told("get", "m2", "-p", ANA, "--as-of", "2026-03-09", home=home)["content"] == SAID[1]["content"]
+    assert as_json("get", "m2", "-p", ANA, "--as-of", "2026-03-09", home=home)["content"] == SAID[1]["content"]
 
 
 def test_a_session_starts_with_core_memory_and_what_is_relevant(consolidated, tmp_path):
     shutil.copytree(consolidated, tmp_path, symlinks=True, dirs_exist_ok=True)
-    found = told("session-start", "what broke?", "-p", "sample-1", "--session", "s9", home=tmp_path)
+    found = as_json("session-start", "what broke?", "-p", "sample-1", "--session", "s9", home=tmp_path)
     assert found["session_id"] == "s9"
     assert found["blocks"]
     assert found["answer"]["recalled"]
@@ -278,8 +278,8 @@ def test_what_is_wrong_is_said_in_one_line_and_changes_nothing(home, args, statu
 
 def test_hooks_start_and_end_sessions_before_anything_is_remembered(tmp_path):
     home = tmp_path / "new"
-    assert told("session-start", "-p", ANA, "--session", "s1", home=home)["blocks"] == []
-    assert told("end-session", "s1", "-p", ANA, home=home)["profile_id"] == ANA
+    assert as_json("session-start", "-p", ANA, "--session", "s1", home=home)["blocks"] == []
+    assert as_json("end-session", "s1", "-p", ANA, home=home)["profile_id"] == ANA
 
 
 @pytest.mark.parametrize("args", [("recall", "x"), ("list",), ("session-start",)])
@@ -290,21 +290,21 @@ def test_a_misspelt_profile_is_not_taken_for_an_empty_one(home, args):
 
 @pytest.mark.usefixtures("unpublished")
 def test_the_only_profile_of_a_store_need_not_be_named(copy):
-    assert told("recall", "when is the launch?", "--no-record", home=copy)["recalled"][0]["memory_id"] == "m1"
-    assert len(told("list", home=copy)) == 4
-    assert told("get", "m2", home=copy)["user_id"] == "u1"
-    assert told("update", "m2", "--content", "I eat peanuts.", home=copy)["profile_id"] == ANA
+    assert as_json("recall", "when is the launch?", "--no-record", home=copy)["recalled"][0]["memory_id"] == "m1"
+    assert len(as_json("list", home=copy)) == 4
+    assert as_json("get", "m2", home=copy)["user_id"] == "u1"
+    assert as_json("update", "m2", "--content", "I eat peanuts.", home=copy)["profile_id"] == ANA
     for command in ("protect", "session-start", "feedback --helpful", "erase --yes"):
         name, *options = command.split()
         assert call(name, *([] if name == "session-start" else ["m2"]), *options, home=copy).returncode == 0
-    assert told("end-session", "s1", home=copy)["profile_id"] == ANA
-    assert told("tick", home=copy)["task"] == "tick"
-    assert told("remember", "The cat is grey.", home=copy)["profile_id"] == ANA
+    assert as_json("end-session", "s1", home=copy)["profile_id"] == ANA
+    assert as_json("tick", home=copy)["task"] == "tick"
+    assert as_json("remember", "The cat is grey.", home=copy)["profile_id"] == ANA
     assert f"in profile {ANA}" in text("remember", "The cat is old.", home=copy)
 
 
 def test_with_several_profiles_one_must_be_named_and_the_error_lists_them(copy):
-    told("remember", "Bo sings.", "-p", "bo", home=copy)
+    as_json("remember", "Bo sings.", "-p", "bo", home=copy)
     named = "get m1", "update m1 --content x", "restore m1", "protect m1", "feedback m1 --helpful", "erase m1"
     others = "recall x", "list", "tick", "remember x", "end-session s1", "session-start", "config calibrate"
     for command in (*named, *others):
@@ -315,13 +315,13 @@ def test_with_several_profiles_one_must_be_named_and_the_error_lists_them(copy):
 
 
 def test_the_command_that_the_error_names_chooses_the_profile_of_all_that_name_none(copy):
-    told("remember", "Bo sings.", "-p", "bo", home=copy)
+    as_json("remember", "Bo sings.", "-p", "bo", home=copy)
     line = shlex.split(refused("recall", "singing", home=copy).split("for all commands: ")[1])
     call(*line[1:-1], "bo")
-    assert told("recall", "singing", home=copy)["recalled"][0]["profile_id"] == "bo"
-    assert told("remember", "Bo dances.", home=copy)["profile_id"] == "bo"
+    assert as_json("recall", "singing", home=copy)["recalled"][0]["profile_id"] == "bo"
+    assert as_json("remember", "Bo dances.", home=copy)["profile_id"] == "bo"
     assert "default profile: bo" in text("status", home=copy)
-    assert told("status", home=copy)["default_profile"] == "bo"
+    assert as_json("status", home=copy)["default_profile"] == "bo"
     with MemoryClient(copy) as client:
         assert "dances" in client.recall("Does Bo dance?", k=1)[0].text
     call("config", "unset", "default_profile", home=copy)
@@ -339,12 +339,12 @@ def test_an_import_that_names_no_user_goes_to_the_default_profile(tmp_path):
     text("import", "mem0", tmp_path / "mem0.json", home=home)
     text("export", "markdown", tmp_path / "out", "--profile", "bo", home=home)
     text("import", "markdown", tmp_path / "out", home=home)
-    assert {row["profile_id"]: row["memories"] for row in told("profiles", home=home)} == {ANA: 1, "bo": 1}
+    assert {row["profile_id"]: row["memories"] for row in as_json("profiles", home=home)} == {ANA: 1, "bo": 1}
 
 
 def test_the_first_memory_of_a_store_goes_to_the_profile_default(tmp_path):
-    assert told("remember", "one", home=tmp_path)["profile_id"] == "default"
-    assert told("remember", "two", home=tmp_path)["profile_id"] == "default"
+    assert as_json("remember", "one", home=tmp_path)["profile_id"] == "default"
+    assert as_json("remember", "two", home=tmp_path)["profile_id"] == "default"
 
 
 @pytest.mark.parametrize("command", ["recall x", "get m", "list", "update m --content x", "feedback m --helpful"])

@@ -83,10 +83,10 @@ def happening(chance, known, number):
     ("seed", "nights"), [(7, 2), *(pytest.param(seed, 4, marks=pytest.mark.drill) for seed in range(3))]
 )
 def test_the_tail_folds_to_what_the_whole_ledger_folds_to(tmp_path, preset, seed, nights):
-    told = homes.events(profiles=1, memories=40)
-    lake = homes.filled(tmp_path, told)
+    history = homes.events(profiles=1, memories=40)
+    lake = homes.filled(tmp_path, history)
     settings = homes.settings(tmp_path, preset=preset)
-    own = told[0].profile_id
+    own = history[0].profile_id
     states = StateCache(lake, own, settings.policy_of(own))
     same(states, lake, own)
     chance = random.Random(seed)
@@ -131,14 +131,14 @@ BESIDE = st.fixed_dictionaries(
 
 
 @given(st.lists(st.tuples(STORED, BESIDE), max_size=4))
-def test_the_row_of_a_new_memory_is_what_the_fold_makes_of_it(told):
+def test_the_row_of_a_new_memory_is_what_the_fold_makes_of_it(history):
     events = [
         parse(
-            {"event_type": "memory.stored", "event_id": f"e{place}", "payload": payload, **beside},
+            {"event_type": "memory.stored", "event_id": f"e{index}", "payload": payload, **beside},
             recorded_at=NIGHT,
             origin="test",
         )
-        for place, (payload, beside) in enumerate(told)
+        for index, (payload, beside) in enumerate(history)
     ]
-    rows = [(place + 1, *event.row()) for place, event in enumerate(events)]
+    rows = [(index + 1, *event.row()) for index, event in enumerate(events)]
     assert_frame_equal(new_memories.memory_rows(rows), projection.project(frame(rows)).memories, check_exact=True)

@@ -73,7 +73,7 @@ def notes(*contents, **columns):
 def at(*degrees):
     """Unit vectors in the plane, m0, m1, ..."""
     turned = np.deg2rad(degrees)
-    return {f"m{place}": [float(np.cos(turn)), float(np.sin(turn))] for place, turn in enumerate(turned)}
+    return {f"m{index}": [float(np.cos(turn)), float(np.sin(turn))] for index, turn in enumerate(turned)}
 
 
 # Near duplicates
@@ -129,8 +129,8 @@ def test_what_happened_or_was_measured_on_two_days_is_not_merged():
     """Twice on one day it is a copy; what is so is so on any day."""
     told = ("Took ibuprofen 400", "Weight 71.2", "Fed the cat again", "The bank is closed on Mondays")
     rows = [
-        {"content": text, "memory_id": f"{place}{day}{half}", "created_at": ago(day) + timedelta(minutes=half)}
-        for place, text in enumerate(told)
+        {"content": text, "memory_id": f"{index}{day}{half}", "created_at": ago(day) + timedelta(minutes=half)}
+        for index, text in enumerate(told)
         for day in (8, 2)
         for half in (0, 1)
     ]
@@ -284,7 +284,7 @@ def test_clusters_are_described():
 
 
 def test_only_relevance_above_the_threshold_takes_part():
-    memories = notes(*(f"note {place}" for place in range(7)))
+    memories = notes(*(f"note {index}" for index in range(7)))
     relevance = [0.5, 0.5, 0.5, 0.5, 0.5, 0.3, 0.31]
     policy = Policy(methods=("similarity_components",), linkage="single", cluster_min_relevance=0.3)
     found = clustered(memories, policy, vectors=at(*[0.0] * 7), relevance=relevance)
@@ -293,8 +293,8 @@ def test_only_relevance_above_the_threshold_takes_part():
 
 def test_sizes_and_linkage():
     """A chain of 12: components take it whole, a limit cuts it, average linkage parts it."""
-    memories = notes(*(f"note {place}" for place in range(12)))
-    chain = at(*(20.0 * place for place in range(12)))
+    memories = notes(*(f"note {index}" for index in range(12)))
+    chain = at(*(20.0 * index for index in range(12)))
     assert [len(group) for group in groups(clustered(memories, _similar("single", None), vectors=chain))] == [12]
     capped = groups(clustered(memories, _similar("single", 5), vectors=chain))
     assert all(2 <= len(group) <= 5 for group in capped)
@@ -323,7 +323,7 @@ def test_merged_members_are_left_out_of_later_methods():
     assert clustered(memories, turned, vectors=angles).cluster_members.equals(found.cluster_members)
     kept = policy.model_copy(update={"summarised": ("similarity_components",)})
     both = clustered(memories, kept, vectors=angles)
-    assert groups(both, method="similarity_components") == [[f"m{place}" for place in range(7)]]
+    assert groups(both, method="similarity_components") == [[f"m{index}" for index in range(7)]]
     assert groups(both, method="near_duplicates") == [["m0", "m1"]]
     assert clustered(memories, Policy(methods=()), vectors=angles).clusters.is_empty()
 
@@ -341,12 +341,12 @@ def stores(draw):
     return frames.memories(
         {
             "profile_id": draw(st.sampled_from("pq")),
-            "memory_id": f"m{place}",
+            "memory_id": f"m{index}",
             "content": " ".join(draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7))),
             "created_at": AS_OF - timedelta(hours=draw(st.integers(0, 60))),
             "protected": draw(st.integers(0, 9)) == 0,
         }
-        for place in range(count)
+        for index in range(count)
     )
 
 

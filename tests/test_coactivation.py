@@ -105,7 +105,7 @@ def test_a_very_long_session_links_each_memory_to_the_hundred_before_it():
     names = [f"m{n:04}" for n in range(1500)]
     accesses = uses.accesses([{"session": "s", "ids": names}])
     edges = derive(named(*names), accesses)
-    assert len(edges) == sum(min(place, coactivation.REACH) for place in range(1500))
+    assert len(edges) == sum(min(index, coactivation.REACH) for index in range(1500))
     apart = edges.select(pl.col("target").str.tail(4).cast(int) - pl.col("source").str.tail(4).cast(int)).to_series()
     assert (apart.min(), apart.max()) == (1, coactivation.REACH)
 

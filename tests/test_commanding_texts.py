@@ -52,7 +52,7 @@ def obeyed(tmp_path_factory):
         patch.setenv("OPENAI_API_KEY", "sk-none")
         policy = Policy(llm_model="m", summaries="all", core_facts="superlocal", llm_pairs=3)
         settings = Settings(home=home, llm_base_url=server.url, llm_retries=0, policy=policy)
-        clock = iter(NIGHT - timedelta(days=20) + timedelta(minutes=place) for place in range(100))
+        clock = iter(NIGHT - timedelta(days=20) + timedelta(minutes=index) for index in range(100))
         with MemoryClient(home, profile_id="p", settings=settings, clock=lambda: next(clock)) as client:
             for session_id, texts in {"plain": PLAIN, "known": KNOWN}.items():
                 for text in texts:

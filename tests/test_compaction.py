@@ -46,8 +46,8 @@ def test_payloads_move_word_for_word_and_the_ledger_still_knows_its_events(lake)
     assert set(payloads(lake)) == {tables.MOVED}
     assert lake.ledger.read() == rows
     assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == 0
-    told = homes.events(profiles=1, memories=40)
-    assert lake.ledger.append(told).accepted == 0, "an event is known by its id for ever"
+    history = homes.events(profiles=1, memories=40)
+    assert lake.ledger.append(history).accepted == 0, "an event is known by its id for ever"
 
 
 def test_the_database_shrinks(lake):
@@ -144,15 +144,15 @@ def test_only_what_is_old_is_archived(lake):
 
 
 def test_an_archive_holds_a_session_that_only_a_late_event_names(tmp_path):
-    told = [
+    history = [
         event.model_copy(update={"session_id": None, "agent_id": None, "user_id": None, "instance_id": None})
         for event in homes.events(memories=300)
         if event.event_type == "memory.stored"
     ]
-    told[-1] = told[-1].model_copy(update={"session_id": "the only one"})
-    with homes.filled(tmp_path, told) as lake:
+    history[-1] = history[-1].model_copy(update={"session_id": "the only one"})
+    with homes.filled(tmp_path, history) as lake:
         lake.project()
         rows = lake.ledger.read()
-        assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == len(told) > 500
+        assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == len(history) > 500
         file = lake.home / compaction.archive(lake.ledger, lake.store, before=later(days=7))
         assert pl.read_parquet(file).rows() == rows == lake.ledger.read()

@@ -41,7 +41,7 @@ def told(*rows):
     events = [
         parse(
             {
-                "event_id": str(place),
+                "event_id": str(index),
                 "profile_id": "p",
                 "event_type": kind,
                 "occurred_at": at(day),
@@ -52,7 +52,7 @@ def told(*rows):
             origin="test",
             future=None,
         )
-        for place, (kind, day, more) in enumerate(rows)
+        for index, (kind, day, more) in enumerate(rows)
     ]
     table = wording.frame((seq, *event.row()) for seq, event in enumerate(events, 1))
     return lambda instant: table.filter(pl.col("occurred_at") <= instant)
@@ -67,7 +67,7 @@ def figures(events, *days, **policy):
 
 def test_memories_without_energy_expire_and_a_recall_brings_them_back():
     events = told(
-        *(stored(f"m{place}", 0, text) for place, text in enumerate(UNLIKE[:4])),
+        *(stored(f"m{index}", 0, text) for index, text in enumerate(UNLIKE[:4])),
         used(5, "m0"),
     )
     three_tier = preset("three_tier")
@@ -79,7 +79,7 @@ def test_memories_without_energy_expire_and_a_recall_brings_them_back():
 
 def test_use_lifts_memories():
     events = told(
-        *(stored(f"m{place}", 0, text) for place, text in enumerate(UNLIKE[:3])), used(0, "m0"), used(0, "m0")
+        *(stored(f"m{index}", 0, text) for index, text in enumerate(UNLIKE[:3])), used(0, "m0"), used(0, "m0")
     )
     assert figures(events, 0.01, **preset("three_tier"))["promoted"] == 1
     superlocal = figures(told(stored("m", 0, UNLIKE[0]), *[used(1, "m")] * 3), 2, **preset("superlocal"))
@@ -88,7 +88,7 @@ def test_use_lifts_memories():
 
 def test_three_near_duplicates_become_one():
     text = "The garden needs water every Friday evening after seven"
-    rows = (stored(f"m{place}", place, f"{text}{end}") for place, end in enumerate((".", "!", ";")))
+    rows = (stored(f"m{index}", index, f"{text}{end}") for index, end in enumerate((".", "!", ";")))
     found = figures(told(*rows, stored("other", 3, UNLIKE[2])), 4, **(preset("superlocal") | {"core_blocks": False}))
     assert (found["originals"], found["live"], found["summaries"], found["merged"]) == (4, 1, 1, 3)
     assert found["tokens_share"] < 1
@@ -96,14 +96,14 @@ def test_three_near_duplicates_become_one():
 
 def test_what_agents_stored_is_measured_in_full_though_stubs_are_short():
     """Of two texts of the same length one becomes a stub; half of the tokens are left, whatever the stub shows."""
-    words = " ".join(f"word{place}" for place in range(120))
+    words = " ".join(f"word{index}" for index in range(120))
     events = told(stored("kept", 0, f"{words}.", category="core"), stored("faded", 0, f"{words}."))
     found = figures(events, 170, 180, 361, **(preset("cognitive") | {"methods": ()}))
     assert found == {"originals": 2, "live": 1, "cold": 1, "core": 1, "tokens_share": 0.5}
 
 
 def test_the_quota_holds_the_last_plan_back():
-    events = told(*(stored(f"m{place}", 0, f"{text} {place}") for place, text in enumerate(UNLIKE * 5)))
+    events = told(*(stored(f"m{index}", 0, f"{text} {index}") for index, text in enumerate(UNLIKE * 5)))
     policy = {
         "methods": (),
         "associations": (),
@@ -147,8 +147,8 @@ def test_the_figures_are_those_of_real_runs(tmp_path, name):
             named=True
         )
         chosen = homes.settings(lake.home, preset=name)
-        for place, night in enumerate(nights):
-            homes.night(lake, as_of=night, policy=chosen, run_id=str(place))
+        for index, night in enumerate(nights):
+            homes.night(lake, as_of=night, policy=chosen, run_id=str(index))
         tables = homes.published(lake)
         decided = lake.ledger.decisions()
     memories = tables["memories"]
@@ -187,7 +187,7 @@ def test_a_night_before_anything_was_stored_changes_nothing():
 
 def test_nights_are_spread_over_the_life_of_a_store():
     def of(*days):
-        return spread(told(*(stored(f"m{place}", day, UNLIKE[0]) for place, day in enumerate(days)))(at(1000)))
+        return spread(told(*(stored(f"m{index}", day, UNLIKE[0]) for index, day in enumerate(days)))(at(1000)))
 
     midnight = datetime(2026, 1, 1, tzinfo=UTC)
     assert of(0) == [midnight + timedelta(days=1)]

@@ -204,9 +204,9 @@ def test_a_budget_is_never_overrun(sizes, tokens, so_far):
     chosen = within_budget(worst, Usage(so_far), limits)
     total = so_far + sum(one.tokens for one, fits in zip(worst, chosen, strict=True) if fits)
     assert total <= max(tokens, so_far)
-    for place, fits in enumerate(chosen):
-        before = so_far + sum(one.tokens for one, taken in zip(worst[:place], chosen, strict=False) if taken)
-        assert fits == (before + worst[place].tokens <= tokens)
+    for index, fits in enumerate(chosen):
+        before = so_far + sum(one.tokens for one, taken in zip(worst[:index], chosen, strict=False) if taken)
+        assert fits == (before + worst[index].tokens <= tokens)
 
 
 def test_a_completer_that_loses_answers_is_refused():

@@ -31,7 +31,7 @@ def instance():
 
 
 @pytest.fixture(scope="module")
-def told():
+def history():
     return homes.events(profiles=1, memories=40, days=60)
 
 
@@ -43,15 +43,15 @@ def key():
 
 
 @pytest.fixture
-def lake(tmp_path, told):
-    with homes.filled(tmp_path, told) as opened:
+def lake(tmp_path, history):
+    with homes.filled(tmp_path, history) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def worded(tmp_path_factory, told, instance):
+def worded(tmp_path_factory, history, instance):
     """A store after two nights with a model, its settings, what was asked in each, and Dagster's events of one."""
-    with homes.filled(tmp_path_factory.mktemp("worded"), told) as opened:
+    with homes.filled(tmp_path_factory.mktemp("worded"), history) as opened:
         with serving(faithful) as server:
             settings = deployment(opened, server)
             first = finished(settings, instance, as_of=homes.NIGHT.isoformat())

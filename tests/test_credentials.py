@@ -6,7 +6,7 @@ import string
 
 import polars as pl
 import pytest
-from commands import call, told
+from commands import as_json, call
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.text import credentials
@@ -93,7 +93,7 @@ def test_none_reaches_a_file_of_the_store(tmp_path):
     assert call("import", "jsonl", bad, home=tmp_path).returncode == 1
     bad.unlink()
     assert files_with(tmp_path, secret) == []
-    letters = told("dead-letters", "list", home=tmp_path)
+    letters = as_json("dead-letters", "list", home=tmp_path)
     assert secret not in json.dumps(letters)
 
 

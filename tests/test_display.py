@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from commands import call, told
+from commands import as_json, call
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.text.display import escaped, one_line, unmarked
@@ -90,7 +90,7 @@ def test_a_plan_and_an_error_show_escapes_written_out(home):
 
 
 def test_json_keeps_texts_as_they_are(home):
-    assert told("get", "m8", home=home)["content"] == HOSTILE[0]
+    assert as_json("get", "m8", home=home)["content"] == HOSTILE[0]
 
 
 def test_a_text_of_several_lines_is_enclosed_where_it_is_shown_whole(home):

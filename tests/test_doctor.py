@@ -10,7 +10,7 @@ import homes
 import polars as pl
 import pytest
 import sqlalchemy as sa
-from commands import call, told
+from commands import as_json, call
 from lake_rows import files_of
 from typer.testing import CliRunner
 
@@ -337,7 +337,7 @@ def test_a_damaged_ledger_is_found_and_left_alone(copy):
 
 def test_dead_letters_are_counted(copy, tmp_path):
     (tmp_path / "bad.jsonl").write_text("{}\n", "utf-8")
-    told("import", "jsonl", tmp_path / "bad.jsonl", "--allow-refused", home=copy)
+    as_json("import", "jsonl", tmp_path / "bad.jsonl", "--allow-refused", home=copy)
     assert examined(copy)["dead letters"][1].startswith("1 refused event;")
 
 

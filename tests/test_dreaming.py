@@ -184,24 +184,24 @@ def test_a_folder_is_dreamt_written_and_taken_back(tmp_path, unpublished):
     }
     for name, text in texts.items():
         (notes / name).write_text(text, "utf-8")
-    shown = commands.told("dream", notes, home=home)
+    shown = commands.as_json("dream", notes, home=home)
     assert (shown["profile_id"], shown["imported"]) == (f"{tmp_path.name}/notes", 3)
     assert {path.name: path.read_text("utf-8") for path in notes.iterdir()} == texts
     assert (shown["run_id"], shown["files"]) == (None, ["MEMORY.md", "again.md", "editor.md"])
 
-    done = commands.told("dream", notes, "--apply", home=home)
+    done = commands.as_json("dream", notes, "--apply", home=home)
     assert (done["diff"], done["imported"], done["known"]) == (shown["diff"], 0, 3)
     assert not (notes / "editor.md").exists()
     assert "Editor" not in (notes / "MEMORY.md").read_text("utf-8")
     assert "\nname: again\n" in (notes / "again.md").read_text("utf-8")
-    assert commands.told("dream", notes, "--apply", home=home)["files"] == []
+    assert commands.as_json("dream", notes, "--apply", home=home)["files"] == []
     with Lake(home) as lake, lake.ledger.reading() as transaction:
         assert [path for path, _ in noted(transaction, done["profile_id"])] == [str(notes)], "for receipts of erasures"
 
     before = (notes / "MEMORY.md").read_text("utf-8")
     (notes / "MEMORY.md").write_text(before + "\nMore.\n", "utf-8")
     assert "MEMORY.md changed meanwhile" in commands.refused("dream", notes, "--undo", home=home)
-    undone = commands.told("dream", notes, "--undo", "--force", home=home)
+    undone = commands.as_json("dream", notes, "--undo", "--force", home=home)
     assert {path.name: path.read_text("utf-8") for path in notes.iterdir()} == texts
     json_page.agrees({"dream": [shown, done], "dream --undo": [undone]})
     assert "no dream was applied" in commands.refused("dream", notes, "--undo", home=home)
@@ -241,11 +241,11 @@ def test_a_summary_whose_line_is_gone_ends(tmp_path):
     notes, home = tmp_path / "notes", tmp_path / "data"
     notes.mkdir()
     (notes / "a.md").write_text("# A\n\n- The staging server is called heron.\n- The staging server is called heron!\n")
-    assert commands.told("dream", notes, "--apply", "-p", "p", home=home)["files"] == ["a.md"]
+    assert commands.as_json("dream", notes, "--apply", "-p", "p", home=home)["files"] == ["a.md"]
     (notes / "a.md").write_text("# A\n\n- The release train leaves on Tuesday.\n")
-    said = commands.told("import", "markdown", notes, home=home)[str(notes)]
+    said = commands.as_json("import", "markdown", notes, home=home)[str(notes)]
     assert (said["profiles"], said["accepted"]) == (["p"], 2)
-    held = {row["text"] for row in commands.told("list", "-p", "p", home=home)}
+    held = {row["text"] for row in commands.as_json("list", "-p", "p", home=home)}
     with MemoryClient(home, profile_id="p") as client:
         ended = [
             hit.current
@@ -290,14 +290,14 @@ def dreamt(folder):
     notes.mkdir()
     text = "# A\n\n- The staging server is called heron.\n- The staging server is called heron!\n"
     (notes / "a.md").write_text(text, "utf-8")
-    return notes, home, text, commands.told("dream", notes, "--apply", "-p", "p", home=home)["run_id"]
+    return notes, home, text, commands.as_json("dream", notes, "--apply", "-p", "p", home=home)["run_id"]
 
 
 @pytest.mark.usefixtures("unpublished")
 def test_a_dream_whose_run_was_undone_already_gives_back_its_files(tmp_path):
     notes, home, text, run_id = dreamt(tmp_path)
-    commands.told("undo", run_id, home=home)
-    undone = commands.told("dream", notes, "--undo", home=home)
+    commands.as_json("undo", run_id, home=home)
+    undone = commands.as_json("dream", notes, "--undo", home=home)
     assert (undone["undone"], undone["files"]) == (0, ["a.md"])
     assert (notes / "a.md").read_text("utf-8") == text
 
@@ -311,7 +311,7 @@ def test_what_was_erased_since_a_dream_comes_back_only_if_somebody_insists(tmp_p
     assert "memories of p were erased since, and the earlier text of a.md may hold their words" in said
     assert NAME in said
     assert (notes / "a.md").read_text("utf-8") == after
-    assert commands.told("dream", notes, "--undo", "--force", home=home)["files"] == ["a.md"]
+    assert commands.as_json("dream", notes, "--undo", "--force", home=home)["files"] == ["a.md"]
     assert (notes / "a.md").read_text("utf-8") == text
 
 

@@ -262,5 +262,5 @@ def test_a_memory_among_many_has_the_energy_it_has_alone():
     of = memories(*(f"m{n:02}" for n in range(37)))
     used = accesses(*rows)
     whole = energy.latest(of, used, reinforced(), rises())
-    alone = [energy.latest(of[place], used, reinforced(), rises()) for place in range(37)]
+    alone = [energy.latest(of[index], used, reinforced(), rises()) for index in range(37)]
     assert_frame_equal(pl.concat(alone), whole, check_exact=True)

@@ -120,8 +120,8 @@ class Losing:
     rows_at_once = 40
 
     def map(self, work, parts):
-        for place, (part, tables) in enumerate(parts):
-            if place:
+        for index, (part, tables) in enumerate(parts):
+            if index:
                 raise EngineError("a task was lost")
             yield work(part, tables)
 

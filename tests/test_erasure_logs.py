@@ -9,7 +9,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
-from commands import COMMAND, environment, told
+from commands import COMMAND, as_json, environment
 from leftovers import found
 
 from memory_pipeline.erasure.erase import erase_memories
@@ -139,7 +139,7 @@ def test_a_run_that_goes_on_in_another_process_disturbs_nothing(home):
         begun = len(list(index(home).parent.iterdir()))
         while process.poll() is None and len(ids) > len(TEXTS) - 3:
             if len(list(index(home).parent.iterdir())) > begun:
-                assert told("erase", ids.pop(), "-y", home=home)["erased"]
+                assert as_json("erase", ids.pop(), "-y", home=home)["erased"]
         said = process.communicate()[1].decode()
     assert process.returncode == 0 or "memories were erased since the events were read" in said
     assert len(ids) < len(TEXTS)

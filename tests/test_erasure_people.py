@@ -33,27 +33,27 @@ def told(person, other=OTHER):
         *(
             event(
                 "memory.stored",
-                days=30 - place / 10,
-                event_id=f"a{place}",
+                days=30 - index / 10,
+                event_id=f"a{index}",
                 profile_id="p",
-                memory_id=f"a{place}",
+                memory_id=f"a{index}",
                 payload={"content": text, "speaker": "Ana", "metadata": {"from": person}},
                 agent_id=f"bot of {person}",
                 **mine,
             )
-            for place, text in enumerate(("Ana met Doctor Zwirblquax in Lyon.", "Ana met Doctor Zwirblquax in Lyon!"))
+            for index, text in enumerate(("Ana met Doctor Zwirblquax in Lyon.", "Ana met Doctor Zwirblquax in Lyon!"))
         ),
         *(
             event(
                 "memory.stored",
-                days=29 - place / 10,
-                event_id=f"b{place}",
+                days=29 - index / 10,
+                event_id=f"b{index}",
                 profile_id="p",
-                memory_id=f"b{place}",
-                payload={"content": text, "tags": ["tea", "Lyon"], "metadata": {"n": place}},
+                memory_id=f"b{index}",
+                payload={"content": text, "tags": ["tea", "Lyon"], "metadata": {"n": index}},
                 **theirs,
             )
-            for place, text in enumerate(("Green tea is in the left drawer.", "Green tea is in the left drawer!"))
+            for index, text in enumerate(("Green tea is in the left drawer.", "Green tea is in the left drawer!"))
         ),
         event("session.started", days=30, event_id="s1", profile_id="p", **mine),
         event(

@@ -181,14 +181,14 @@ def test_staged_tables_lose_the_profile_and_a_run_that_uses_earlier_tables_of_an
     nothing_is_left(after)
 
 
-def test_nothing_is_computed_of_a_profile_that_is_half_erased(after, monkeypatch):
+def test_nothing_is_computed_of_a_profile_with_an_unfinished_erasure(after, monkeypatch):
     lake = after
     monkeypatch.setattr("memory_pipeline.erasure.erase._finish", interrupted)
     with pytest.raises(KeyboardInterrupt):
         erase(lake)
     monkeypatch.undo()
     with lake.ledger.reading() as transaction:
-        assert redaction.half_erased(transaction) == "p"
+        assert redaction.profile_with_unfinished_erasure(transaction) == "p"
     settings = load(lake.home, environment={})
     with pytest.raises(Conflict, match="'p': an erasure was interrupted; finish it with"):
         inputs.select_profiles(lake, settings, as_of=NOW, profiles=["p"])

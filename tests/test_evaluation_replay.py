@@ -372,7 +372,7 @@ def test_a_job_of_quality_ranks_by_the_models_that_it_is_given(tmp_path):
 
 def test_a_row_of_quality_tells_how_far_conversations_differ():
     def done(chat_id, variant, *hits):
-        asked = {"chat": chat_id, "question": [str(place) for place in range(len(hits))], "kind": "single-hop"}
+        asked = {"chat": chat_id, "question": [str(index) for index in range(len(hits))], "kind": "single-hop"}
         scored = pl.DataFrame(
             asked | dict.fromkeys(FIGURES) | {"hit@10": hits}, schema_overrides={"hit@10": pl.Float64}
         )

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 import sampling
-from commands import refused, text, told
+from commands import as_json, refused, text
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.evaluation import experiment, recall_log, replay, report, sources
@@ -103,7 +103,7 @@ def test_the_command_measures_a_store_and_says_on_what(judged, tmp_path, exporte
         path = tmp_path / "exp.duckdb"
         text("snapshot", "--export", path, home=home)
     page = tmp_path / "page.html"
-    found = told("evaluate", path, "--budget", "0.5", "--html", page)
+    found = as_json("evaluate", path, "--budget", "0.5", "--html", page)
     assert [row["policy"] for row in found["means"]] == [experiment.EVERYTHING, "50%"]
     assert found["means"][0]["hit@10"] == 1
     assert found["notes"][0] == replay.UNLIMITED
@@ -194,7 +194,7 @@ def test_a_file_of_several_profiles_is_several_conversations(tmp_path):
         ("mine/bo", "bo has x"),
     ]
     assert [chat.questions["evidence"].to_list() for chat in chats] == [[["m1"]], [["m1"]]]
-    assert {row["chat"] for row in told("evaluate", path, "--budget", "0.5")["stores"]} == {"mine/ana", "mine/bo"}
+    assert {row["chat"] for row in as_json("evaluate", path, "--budget", "0.5")["stores"]} == {"mine/ana", "mine/bo"}
 
 
 def test_lines_that_an_import_refuses_are_counted_with_the_first_reason(tmp_path):

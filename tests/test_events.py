@@ -163,9 +163,9 @@ def expected_rows(seq: int, event: Event) -> list[dict[str, Any]]:
         return [row]
     return [
         row
-        | {"ordinal": place, "memory_id": memory_id, "rank": ranks and ranks[place]}
-        | {"expanded": memory_id in (expanded or ()), "times": counts and counts[place]}
-        for place, memory_id in enumerate(ids)
+        | {"ordinal": index, "memory_id": memory_id, "rank": ranks and ranks[index]}
+        | {"expanded": memory_id in (expanded or ()), "times": counts and counts[index]}
+        for index, memory_id in enumerate(ids)
     ]
 
 

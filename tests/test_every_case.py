@@ -55,10 +55,10 @@ def table(page, columns):
     """Rows of the tables of a page that have so many columns, without their heads."""
     lines = (DOCS / page).read_text("utf-8").splitlines()
     rows = [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if line.startswith("| ")]
-    heads = {place for place, row in enumerate(rows) if row[0] in {"case", "the design says", "the fault"}}
+    heads = {index for index, row in enumerate(rows) if row[0] in {"case", "the design says", "the fault"}}
     for row in rows:
         assert len(row) == columns, f"{page}: {row[0]}"
-    return [row for place, row in enumerate(rows) if place not in heads]
+    return [row for index, row in enumerate(rows) if index not in heads]
 
 
 def named(cell):

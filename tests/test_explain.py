@@ -186,7 +186,7 @@ def test_long_lists_and_texts_are_cut_and_folded_in_the_text_only(lake):
     later = tables()
     later["memories"] = later["memories"].with_columns(content=pl.lit("one\n\ttwo  three"))
     later["association_edges"] = rows(
-        "association_edges", [{"source": "g", "target": f"t{place:02}", "edge_type": "X"} for place in range(25)]
+        "association_edges", [{"source": "g", "target": f"t{index:02}", "edge_type": "X"} for index in range(25)]
     )
     commit(lake, later, plan_id="plan2")
     told = explain(lake, "g")

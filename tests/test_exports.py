@@ -91,7 +91,7 @@ def home(tmp_path_factory):
 @examples(15)
 @given(st.lists(MEMORIES, max_size=6), st.integers(0, 6))
 def test_markdown_to_a_store_and_back_loses_nothing(rows, grouped):
-    rows = [{"memory_id": f"m{place}", **row} for place, row in enumerate(rows)]
+    rows = [{"memory_id": f"m{index}", **row} for index, row in enumerate(rows)]
     topics = {row["memory_id"]: "Tea: a/b" for row in rows[:grouped]}
     before = held(stored(rows), topics=topics)
     files = markdown.files(before)
@@ -235,9 +235,9 @@ def test_what_two_things_become_one_for_is_counted_and_a_link_keeps_its_metadata
         *({"memory_id": name, "content": "Rain.", "speaker": "Bo"} for name in ("m2", "m3")),
     ]
     links = [
-        {"event_type": "link.asserted", "event_id": f"{place}{target}", "memory_id": "m1"}
-        | {"payload": {"target_id": target, "edge_type": "LEADS_TO", "metadata": {"why": place}}}
-        for place, target in enumerate(("m2", "m3", "m2"))
+        {"event_type": "link.asserted", "event_id": f"{index}{target}", "memory_id": "m1"}
+        | {"payload": {"target_id": target, "edge_type": "LEADS_TO", "metadata": {"why": index}}}
+        for index, target in enumerate(("m2", "m3", "m2"))
     ]
     asserted = [parse(link, recorded_at=AS_OF, origin="test") for link in links]
     told = [*stored(rows), *((seq, *event.row()) for seq, event in enumerate(asserted, 4))]
@@ -266,7 +266,7 @@ def test_what_others_changed_in_an_export_comes_back_and_the_next_export_takes_i
         (notes / "MEMORY.md").write_text(
             (notes / "MEMORY.md").read_text("utf-8") + "\n- The kettle is broken.\n", "utf-8"
         )
-    said = commands.told("import", "markdown", notes, home=tmp_path / "data")[str(notes)]
+    said = commands.as_json("import", "markdown", notes, home=tmp_path / "data")[str(notes)]
     assert (said["accepted"], said["dead_letters"], said["profiles"]) == (3, 0, ["sample-1"])
     commands.text("export", "markdown", notes, home=tmp_path / "data")
     with Lake(tmp_path / "data") as lake:
@@ -276,7 +276,7 @@ def test_what_others_changed_in_an_export_comes_back_and_the_next_export_takes_i
     assert texts[edited].endswith("\n\nAnd more.")
     assert "The kettle is broken." in texts.values()
     assert set(merged) <= set(texts)
-    again = commands.told("import", "markdown", notes, home=tmp_path / "data")[str(notes)]
+    again = commands.as_json("import", "markdown", notes, home=tmp_path / "data")[str(notes)]
     assert again["accepted"] == 0
 
 
@@ -437,14 +437,14 @@ def test_the_command_writes_every_format_and_says_what_it_left_out(home, tmp_pat
     assert "memories of profile sample-1" in said
     assert "left out: " in said
     assert (tmp_path / "notes" / "MEMORY.md").is_file()
-    real = {"export markdown": [commands.told("export", "markdown", tmp_path / "notes", home=home)], "export": []}
+    real = {"export markdown": [commands.as_json("export", "markdown", tmp_path / "notes", home=home)], "export": []}
     for name in ("mem0", "langgraph", "mcp-memory", "jsonl"):
-        real["export"].append(commands.told("export", name, tmp_path / name, home=home))
+        real["export"].append(commands.as_json("export", name, tmp_path / name, home=home))
         assert (tmp_path / name).stat().st_size > 0
     lost = [set(one["left_out"]) & {"accesses", "links", current.DETAILS} for one in real["export"]]
     both = {"accesses", "links"}
     assert lost == [both, both, {"accesses", current.DETAILS}, set()]
-    real["export"].append(commands.told("export", "jsonl", tmp_path / "now", "--current", home=home))
+    real["export"].append(commands.as_json("export", "jsonl", tmp_path / "now", "--current", home=home))
     json_page.agrees(real)
     taken = commands.refused("export", "mem0", tmp_path / "mem0", home=home, status=2)
     assert taken.endswith("exists; choose another name, or replace it with --force")
@@ -506,13 +506,13 @@ def test_tables_are_those_of_now_of_a_run_that_is_kept_and_of_an_instant(home, t
 
 def test_the_command_writes_tables_that_say_of_which_state_they_are(home, tmp_path):
     names = ("--table", "memories", "--table", "vectors")
-    said = commands.told("export", "parquet", tmp_path / "p", *names, "--as-of", "2026-05-02T02:00:00Z", home=home)
+    said = commands.as_json("export", "parquet", tmp_path / "p", *names, "--as-of", "2026-05-02T02:00:00Z", home=home)
     assert set(said["tables"]) == {"memories", "vectors"}
     with Lake(home) as lake:
         assert pl.read_parquet(tmp_path / "p/vectors.parquet").equals(lake.read("vectors"))
         assert str(tmp_path / "p") in dict(exported(lake))
     assert pl.read_parquet_metadata(tmp_path / "p/memories.parquet")["memory_pipeline.as_of"] == said["as_of"]
-    run = commands.told("export", "parquet", tmp_path / "p", *names, "--run", "run", "--force", home=home)
+    run = commands.as_json("export", "parquet", tmp_path / "p", *names, "--run", "run", "--force", home=home)
     json_page.agrees({"export parquet, export delta": [said, run]})
     assert pl.read_parquet_metadata(tmp_path / "p/memories.parquet")["memory_pipeline.run_id"] == "run"
     for options, reason in (

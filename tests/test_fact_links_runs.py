@@ -93,8 +93,8 @@ def made(tmp_path_factory):
     """A store after one night."""
     home = tmp_path_factory.mktemp("made")
     told = [
-        event("memory.stored", NIGHT - timedelta(days=9 - place), name, content=text)
-        for place, (name, text) in enumerate(TEXTS.items())
+        event("memory.stored", NIGHT - timedelta(days=9 - index), name, content=text)
+        for index, (name, text) in enumerate(TEXTS.items())
     ]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(change_detection, "compare", compare)

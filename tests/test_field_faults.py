@@ -137,7 +137,7 @@ def subjects(count, of):
     centres = np.repeat(chance.normal(size=(count // of, 64)), of, axis=0)
     points = centres + 0.2 * chance.normal(size=centres.shape)
     points = (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
-    return {f"m{place:05}": point.tolist() for place, point in enumerate(points)}
+    return {f"m{index:05}": point.tolist() for index, point in enumerate(points)}
 
 
 def test_clusters_of_thousands_do_not_take_a_loop_over_pairs():

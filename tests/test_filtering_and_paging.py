@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import anyio
 import pytest
-from commands import refused, text, told
+from commands import as_json, refused, text
 from mcp.client import Client
 from serving import bearer, within
 
@@ -142,17 +142,17 @@ def test_profiles_that_are_searched_together_share_a_cursor(tmp_path):
 
 def test_the_command_line_filters_and_pages(home):
     metadata = ("--metadata", '{"project": "shop"}')
-    assert {row["memory_id"] for row in told("list", *metadata, home=home)} == {"m0", "m2"}
-    assert {row["memory_id"] for row in told("list", "--current", home=home)} == {"m0", "m1", "m2", "m5"}
-    (first,) = told("list", "-n", "1", home=home)
-    (second,) = told("list", "-n", "1", "--after", first["memory_id"], home=home)
+    assert {row["memory_id"] for row in as_json("list", *metadata, home=home)} == {"m0", "m2"}
+    assert {row["memory_id"] for row in as_json("list", "--current", home=home)} == {"m0", "m1", "m2", "m5"}
+    (first,) = as_json("list", "-n", "1", home=home)
+    (second,) = as_json("list", "-n", "1", "--after", first["memory_id"], home=home)
     assert second["memory_id"] != first["memory_id"]
-    one = told("recall", QUESTION, "-k", "1", *metadata, "--current", home=home)
-    two = told("recall", QUESTION, "-k", "1", *metadata, "--current", "--after", one["cursor"], home=home)
+    one = as_json("recall", QUESTION, "-k", "1", *metadata, "--current", home=home)
+    two = as_json("recall", QUESTION, "-k", "1", *metadata, "--current", "--after", one["cursor"], home=home)
     assert {one["recalled"][0]["memory_id"], two["recalled"][0]["memory_id"]} == {"m0", "m2"}
     assert "filters.metadata" in refused("list", "--metadata", "shop", home=home)
     text("remember", "The lamp is on loan.", "--expires-in", "2 hours", "--profile", "loans", home=home)
-    (loan,) = told("list", "--profile", "loans", home=home)
+    (loan,) = as_json("list", "--profile", "loans", home=home)
     assert loan["metadata"] == {"expires": True}
     assert "expires_in" in refused("remember", "The lamp.", "--expires-in", "soon", "--profile", "loans", home=home)
 

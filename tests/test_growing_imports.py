@@ -41,16 +41,16 @@ def chatgpt(nodes, **conversation):
 
 
 def turns(count, *, chain, text="x"):
-    names = [f"n{place}" for place in range(count)]
+    names = [f"n{index}" for index in range(count)]
     return {
         name: stores.node(
             name,
-            names[place - 1] if chain and place else None,
+            names[index - 1] if chain and index else None,
             "user",
             [text],
-            children=names[place + 1 : place + 2] if chain else (),
+            children=names[index + 1 : index + 2] if chain else (),
         )
-        for place, name in enumerate(names)
+        for index, name in enumerate(names)
     }
 
 
@@ -68,7 +68,7 @@ def remembered(**memory):
 
 def transcript(size, **line):
     first = stores.line("user", "l", "x", **line)
-    return {"p/s.jsonl": [first, *(stores.line("user", f"l{place}", "x") for place in range(size // 250))]}
+    return {"p/s.jsonl": [first, *(stores.line("user", f"l{index}", "x") for index in range(size // 250))]}
 
 
 def typed(size, text="x"):
@@ -77,7 +77,7 @@ def typed(size, text="x"):
 
 
 def agents(count, **agent):
-    return [{"id": f"a{place}", "name": f"n{place}", "messages": [], **agent} for place in range(count)]
+    return [{"id": f"a{index}", "name": f"n{index}", "messages": [], **agent} for index in range(count)]
 
 
 def letta(agents, blocks):
@@ -89,7 +89,7 @@ def block(name, value, **more):
 
 
 def graph(nodes, edges=()):
-    made = [{"id": place, "labels": ["Memory"], "properties": own} for place, own in enumerate(nodes)]
+    made = [{"id": index, "labels": ["Memory"], "properties": own} for index, own in enumerate(nodes)]
     return {"falkordb_1.json": {"graph_name": "g", "nodes": made, "relationships": list(edges)}}
 
 
@@ -117,7 +117,7 @@ def relation(kind="knows"):
 
 
 def each(make, count):
-    return [make(place) for place in range(count)]
+    return [make(index) for index in range(count)]
 
 
 SHAPES = {

@@ -7,7 +7,7 @@ import dagster as dg
 import homes
 import polars as pl
 import pytest
-from commands import call, text, told
+from commands import as_json, call, text
 from prometheus_client.parser import text_string_to_metric_families
 
 from memory_pipeline import MemoryClient
@@ -74,7 +74,7 @@ def test_the_quota_holds_one_profile_and_lets_the_others_commit(home):
 
 
 def test_status_metrics_and_the_next_session_say_so(home):
-    rows = {row["profile_id"]: row["held"] for row in told("status", home=home)["profiles"]}
+    rows = {row["profile_id"]: row["held"] for row in as_json("status", home=home)["profiles"]}
     assert rows["sample-1"] > 0
     assert NOTICE in text("status", home=home)
     assert sample(home, "memory_pipeline_held_profiles") == {(): 1.0}
@@ -152,4 +152,4 @@ def test_a_run_that_is_released_archives_and_takes_the_notice_back(home, tmp_pat
     with homes.copied(home, tmp_path / "copy") as lake:
         homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="two", max_archived_share=1.0)
         assert lake.read("memories", profiles=["sample-1"]).filter(lifecycle="archived").height > 20
-    assert {row["held"] for row in told("status", home=tmp_path / "copy")["profiles"]} == {0}
+    assert {row["held"] for row in as_json("status", home=tmp_path / "copy")["profiles"]} == {0}

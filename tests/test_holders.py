@@ -18,8 +18,8 @@ def differ(older, newer, *others):
     """Whether two statements, texts or (speaker, text), are about different subjects in a store of these alone."""
     said = [one if isinstance(one, tuple) else (None, one) for one in (older, newer, *others)]
     rows = [
-        {"memory_id": f"m{place}", "content": text, "speaker": speaker, "created_at": frames.ago(50 - place)}
-        for place, (speaker, text) in enumerate(said)
+        {"memory_id": f"m{index}", "content": text, "speaker": speaker, "created_at": frames.ago(50 - index)}
+        for index, (speaker, text) in enumerate(said)
     ]
     memories = frames.memories(rows).with_columns(since="created_at").select(COLUMNS)
     reading = relation_reading.read(memories)
@@ -94,14 +94,14 @@ def compared(rows):
 def rows(texts, **columns):
     return [
         {
-            "memory_id": f"m{place:03}",
+            "memory_id": f"m{index:03}",
             "content": text,
-            "content_hash": f"h{place:03}",
-            "created_at": frames.ago(9) + timedelta(minutes=place),
-            "seq": place + 1,
-            **{name: values[place] for name, values in columns.items()},
+            "content_hash": f"h{index:03}",
+            "created_at": frames.ago(9) + timedelta(minutes=index),
+            "seq": index + 1,
+            **{name: values[index] for name, values in columns.items()},
         }
-        for place, text in enumerate(texts)
+        for index, text in enumerate(texts)
     ]
 
 
@@ -124,7 +124,7 @@ def test_what_two_users_say_is_not_compared(text, again):
 
 
 def test_links_of_one_kind_are_bounded_by_memory_and_the_nearest_of_equals_are_kept():
-    texts = [f"User lives in {chr(65 + place // 5)}{'aeiou'[place % 5]}rton." for place in range(40)]
+    texts = [f"User lives in {chr(65 + index // 5)}{'aeiou'[index % 5]}rton." for index in range(40)]
     found = compared(rows(texts))
     ends = pl.concat([found.select("relation", name=side) for side in ("memory_id", "other_id")])
     assert ends.group_by("relation", "name").len()["len"].max() <= 2 * judging.MOST_LINKED

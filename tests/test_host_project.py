@@ -34,20 +34,20 @@ pytestmark = pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.B
 
 
 @pytest.fixture(scope="module")
-def told():
+def history():
     return homes.events(profiles=1, memories=40)
 
 
 @pytest.fixture
-def lake(tmp_path, told):
-    with homes.filled(tmp_path / "store", told) as opened:
+def lake(tmp_path, history):
+    with homes.filled(tmp_path / "store", history) as opened:
         yield opened
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory, told):
+def expected(tmp_path_factory, history):
     """The published tables of a run without Dagster."""
-    with homes.filled(tmp_path_factory.mktemp("expected"), told) as opened:
+    with homes.filled(tmp_path_factory.mktemp("expected"), history) as opened:
         homes.night(opened)
         return homes.published(opened)
 

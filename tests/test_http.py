@@ -11,7 +11,7 @@ import dagster_storage
 import homes
 import httpx
 import pytest
-from commands import refused, told
+from commands import as_json, refused
 from serving import OneProcess, bearer, serving, within
 from waiting import PATIENCE, until
 
@@ -224,7 +224,7 @@ def test_a_dry_run_answers_with_the_plan_of_the_command_line_and_writes_nothing(
     assert document["format"] == "memory-pipeline/plan@1"
     assert document["plan"]
     as_of = document["profiles"][0]["as_of"]
-    same = told("consolidate", "--dry-run", "--as-of", as_of, home=home)
+    same = as_json("consolidate", "--dry-run", "--as-of", as_of, home=home)
     assert same["plan"] == document["plan"]
     assert [row.items() - {("trigger", "cli")} for row in same["profiles"]] == [
         row.items() - {("trigger", "http")} for row in document["profiles"]

@@ -41,7 +41,7 @@ def client(home):
 @pytest.fixture(scope="module")
 def ana(client, granted):
     """Ana's agent, with three memories of hers."""
-    rows = [{"text": text, "memory_id": f"a{place}", "session_id": "s1"} for place, text in enumerate(TEXTS)]
+    rows = [{"text": text, "memory_id": f"a{index}", "session_id": "s1"} for index, text in enumerate(TEXTS)]
     agent = TestClient(client.app, base_url=str(client.base_url), headers=granted["ana"])
     stored = agent.post("/memories", json=rows)
     assert stored.status_code == 201, stored.text

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import homes
 import pytest
-from commands import call, refused, told
+from commands import as_json, call, refused
 from lake_rows import commit_of
 
 from memory_pipeline.erasure.erase import erase_memories
@@ -85,7 +85,7 @@ def test_an_older_ledger_is_refused_until_doctor_accepts_it(home, store):
     assert "is older than the lake" in refused("status", home=home)
     (found,) = (row for row in told_problem(home) if row["subject"] == "store")
     assert "doctor --repair" in found["detail"]
-    findings = {row["subject"]: row for row in told("doctor", "--repair", home=home)}
+    findings = {row["subject"]: row for row in as_json("doctor", "--repair", home=home)}
     assert "1 newer snapshot dropped" in findings["store"]["detail"]
     assert not newest.exists()
     assert snapshot.newest(home).name < newest.name

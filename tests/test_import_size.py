@@ -18,10 +18,10 @@ def conversation(number, chance):
     """A conversation of 60 messages, some 70 kB."""
     parent = "root"
     nodes = {"root": {"id": "root", "parent": None, "children": [], "message": None}}
-    for place in range(60):
-        key, role = f"{number}-{place}", "assistant" if place % 2 else "user"
-        content = {"content_type": "text", "parts": [" ".join(chance.choices(WORDS, k=150 if place % 2 else 40))]}
-        message = {"id": key, "author": {"role": role}, "create_time": 1.7e9 + place, "content": content}
+    for index in range(60):
+        key, role = f"{number}-{index}", "assistant" if index % 2 else "user"
+        content = {"content_type": "text", "parts": [" ".join(chance.choices(WORDS, k=150 if index % 2 else 40))]}
+        message = {"id": key, "author": {"role": role}, "create_time": 1.7e9 + index, "content": content}
         nodes[key] = {"id": key, "parent": parent, "children": [], "message": message | {"recipient": "all"}}
         nodes[parent]["children"].append(key)
         parent = key

@@ -151,7 +151,7 @@ def test_an_item_of_langgraph_keeps_how_long_it_lives_and_an_empty_one_has_its_k
 
 def test_the_words_of_an_item_of_langgraph_may_be_in_other_fields(ledger, tmp_path):
     values = [{"data": "User name is Ana."}, {"text": "Tea.", "lang": "en"}, {"content": 3, "text": "No."}, {"n": 1}]
-    items = [{"namespace": ["a"], "key": str(place), "value": value} for place, value in enumerate(values)]
+    items = [{"namespace": ["a"], "key": str(index), "value": value} for index, value in enumerate(values)]
     (tmp_path / "l.json").write_text(json.dumps(items), "utf-8")
     _, rows = taken(ledger, "langgraph", tmp_path / "l.json")
     assert rows["content"].to_list() == ["User name is Ana.", "Tea.", '{"content":3,"text":"No."}', '{"n":1}']
@@ -164,7 +164,7 @@ def test_the_words_of_an_item_of_langgraph_may_be_in_other_fields(ledger, tmp_pa
 def test_metadata_of_an_item_of_langgraph_stays_whatever_its_form(ledger, tmp_path):
     item = {"namespace": ["ana"], "created_at": "2026-01-01T00:00:00Z"}
     values = [{"content": "Tea.", "metadata": "from a chat"}, {"content": "Jam.", "metadata": {"shelf": 3}, "row": 1}]
-    items = [item | {"key": str(place), "value": value} for place, value in enumerate(values)]
+    items = [item | {"key": str(index), "value": value} for index, value in enumerate(values)]
     (tmp_path / "l.json").write_text(json.dumps(items), "utf-8")
     _, rows = taken(ledger, "langgraph", tmp_path / "l.json")
     assert [json.loads(one) for one in rows["metadata"]] == [
@@ -209,7 +209,7 @@ def test_a_value_that_does_not_fit_is_left_out_and_counted(ledger, tmp_path):
     one = {"id": "m1", "content": "Tea.", "timestamp": "soon", "importance": "high", "confidence": 7, "tags": "drinks"}
     one |= {"enriched_at": "2026-01-02", "mood": "calm"}
     two = {"id": "m2", "content": "Jam.", "timestamp": "2026-01-01", "importance": "", "t_invalid": "some day"}
-    nodes = [{"id": place, "labels": ["Memory"], "properties": fields} for place, fields in enumerate((one, two))]
+    nodes = [{"id": index, "labels": ["Memory"], "properties": fields} for index, fields in enumerate((one, two))]
     edge = {"source_id": 0, "type": "LEADS_TO", "target_id": 1, "properties": {"strength": 3}}
     loop = {"source_id": 0, "type": "LEADS_TO", "target_id": 0, "properties": {}}
     graph = {"graph_name": "memories", "nodes": nodes, "relationships": [edge, loop, "none"]}

@@ -28,10 +28,10 @@ def shown(home, profiles):
     """What the first profile is shown after a night: ids, ranking with its parts, core memory, explanations."""
     for profile, texts in profiles.items():
         start = homes.NIGHT - timedelta(days=9)
-        instants = iter([start + timedelta(hours=place) for place in range(100)])
+        instants = iter([start + timedelta(hours=index) for index in range(100)])
         with MemoryClient(home, profile_id=profile, clock=lambda instants=instants: next(instants)) as client:
-            for place, text in enumerate(texts):
-                client.remember(text, memory_id=f"m{place}", session_id=f"s{place % 2}", speaker="Anna")
+            for index, text in enumerate(texts):
+                client.remember(text, memory_id=f"m{index}", session_id=f"s{index % 2}", speaker="Anna")
             client.recall(texts[0])
     first = next(iter(profiles))
     for profile in reversed(profiles):

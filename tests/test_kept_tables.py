@@ -23,15 +23,15 @@ FOUND = (
 
 
 @pytest.fixture(scope="module")
-def told():
+def history():
     return homes.events(profiles=1, memories=60)
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory, told):
+def once(tmp_path_factory, history):
     """A store after a first whole run."""
     home = tmp_path_factory.mktemp("once")
-    with homes.filled(home, told) as lake:
+    with homes.filled(home, history) as lake:
         homes.night(lake, as_of=homes.NIGHT - timedelta(days=20), run_id="first")
     return home
 
@@ -79,8 +79,8 @@ def assert_rebuilt(lake):
         assert rebuilt[name].equals(lake.read(name)), name
 
 
-def test_the_first_run_of_a_profile_makes_everything_whatever_its_task(tmp_path, told):
-    with homes.filled(tmp_path, told) as lake:
+def test_the_first_run_of_a_profile_makes_everything_whatever_its_task(tmp_path, history):
+    with homes.filled(tmp_path, history) as lake:
         homes.night(lake, run_id="first", task="lightweight")
         made = homes.published(lake)
         assert all(made[name].height for name in ("derived_edges", "clusters", "cluster_members"))

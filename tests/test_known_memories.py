@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from commands import COMMAND, environment, refused, told
+from commands import COMMAND, as_json, environment, refused
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.interop import jsonl, locomo
@@ -236,7 +236,7 @@ def test_what_comes_through_a_pipe_is_read_once_and_whole(tmp_path):
     (refused,) = imported.pop("refused")
     assert imported == counts | {"profiles": ["default"], "skipped": {}}
     assert refused["origin"] == "stdin:3"
-    found = told("list", home=tmp_path / "home")
+    found = as_json("list", home=tmp_path / "home")
     assert {one["content"] for one in found} == {"First", "Second"}
 
 

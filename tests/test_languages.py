@@ -73,8 +73,8 @@ STORES = {
 
 def store(texts):
     return frames.memories(
-        {"memory_id": f"m{place}", "content": text, "created_at": frames.ago(50 - place)}
-        for place, text in enumerate(texts)
+        {"memory_id": f"m{index}", "content": text, "created_at": frames.ago(50 - index)}
+        for index, text in enumerate(texts)
     )
 
 

@@ -93,8 +93,8 @@ def test_a_dry_run_leaves_no_trace_not_even_in_dagster(lake):
 
 def test_apply_commits_exactly_the_plan_whatever_was_told_since(lake, written):
     file, plan = written
-    told = homes.events(memories=40)[0].model_copy(update={"event_id": "later", "memory_id": "later"})
-    lake.ledger.append([told])
+    history = homes.events(memories=40)[0].model_copy(update={"event_id": "later", "memory_id": "later"})
+    lake.ledger.append([history])
     run_id = launched(lake, "apply", as_of="", plan_file=str(file)).run_id
     committed = lake.ledger.decisions()
     assert committed.height == plan.height

@@ -172,7 +172,7 @@ def test_a_row_that_counts_for_many_gives_the_groups_of_the_many(vectors, max_si
     source = np.repeat(np.arange(len(vectors)), rng.integers(1, 9, len(vectors)))
     source = source[rng.permutation(len(source))]
     limit = len(source) + 1 if max_size is None else max_size
-    turn = np.array([np.count_nonzero(source[:place] == one) // limit for place, one in enumerate(source)], dtype=int)
+    turn = np.array([np.count_nonzero(source[:index] == one) // limit for index, one in enumerate(source)], dtype=int)
     run = source * (len(source) + 1) + turn
     _, first, of = np.unique(run, return_index=True, return_inverse=True)
     heads = first[of]

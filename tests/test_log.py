@@ -15,7 +15,7 @@ def said(task="full", actions=(), live=None, policy=DEFAULT, seconds=0.84, names
         [{"profile_id": name, "task": task, "scope": "all", "policy_hash": policy.digest} for name in names]
     )
     types = dict.fromkeys(("profile_id", "memory_id", "action", "status"), pl.String)
-    plan = pl.DataFrame([("p", f"m{place}", *one) for place, one in enumerate(actions)], schema=types, orient="row")
+    plan = pl.DataFrame([("p", f"m{index}", *one) for index, one in enumerate(actions)], schema=types, orient="row")
     counts = {"p": 1542} if live is None else live
     return log.lines(profiles, plan, counts, {policy.digest: policy}, seconds=seconds)
 

@@ -35,7 +35,7 @@ def stored(memory_id, content, hours):
 
 
 def clause(words, shift=0):
-    return " ".join(WORDS[(place * 7 + place // 13 + shift) % len(WORDS)] for place in range(words))
+    return " ".join(WORDS[(index * 7 + index // 13 + shift) % len(WORDS)] for index in range(words))
 
 
 def log(lines, shift=0):
@@ -46,7 +46,7 @@ def log(lines, shift=0):
 
 
 def prose(sentences, shift=0):
-    return " ".join(f"Pump {place} leaked because {clause(7, place + shift)}." for place in range(sentences))
+    return " ".join(f"Pump {index} leaked because {clause(7, index + shift)}." for index in range(sentences))
 
 
 REPEATED = {
@@ -74,7 +74,7 @@ def made(kind, characters):
 
 def consolidated(home, texts):
     """Remember texts and one more, consolidate, and ask; returns the CPU seconds of the run and of the recall."""
-    events = [stored(f"long {place}", text, place) for place, text in enumerate(texts)]
+    events = [stored(f"long {index}", text, index) for index, text in enumerate(texts)]
     events += [stored("short", "The boiler is in the cellar.", 50)]
     with Lake(home) as lake:
         import_events(lake.ledger, events)

@@ -22,8 +22,8 @@ NOON = datetime(2024, 5, 8, 12, tzinfo=UTC)
 def pairs(texts, **columns):
     """Pairs of texts with what is read out of them; `columns` overrides."""
     sides = []
-    for place, side in enumerate(("left", "right")):
-        known = add_facts(pl.DataFrame({"content": [pair[place] for pair in texts]}, schema={"content": pl.String}))
+    for index, side in enumerate(("left", "right")):
+        known = add_facts(pl.DataFrame({"content": [pair[index] for pair in texts]}, schema={"content": pl.String}))
         unset = pl.lit(None, pl.Datetime("us", "UTC"))
         sides.append(known.with_columns(valid_from=unset, valid_until=unset).select(pl.all().name.prefix(f"{side}_")))
     return pl.concat(sides, how="horizontal").with_columns(**columns)

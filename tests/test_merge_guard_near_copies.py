@@ -151,8 +151,8 @@ def given(text):
 
 def reasons(texts):
     sides = []
-    for place, side in enumerate(("left", "right")):
-        known = add_facts(pl.DataFrame({"content": [pair[place] for pair in texts]}))
+    for index, side in enumerate(("left", "right")):
+        known = add_facts(pl.DataFrame({"content": [pair[index] for pair in texts]}))
         unset = pl.lit(None, pl.Datetime("us", "UTC"))
         sides.append(known.with_columns(valid_from=unset, valid_until=unset).select(pl.all().name.prefix(f"{side}_")))
     return disagreements(pl.concat(sides, how="horizontal"))["reason"].to_list()
@@ -171,8 +171,8 @@ def test_copies_that_differ_in_form_are_merged(one, other):
 def test_a_store_keeps_differing_texts_and_merges_copies(tmp_path):
     said = [line for pair in given(APART)[3:4] + given(COPIES)[:1] for line in pair]
     with MemoryClient(tmp_path, profile_id="u") as memory:
-        for place, text in enumerate(said):
-            memory.remember(text, session_id=f"s{place}")
+        for index, text in enumerate(said):
+            memory.remember(text, session_id=f"s{index}")
         assert memory.consolidate().actions["supersede"] == 2  # the copies alone
         found = memory.recall("temperature limit alarm").text()
     assert all(text in found for text in said[:2])

@@ -157,9 +157,9 @@ def test_what_is_erased_of_it_is_forgotten(tmp_path, clock):
     with MemoryClient(tmp_path, clock=clock) as client:
         ids = [
             client.remember(
-                f"{text}{mark}", session_id=f"s{place}", tags=[tag], occurred_at=FIRST + timedelta(place), **WHOSE
+                f"{text}{mark}", session_id=f"s{index}", tags=[tag], occurred_at=FIRST + timedelta(index), **WHOSE
             )
-            for place, (mark, tag) in enumerate([(".", "home"), ("!", "home"), ("", "secret")])
+            for index, (mark, tag) in enumerate([(".", "home"), ("!", "home"), ("", "secret")])
         ]
         client.consolidate()
         (one,) = client.list()
@@ -216,9 +216,9 @@ def test_a_newer_memory_ends_what_was_merged_before(tmp_path, clock):
 )
 @pytest.mark.parametrize("apart", [{"days": 1}, {"agents": True}])
 def test_equal_texts_with_a_number_of_two_days_or_agents_stay_two(tmp_path, clock, text, apart):
-    for place in range(2):
-        with MemoryClient(tmp_path, clock=clock, agent_id=f"agent {place}" if "agents" in apart else None) as client:
-            client.remember(text, occurred_at=FIRST + timedelta(days=place * apart.get("days", 0), minutes=place))
+    for index in range(2):
+        with MemoryClient(tmp_path, clock=clock, agent_id=f"agent {index}" if "agents" in apart else None) as client:
+            client.remember(text, occurred_at=FIRST + timedelta(days=index * apart.get("days", 0), minutes=index))
     with MemoryClient(tmp_path, clock=clock) as client:
         assert "supersede" not in client.consolidate().actions
         assert len(client.list()) == 2

@@ -24,22 +24,22 @@ PROPOSALS = (
 
 
 @pytest.fixture(scope="module")
-def told():
+def history():
     return homes.events(profiles=1, memories=60)
 
 
 @pytest.fixture(scope="module")
-def name(tmp_path_factory, told):
+def name(tmp_path_factory, history):
     """An embedder that knows every word of the store."""
-    words = {word for event in told for word in re.findall(r"\w+", str(event.payload))}
+    words = {word for event in history for word in re.findall(r"\w+", str(event.payload))}
     return f"local:{encoder(tmp_path_factory.mktemp('models') / 'tiny', words=sorted(words))}"
 
 
 @pytest.fixture(scope="module")
-def once(tmp_path_factory, told):
+def once(tmp_path_factory, history):
     """A store after a first run."""
     home = tmp_path_factory.mktemp("once")
-    with homes.filled(home, told) as lake:
+    with homes.filled(home, history) as lake:
         homes.night(lake, run_id="first")
     return home
 
@@ -83,30 +83,30 @@ def _nothing(texts, _model):
     return TABLES["vectors"].empty()
 
 
-def test_one_command_moves_a_store_and_recall_follows(tmp_path, told, once, name, monkeypatch):
+def test_one_command_moves_a_store_and_recall_follows(tmp_path, history, once, name, monkeypatch):
     monkeypatch.delenv("MEMORY_PIPELINE_EMBEDDER")
     shutil.copytree(once, tmp_path, symlinks=True, dirs_exist_ok=True)
-    query = next(event.payload.content for event in told if hasattr(event.payload, "content"))
-    first = commands.told("recall", query, home=tmp_path)
+    query = next(event.payload.content for event in history if hasattr(event.payload, "content"))
+    first = commands.as_json("recall", query, home=tmp_path)
     commands.text("embedder", name, home=tmp_path)
     assert f'embedder = "{name}"' in (tmp_path / "memory_pipeline.toml").read_text("utf-8")
     with Lake(tmp_path) as lake:
         vectors = lake.read("vectors")
     assert vectors.filter(model=name)["content_hash"].n_unique() == vectors["content_hash"].n_unique()
-    second = commands.told("recall", query, home=tmp_path)
+    second = commands.as_json("recall", query, home=tmp_path)
     assert [found["recalled"][0]["content"] for found in (first, second)] == [query, query]
 
 
-def test_a_model_that_cannot_be_loaded_changes_nothing(tmp_path, told):
-    homes.filled(tmp_path, told[:3]).close()
+def test_a_model_that_cannot_be_loaded_changes_nothing(tmp_path, history):
+    homes.filled(tmp_path, history[:3]).close()
     refused = commands.call("embedder", f"local:{tmp_path / 'no'}", home=tmp_path)
     assert refused.returncode != 0
     assert "cannot be loaded" in refused.stderr
     assert not (tmp_path / "memory_pipeline.toml").exists()
 
 
-def test_a_new_store_begins_with_the_reader_and_an_old_one_keeps_its_own(tmp_path, told, monkeypatch):
-    homes.filled(tmp_path / "old", told[:3]).close()
+def test_a_new_store_begins_with_the_reader_and_an_old_one_keeps_its_own(tmp_path, history, monkeypatch):
+    homes.filled(tmp_path / "old", history[:3]).close()
     commands.text("init", home=tmp_path / "given")
     monkeypatch.delenv("MEMORY_PIPELINE_EMBEDDER")
     commands.text("init", home=tmp_path / "new")
@@ -118,7 +118,7 @@ def test_a_new_store_begins_with_the_reader_and_an_old_one_keeps_its_own(tmp_pat
     assert load(tmp_path / "new").policy.embedder == load(tmp_path / "none").policy.embedder == "reader"
 
 
-def test_a_new_store_keeps_the_settings_that_somebody_wrote_before(tmp_path, told, monkeypatch):
+def test_a_new_store_keeps_the_settings_that_somebody_wrote_before(tmp_path, history, monkeypatch):
     monkeypatch.delenv("MEMORY_PIPELINE_EMBEDDER")
     for name, text, expected in (
         ("some", "# mine\n[policy]\ntoken_budget = 0.5\n", "reader"),
@@ -127,7 +127,7 @@ def test_a_new_store_keeps_the_settings_that_somebody_wrote_before(tmp_path, tol
         (tmp_path / name).mkdir()
         (tmp_path / name / "memory_pipeline.toml").write_text(text, "utf-8")
         before = load(tmp_path / name).policy
-        homes.filled(tmp_path / name, told[:3]).close()
+        homes.filled(tmp_path / name, history[:3]).close()
         assert (tmp_path / name / "memory_pipeline.toml").read_text("utf-8").startswith(text[:20])
         assert load(tmp_path / name).policy == before
         assert before.embedder == expected

@@ -5,7 +5,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-from commands import text, told
+from commands import as_json, text
 
 from memory_pipeline.interop import importing
 from memory_pipeline.lake.tables import Lake
@@ -91,19 +91,19 @@ def test_what_is_left_out_is_kept_with_its_reason_and_comes_back(tmp_path):
         client.update(fact.memory_id, content="thanks")
         assert client.get(fact.memory_id).content == "thanks"
 
-    letters = told("dead-letters", "list", "--noise", home=tmp_path)
+    letters = as_json("dead-letters", "list", "--noise", home=tmp_path)
     reasons = [letter["reason"] for letter in letters]
     assert sorted(reasons)[:2] == ["it is encoded bytes", "it only acknowledges"]
     assert sorted(reasons)[2] == f"it only quotes memory {fact.memory_id}"
-    assert told("dead-letters", "list", home=tmp_path) == []
-    assert told("status", home=tmp_path)["dead_letters"] == 0
-    assert told("dead-letters", "requeue", home=tmp_path) == {"accepted": 0, "refused": 0, "reasons": []}
+    assert as_json("dead-letters", "list", home=tmp_path) == []
+    assert as_json("status", home=tmp_path)["dead_letters"] == 0
+    assert as_json("dead-letters", "requeue", home=tmp_path) == {"accepted": 0, "refused": 0, "reasons": []}
 
-    assert told("dead-letters", "requeue", "--noise", home=tmp_path)["accepted"] == 3
+    assert as_json("dead-letters", "requeue", "--noise", home=tmp_path)["accepted"] == 3
     with MemoryClient(tmp_path) as client:
         assert client.get(empty.memory_id).content == "Thanks!"
         assert client.get(bytes_.memory_id).user_id == "ana"
-    assert told("dead-letters", "list", "--noise", home=tmp_path) == []
+    assert as_json("dead-letters", "list", "--noise", home=tmp_path) == []
 
 
 def test_an_erasure_reaches_what_was_left_out(tmp_path):
@@ -119,8 +119,8 @@ def test_the_command_line_says_what_was_left_out(tmp_path):
     text("remember", FACT, "--profile", "ana", home=tmp_path)
     said = text("remember", "ok", "--profile", "ana", home=tmp_path)
     assert "not stored: it only acknowledges" in " ".join(said.split())
-    assert told("remember", "ok", "--profile", "ana", home=tmp_path)["left_out"] == "it only acknowledges"
-    assert len(told("list", "--profile", "ana", home=tmp_path)) == 1
+    assert as_json("remember", "ok", "--profile", "ana", home=tmp_path)["left_out"] == "it only acknowledges"
+    assert len(as_json("list", "--profile", "ana", home=tmp_path)) == 1
 
 
 def test_a_setting_stores_everything(tmp_path):

@@ -35,11 +35,11 @@ def test_a_rival_is_the_likeliest_other_pair_of_the_same_memory(pairs):
     assert table.shape == (len(pairs), len(pair_context.NAMES))
     likely = [np.exp(value) / (np.exp(value) + 3) for *_, value in pairs]
     for name, side in (("older", older), ("newer", newer)):
-        for place, memory in enumerate(side):
-            others = [likely[at] for at, one in enumerate(side) if one == memory and at != place]
-            assert column(table, f"rival_update_{name}")[place] == pytest.approx(max(others, default=0.0), abs=1e-3)
-            ahead = likely[place] - max(others, default=0.0)
-            assert column(table, f"ahead_update_{name}")[place] == pytest.approx(ahead, abs=1e-3)
+        for index, memory in enumerate(side):
+            others = [likely[at] for at, one in enumerate(side) if one == memory and at != index]
+            assert column(table, f"rival_update_{name}")[index] == pytest.approx(max(others, default=0.0), abs=1e-3)
+            ahead = likely[index] - max(others, default=0.0)
+            assert column(table, f"ahead_update_{name}")[index] == pytest.approx(ahead, abs=1e-3)
 
 
 def test_a_question_and_a_fact_are_of_other_kinds():

@@ -4,7 +4,7 @@ import random
 from datetime import UTC, datetime
 
 import pytest
-from commands import call, told
+from commands import as_json, call
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.text.display import BUDGET, PREVIEW, preview
@@ -56,8 +56,8 @@ def home(tmp_path_factory):
         for what in ("a red bicycle", "the old house", "green tea", "a piano", "trips to Rome")
     ]
     long = [
-        {"text": minutes(needle, place * 90 + 20, chance), "memory_id": name}
-        for place, (name, (needle, _)) in enumerate(NEEDLES.items())
+        {"text": minutes(needle, index * 90 + 20, chance), "memory_id": name}
+        for index, (name, (needle, _)) in enumerate(NEEDLES.items())
     ]
     log = "\n".join(f"10:{n % 60:02} INFO worker {n % 7} processed batch {n} in {n % 97} ms" for n in range(1_500))
     blob = {"text": "Q" * 25_000 + " zanzibar " + "R" * 5_000, "memory_id": "blob"}
@@ -140,7 +140,7 @@ def test_the_command_line_shows_the_passage_and_the_whole_on_request(home):
     assert "--whole prints them" in begun
     assert len(begun) < 7_000
     assert NEEDLES["alarm"][0] in whole
-    assert "Minutes" in told("get", "alarm", home=home)["content"]
+    assert "Minutes" in as_json("get", "alarm", home=home)["content"]
 
 
 @pytest.mark.parametrize(

@@ -265,7 +265,7 @@ def test_an_asserted_edge_is_neither_pruned_nor_overridden():
 
 
 def many(count, **fields):
-    return [{"memory_id": f"m{place:03}", **fields} for place in range(count)]
+    return [{"memory_id": f"m{index:03}", **fields} for index in range(count)]
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def test_a_held_profile_changes_nothing_for_others_and_merged_memories_do_not_co
     before = state(*many(50), *many(50, profile_id="q"))
     of = profiles("p", "q")
     summary = {"summary_id": "S", "profile_id": "q", "members": ["m000", "m001"]}
-    merging = [superseded(f"m{place:03}", "S", profile_id="q") for place in range(40)]
+    merging = [superseded(f"m{index:03}", "S", profile_id="q") for index in range(40)]
     plan = propose(before, leaving=[*many(30), *merging], summaries=[summary], of=of)
     checked = planning.hold(plan, of, before)
     assert dict(checked.group_by("profile_id").agg(pl.col("status").unique().first()).rows()) == {
@@ -526,8 +526,8 @@ def test_decisions_build_on_a_summary_on_what_replaces_it_and_on_an_edge():
 def ledger(rows):
     table = TABLES["events"]
     complete = [
-        {"profile_id": "p", "ordinal": 0, "seq": place, "event_id": f"e{place}", "occurred_at": ago(50), **row}
-        for place, row in enumerate(rows, 1)
+        {"profile_id": "p", "ordinal": 0, "seq": index, "event_id": f"e{index}", "occurred_at": ago(50), **row}
+        for index, row in enumerate(rows, 1)
     ]
     return table.conform(
         pl.DataFrame(
@@ -708,10 +708,10 @@ def test_a_history_of_runs_folds_to_what_each_run_published(rows, runs):
 def test_decisions_can_be_applied_in_two_lots(rows, runs, cut):
     start = projection.project(ledger([*STORED, *rows]))
     lots, before = [], start
-    for place, (_, wishes, _, _) in enumerate(runs):
-        as_of = AS_OF + timedelta(days=10 + place)
-        of = profiles("p", "q", as_of=as_of, seq=100 + place)
-        lots.append(commit(propose(before, **desired(wishes, before, as_of), of=of), 101 + place))
+    for index, (_, wishes, _, _) in enumerate(runs):
+        as_of = AS_OF + timedelta(days=10 + index)
+        of = profiles("p", "q", as_of=as_of, seq=100 + index)
+        lots.append(commit(propose(before, **desired(wishes, before, as_of), of=of), 101 + index))
         before = projection.apply(before, lots[-1])
     first, second = (pl.concat([NO_DECISIONS, *part]) for part in (lots[:cut], lots[cut:]))
     whole = projection.apply(start, pl.concat([second, first]))

@@ -111,11 +111,11 @@ def test_what_is_merged_goes_cold_where_the_policy_says_so_and_then_becomes_a_st
 
 
 def test_what_a_summary_stands_for_does_not_count_for_the_quota():
-    before = state(*({"memory_id": f"m{place:03}"} for place in range(100)))
+    before = state(*({"memory_id": f"m{index:03}"} for index in range(100)))
     summary = {"summary_id": "S", "members": ["m000", "m001"], "supersedes": False}
     of = profiles(max_archived_share=0.1)
     for target, held in (("S", False), (None, True)):
-        wishes = [{"memory_id": f"m{place:03}", "target_id": target} for place in range(50)]
+        wishes = [{"memory_id": f"m{index:03}", "target_id": target} for index in range(50)]
         plan = planning.hold(propose(before, summaries=[summary], leaving=wishes, of=of), of, before)
         assert set(plan["status"]) == {"held" if held else "proposed"}
         assert planning.quota(plan, before)["leaving"].to_list() == [50 if held else 0]
@@ -125,9 +125,9 @@ def test_what_a_summary_stands_for_does_not_count_for_the_quota():
 
 @pytest.mark.parametrize("action", ["delete", "archive", "expire", "cold"])
 def test_every_way_out_counts_for_the_quota_and_what_is_cold_already_does_not(action):
-    before = state(*({"memory_id": f"m{place:03}"} for place in range(30)), {"memory_id": "x", "lifecycle": "cold"})
+    before = state(*({"memory_id": f"m{index:03}"} for index in range(30)), {"memory_id": "x", "lifecycle": "cold"})
     of = profiles(max_archived_share=0.1)
-    wishes = [{"memory_id": f"m{place:03}", "action": action} for place in range(21)]
+    wishes = [{"memory_id": f"m{index:03}", "action": action} for index in range(21)]
     plan = planning.hold(
         propose(before, leaving=[*wishes, {"memory_id": "x", "action": "stub"}], changes=[EVENT], of=of), of, before
     )
@@ -231,9 +231,9 @@ def test_on_a_promotion_builds_the_next_and_on_the_cold_that_a_memory_became_a_s
         {"leaving": [{"memory_id": "c", "action": "stub"}], "blocks": [{}], "changes": [EVENT]},
     ]
     before, lots = state("a", "b", "c"), []
-    for place, wishes in enumerate(steps):
-        of = profiles(as_of=AS_OF + timedelta(days=place), seq=100 + place)
-        lots.append(commit(propose(before, **wishes, of=of), 101 + place))
+    for index, wishes in enumerate(steps):
+        of = profiles(as_of=AS_OF + timedelta(days=index), seq=100 + index)
+        lots.append(commit(propose(before, **wishes, of=of), 101 + index))
         before = projection.apply(before, lots[-1])
     assert stands(before)["c"] == "stub"
     assert memory(before, "a")["tier"] == "long_term"

@@ -50,8 +50,8 @@ def seen(lake):
 
 
 def test_both_databases_give_the_same_tables(place, tmp_path):
-    told = homes.events(memories=10)
-    with homes.filled(tmp_path / "file", told) as lake, homes.filled(place, told) as served:
+    history = homes.events(memories=10)
+    with homes.filled(tmp_path / "file", history) as lake, homes.filled(place, history) as served:
         homes.same(lived(served), lived(lake))
         early = lake.ledger.runs()["commit_seq"].min()
         homes.same(*({name: one.read(name, seq=early) for name in homes.commit.PUBLISHED} for one in (served, lake)))
@@ -224,8 +224,8 @@ def test_who_waits_for_a_lock_keeps_no_erased_rows_alive(place, postgres, monkey
 @pytest.mark.drill
 def test_an_erased_text_is_in_no_table_and_no_file_of_a_table(place, postgres, monkeypatch):
     monkeypatch.setattr(postgres_database, "_READERS_PATIENCE", 0.1)
-    told = homes.events(memories=12, profiles=1)
-    with homes.filled(place, told) as lake:
+    history = homes.events(memories=12, profiles=1)
+    with homes.filled(place, history) as lake:
         homes.night(lake, policy=load(place, environment={}))
         word = "Zyxwquoll"
         lake.ledger.append(

@@ -24,8 +24,8 @@ def events(rows):
     """Table `events`: profile p, recorded at AS_OF, positions in the order given."""
     table = TABLES["events"]
     complete = [
-        {"profile_id": "p", "ordinal": 0, "seq": place, "recorded_at": AS_OF, "occurred_at": ago(50), **row}
-        for place, row in enumerate(rows, 1)
+        {"profile_id": "p", "ordinal": 0, "seq": index, "recorded_at": AS_OF, "occurred_at": ago(50), **row}
+        for index, row in enumerate(rows, 1)
     ]
     return table.conform(
         pl.DataFrame([{"event_id": f"e{row['seq']}", **row} for row in complete], schema=table.empty().schema)
@@ -391,14 +391,14 @@ def decisions(*rows):
     table = TABLES["decisions"]
     complete = [
         {
-            "decision_id": f"d{place}",
-            "ordinal": place,
+            "decision_id": f"d{index}",
+            "ordinal": index,
             "seq": 1_000 + int((row["as_of"] - ago(1_000)) / timedelta(hours=1)),
             **dict.fromkeys(("rule", "reason", "factors", "before", "signature"), ""),
             "status": "committed",
             **row,
         }
-        for place, row in enumerate(rows)
+        for index, row in enumerate(rows)
     ]
     return table.conform(pl.DataFrame(complete, schema=table.empty().schema))
 

@@ -28,8 +28,8 @@ def table(name, rows, **defaults):
 def accesses(rows):
     """Table `accesses` of (memory, instant), in profile p or the one named third."""
     numbered = [
-        {"memory_id": row[0], "at": row[1], "seq": place + 1, "profile_id": row[2] if len(row) > 2 else "p"}
-        for place, row in enumerate(rows)
+        {"memory_id": row[0], "at": row[1], "seq": index + 1, "profile_id": row[2] if len(row) > 2 else "p"}
+        for index, row in enumerate(rows)
     ]
     return table("accesses", numbered, ordinal=0, session_id=None, expanded=False, times=1)
 
@@ -293,7 +293,7 @@ LIVES = st.lists(st.tuples(HOURS, st.lists(HOURS, max_size=8)), min_size=1, max_
 
 def world(lives, ends):
     """Memories of one session with their accesses, never before they were made, and when the session ended."""
-    names = [f"m{place}" for place in range(len(lives))]
+    names = [f"m{index}" for index in range(len(lives))]
     rows = [memory(name, created_at=hour(made), session_id="s") for name, (made, _) in zip(names, lives, strict=True)]
     used = [(name, hour(max(made, at))) for name, (made, touches) in zip(names, lives, strict=True) for at in touches]
     return (

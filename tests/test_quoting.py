@@ -43,8 +43,8 @@ BLOCK = f"{CORE}\n\n## relevant memories\n{LINES}"
 
 def sources(texts=TOLD, *, by_agent=False):
     found = quoting.Sources()
-    for place, text in enumerate(texts):
-        found.add(f"m{place}", text, by_agent=by_agent, at=SAID)
+    for index, text in enumerate(texts):
+        found.add(f"m{index}", text, by_agent=by_agent, at=SAID)
     return found
 
 
@@ -136,7 +136,7 @@ def test_an_agent_that_says_its_own_words_again_tells_something(turn):
 
 
 def test_a_passage_names_its_memory():
-    minutes = " ".join(f"Point {place} was discussed at length by the board." for place in range(400))
+    minutes = " ".join(f"Point {index} was discussed at length by the board." for index in range(400))
     known = sources([f"{minutes} The spare key hangs behind the boiler. {minutes}"])
     line = (
         "- [2026-03-01] Minutes \u203a Keys: \u2026 Point 399 was discussed at length by the board. The spare key "
@@ -146,7 +146,7 @@ def test_a_passage_names_its_memory():
 
 
 def test_the_cost_grows_with_the_length():
-    told = [f"Item {place} of the stock list costs {place * 7} crowns in shop {place % 13}." for place in range(4_000)]
+    told = [f"Item {index} of the stock list costs {index * 7} crowns in shop {index % 13}." for index in range(4_000)]
     known = sources(told)
 
     def seconds(count):

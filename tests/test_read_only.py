@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import duckdb
 import homes
 import pytest
-from commands import refused, text, told
+from commands import as_json, refused, text
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.lake import snapshot
@@ -38,9 +38,9 @@ def test_a_read_only_folder_is_looked_at_and_named_where_writing_is_needed(tmp_p
     with homes.filled(home, homes.events(profiles=1, memories=20)) as lake:
         homes.night(lake)
         snapshot.publish(lake)
-    position = told("status", home=home)["position"]
+    position = as_json("status", home=home)["position"]
     with read_only(home):
-        assert told("status", home=home)["position"] == position
+        assert as_json("status", home=home)["position"] == position
         with MemoryClient(home, profile_id="sample-1") as client:
             answer = client.recall("What is booked?")
             assert answer
@@ -48,11 +48,11 @@ def test_a_read_only_folder_is_looked_at_and_named_where_writing_is_needed(tmp_p
         path = text("snapshot", "open", home=home).strip()
         with duckdb.connect(path, read_only=True) as connection:
             assert connection.execute("SELECT count(*) FROM memories").fetchone() != (0,)
-        everything = told("export", "parquet", tmp_path / "tables", home=home)["tables"]
+        everything = as_json("export", "parquet", tmp_path / "tables", home=home)["tables"]
         assert (everything["memories"], everything["events"]) > (20, 20)
         assert "cannot be written" in refused("remember", "A new fact.", home=home)
         assert "make the folder and its files writable" in refused("erase", answer[0].memory_id, "--yes", home=home)
-    assert told("status", home=home)["position"] == position
+    assert as_json("status", home=home)["position"] == position
 
 
 def test_a_new_data_folder_is_its_owners_and_its_files_follow_the_umask(tmp_path):
@@ -65,5 +65,5 @@ def test_a_new_data_folder_is_its_owners_and_its_files_follow_the_umask(tmp_path
         os.umask(before)
     assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("own", "shared")] == [0o700, 0o750]
     assert stat.S_IMODE((tmp_path / "own" / "ledger.sqlite").stat().st_mode) == 0o644
-    found = {row["subject"]: row["detail"] for row in told("doctor", home=tmp_path / "shared")}
+    found = {row["subject"]: row["detail"] for row in as_json("doctor", home=tmp_path / "shared")}
     assert "chmod 700" in found["access"]

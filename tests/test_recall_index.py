@@ -32,15 +32,15 @@ TALK = [
 def talk(rows=TALK, **columns):
     return frames.memories(
         {
-            "memory_id": f"m{place}",
+            "memory_id": f"m{index}",
             "content": content,
             "speaker": speaker,
-            "session_id": f"s{place // 4}",
-            "created_at": frames.ago(50) + timedelta(minutes=place),
-            "seq": place + 1,
+            "session_id": f"s{index // 4}",
+            "created_at": frames.ago(50) + timedelta(minutes=index),
+            "seq": index + 1,
             **columns,
         }
-        for place, (speaker, content) in enumerate(rows)
+        for index, (speaker, content) in enumerate(rows)
     )
 
 
@@ -139,7 +139,7 @@ def test_a_merge_and_its_undoing_grow_an_index_as_if_built_at_once():
 
 def test_a_changed_memory_replaces_the_old_one():
     memories = talk()
-    rows = [("Ben", "My sister opened a bookshop.") if place == 3 else row for place, row in enumerate(TALK)]
+    rows = [("Ben", "My sister opened a bookshop.") if index == 3 else row for index, row in enumerate(TALK)]
     new = talk(rows)
     changed = new.filter(pl.col("memory_id") == "m3")
     same(build(memories).extended(changed, vectors(changed)), build(new))

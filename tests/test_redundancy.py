@@ -19,13 +19,13 @@ def told(texts, **columns):
     """Originals, one a minute, with other columns as given."""
     return [
         {
-            "memory_id": f"m{place:02}",
+            "memory_id": f"m{index:02}",
             "content": text,
-            "created_at": frames.ago(9) + timedelta(minutes=place),
-            "seq": place,
+            "created_at": frames.ago(9) + timedelta(minutes=index),
+            "seq": index,
         }
         | columns
-        for place, text in enumerate(texts)
+        for index, text in enumerate(texts)
     ]
 
 
@@ -122,7 +122,7 @@ def test_a_summary_with_a_closed_value_comes_behind_what_closed_it():
 
 
 def test_a_denial_does_not_repeat_what_it_denies():
-    others = [f"Ann has {place} cats and is allergic to dust." for place in range(9)]
+    others = [f"Ann has {index} cats and is allergic to dust." for index in range(9)]
     said = ["Ann is allergic to cats.", "Ann is not allergic to cats.", *others]
     assert {"m00", "m01"} <= set(ids("Is Ann allergic to cats?", told(said), k=10))
 

@@ -55,8 +55,8 @@ def test_each_pair_reaches_the_leaves_that_its_features_lead_to(seed):
     sums = np.array(
         [
             [
-                sum(leaf(grown, root, row) for root in grown.roots[place :: len(OF_PAIRS)])
-                for place, _ in enumerate(OF_PAIRS)
+                sum(leaf(grown, root, row) for root in grown.roots[index :: len(OF_PAIRS)])
+                for index, _ in enumerate(OF_PAIRS)
             ]
             for row in rows
         ]
@@ -122,7 +122,7 @@ def stored(name, content, day):
 
 
 def test_a_second_night_and_a_rebuild_read_nothing_anew(tmp_path):
-    told = [stored(f"m{place}", text, place) for place, text in enumerate(TEXTS)]
+    told = [stored(f"m{index}", text, index) for index, text in enumerate(TEXTS)]
     with homes.filled(tmp_path / "home", told) as lake:
         homes.night(lake, as_of=homes.RECORDED, run_id="one")
         first = lake.read("pair_readings")

@@ -58,8 +58,8 @@ def unwell(home):
 
 
 def test_a_store_lives_there_as_on_the_disk(place, tmp_path, s3):
-    told = homes.events(memories=10)
-    with homes.filled(tmp_path / "disk", told) as lake, homes.filled(place, told) as there:
+    history = homes.events(memories=10)
+    with homes.filled(tmp_path / "disk", history) as lake, homes.filled(place, history) as there:
         wanted = lived(lake)
         homes.same(lived(there), wanted)
         early = lake.ledger.runs()["commit_seq"].min()
@@ -78,8 +78,8 @@ def test_a_store_lives_there_as_on_the_disk(place, tmp_path, s3):
 
 @pytest.mark.drill
 def test_an_erasure_reaches_everything_there(place):
-    told = homes.events(memories=5)
-    with homes.filled(place, told) as lake:
+    history = homes.events(memories=5)
+    with homes.filled(place, history) as lake:
         memory = lake.ledger.append([homes.parse(_said(), recorded_at=homes.RECORDED, origin="t", future=None)])
         assert memory.accepted == 1
         homes.night(lake, policy=load(place, environment={}))

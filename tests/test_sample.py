@@ -143,7 +143,7 @@ def test_most_memories_come_without_importance_confidence_and_tags(thousand):
 
 def test_memories_spread_over_many_subjects_with_real_groups_among_them(thousand):
     memories = stored(thousand)
-    places = {name: place for place, name in enumerate(memories)}
+    places = {name: index for index, name in enumerate(memories)}
     vectors = embedder("hashing").embed([event["payload"]["content"] for event in memories.values()])
     similar = np.triu(vectors @ vectors.T, 1)
     groups: dict[str, set[tuple[int, int]]] = {}

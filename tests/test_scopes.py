@@ -31,11 +31,11 @@ def home(tmp_path_factory):
     with client(home, NOW) as team:
         for who in PEOPLE:
             own = {"user_id": who, "session_id": f"s-{who}", "agent_id": f"bot-{who}", "tags": ["garden", who]}
-            for place, text in enumerate(
+            for index, text in enumerate(
                 [NOTE, NOTE, f"{who.title()} lives in Leeds.", f"{who.title()} lives in York."]
             ):
-                at = NOW - timedelta(hours=10 - place)
-                team.remember(text, memory_id=f"{who}{place}", occurred_at=at, **own)
+                at = NOW - timedelta(hours=10 - index)
+                team.remember(text, memory_id=f"{who}{index}", occurred_at=at, **own)
     return home
 
 

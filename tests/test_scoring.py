@@ -25,7 +25,7 @@ def stores(draw, profile="p"):
     rows = [
         {
             "profile_id": profile,
-            "memory_id": f"m{place}",
+            "memory_id": f"m{index}",
             "created_at": ago(draw(DAYS)),
             "last_accessed_at": draw(st.none() | DAYS.map(ago)),
             "access_count": draw(st.integers(0, 500)),
@@ -38,7 +38,7 @@ def stores(draw, profile="p"):
             "memory_type": draw(st.sampled_from(["Decision", "Context"])),
             "protected": draw(st.booleans()),
         }
-        for place in range(draw(st.integers(0, 8)))
+        for index in range(draw(st.integers(0, 8)))
     ]
     return frames.memories(rows)
 
@@ -398,14 +398,14 @@ def test_whole_days_are_exact_for_a_century():
 def test_a_score_does_not_depend_on_how_many_rows_are_scored_with_it():
     rows = [
         {
-            "memory_id": f"m{place:03}",
-            "created_at": ago(place * 1.2345678),
-            "last_accessed_at": ago(place * 0.7654321) if place % 3 else None,
-            "access_count": place % 7,
-            "importance_given": place / 200,
-            "category": sorted(scoring.RETENTION_DAYS)[place % 5],
+            "memory_id": f"m{index:03}",
+            "created_at": ago(index * 1.2345678),
+            "last_accessed_at": ago(index * 0.7654321) if index % 3 else None,
+            "access_count": index % 7,
+            "importance_given": index / 200,
+            "category": sorted(scoring.RETENTION_DAYS)[index % 5],
         }
-        for place in range(200)
+        for index in range(200)
     ]
     together = scored(frames.memories(rows))
     single = [frames.memories([row]) for row in rows]

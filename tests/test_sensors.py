@@ -50,14 +50,14 @@ def kept(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told():
+def history():
     return homes.events(memories=40)
 
 
 @pytest.fixture
-def lake(tmp_path, told):
+def lake(tmp_path, history):
     chosen(tmp_path, **REFLECTING)
-    with homes.filled(tmp_path, told) as opened:
+    with homes.filled(tmp_path, history) as opened:
         yield opened
 
 
@@ -125,14 +125,14 @@ def asked(request):
 
 def remembered(lake, number, *, importance=0.5, at=NOW, kind="memory.stored", **event):
     payload = {"content": f"We moved the launch to day {number}.", "importance": importance}
-    told = {
+    history = {
         "event_id": f"new-{number}",
         "event_type": kind,
         "profile_id": "sample-1",
         "occurred_at": at,
         "payload": payload if kind == "memory.stored" else {},
     } | event
-    lake.ledger.append([parse(told, recorded_at=at, origin="test")])
+    lake.ledger.append([parse(history, recorded_at=at, origin="test")])
 
 
 # --- reflection
@@ -462,10 +462,10 @@ def reported(home, instance, result, capfd, *, definitions=None):
 
 
 @pytest.fixture(scope="module")
-def failed(tmp_path_factory, told):
+def failed(tmp_path_factory, history):
     """A store, an instance, and a run of a profile that is not there."""
     home = tmp_path_factory.mktemp("failed")
-    homes.filled(home, told).close()
+    homes.filled(home, history).close()
     with dg.DagsterInstance.ephemeral() as opened:
         yield home, opened, launches.run(home, opened, profiles=["nobody"], trigger="sensor")
 
@@ -521,12 +521,12 @@ def test_without_an_address_a_failure_is_only_logged(failed, capfd):
 def test_a_report_says_that_the_run_is_tried_again(failed, capfd, monkeypatch):
     home, instance, result = failed
     instance.add_run_tags(result.run_id, {"dagster/will_retry": "true"})
-    told = []
-    monkeypatch.setattr(failures, "post", lambda _, found: told.append(found))
+    history = []
+    monkeypatch.setattr(failures, "post", lambda _, found: history.append(found))
     chosen(home, top='alert_url = "http://127.0.0.1:9"')
     reported(*failed, capfd)
     instance.add_run_tags(result.run_id, {"dagster/will_retry": "false"})
-    assert [one["retried"] for one in told] == [True]
+    assert [one["retried"] for one in history] == [True]
 
 
 WRONG = ["token_bugdet = .5", "nightly = 'never'", "keep_snapshots = 0", "[policy]\ntoken_bugdet = 0.5", "[policy"]

@@ -64,7 +64,7 @@ def found(texts, question, k=10, fields=None):
     ],
 )
 def test_the_newest_of_any_number_of_values_comes_first(text, questions, number):
-    texts = [text.format(90 + 0.7 * place) for place in range(number)]
+    texts = [text.format(90 + 0.7 * index) for index in range(number)]
     texts = list(dict.fromkeys(texts))
     for question in questions:
         assert found(texts, question)[0] == texts[-1]
@@ -78,7 +78,7 @@ def test_the_newest_of_states_in_words_comes_first(label, question):
 
 
 def test_a_question_for_the_past_or_with_a_number_keeps_its_order():
-    texts = [f"The rent is {800 + 15 * place} euros." for place in range(12)]
+    texts = [f"The rent is {800 + 15 * index} euros." for index in range(12)]
     assert found(texts, "What was the rent at first?")[0] != texts[-1]
     rooms = [f"Room {number} is painted green." for number in range(1, 13)]
     assert found(rooms, "Which colour is room 3?")[0] == rooms[2]

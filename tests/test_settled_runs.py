@@ -62,9 +62,9 @@ def test_versions_of_a_block_only_rise_even_if_it_was_empty_between(lake):
 
 
 def test_a_block_forgets_a_merge_that_was_undone_though_the_merge_is_found_again(lake):
-    told = ["I never drink gin at all.", "I never drink gin at all!"]
+    history = ["I never drink gin at all.", "I never drink gin at all!"]
     lake.ledger.append(
-        [happened(place, "stored", f"m{place}", content=told[place], category="semantic") for place in range(2)]
+        [happened(index, "stored", f"m{index}", content=history[index], category="semantic") for index in range(2)]
     )
     made = homes.night(lake, as_of=START + DAY, run_id="one")
     merge = made["summaries"].filter(pl.col("supersedes"))["summary_id"].item()
@@ -97,7 +97,7 @@ def test_what_a_run_without_limit_has_done_no_longer_waits():
 
 @pytest.mark.drill
 def test_runs_say_of_which_scope_they_were_and_one_with_a_limit_knows_which_left_nothing(lake):
-    lake.ledger.append([happened(place, "stored", f"m{place}", content=f"Note {place}.") for place in range(3)])
+    lake.ledger.append([happened(index, "stored", f"m{index}", content=f"Note {index}.") for index in range(3)])
     homes.night(lake, as_of=START + DAY, run_id="one")
     homes.night(lake, as_of=START + 2 * DAY, run_id="two", task="reflect")
     assert lake.ledger.runs().sort("commit_seq")["scope"].to_list() == ["all", "recent"]
@@ -119,10 +119,10 @@ def test_runs_say_of_which_scope_they_were_and_one_with_a_limit_knows_which_left
 
 def test_an_agent_has_one_summary_however_its_memories_leave(tmp_path):
     (tmp_path / "memory_pipeline.toml").write_text('[policy]\npreset = "engram"\n', "utf-8")
-    told = homes.events(profiles=1, memories=80, days=100, seed=3)
-    instants = sorted(event.occurred_at for event in told)
+    history = homes.events(profiles=1, memories=80, days=100, seed=3)
+    instants = sorted(event.occurred_at for event in history)
     settings = homes.settings(tmp_path)
-    with homes.filled(tmp_path, told) as lake:
+    with homes.filled(tmp_path, history) as lake:
         stood_for = 0
         for part in range(1, 5):
             at = instants[0] + (instants[-1] - instants[0]) * part / 4 + timedelta(minutes=1)
@@ -145,15 +145,15 @@ def test_an_agent_has_one_summary_however_its_memories_leave(tmp_path):
 
 
 def test_a_refusal_says_what_each_text_says_without_the_other_as_it_is_written(lake):
-    told = [
+    history = [
         "The blue car belongs to Ada Lovelace from London.",
         "The red car belongs to Ada Lovelace from London.",
         "Ann helped Bob move the heavy piano upstairs.",
         "Bob helped Ann move the heavy piano upstairs.",
     ]
-    lake.ledger.append([happened(place, "stored", f"m{place}", content=said) for place, said in enumerate(told)])
+    lake.ledger.append([happened(index, "stored", f"m{index}", content=said) for index, said in enumerate(history)])
     homes.night(lake, as_of=START + DAY, run_id="one")
     assert lake.read("merge_refusals").select("reason", "detail").rows() == [
         ("words", "[blue] / [red]"),
-        ("words", f"[{told[2][:-1]}] / [{told[3][:-1]}]"),
+        ("words", f"[{history[2][:-1]}] / [{history[3][:-1]}]"),
     ]

@@ -53,7 +53,7 @@ def deferred(memories, limit, decisions=NO_DECISIONS, reverted=NO_REVERTS, as_of
 
 def leave(*names, as_of=AS_OF, seq=101):
     """Committed decisions that these memories were deferred."""
-    late = [{"memory_id": name, "place": place} for place, name in enumerate(names)]
+    late = [{"memory_id": name, "place": index} for index, name in enumerate(names)]
     return commit(propose(state(*NAMES), late=late, of=profiles(as_of=as_of)), seq)
 
 
@@ -113,15 +113,15 @@ ALIKE = {name: [1.0, 0.01 * place] for place, name in enumerate(NAMES)}
 def alike():
     """Six memories that say nearly the same, with the tables that come from them."""
     memories = frames.memories(
-        {"memory_id": name, "content": f"Ada lives in Bath, note {name}", "created_at": ago(200 - place)}
-        for place, name in enumerate(NAMES)
+        {"memory_id": name, "content": f"Ada lives in Bath, note {name}", "created_at": ago(200 - index)}
+        for index, name in enumerate(NAMES)
     )
     scored = apply("score", context(), memories=memories, memory_importance=frames.importance(memories))
     return memories, scored, frames.enrichment({}, of=memories), frames.vectors(ALIKE, of=memories)
 
 
 def rest(*names):
-    return rows("deferred", [{"memory_id": name, "place": place} for place, name in enumerate(names)])
+    return rows("deferred", [{"memory_id": name, "place": index} for index, name in enumerate(names)])
 
 
 NO_EDGES = frames.edges([])

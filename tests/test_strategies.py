@@ -73,7 +73,7 @@ def groups(found, **which):
 def notes(count, **columns):
     """Notes m00, m01, ... of one age."""
     return frames.memories(
-        {"memory_id": f"m{place:02}", "content": f"note {place:02}", **columns} for place in range(count)
+        {"memory_id": f"m{index:02}", "content": f"note {index:02}", **columns} for index in range(count)
     )
 
 
@@ -128,7 +128,7 @@ def test_the_oldest_takes_first_and_equals_go_by_id():
 def test_only_fading_memories_that_may_give_way_take_part():
     """Strictly below the threshold, live, not core, not protected, not superseded."""
     memories = frames.memories(
-        [{"memory_id": f"m{place}"} for place in range(4)]
+        [{"memory_id": f"m{index}"} for index in range(4)]
         + [
             {"memory_id": "at the threshold"},
             {"memory_id": "core", "category": "core"},
@@ -158,9 +158,9 @@ def test_similarity_to_the_first_counts_and_is_inclusive():
     memories = notes(6)
     exact = [0.7, float(np.sqrt(0.51))]
     vectors = at(memories, 0, 44, -44, 40, -40, 90) | {"m05": exact}
-    assert groups(clustered(memories, FADING, vectors=vectors)) == [[f"m{place:02}" for place in range(5)]]
+    assert groups(clustered(memories, FADING, vectors=vectors)) == [[f"m{index:02}" for index in range(5)]]
     six = Policy(methods=("fading_groups",), fading_size=6)
-    assert groups(clustered(memories, six, vectors=vectors)) == [[f"m{place:02}" for place in range(6)]]
+    assert groups(clustered(memories, six, vectors=vectors)) == [[f"m{index:02}" for index in range(6)]]
     above = Policy(methods=("fading_groups",), fading_size=6, fading_similarity=0.7001)
     assert groups(clustered(memories, above, vectors=vectors)) == []
 
@@ -170,14 +170,14 @@ def test_members_in_conflict_are_never_merged():
     vectors = at(memories, *[0.0] * 7)
     found = clustered(memories, FADING, vectors=vectors, edges=[conflict("m00", "m02"), conflict("m03", "m04")])
     assert groups(found) == [["m00", "m01", "m03", "m05", "m06"]]
-    copies = frames.memories({"memory_id": f"m{place:02}", "content": "one note"} for place in range(7))
+    copies = frames.memories({"memory_id": f"m{index:02}", "content": "one note"} for index in range(7))
     found = clustered(
         copies, FADING, vectors={"m00": [1.0, 0.0]}, edges=[conflict("m00", "m02"), conflict("m03", "m04")]
     )
     assert groups(found) == [["m00", "m01", "m03", "m05", "m06"]]
     contrast = conflict("m00", "m02") | {"kind": "contrast"}
     assert groups(clustered(memories, FADING, vectors=vectors, edges=[contrast])) == [
-        [f"m{place:02}" for place in range(5)]
+        [f"m{index:02}" for index in range(5)]
     ]
 
 
@@ -196,9 +196,9 @@ def test_near_duplicates_in_conflict_both_stay():
 def test_near_duplicates_go_before_fading_groups():
     """Whatever the order in a policy: what is merged is not consolidated."""
     memories = frames.memories(
-        {"memory_id": f"m{place}", "content": content}
-        for place, content in enumerate(
-            ["We use Postgres", "We use Postgres.", *(f"note {place}" for place in range(5))]
+        {"memory_id": f"m{index}", "content": content}
+        for index, content in enumerate(
+            ["We use Postgres", "We use Postgres.", *(f"note {index}" for index in range(5))]
         )
     )
     policy = Policy(methods=("fading_groups", "near_duplicates"))
@@ -237,8 +237,8 @@ def test_what_is_gone_is_in_no_unit_and_a_vector_is_not_needed():
 
 def test_a_chain_of_units_is_cut_at_its_weakest_links():
     """142 memories in a chain are no unit: the strongest links hold, up to the largest size."""
-    memories = frames.memories({"memory_id": f"m{place:03}"} for place in range(142))
-    edges = [together(f"m{place:03}", f"m{place + 1:03}", 4 + place % 3) for place in range(141)]
+    memories = frames.memories({"memory_id": f"m{index:03}"} for index in range(142))
+    edges = [together(f"m{index:03}", f"m{index + 1:03}", 4 + index % 3) for index in range(141)]
     found = clustered(memories, Policy(methods=("coactivation",), cluster_max_size=10), vectors={}, edges=edges)
     assert found.clusters["cluster_size"].max() <= 10
     assert sum(found.clusters["cluster_size"]) > 120
@@ -253,14 +253,14 @@ def said(session, *minutes, agent=None, **columns):
     """Memories of a session, so many minutes after its day began."""
     return [
         {
-            "memory_id": f"{session}-{place}",
-            "content": f"{session} says {place}",
+            "memory_id": f"{session}-{index}",
+            "content": f"{session} says {index}",
             "session_id": session,
             "agent_id": agent,
             "created_at": ago(10) + timedelta(minutes=minute),
             **columns,
         }
-        for place, minute in enumerate(minutes)
+        for index, minute in enumerate(minutes)
     ]
 
 
@@ -336,11 +336,11 @@ def test_an_agent_is_told_by_the_most_important_memory_of_each_of_its_sessions()
     for row in rows:
         row["importance_given"] = 0.9 if row["memory_id"] in {"s-1", "u-1"} else 0.2
     assert groups(clustered(frames.memories(rows), TOLD), level="agent") == [["s-1", "t-0"]]
-    many = [row for place in range(episodes.AGENT_SESSIONS + 5) for row in said(f"s{place:03}", 0, agent="a")]
-    for place, row in enumerate(many):
-        row["importance_given"] = place / 1000
+    many = [row for index in range(episodes.AGENT_SESSIONS + 5) for row in said(f"s{index:03}", 0, agent="a")]
+    for index, row in enumerate(many):
+        row["importance_given"] = index / 1000
     (members,) = groups(clustered(frames.memories(many), TOLD, vectors={}), level="agent")
-    assert members == [f"s{place:03}-0" for place in range(5, episodes.AGENT_SESSIONS + 5)]
+    assert members == [f"s{index:03}-0" for index in range(5, episodes.AGENT_SESSIONS + 5)]
 
 
 def test_sessions_of_two_profiles_are_two():
@@ -358,8 +358,8 @@ def test_sessions_of_two_profiles_are_two():
 def test_thousands_of_copies_are_grouped_at_once(linkage):
     """5,000 copies of one text, and as many of one that differs in when it holds: no pair of copies is looked at."""
     memories = frames.memories(
-        {"memory_id": f"m{place:05}", "content": "the build has passed", "valid_from": None if place < 5000 else ago(5)}
-        for place in range(10_000)
+        {"memory_id": f"m{index:05}", "content": "the build has passed", "valid_from": None if index < 5000 else ago(5)}
+        for index in range(10_000)
     )
     policy = Policy(methods=("near_duplicates", "similarity_components"), summarised=(), linkage=linkage)
     start = time.process_time()
@@ -374,7 +374,7 @@ def test_thousands_of_copies_are_grouped_at_once(linkage):
 
 def test_thousands_of_fading_copies_are_grouped_at_once():
     memories = frames.memories(
-        {"memory_id": f"m{place:05}", "content": "the build has passed"} for place in range(5003)
+        {"memory_id": f"m{index:05}", "content": "the build has passed"} for index in range(5003)
     )
     start = time.process_time()
     found = clustered(memories, FADING)
@@ -389,12 +389,12 @@ def test_copies_group_as_if_each_were_compared_with_each():
     source = rng.integers(0, 12, 120)
     vectors = rng.standard_normal((12, 4)).tolist()
     copies = frames.memories(
-        {"memory_id": f"m{place:03}", "content": f"text {one}"} for place, one in enumerate(source)
+        {"memory_id": f"m{index:03}", "content": f"text {one}"} for index, one in enumerate(source)
     )
     single = frames.memories(
-        {"memory_id": f"m{place:03}", "content": f"text {one} of {place}"} for place, one in enumerate(source)
+        {"memory_id": f"m{index:03}", "content": f"text {one} of {index}"} for index, one in enumerate(source)
     )
-    known = {f"m{place:03}": vectors[one] for place, one in enumerate(source)}
+    known = {f"m{index:03}": vectors[one] for index, one in enumerate(source)}
     for linkage in ("single", "average"):
         for largest in (None, 7):
             policy = Policy(
@@ -419,7 +419,7 @@ def test_a_new_way_of_grouping_is_one_function_and_its_line(monkeypatch):
 
     monkeypatch.setitem(strategies.STRATEGIES, "speakers", Strategy(of_one_speaker, "portrait"))
     memories = frames.memories(
-        {"content": f"text {place}", "speaker": name} for place, name in enumerate(["Ann", "Ben", "Ann", None])
+        {"content": f"text {index}", "speaker": name} for index, name in enumerate(["Ann", "Ben", "Ann", None])
     )
     policy = Policy().model_copy(update={"methods": ("speakers",)})
     found = clustered(memories, policy)
@@ -462,15 +462,15 @@ def store_of_many():
     kinds = ("Habit", "Insight", "Context", "Pattern")
     memories = frames.memories(
         {
-            "content": f"{('red', 'blue', 'green')[place % 3]} car number {place % 7} of Anna",
-            "memory_type": kinds[place % 4],
-            "created_at": ago(30, hours=place // 9),
-            "session_id": f"s{place // 30}",
-            "agent_id": "ab"[place % 2],
+            "content": f"{('red', 'blue', 'green')[index % 3]} car number {index % 7} of Anna",
+            "memory_type": kinds[index % 4],
+            "created_at": ago(30, hours=index // 9),
+            "session_id": f"s{index // 30}",
+            "agent_id": "ab"[index % 2],
         }
-        for place in range(120)
+        for index in range(120)
     )
-    edges = frames.edges(together(f"m{place}", f"m{place + 7}", 3 + place % 4) for place in range(100))
+    edges = frames.edges(together(f"m{index}", f"m{index + 7}", 3 + index % 4) for index in range(100))
     return memories, edges
 
 
@@ -499,7 +499,7 @@ def stores(draw):
     memories = frames.memories(
         {
             "profile_id": draw(st.sampled_from("pq")),
-            "memory_id": f"m{place}",
+            "memory_id": f"m{index}",
             "content": " ".join(draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=3))),
             "created_at": AS_OF - timedelta(minutes=draw(st.integers(0, 20)) * 17),
             "session_id": draw(st.sampled_from([None, "s", "t"])),
@@ -507,7 +507,7 @@ def stores(draw):
             "category": draw(st.sampled_from(["episodic", "semantic", "core"])),
             "lifecycle": draw(st.sampled_from(["active", "active", "warm", "archived"])),
         }
-        for place in range(count)
+        for index in range(count)
     )
     edges = {
         (profile, *sorted(draw(st.lists(st.sampled_from(range(14)), min_size=2, max_size=2, unique=True))))

@@ -72,7 +72,7 @@ def summarised(memories, found, policy=EVERY_KIND, completions=None, outdated=No
 def written(texts, kind="meta_pattern", **columns):
     """The content of the one summary of these texts, said one a day."""
     memories = frames.memories(
-        {"content": text, "created_at": ago(50 - place), **columns} for place, text in enumerate(texts)
+        {"content": text, "created_at": ago(50 - index), **columns} for index, text in enumerate(texts)
     )
     return summarised(memories, clusters(memories["memory_id"].to_list(), kind=kind))["content"][0]
 
@@ -116,8 +116,8 @@ def test_a_sentence_about_her_stays_with_the_one_that_names_her():
 
 def test_speakers_are_named_where_they_change():
     memories = frames.memories(
-        {"content": text, "speaker": name, "created_at": ago(3, hours=-place)}
-        for place, (name, text) in enumerate([("Ann", "I run 5 km. I swim in Oslo."), ("Ben", "I row 3 km")])
+        {"content": text, "speaker": name, "created_at": ago(3, hours=-index)}
+        for index, (name, text) in enumerate([("Ann", "I run 5 km. I swim in Oslo."), ("Ben", "I row 3 km")])
     )
     made = summarised(memories, clusters(["m0", "m1"]))
     assert made["content"][0] == "2025-12-29: Ann: I run 5 km. I swim in Oslo. Ben: I row 3 km."
@@ -141,8 +141,8 @@ def test_what_takes_the_place_of_its_members_says_who_said_them_when_and_where()
     """What the members share, the newest one's session and instant, and all tags; the text need not name them."""
     shared = {"speaker": "Ann", "user_id": "u", "content": "I run 5 km"}
     memories = frames.memories(
-        {**shared, "session_id": f"s{place}", "agent_id": agent, "tags": tags, "created_at": ago(9 - place)}
-        for place, (agent, tags) in enumerate([("g", ["b", "a"]), ("g", ["c"]), ("h", ["a"])])
+        {**shared, "session_id": f"s{index}", "agent_id": agent, "tags": tags, "created_at": ago(9 - index)}
+        for index, (agent, tags) in enumerate([("g", ["b", "a"]), ("g", ["c"]), ("h", ["a"])])
     )
     expected = {
         "speaker": "Ann",
@@ -174,13 +174,13 @@ def test_the_budget_is_half_of_the_members_unless_facts_need_more():
     length = tokens.count_tokens(pl.Series([written(plain)]))[0]
     assert 0.8 * 40 * 5 <= length <= 40 * 11 // 2
     assert tokens.count_tokens(pl.Series([written(plain[:8])]))[0] <= extracts.LEAST_BUDGET
-    dense = [f"{word} has {place + 100} parts" for place, word in enumerate(_coined(40))]
+    dense = [f"{word} has {index + 100} parts" for index, word in enumerate(_coined(40))]
     content = written(dense)
-    assert all(str(place + 100) in content for place in range(40))
+    assert all(str(index + 100) in content for index in range(40))
 
 
 def _coined(count):
-    return [f"{'bdfgklmnprst'[place % 12]}{'aeiou'[place % 5]}l{'bdfgklm'[place % 7]}o" for place in range(count)]
+    return [f"{'bdfgklmnprst'[index % 12]}{'aeiou'[index % 5]}l{'bdfgklm'[index % 7]}o" for index in range(count)]
 
 
 def test_the_same_is_not_said_twice():
@@ -198,9 +198,9 @@ def test_small_talk_has_a_summary_too():
 
 
 def test_a_sentence_names_theme_size_and_span():
-    memories = frames.memories({"content": text, "created_at": ago(20 - place)} for place, text in enumerate(TRIP))
+    memories = frames.memories({"content": text, "created_at": ago(20 - index)} for index, text in enumerate(TRIP))
     policy = Policy(summary_text="sentence", summaries="all")
-    content = summarised(memories, clusters([f"m{place}" for place in range(6)]), policy)["content"][0]
+    content = summarised(memories, clusters([f"m{index}" for index in range(6)]), policy)["content"][0]
     assert content == (
         "Pattern of 6 memories about hiking and rainier over 12.5 days, mostly Insight: "
         "I went hiking at Mount Rainier yesterday. It was so beautiful!"
@@ -211,8 +211,8 @@ def test_a_sentence_names_theme_size_and_span():
 
 def test_texts_are_joined_where_a_policy_asks_for_that():
     memories = frames.memories(
-        {"content": text, "speaker": name, "created_at": ago(3, hours=-place)}
-        for place, (text, name) in enumerate([("I run 5 km", "Ann"), ("We row", None), ("I run 5 km", "Ann")])
+        {"content": text, "speaker": name, "created_at": ago(3, hours=-index)}
+        for index, (text, name) in enumerate([("I run 5 km", "Ann"), ("We row", None), ("I run 5 km", "Ann")])
     )
     found = clusters(ids(0, 1, 2), kind="consolidation")
     made = summarised(memories, found, Policy(summary_text="concat"))
@@ -229,7 +229,7 @@ def test_only_patterns_are_told_in_a_sentence():
 
 def test_a_flood_of_copies_is_summed_up_at_once():
     memories = frames.memories(
-        {"memory_id": f"m{place:05}", "content": "We use 3 servers in Oslo"} for place in range(5000)
+        {"memory_id": f"m{index:05}", "content": "We use 3 servers in Oslo"} for index in range(5000)
     )
     start = time.process_time()
     (row,) = summarised(memories, clusters(memories["memory_id"].to_list(), kind="compression")).rows(named=True)
@@ -491,7 +491,7 @@ def test_only_methods_that_the_policy_names_get_a_summary():
 @pytest.mark.parametrize(("ends", "expected"), [((5, 5), 5), ((5, 4), None), ((5, None), None), ((None, None), None)])
 def test_an_end_of_validity_is_inherited_if_it_is_shared(ends, expected):
     instants = [None if end is None else ago(end) for end in ends]
-    memories = frames.memories({"content": f"text {place}", "valid_until": at} for place, at in enumerate(instants))
+    memories = frames.memories({"content": f"text {index}", "valid_until": at} for index, at in enumerate(instants))
     found = summarised(memories, clusters(["m0", "m1"], kind="compression"))["valid_until"][0]
     assert found == (None if expected is None else ago(expected))
     beside = summarised(memories, clusters(["m0", "m1"], kind="cluster"), Policy(summaries="all"))["valid_until"][0]
@@ -517,7 +517,7 @@ def test_members_that_are_not_live_count_by_what_the_ledger_knows():
 def store(*summaries, count=8):
     """Memories m0 to m7, and live summaries with given members."""
     return frames.memories(
-        [{"content": f"We use version {place}"} for place in range(count)]
+        [{"content": f"We use version {index}"} for index in range(count)]
         + [{"content": f"summary {row['memory_id']}", **row} for row in summaries]
     )
 
@@ -657,12 +657,12 @@ def test_a_summary_is_made_of_originals_only():
 def test_summaries_depend_on_their_own_members_alone(texts, random):
     memories = frames.memories(
         {
-            "profile_id": "pq"[place % 2],
-            "memory_id": f"m{place // 2}",
+            "profile_id": "pq"[index % 2],
+            "memory_id": f"m{index // 2}",
             "content": text,
             "created_at": AS_OF - timedelta(hours=random.randint(0, 90)),
         }
-        for place, text in enumerate(texts)
+        for index, text in enumerate(texts)
     )
     found = [
         pl.concat(tables)
@@ -742,11 +742,11 @@ def test_a_second_run_proposes_nothing(methods, kinds, lifecycle):
     memories = frames.memories(
         {
             "content": text,
-            "created_at": ago(200, hours=place // 4),
-            "session_id": f"s{place // 8}",
+            "created_at": ago(200, hours=index // 4),
+            "session_id": f"s{index // 8}",
             "agent_id": "a",
         }
-        for place, text in enumerate([*copies, *WALKS])
+        for index, text in enumerate([*copies, *WALKS])
     )
     edges = frames.edges(
         {"source": "m10", "target": f"m{other}", "edge_type": "COACTIVATED", "co_count": 4} for other in (11, 12)

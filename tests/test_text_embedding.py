@@ -23,7 +23,7 @@ def cosine(left: str, right: str) -> float:
 
 
 def texts(*rows: tuple[str | None, str | None]) -> pl.DataFrame:
-    said = [("p", f"h{place}", speaker, content) for place, (speaker, content) in enumerate(rows)]
+    said = [("p", f"h{index}", speaker, content) for index, (speaker, content) in enumerate(rows)]
     schema = {"profile_id": pl.String, "content_hash": pl.String, "speaker": pl.String, "content": pl.String}
     return pl.DataFrame(said, schema=schema, orient="row")
 

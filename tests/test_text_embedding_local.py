@@ -10,7 +10,7 @@ from memory_pipeline.text.embed.embedding import embed_texts, embedder
 
 
 def texts(*contents: str) -> pl.DataFrame:
-    hashes = [f"h{place}" for place in range(len(contents))]
+    hashes = [f"h{index}" for index in range(len(contents))]
     return pl.DataFrame({"profile_id": "p", "content_hash": hashes, "speaker": None, "content": contents}).cast(
         {"speaker": pl.String}
     )

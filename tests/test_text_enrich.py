@@ -17,7 +17,7 @@ LONG = (
 
 
 def frame(*contents: str | None) -> pl.DataFrame:
-    rows = [("p", f"h{place:04}", None, content) for place, content in enumerate(contents)]
+    rows = [("p", f"h{index:04}", None, content) for index, content in enumerate(contents)]
     schema = {"profile_id": pl.String, "content_hash": pl.String, "speaker": pl.String, "content": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -142,7 +142,7 @@ def test_profiles_are_enriched_separately():
 
 
 def memories(*rows: tuple[str, float | None, float | None]) -> pl.DataFrame:
-    known = [(f"m{place}", hashed, given, hint) for place, (hashed, given, hint) in enumerate(rows)]
+    known = [(f"m{index}", hashed, given, hint) for index, (hashed, given, hint) in enumerate(rows)]
     schema = {"memory_id": pl.String, "content_hash": pl.String}
     shares = {"importance_given": pl.Float64, "importance_hint": pl.Float64}
     return pl.DataFrame(known, schema=schema | shares, orient="row").with_columns(profile_id=pl.lit("p"))

@@ -7,7 +7,7 @@ import stat
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from commands import refused, text, told
+from commands import as_json, refused, text
 
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.service import auth_tokens
@@ -106,10 +106,10 @@ def test_a_folder_in_the_place_of_the_file_lets_nobody_in_and_says_so(tmp_path):
 
 
 def test_the_commands(tmp_path):
-    made = told("token", "create", "--role", "agent", "-p", "ana", "--name", "laptop", home=tmp_path)
+    made = as_json("token", "create", "--role", "agent", "-p", "ana", "--name", "laptop", home=tmp_path)
     assert set(made) == {"token", "token_id", "name", "role", "profile_id", "reads", "created_at"}
     assert auth_tokens.identify(tmp_path, made["token"]).profile_id == "ana"
-    listed = told("token", "list", home=tmp_path)
+    listed = as_json("token", "list", home=tmp_path)
     assert listed == [{name: value for name, value in made.items() if name != "token"}]
     shown = text("token", "list", home=tmp_path)
     assert "profile ana" in shown

@@ -234,7 +234,7 @@ def crossed(memories, reflected=None, threshold=150.0):
 
 @pytest.mark.parametrize(("total", "expected"), [(149.9, False), (150.0, False), (150.1, True)])
 def test_a_reflection_needs_strictly_more_than_the_threshold(total, expected):
-    rows = [("p", "original", place, 1.0) for place in range(1, 15)]
+    rows = [("p", "original", index, 1.0) for index in range(1, 15)]
     rows.append(("p", "original", 15, (total - 140.0) / 10))
     assert bool(crossed(stored(*rows))) == expected
 
@@ -252,7 +252,7 @@ def test_a_reflection_counts_originals_after_the_last_one_by_ledger_position():
 
 
 def test_noise_of_adding_up_does_not_trigger_a_reflection():
-    assert crossed(stored(*(("p", "original", place, 0.01) for place in range(1, 1501)))) == []
+    assert crossed(stored(*(("p", "original", index, 0.01) for index in range(1, 1501)))) == []
 
 
 def test_nothing_stored_triggers_no_reflection():
@@ -261,7 +261,7 @@ def test_nothing_stored_triggers_no_reflection():
 
 @given(st.lists(st.tuples(st.sampled_from("pq"), st.floats(0, 1)), max_size=30), st.randoms())
 def test_the_sum_depends_neither_on_the_order_nor_on_other_profiles(rows, random):
-    memories = stored(*((profile, "original", place, value) for place, (profile, value) in enumerate(rows, start=1)))
+    memories = stored(*((profile, "original", index, value) for index, (profile, value) in enumerate(rows, start=1)))
     places = list(range(len(memories)))
     random.shuffle(places)
     expected = crossed(memories, threshold=1.0)
@@ -276,7 +276,7 @@ def test_the_sum_depends_neither_on_the_order_nor_on_other_profiles(rows, random
 def runs(*rows):
     """Runs as (run, memories, seconds), one after the other."""
     types = {"run_id": pl.String, "memories": pl.Int64, "duration_seconds": pl.Float64, "committed_at": pl.Int64}
-    return pl.DataFrame([(*row, place) for place, row in enumerate(rows)], schema=types, orient="row")
+    return pl.DataFrame([(*row, index) for index, row in enumerate(rows)], schema=types, orient="row")
 
 
 @pytest.mark.parametrize(

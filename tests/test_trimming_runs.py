@@ -48,7 +48,7 @@ CUTS = (0.95, 0.84, 5.0)
 
 
 @pytest.fixture(scope="module")
-def told():
+def history():
     noted = [
         event
         for profile_id in ("sample-1", "sample-2")
@@ -58,11 +58,11 @@ def told():
 
 
 @pytest.fixture(scope="module")
-def trimmed(tmp_path_factory, told):
+def trimmed(tmp_path_factory, history):
     """A store after a night with a budget, what was planned before it, and every table of that night."""
     home = tmp_path_factory.mktemp("trimmed")
     homes.settings(home, token_budget=BUDGET, max_archived_share=1.0)
-    with homes.filled(home, told) as lake:
+    with homes.filled(home, history) as lake:
         before = planned(lake)
         made = night(lake)
     return home, before, made
@@ -217,9 +217,9 @@ def test_the_snapshot_shows_both_texts(lake):
         assert said_of == [(trimmed["trimmed"],)]
 
 
-def test_a_run_that_forgets_trims_and_a_reflection_does_not(tmp_path, told):
+def test_a_run_that_forgets_trims_and_a_reflection_does_not(tmp_path, history):
     homes.settings(tmp_path, token_budget=BUDGET, max_archived_share=1.0)
-    with homes.filled(tmp_path, told) as lake:
+    with homes.filled(tmp_path, history) as lake:
         forgetting, reflection = (planned(lake, task=task) for task in ("forget", "reflect"))
     assert "trim" in set(forgetting["action"])
     assert "trim" not in set(reflection["action"])
@@ -239,13 +239,13 @@ def said_of(lake: Lake, run_id: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def chain(tmp_path_factory, told):
+def chain(tmp_path_factory, history):
     """Nights under a small budget and the quota as it is, until one decides nothing: the store, and after each night
     its plan and what it published.
     """
     home = tmp_path_factory.mktemp("chain")
     homes.settings(home, token_budget=SMALL)
-    with homes.filled(home, told) as lake:
+    with homes.filled(home, history) as lake:
         nights = []
         while not nights or nights[-1][0].height:
             assert len(nights) < 9
@@ -292,17 +292,17 @@ def test_a_run_says_where_its_token_budget_stands(chain):
     assert "yield to a token budget" in first
 
 
-def test_a_plan_like_any_other_is_held_and_then_the_budget_takes_nothing_more(tmp_path, told):
+def test_a_plan_like_any_other_is_held_and_then_the_budget_takes_nothing_more(tmp_path, history):
     homes.settings(tmp_path, token_budget=SMALL, archive_threshold=1.0, grace_period_days=0.0)
-    with homes.filled(tmp_path, told) as lake:
+    with homes.filled(tmp_path, history) as lake:
         plan = planned(lake)
         assert set(plan["status"]) == {"held"}
         assert for_room(plan, "archive").is_empty()
 
 
-def test_what_another_rule_takes_leaves_less_to_the_budget(tmp_path, told):
+def test_what_another_rule_takes_leaves_less_to_the_budget(tmp_path, history):
     homes.settings(tmp_path, token_budget=SMALL, archive_threshold=0.003)
-    with homes.filled(tmp_path, told) as lake:
+    with homes.filled(tmp_path, history) as lake:
         plan = planned(lake)
         gone = plan.filter(pl.col("action") == "archive").group_by("profile_id", "rule").len().sort("profile_id")
         by_rule = {(name, rule): count for name, rule, count in gone.rows()}
@@ -318,9 +318,9 @@ def test_a_rebuild_gives_what_the_last_of_several_nights_published_and_each_is_u
     with Lake(copy) as own:
         own_state = [tables["memories"] for _, tables in nights]
         same_as_rebuilt(own, "sample-1")
-        for place in range(len(nights) - 1, len(nights) - 3, -1):
-            undo.undo(own, f"night{place}", now=NOW)
-            assert own.read("memories").equals(own_state[place - 1])
+        for index in range(len(nights) - 1, len(nights) - 3, -1):
+            undo.undo(own, f"night{index}", now=NOW)
+            assert own.read("memories").equals(own_state[index - 1])
 
 
 def events_of(*rows, profile_id="u"):
@@ -350,12 +350,12 @@ def bread(tmp_path_factory):
         "Grandfather takes 40 mg of his blue pills at noon.",
         "Our lawyer keeps the passports of the children.",
     )
-    facts = [(f"fact{place}", {"content": text}) for place, text in enumerate(harmful)]
+    facts = [(f"fact{index}", {"content": text}) for index, text in enumerate(harmful)]
     with homes.filled(home, events_of(("bread", {"content": BREAD}), *facts)) as lake:
         texts, decided = [BREAD], []
-        for place, budget in enumerate(CUTS):
+        for index, budget in enumerate(CUTS):
             homes.settings(home, token_budget=budget)
-            made = night(lake, as_of=homes.NIGHT + timedelta(hours=place), run_id=f"night{place}")
+            made = night(lake, as_of=homes.NIGHT + timedelta(hours=index), run_id=f"night{index}")
             decided.append(
                 made["consolidation_plan"].filter(memory_id="bread", rule="token_budget")["action"].to_list()
             )

@@ -19,7 +19,7 @@ LONG_AGO = timedelta(days=400)
 
 
 @pytest.fixture(scope="module")
-def told():
+def history():
     return homes.events(memories=30)
 
 
@@ -54,10 +54,10 @@ def nights(lake, count):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, told):
+def whole(tmp_path_factory, history):
     """A store after three nights."""
     home = tmp_path_factory.mktemp("whole")
-    with homes.filled(home, told) as lake:
+    with homes.filled(home, history) as lake:
         assert maintenance.oldest_kept(lake, 1) == 0
         nights(lake, 3)
     return home

@@ -15,7 +15,7 @@ def accesses(events: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
     rows = [
         {
             "profile_id": event.get("profile_id", "p"),
-            "seq": event.get("seq", place + 1),
+            "seq": event.get("seq", index + 1),
             "ordinal": ordinal,
             "memory_id": memory_id,
             "at": event.get("at", ago(10)),
@@ -23,7 +23,7 @@ def accesses(events: Iterable[Mapping[str, Any]]) -> pl.DataFrame:
             "expanded": False,
             "times": event.get("times", 1),
         }
-        for place, event in enumerate(events)
+        for index, event in enumerate(events)
         for ordinal, memory_id in enumerate(event["ids"])
     ]
     return table("accesses", rows)

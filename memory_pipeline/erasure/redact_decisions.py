@@ -190,9 +190,9 @@ class _Redaction:
         aligned = len(facts) == len(old_members) and block.get("compiled_by") == core_memory.RULES
         room = max(self.policy.block_char_limit, len(block.get("content") or ""))
         members, content = list[str](), ""
-        for place, memory_id in enumerate(old_members):
+        for index, memory_id in enumerate(old_members):
             unchanged = aligned and memory_id not in self.summaries
-            fact = facts[place] if unchanged else self.lines.get(memory_id, "")
+            fact = facts[index] if unchanged else self.lines.get(memory_id, "")
             longer = core_memory.SEPARATOR.join((content, fact)) if content else fact
             fits = fact and len(longer) <= room
             if memory_id in self.gone or not fits or self.quotes.in_text(fact):

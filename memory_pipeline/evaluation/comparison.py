@@ -97,7 +97,7 @@ def spread(events: pl.DataFrame, *, count: int = NIGHTS) -> list[datetime]:
     last = cast("datetime", own["occurred_at"].dt.truncate("1d").max())
     days = (last - first).days + 1
     nights = min(count, days)
-    return [first + timedelta(days=-(-days * place // nights)) for place in range(1, nights + 1)]
+    return [first + timedelta(days=-(-days * index // nights)) for index in range(1, nights + 1)]
 
 
 def _figures(events: Events, policy: Policy, nights: Sequence[datetime]) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def load(path: Path) -> Chat:
         remedy = "give one file per conversation (LoCoMo, BEAM or JSONL)"
         raise ValueError(f"{path}: holds no single conversation; {remedy}")  # noqa: TRY004 - the file is wrong
     name = str(conversation.get("sample_id", path.stem))
-    questions = [_locomo(question, f"{name}:q{place}") for place, question in enumerate(conversation.get("qa", []))]
+    questions = [_locomo(question, f"{name}:q{index}") for index, question in enumerate(conversation.get("qa", []))]
     return _chat(path, name, locomo.events(path, recorded_at=READ), questions)
 
 

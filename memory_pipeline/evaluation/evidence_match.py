@@ -100,7 +100,7 @@ class EvidenceMatcher:
 def _windows(stems: Sequence[str], whole: frozenset[str]) -> list[frozenset[str]]:
     """Return the words of the turn in each window of the text; each window starts at such a word."""
     length = max(_SHORTEST, int(_WINDOW * len(whole)))
-    starts = [place for place, stem in enumerate(stems) if stem in whole]
+    starts = [index for index, stem in enumerate(stems) if stem in whole]
     return [frozenset(stems[start : start + length]) & whole for start in starts]
 
 

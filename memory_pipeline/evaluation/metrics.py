@@ -116,9 +116,9 @@ def _evidence_figures(
 def _rank_figures(question: Mapping[str, Any], returned: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
     """Return the figures that depend only on the ranks of the records covering turns."""
     places: dict[str, int] = {}
-    for place, record in enumerate(returned):
+    for index, record in enumerate(returned):
         for turn in (record["id"], *(record["member_ids"] or ())):
-            places.setdefault(turn, place)
+            places.setdefault(turn, index)
 
     def best(turns: Sequence[str]) -> int:
         return min((places.get(turn, _NOWHERE) for turn in turns), default=_NOWHERE)

@@ -124,8 +124,8 @@ def _store(pairs: pl.DataFrame) -> tuple[pl.DataFrame, list[Pair]]:
         keys = [(row[side], row[f"{side}_speaker"], row[f"{side}_at"], 0) for side in _SIDES]
         if keys[0] == keys[1]:
             keys[1] = (*keys[1][:-1], 1)
-        for place, (key, at) in enumerate(zip(keys, (first, last), strict=True), 1):
-            turn = {"id": f"{row['line']}.{place}", "at": at, "speaker": key[1], "content": key[0]}
+        for index, (key, at) in enumerate(zip(keys, (first, last), strict=True), 1):
+            turn = {"id": f"{row['line']}.{index}", "at": at, "speaker": key[1], "content": key[0]}
             turns.setdefault(key, turn)
         ids.append((turns[keys[0]]["id"], turns[keys[1]]["id"]))
     return pl.DataFrame(list(turns.values()), schema=TURNS), ids

@@ -250,9 +250,9 @@ def used(row: Mapping[str, Any], ranked: pl.DataFrame, helpful: Sequence[str], n
             row,
             f"{number} {row['id']} {memory}",
             {"memory_id": memory, "payload": {"helpful": True}},
-            10**7 + number + place,
+            10**7 + number + index,
         )
-        for place, memory in enumerate(helpful)
+        for index, memory in enumerate(helpful)
     ]
     return [*_accesses(row, ranked, number), *([ledger_events.frame(marks)] if marks else [])]
 

@@ -186,13 +186,13 @@ def _chart(rows: pl.DataFrame, figure: str) -> str:
     """Return a bar chart of one figure with its intervals, one bar per policy."""
     height = _ROW * rows.height + 30
     marks = [f'<text x="0" y="14" font-weight="bold">{escape(figure)}</text>']
-    for place, row in enumerate(rows.to_dicts()):
-        top = 24 + place * _ROW
+    for index, row in enumerate(rows.to_dicts()):
+        top = 24 + index * _ROW
         at = {name: _LEFT + _WIDTH * row[name] for name in ("value", "low", "high")}
         middle = top + 8
         marks += [
             f'<text x="{_LEFT - 8}" y="{top + 12}" text-anchor="end">{escape(quoted(row["policy"], _LABEL))}</text>',
-            f'<rect x="{_LEFT}" y="{top}" width="{at["value"] - _LEFT:.1f}" height="16" fill="{_colour(place)}"/>',
+            f'<rect x="{_LEFT}" y="{top}" width="{at["value"] - _LEFT:.1f}" height="16" fill="{_colour(index)}"/>',
             f'<path d="M{at["low"]:.1f} {middle}H{at["high"]:.1f}" stroke="#222" stroke-width="1.5"/>',
             f'<text x="{at["high"] + 6:.1f}" y="{top + 12}">{row["value"]:.3f}</text>',
         ]
@@ -218,9 +218,9 @@ def _scatter(means: pl.DataFrame) -> str:
             f'<path d="M{edge} {y:.0f}H{width - 120}" stroke="#eee"/>',
         ]
     labels: list[tuple[float, float]] = []
-    for place, (name, share, hit) in enumerate(means.select("policy", "tokens_share", "hit@10").iter_rows()):
+    for index, (name, share, hit) in enumerate(means.select("policy", "tokens_share", "hit@10").iter_rows()):
         x, y = edge + (width - edge - 120) * share / most, height - edge - (height - edge - 20) * hit
-        colour, below = _colour(place), y
+        colour, below = _colour(index), y
         while any(abs(x - left) < _NEAR and abs(below - top) < _LINE for left, top in labels):
             below += _LINE
         labels.append((x, below))

@@ -41,7 +41,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
     if len(name) > LONGEST:
         raise ValueError(f"{path}: chat is longer than {LONGEST} characters; shorten it")
     origin = f"{file_name(path)}:messages"
-    turns = (_turn(message, place, f"{origin}[{place}]", recorded_at) for place, message in enumerate(messages))
+    turns = (_turn(message, index, f"{origin}[{index}]", recorded_at) for index, message in enumerate(messages))
     return Conversation("beam", name, profile or f"beam-{name}", recorded_at).events(turns)
 
 

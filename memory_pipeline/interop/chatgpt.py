@@ -58,8 +58,8 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
         if not _FILE.fullmatch(member.base):
             continue
         try:
-            for place, read in enumerate(member.elements("item", "conversations.item")):
-                origin = f"{member.name}[{place}]"
+            for index, read in enumerate(member.elements("item", "conversations.item")):
+                origin = f"{member.name}[{index}]"
                 if isinstance(read, Mapping):
                     yield from _conversation(source, read, origin, ratings, instructed, assistant=assistant)
                 else:

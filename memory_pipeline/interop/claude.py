@@ -46,8 +46,8 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
     for member in members(path):
         try:
             if _CONVERSATIONS.fullmatch(member.base):
-                for place, read in enumerate(member.elements("item", "conversations.item")):
-                    yield from _conversation(source, read, f"{member.name}[{place}]", assistant=assistant)
+                for index, read in enumerate(member.elements("item", "conversations.item")):
+                    yield from _conversation(source, read, f"{member.name}[{index}]", assistant=assistant)
             elif _MEMORIES.fullmatch(member.name):
                 yield from _memories(source, member, titles)
             elif _PROJECTS.fullmatch(member.name):
@@ -123,9 +123,9 @@ def _titles(path: Path) -> Mapping[str, str]:
 def _memories(source: Source, member: Member, titles: Mapping[str, str]) -> Iterator[Item]:
     """Yield what Claude remembers, an item or paragraph each, dated to the export."""
     read = member.json()
-    for place, one in enumerate(read if isinstance(read, list) else [read]):
+    for index, one in enumerate(read if isinstance(read, list) else [read]):
         about = mapping(one)
-        origin = f"{member.name}[{place}]"
+        origin = f"{member.name}[{index}]"
         yield from _remembered(source, member, about.get("conversations_memory"), origin, ())
         for project, notes in mapping(about.get("project_memories")).items():
             scope = ("project", label(project) or "")
@@ -157,10 +157,10 @@ def _remembered(
 
 def _projects(source: Source, member: Member) -> Iterator[Item]:
     read = member.json()
-    for place, one in enumerate(read if isinstance(read, list) else [read]):
+    for index, one in enumerate(read if isinstance(read, list) else [read]):
         project = mapping(one)
         name = identifier(project.get("uuid"))
-        record = source.record(one, f"{member.name}[{place}]", at=project.get("created_at"))
+        record = source.record(one, f"{member.name}[{index}]", at=project.get("created_at"))
         documents = len(listed(project.get("docs")))
         yield from [Skipped("documents of projects", documents)] * bool(documents)
         for field in ("description", "prompt_template"):

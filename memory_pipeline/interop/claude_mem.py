@@ -72,10 +72,10 @@ class _Store:
         sessions = [*self._rows(_SESSIONS)]
         typed_in = {row.get("content_session_id") or row.get("claude_session_id"): row for row in sessions}
         told_in = {row.get(name): row for row in sessions for name in _OF_SESSION if row.get(name)}
-        for place, row in enumerate(self._rows(_OBSERVATIONS)):
-            yield from self._observation(row, told_in, place)
-        for place, row in enumerate(self._rows(_SUMMARIES)):
-            record = self._record(row, told_in, f"{_SUMMARIES}[{place}]")
+        for index, row in enumerate(self._rows(_OBSERVATIONS)):
+            yield from self._observation(row, told_in, index)
+        for index, row in enumerate(self._rows(_SUMMARIES)):
+            record = self._record(row, told_in, f"{_SUMMARIES}[{index}]")
             kept = [name for name in _LEARNED if text(row.get(name))]
             for name in kept:
                 payload: dict[str, Any] = {
@@ -85,17 +85,17 @@ class _Store:
                 yield from record.stored(_id(row, "summary", name), row.get(name), payload)
             left = sum(text(row.get(name)) is not None for name in _TOLD)
             yield from [Skipped("requests and searches in summaries", left)] * bool(left)
-        for place, row in enumerate(self._rows(_PROMPTS)):
+        for index, row in enumerate(self._rows(_PROMPTS)):
             session = row.get("content_session_id") or row.get("claude_session_id")
-            record = self._record(row, typed_in, f"{_PROMPTS}[{place}]", session=session)
+            record = self._record(row, typed_in, f"{_PROMPTS}[{index}]", session=session)
             project = mapping(typed_in.get(session)).get("project")
             payload = {"speaker": "user", "metadata": metadata_of({"project": project})}
             yield from record.stored(_id(row, "prompt"), row.get("prompt_text"), payload)
-        for place, row in enumerate(self._rows(_DIRECTIVES)):
+        for index, row in enumerate(self._rows(_DIRECTIVES)):
             if row.get("status", _ACTIVE) != _ACTIVE:
                 yield Skipped("rules that are no longer active")
                 continue
-            record = self._source.record(row, f"{self._name}:{_DIRECTIVES}[{place}]", at=row.get("created_at_epoch"))
+            record = self._source.record(row, f"{self._name}:{_DIRECTIVES}[{index}]", at=row.get("created_at_epoch"))
             metadata = metadata_of({"project": row.get("project")})
             payload = {"speaker": "user", "category": "core", "tags": ["rules"], "metadata": metadata}
             yield from record.stored(_id(row, "directive"), row.get("content"), payload)

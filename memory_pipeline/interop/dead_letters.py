@@ -21,7 +21,7 @@ from memory_pipeline.ledger.payloads import canonical_json, read_json, written
 from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.settings import Settings
 
-_NOTHING_KEPT: Final = "its memory was erased, so its content is not stored; purge it"
+_ERASED: Final = "its memory was erased, so its content is not stored; purge it"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: dateti
     accepted, refused = list[str](), list[RefusedEvent]()
     for letter in letters:
         if not letter["raw"]:
-            refused.append(RefusedEvent(letter["origin"], _NOTHING_KEPT))
+            refused.append(RefusedEvent(letter["origin"], _ERASED))
             continue
         try:
             event = parse(

@@ -133,8 +133,8 @@ def _of_file(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
             for number, line in member.lines():
                 yield f"{member.name}:{number}", parsed(line) or line.decode("utf-8", "replace")
         else:
-            for place, read in enumerate(member.elements(*_LISTS)):
-                yield f"{member.name}[{place}]", read
+            for index, read in enumerate(member.elements(*_LISTS)):
+                yield f"{member.name}[{index}]", read
     except Broken as error:
         yield member.name, source.broken(None, member.name, str(error))
 

@@ -90,23 +90,23 @@ def _document(source: Source, member: Member) -> Iterator[Item]:
     yield from [Skipped("chunks of documents", len(listed(read.get("chunks"))))] * bool(listed(read.get("chunks")))
     tags, left_out = shared({"tags": labels(listed(read.get("tags")))})
     yield from left_out
-    for place, one in enumerate(listed(read.get("facts"))):
+    for index, one in enumerate(listed(read.get("facts"))):
         fact = mapping(one)
         at = next((fact[key] for key in _INSTANTS if fact.get(key)), read.get("created_at"))
-        record = source.record(one, f"{member.name}:facts[{place}]", at=at)
+        record = source.record(one, f"{member.name}:facts[{index}]", at=at)
         if fact:
             payload = _payload(fact, tags.get("tags", ()), document)
-            yield from record.stored(_fact_id(document, place), fact.get("text"), payload)
+            yield from record.stored(_fact_id(document, index), fact.get("text"), payload)
         else:
             yield record.broken("the fact is not a JSON object; export the bank again")
-    for place, one in enumerate(listed(read.get("facts"))):
+    for index, one in enumerate(listed(read.get("facts"))):
         at = mapping(one).get("created_at") or read.get("created_at")
         for cause in map(mapping, listed(mapping(one).get("causal_relations"))):
             target = cause.get("target_fact_index")
-            record = source.record(dict(cause), f"{member.name}:facts[{place}]", at=at)
+            record = source.record(dict(cause), f"{member.name}:facts[{index}]", at=at)
             if isinstance(target, int) and 0 <= target < len(listed(read.get("facts"))):
                 relation = cause.get("relation_type") or "LEADS_TO"
-                yield from record.linked(_fact_id(document, place), _fact_id(document, target), relation)
+                yield from record.linked(_fact_id(document, index), _fact_id(document, target), relation)
             else:
                 yield Skipped("causes that name no fact")
 
@@ -128,12 +128,12 @@ def _entity(value: object) -> str | None:
 
 
 def _observed(source: Source, member: Member, *, observations: bool) -> Iterator[Item]:
-    for place, one in enumerate(member.elements("item", "observations.item")):
+    for index, one in enumerate(member.elements("item", "observations.item")):
         if not observations:
             yield Skipped("observations (taken with --observations)")
             continue
         read = mapping(one)
-        record = source.record(one, f"{member.name}[{place}]", at=read.get("created_at"))
+        record = source.record(one, f"{member.name}[{index}]", at=read.get("created_at"))
         if not read:
             yield record.broken("the observation is not a JSON object; export the bank again")
             continue

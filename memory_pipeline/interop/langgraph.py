@@ -98,8 +98,8 @@ def _of_file(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
             with member.reading() as file, io.TextIOWrapper(file, "utf-8", "replace", newline="\n") as lines:
                 yield from (_named(member.name, row) for row in foreign_postgres.dumped(lines, _TABLE))
             return
-        for place, read in enumerate(member.elements("item")):
-            yield f"{member.name}[{place}]", read
+        for index, read in enumerate(member.elements("item")):
+            yield f"{member.name}[{index}]", read
     except Broken as error:
         yield member.name, source.broken(None, member.name, str(error))
 

@@ -66,21 +66,21 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
         files = len(listed(read.get("files")))
         yield from [Skipped("files of agents", files)] * bool(files)
         found = listed(read.get("agents")) or [read]  # files of the first version are one agent
-        agents = [_Agent.of(agent, member, place, profiles) for place, agent in enumerate(map(mapping, found))]
+        agents = [_Agent.of(agent, member, index, profiles) for index, agent in enumerate(map(mapping, found))]
         blocks = listed(read.get("blocks")) or listed(read.get("core_memory"))
         owning = defaultdict[str, list[_Agent]](list)
         for agent in agents:
             for name in agent.blocks:
                 owning[name].append(agent)
-        for place, block in enumerate(map(mapping, blocks)):
+        for index, block in enumerate(map(mapping, blocks)):
             owners = owning.get(str(block.get("id"))) or agents[:1]
             yield from [Skipped(_SHARED, len(owners) - _MOST_OWNERS)] * (len(owners) > _MOST_OWNERS)
             for agent in owners[:_MOST_OWNERS]:
-                own, origin = replace(source, profile=agent.profile), f"{member.name}:blocks[{place}]"
+                own, origin = replace(source, profile=agent.profile), f"{member.name}:blocks[{index}]"
                 record = own.record(None, origin, at=read.get("created_at"), agent_id=agent.name)
                 yield from _block(record, block, agent)
-        for place, agent in enumerate(agents):
-            origin = f"{member.name}:agents[{place}]"
+        for index, agent in enumerate(agents):
+            origin = f"{member.name}:agents[{index}]"
             own = replace(source, profile=agent.profile)
             yield from _agent(own, agent, origin, read.get("created_at"), assistant=assistant)
 
@@ -152,8 +152,8 @@ def _block(record: Record, block: Mapping[str, Any], owner: _Agent) -> Iterator[
 def _agent(source: Source, agent: _Agent, origin: str, created: object, *, assistant: bool) -> Iterator[Item]:
     turns = (
         turn
-        for place, message in enumerate(listed(agent.read.get("messages")))
-        for turn in _turns(mapping(message), f"{origin}:messages[{place}]", agent.name, assistant=assistant)
+        for index, message in enumerate(listed(agent.read.get("messages")))
+        for turn in _turns(mapping(message), f"{origin}:messages[{index}]", agent.name, assistant=assistant)
     )
     begins = instant(created)
     yield from conversation(source, turns, session=agent.name, begins=begins, agent=agent.name, project=agent.project)

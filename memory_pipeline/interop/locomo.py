@@ -49,9 +49,9 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
         )
     return (
         event
-        for place, (name, conversation) in enumerate(conversations)
+        for index, (name, conversation) in enumerate(conversations)
         for event in Conversation("locomo", name, profile or f"locomo-{name}", recorded_at).events(
-            _turns(conversation, f"{file_name(path)}[{place}]", recorded_at)
+            _turns(conversation, f"{file_name(path)}[{index}]", recorded_at)
         )
     )
 
@@ -98,8 +98,8 @@ def _turns(conversation: Mapping[str, Any], origin: str, recorded_at: datetime) 
         elif not isinstance(turns, list):
             reason = f"{key} is {shown(turns)}; give a list of turns"
         else:
-            for place, turn in enumerate(turns):
-                yield _turn(turn, key, start + place * _TURN, f"{origin}:{key}[{place}]", recorded_at)
+            for index, turn in enumerate(turns):
+                yield _turn(turn, key, start + index * _TURN, f"{origin}:{key}[{index}]", recorded_at)
         if reason:
             source = {f"{key}_date_time": date, key: turns}
             yield dead_letter(source, reason=reason, recorded_at=recorded_at, origin=f"{origin}:{key}")

@@ -101,9 +101,9 @@ class _Histories:
         rows = defaultdict[str, list[tuple[str, Mapping[str, Any]]]](list)
         for file in _databases(path):
             if set(foreign_sqlite.tables(file).get("history", ())) >= _HISTORY:
-                for place, row in enumerate(foreign_sqlite.rows(file, "history")):
+                for index, row in enumerate(foreign_sqlite.rows(file, "history")):
                     if name := identifier(row["memory_id"]):
-                        rows[name].append((f"{file.name}:{place}", row))
+                        rows[name].append((f"{file.name}:{index}", row))
         return cls(rows)
 
     def first(self, memory_id: str) -> tuple[str, Mapping[str, Any]] | None:
@@ -125,8 +125,8 @@ def _records(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
     """Yield the records of every store below a path, flat or not, with their origins."""
     for file in _databases(path):
         if set(foreign_sqlite.tables(file).get("points", ())) == _POINTS:
-            for place, row in enumerate(foreign_sqlite.rows(file, "points")):
-                yield f"{file.parent.name}/{file.name}:{place}", _point(source, row, f"{file.name}:{place}")
+            for index, row in enumerate(foreign_sqlite.rows(file, "points")):
+                yield f"{file.parent.name}/{file.name}:{index}", _point(source, row, f"{file.name}:{index}")
     for member in members(path):
         if member.base.endswith(".json") and member.base != "meta.json":
             yield from _listed(source, member)
@@ -136,8 +136,8 @@ def _records(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
 
 def _listed(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
     try:
-        for place, read in enumerate(member.elements(*_LISTS)):
-            yield f"{member.name}[{place}]", read
+        for index, read in enumerate(member.elements(*_LISTS)):
+            yield f"{member.name}[{index}]", read
     except Broken as error:
         yield member.name, source.broken(None, member.name, str(error))
 
@@ -149,15 +149,15 @@ def _blocks(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
     except Broken as error:
         yield member.name, source.broken(None, member.name, str(error))
         return
-    for place in range(0, len(parts) - 1, 2):
-        pairs = (line.partition(": ") for line in parts[place].strip("-\n").split("\n"))
+    for index in range(0, len(parts) - 1, 2):
+        pairs = (line.partition(": ") for line in parts[index].strip("-\n").split("\n"))
         fields = {key.strip(): value.strip() for key, colon, value in pairs if colon}
         known = {key: fields.pop(key, None) for key in ("id", "created_at")}
         metadata = {key: value for key, value in fields.items() if key not in {"categories", "type"}}
         categories = [part.strip() for part in f"{fields.get('categories', '')},{fields.get('type', '')}".split(",")]
         yield (
-            f"{member.name}:{place // 2}",
-            {**known, "memory": parts[place + 1].strip(), "categories": categories, "metadata": metadata},
+            f"{member.name}:{index // 2}",
+            {**known, "memory": parts[index + 1].strip(), "categories": categories, "metadata": metadata},
         )
 
 

@@ -398,8 +398,8 @@ class _Profile:
             rng = Random(f"{self._key}/{chapter}")  # noqa: S311 - stories, not secrets
             world = _World(rng, chapter=chapter, offset=self._offset, speakers=speakers)
             drafts, truths = _chapter(world, min(CHAPTER, self._memories - first))
-            for place, draft in enumerate(drafts, first):
-                draft.event_id, draft.memory_id = _new_id(rng), f"m-{self._salt}-{place:07d}"
+            for index, draft in enumerate(drafts, first):
+                draft.event_id, draft.memory_id = _new_id(rng), f"m-{self._salt}-{index:07d}"
             for event in self._sessions(rng, drafts, first):
                 yield True, event
             for truth in truths:

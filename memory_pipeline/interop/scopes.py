@@ -26,8 +26,8 @@ def pattern(template: str | None) -> re.Pattern[str] | None:
     parts = _FIELD.split(template)
     return re.compile(
         "".join(
-            re.escape(part) if place % 2 == 0 else (f"(?P<{part}>[^/]+)" if part else "[^/]*")
-            for place, part in enumerate(parts)
+            re.escape(part) if index % 2 == 0 else (f"(?P<{part}>[^/]+)" if part else "[^/]*")
+            for index, part in enumerate(parts)
         )
     )
 

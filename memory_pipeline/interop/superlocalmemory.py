@@ -72,9 +72,9 @@ class _Store:
         with_facts = set[Any]()
         for turn in memories.values():
             yield from turn["left_out"]
-        for place, row in enumerate(self._rows(_FACTS)):
+        for index, row in enumerate(self._rows(_FACTS)):
             with_facts.add(row.get("memory_id"))
-            yield from self._fact(row, mapping(memories.get(row.get("memory_id"))), place, logged)
+            yield from self._fact(row, mapping(memories.get(row.get("memory_id"))), index, logged)
         yield from [Skipped("turns of conversation without facts")] * len(memories.keys() - with_facts)
         yield from self._accesses()
         yield from self._feedback()

@@ -72,7 +72,7 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
         raise ValueError(f"{folder} exists and is not empty; choose another folder for the backup")
     target = LocalObjectStore(folder)
     with explained(lake.home), lake.ledger.erasing():
-        lake.refuse_any_half_erased()
+        lake.refuse_any_unfinished_erasure()
         disk.private(folder)
         lake.ledger.note_export(folder, at=now)  # first: an erasure that waits for the backup names it
         lake.ledger.copy(folder / FILE_NAME)

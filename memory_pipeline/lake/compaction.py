@@ -80,8 +80,8 @@ def archive(ledger: Ledger, store: ObjectStore, *, before: datetime) -> str | No
     """
     with ledger.exclusive():  # so that no erasure redacts meanwhile what the file is to hold
         with ledger.reading() as transaction:
-            half_erased = redaction.half_erased(transaction)
-        return None if half_erased else _archive(ledger, store, before)
+            unfinished = redaction.profile_with_unfinished_erasure(transaction)
+        return None if unfinished else _archive(ledger, store, before)
 
 
 def _archive(ledger: Ledger, store: ObjectStore, before: datetime) -> str | None:

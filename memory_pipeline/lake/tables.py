@@ -223,35 +223,35 @@ class Lake:
         """Return how many agents' events the table `events` lacks, and how many of them are accesses."""
         return self.ledger.waiting(self._mark(Mark.PROJECTED))
 
-    def half_erased(self, profiles: Collection[str]) -> str | None:
+    def profile_with_unfinished_erasure(self, profiles: Collection[str]) -> str | None:
         """Return the profile, of those given, with an interrupted erasure; waits for an erasure in progress.
 
         Files of such a profile may still hold the texts. A caller that reads heads, then calls this, and then reads
         files publishes nothing that was erased: an erasure that begins later moves the head.
         """
-        if self._half_erased() in profiles:
+        if self._unfinished_erasure() in profiles:
             with self.ledger.erasing():
                 pass
-        half = self._half_erased()
-        return half if half in profiles else None
+        profile_id = self._unfinished_erasure()
+        return profile_id if profile_id in profiles else None
 
-    def refuse_half_erased(self, profiles: Collection[str]) -> None:
-        """Refuse to compute tables of profiles of which one is half erased (see `half_erased`).
+    def refuse_unfinished_erasure(self, profiles: Collection[str]) -> None:
+        """Refuse to compute tables of a profile with an unfinished erasure (see `profile_with_unfinished_erasure`).
 
         Raises:
             Conflict: one is.
         """
-        if (half := self.half_erased(profiles)) is not None:
-            raise _unfinished(half)
+        if (profile_id := self.profile_with_unfinished_erasure(profiles)) is not None:
+            raise _unfinished(profile_id)
 
-    def refuse_any_half_erased(self) -> None:
+    def refuse_any_unfinished_erasure(self) -> None:
         """Refuse to copy files while an erasure is unfinished; the caller keeps erasures out (see `Ledger.erasing`).
 
         Raises:
             Conflict: one is.
         """
-        if (half := self._half_erased()) is not None:
-            raise _unfinished(half)
+        if (profile_id := self._unfinished_erasure()) is not None:
+            raise _unfinished(profile_id)
 
     @contextmanager
     def copying(self) -> Iterator[None]:
@@ -268,7 +268,7 @@ class Lake:
             yield
             return
         with self.ledger.erasing():
-            self.refuse_any_half_erased()
+            self.refuse_any_unfinished_erasure()
             yield
 
     def refuse_stale(self, profiles: pl.DataFrame) -> None:
@@ -283,9 +283,9 @@ class Lake:
         with self.ledger.reading() as transaction:
             commits.check_order(transaction, profiles)
 
-    def _half_erased(self) -> str | None:
+    def _unfinished_erasure(self) -> str | None:
         with self.ledger.reading() as transaction:
-            return redaction.half_erased(transaction)
+            return redaction.profile_with_unfinished_erasure(transaction)
 
     def append(self, table: str, frame: pl.DataFrame, *, since: int | None = None) -> int:
         """Add rows to a table that only grows; rows whose key exists are skipped.

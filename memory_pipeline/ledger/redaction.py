@@ -84,7 +84,7 @@ def pending(transaction: Transaction) -> str | None:
     return transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == _PENDING))
 
 
-def half_erased(transaction: Transaction) -> str | None:
+def profile_with_unfinished_erasure(transaction: Transaction) -> str | None:
     """Return the profile of an unfinished erasure, whose files may still hold erased texts; None without one."""
     text = pending(transaction)
     return None if text is None else str(json.loads(text)["receipt"]["profile_id"])

@@ -31,7 +31,7 @@ _ATTEMPTS: Final = 4
 """Attempts to commit; only erasures, undos and other runs can prevent the later ones."""
 
 
-KEPT: Final = frozenset({*commit.COMMITTED_FROM, *pipeline.RECORDED})
+IN_MEMORY: Final = frozenset({*commit.COMMITTED_FROM, *pipeline.RECORDED})
 """Tables that a run keeps in memory up to its end: what its commit reads, and what is recorded."""
 
 
@@ -41,7 +41,7 @@ def consolidate(
     profiles: pl.DataFrame,
     *,
     run_id: str,
-    keep: Collection[str] | None = KEPT,
+    keep: Collection[str] | None = IN_MEMORY,
 ) -> dict[str, pl.DataFrame]:
     """Run every stage and commit, shard by shard: only the shards at work are in memory.
 
@@ -69,7 +69,7 @@ def consolidate(
     started_at = datetime.now(UTC)
     lake.refuse_stale(profiles)
     lake.project()
-    planned = None if keep is None else {*KEPT, *keep}
+    planned = None if keep is None else {*IN_MEMORY, *keep}
     done: list[dict[str, pl.DataFrame]] = []
     for tables in _by_shard(lake, settings, profiles, planned):
         own = tables["profiles"]
@@ -185,7 +185,7 @@ def _planned(
 
 
 def preview(
-    lake: Lake, settings: Settings, profiles: pl.DataFrame, *, keep: Collection[str] | None = KEPT
+    lake: Lake, settings: Settings, profiles: pl.DataFrame, *, keep: Collection[str] | None = IN_MEMORY
 ) -> dict[str, pl.DataFrame]:
     """Run every stage, up to the state after the plan, and write nothing.
 

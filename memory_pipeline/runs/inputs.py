@@ -91,12 +91,12 @@ def select_profiles(
     position = seq or ledger.position()
     if part:
         selected = _having(lake, part, selected, asked=profiles, as_of=as_of, seq=position)
-    lake.half_erased(selected)  # an erasure in progress would move a head
+    lake.profile_with_unfinished_erasure(selected)  # an erasure in progress would move a head
     heads = ledger.heads(selected)
-    half = lake.half_erased(selected)
-    if half in profiles:
-        lake.refuse_half_erased(selected)
-    selected = [profile_id for profile_id in selected if profile_id != half]
+    unfinished = lake.profile_with_unfinished_erasure(selected)
+    if unfinished in profiles:
+        lake.refuse_unfinished_erasure(selected)
+    selected = [profile_id for profile_id in selected if profile_id != unfinished]
     runs = ledger.runs().filter(pl.col("as_of") < as_of)  # a second run at an instant has the limits of the first
     limits = _row_limits(settings, runs, {profile_id: stored[profile_id] for profile_id in selected})
     chosen = pipeline.participants(
@@ -281,7 +281,7 @@ def profiles_of_plan(lake: Lake, settings: Settings, document: Mapping[str, Any]
     plan, profiles = plan_document.read(document)
     with lake.ledger.reading() as transaction:
         overtaken = commits.overtaken(transaction, profiles, plan)
-    lake.refuse_half_erased(profiles["profile_id"].to_list())
+    lake.refuse_unfinished_erasure(profiles["profile_id"].to_list())
     for row in profiles.iter_rows(named=True):
         profile_id = row["profile_id"]
         if profile_id in overtaken:

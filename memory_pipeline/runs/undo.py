@@ -162,7 +162,7 @@ def mask_decisions(
         Conflict: a head has moved since; nothing was changed.
     """
     owners = sorted(set(decisions["profile_id"]) | set(() if runs is None else runs["profile_id"]))
-    lake.refuse_half_erased(owners)
+    lake.refuse_unfinished_erasure(owners)
     runs_in_force = rebuild.runs_in_force(lake)
     undone = runs_in_force.clear() if runs is None else runs
     position = pl.lit(lake.ledger.position() + 1, pl.Int64)

@@ -208,13 +208,13 @@ def memory(row):
 def test_relevance_of_the_release(real_system, case_id, ours):
     """Ours: what is out of range is refused at the door; null is one half."""
     case = real_system("automem")[case_id]
-    for place, (row, theirs) in enumerate(zip(case["inputs"]["memories"], case["expected"]["relevance"], strict=True)):
-        expected = ours.get(place, theirs)
+    for index, (row, theirs) in enumerate(zip(case["inputs"]["memories"], case["expected"]["relevance"], strict=True)):
+        expected = ours.get(index, theirs)
         if expected is None:
             assert_refused(row["importance"])
         else:
             value = relevance([memory(row)], [row.get("relationship_count", 0)])
-            assert value == pytest.approx([expected], abs=1e-9), place
+            assert value == pytest.approx([expected], abs=1e-9), index
 
 
 def assert_refused(importance):
@@ -265,8 +265,8 @@ CONTRAST = {"type": "CONTRADICTS", "kind": "contrast", "confidence": 0.6, "simil
 def test_pairs_of_the_creative_task(real_system, case_id, ours):
     """Ours: types match whatever their case, so two `decision` are two Decisions. Similarities are float32."""
     case = real_system("automem")[case_id]
-    for place, (pair, theirs) in enumerate(zip(case["inputs"]["pairs"], case["expected"]["edge"], strict=True)):
-        expected = ours.get(place, theirs)
+    for index, (pair, theirs) in enumerate(zip(case["inputs"]["pairs"], case["expected"]["edge"], strict=True)):
+        expected = ours.get(index, theirs)
         vectors = {row["id"]: row["embedding"] for row in pair}
         edges = [{"source": e["source"], "target": e["target"]} for e in case["inputs"]["edges"]]
         found = creative(frames.memories(map(memory, pair)), vectors, edges)
@@ -274,7 +274,7 @@ def test_pairs_of_the_creative_task(real_system, case_id, ours):
         wanted = [] if expected is None else [tuple(expected[name] for name in names)]
         assert [row[2:] for row in found] == [
             (*row[:2], pytest.approx(row[2], abs=1e-7), pytest.approx(row[3], abs=1e-7)) for row in wanted
-        ], place
+        ], index
 
 
 def test_a_run_of_the_creative_task(real_system):

@@ -62,7 +62,7 @@ def relevances(rows):
 def test_the_threshold_is_inclusive_and_unknown_vectors_join_nothing():
     rows = ["a", "b", "c", "zero", "short", "none", "dull"]
     memories = frames.memories(
-        {"memory_id": name, "content": f"note {name}", "created_at": ago(10 + place)} for place, name in enumerate(rows)
+        {"memory_id": name, "content": f"note {name}", "created_at": ago(10 + index)} for index, name in enumerate(rows)
     )
     vectors = {
         "a": [1.0, 0.0, 0.0],
@@ -87,7 +87,7 @@ def test_the_dominant_type_is_the_most_frequent_and_ties_are_alphabetical():
     memories = frames.memories(
         {"memory_id": name, "content": f"note {name}", "memory_type": kind} for name, kind in types.items()
     )
-    vectors = {name: [1.0, place / 100.0] for place, name in enumerate(types)}
+    vectors = {name: [1.0, index / 100.0] for index, name in enumerate(types)}
     (found,) = clustered(memories, vectors, relevances([(name, 0.5) for name in types]))
     assert found["dominant_type"] == "Habit"
 

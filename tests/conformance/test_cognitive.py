@@ -65,8 +65,8 @@ def events(rows):
     table = TABLES["events"]
     common = {"profile_id": "p", "ordinal": 0, "recorded_at": AS_OF, "memory_id": "m"}
     complete = [
-        {"event_id": f"e{place}", "seq": place, "event_type": "memory.accessed", **common, **row}
-        for place, row in enumerate(rows, 1)
+        {"event_id": f"e{index}", "seq": index, "event_type": "memory.accessed", **common, **row}
+        for index, row in enumerate(rows, 1)
     ]
     return table.conform(pl.DataFrame(complete, schema=table.empty().schema))
 

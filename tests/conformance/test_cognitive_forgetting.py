@@ -40,8 +40,8 @@ def lifecycles(memories):
 def core(rows):
     """Category after the promotion of (accesses, stability, sessions, category)."""
     memories = frames.memories(
-        {"memory_id": f"m{place}", "access_count": used, "access_sessions": sessions, "category": category}
-        for place, (used, _, sessions, category) in enumerate(rows)
+        {"memory_id": f"m{index}", "access_count": used, "access_sessions": sessions, "category": category}
+        for index, (used, _, sessions, category) in enumerate(rows)
     )
     scored = memories.select(
         "profile_id", "memory_id", stability=pl.Series([stability for _, stability, _, _ in rows], dtype=pl.Float64)

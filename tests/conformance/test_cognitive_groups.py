@@ -55,11 +55,11 @@ def faded(*names, **columns):
             "content": f"note {name}",
             "importance_given": 0.2,
             "stability_given": 0.1,
-            "created_at": ago(60) + timedelta(seconds=place),
+            "created_at": ago(60) + timedelta(seconds=index),
             "last_accessed_at": ago(20),
             **columns,
         }
-        for place, name in enumerate(names)
+        for index, name in enumerate(names)
     )
     return frames.memories(rows)
 
@@ -90,18 +90,18 @@ def test_a_retention_of_one_fifth_is_not_yet_fading():
 def test_what_a_consolidation_inherits():
     memories = frames.memories(
         {
-            "memory_id": f"m{place}",
-            "content": f"note {place}",
-            "importance_given": 0.1 * place,
-            "stability_given": 0.02 * place,
-            "access_count": 9 - place,
-            "confidence": 0.5 + 0.1 * place,
+            "memory_id": f"m{index}",
+            "content": f"note {index}",
+            "importance_given": 0.1 * index,
+            "stability_given": 0.02 * index,
+            "access_count": 9 - index,
+            "confidence": 0.5 + 0.1 * index,
             "category": "semantic",
             "last_accessed_at": ago(300),
         }
-        for place in range(5)
+        for index in range(5)
     )
-    _, _, made = consolidated(memories, {f"m{place}": [1.0, 0.0] for place in range(5)})
+    _, _, made = consolidated(memories, {f"m{index}": [1.0, 0.0] for index in range(5)})
     (row,) = made.rows(named=True)
     assert (row["importance"], row["access_count"], row["confidence"], row["category"]) == (0.4, 9, 0.5, "semantic")
     assert row["stability"] == pytest.approx(0.04)
@@ -131,10 +131,10 @@ def told(case, *, listed):
             "importance_given": row["importance"],
             "stability_given": row["stability"],
             "access_count": row["access_count"],
-            "created_at": instant(row["created_at"]) + timedelta(microseconds=place * listed),
+            "created_at": instant(row["created_at"]) + timedelta(microseconds=index * listed),
             "last_accessed_at": instant(row["last_accessed_at"]),
         }
-        for place, row in enumerate(case["inputs"]["memories"])
+        for index, row in enumerate(case["inputs"]["memories"])
     )
 
 

@@ -24,7 +24,7 @@ ENGRAM = Policy(**preset("engram"))
 
 
 def column(rows, name, policy=ENGRAM):
-    memories = frames.memories([{"memory_id": f"m{place:02}", **row} for place, row in enumerate(rows)])
+    memories = frames.memories([{"memory_id": f"m{index:02}", **row} for index, row in enumerate(rows)])
     result = scoring.score(memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
     return result[name].to_list()
 

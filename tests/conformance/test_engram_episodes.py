@@ -46,14 +46,14 @@ NOON = datetime(2025, 12, 1, 12, tzinfo=UTC)
 def said(*instants, **columns):
     return frames.memories(
         {
-            "memory_id": f"e{place}",
-            "content": f"Anna ran {place + 5} km",
+            "memory_id": f"e{index}",
+            "content": f"Anna ran {index + 5} km",
             "session_id": "S1",
             "agent_id": "A",
             "created_at": instant,
             **columns,
         }
-        for place, instant in enumerate(instants)
+        for index, instant in enumerate(instants)
     )
 
 

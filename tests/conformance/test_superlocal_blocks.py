@@ -158,17 +158,17 @@ def test_blocks_of_the_documentation(real_system):
     used = case["input"]["semantic/opinion access counts s0..s6"]
     rows = [
         {
-            "memory_id": f"s{place}",
-            "content": f"User trait {place}.",
-            "category": "opinion" if place % 2 == 0 else "semantic",
+            "memory_id": f"s{index}",
+            "content": f"User trait {index}.",
+            "category": "opinion" if index % 2 == 0 else "semantic",
             "access_count": count,
-            "confidence": 0.9 if place < 4 else 0.6,
+            "confidence": 0.9 if index < 4 else 0.6,
         }
-        for place, count in enumerate(used)
+        for index, count in enumerate(used)
     ]
     rows += [
-        {"memory_id": f"ep{place}", "content": f"Episode {place} happened.", "created_at": ago(days)}
-        for place, days in enumerate(case["input"]["episodic ages d ep0..ep6"])
+        {"memory_id": f"ep{index}", "content": f"Episode {index} happened.", "created_at": ago(days)}
+        for index, days in enumerate(case["input"]["episodic ages d ep0..ep6"])
     ]
     rows += [
         {
@@ -196,8 +196,8 @@ def test_a_block_of_long_facts(real_system):
     case = real_system("superlocal")["slm-block-3"]
     length = case["input"]["chars_each"]
     rows = [
-        {"memory_id": f"f{place}", "content": f"Fact {place} ".ljust(length, "x"), "category": "semantic"}
-        for place in range(case["input"]["facts"])
+        {"memory_id": f"f{index}", "content": f"Fact {index} ".ljust(length, "x"), "category": "semantic"}
+        for index in range(case["input"]["facts"])
     ]
     (content,) = contents(compiled(frames.memories(rows))).values()
     assert content == "\n---\n".join(row["content"] for row in rows[:2])
@@ -214,7 +214,7 @@ def test_the_total_of_all_blocks(real_system):
         {"category": OTHER, "memory_type": "Decision", "access_count": 3},
         {"category": OTHER, "memory_type": "Preference", "confidence": 0.9},
     ]
-    rows = [{"content": f"{place} {n} ".ljust(96, "x"), **kind} for place, kind in enumerate(kinds) for n in range(9)]
+    rows = [{"content": f"{index} {n} ".ljust(96, "x"), **kind} for index, kind in enumerate(kinds) for n in range(9)]
     blocks = compiled(frames.memories(rows))
     lengths = dict(zip(blocks["block"], blocks["content"].str.len_chars(), strict=True))
     full = 5 * 96 + 4 * 5

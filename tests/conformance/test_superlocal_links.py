@@ -62,9 +62,9 @@ def to_new(old, new="n"):
     memories = frames.memories([*rows, {"memory_id": new, "created_at": ago(1)}])
     size = len(old) + 1
     vectors = {new: [1.0] + [0.0] * (size - 1)}
-    for place, (name, cosine) in enumerate(old.items(), start=1):
+    for index, (name, cosine) in enumerate(old.items(), start=1):
         vectors[name] = [cosine] + [
-            math.sqrt(max(0.0, 1.0 - cosine**2)) if at == place else 0.0 for at in range(1, size)
+            math.sqrt(max(0.0, 1.0 - cosine**2)) if at == index else 0.0 for at in range(1, size)
         ]
     found = discover(memories, vectors)
     mine = found.filter((pl.col("source") == new) | (pl.col("target") == new))
@@ -114,7 +114,7 @@ def test_no_link_leads_to_another_profile():
 
 
 def test_ten_links_are_the_most():
-    assert len(to_new({f"o{place:02}": 0.99 - place / 100 for place in range(13)})) == 10
+    assert len(to_new({f"o{index:02}": 0.99 - index / 100 for index in range(13)})) == 10
 
 
 def test_recalling_both_ends_adds_a_twentieth():
@@ -161,7 +161,7 @@ def test_links_of_a_new_fact(real_system):
 
 def test_most_links_of_a_new_fact(real_system):
     case = real_system("superlocal")["slm-link-2"]
-    similar = {f"o{place:02}": 0.9 for place in range(case["input"]["similar_facts"])}
+    similar = {f"o{index:02}": 0.9 for index in range(case["input"]["similar_facts"])}
     assert len(to_new(similar)) == case["expected_by_wiki"]["links"]
 
 

@@ -20,8 +20,8 @@ STORED = TABLES["core_memory_blocks"].empty()
 
 def state(facts):
     memories = frames.memories(
-        {"memory_id": f"m{place}", "content": text, "category": category, "created_at": ago(2)}
-        for place, (text, category) in enumerate(facts.items())
+        {"memory_id": f"m{index}", "content": text, "category": category, "created_at": ago(2)}
+        for index, (text, category) in enumerate(facts.items())
     )
     scored = frames.importance(memories).select("profile_id", "memory_id", "importance")
     return memories, scored, frames.enrichment({}, of=memories)

@@ -45,8 +45,8 @@ SUPERLOCAL = Policy(**preset("superlocal"))
 
 def test_three_near_duplicates_are_one_compression_and_two_are_none():
     texts = ["I like green tea", "I like green tea.", "so, I like green tea"]
-    memories = frames.memories({"content": text, "access_count": place} for place, text in enumerate(texts))
-    vectors = {f"m{place}": [1.0, 0.01 * place] for place in range(3)}
+    memories = frames.memories({"content": text, "access_count": index} for index, text in enumerate(texts))
+    vectors = {f"m{index}": [1.0, 0.01 * index] for index in range(3)}
     clusters, made = run(memories, SUPERLOCAL, vectors=vectors)
     assert clusters.select("method", "cluster_size").rows() == [("near_duplicates", 3)]
     (row,) = made.rows(named=True)
@@ -59,7 +59,7 @@ def test_three_near_duplicates_are_one_compression_and_two_are_none():
 def test_a_text_that_says_more_is_no_near_duplicate():
     texts = ["Our office is in Oslo.", "our office is in Oslo", "Our office is in Oslo. It opens at 8 am."]
     memories = frames.memories({"content": text} for text in texts)
-    assert run(memories, SUPERLOCAL, vectors={f"m{place}": [1.0, 0.0] for place in range(3)})[1].is_empty()
+    assert run(memories, SUPERLOCAL, vectors={f"m{index}": [1.0, 0.0] for index in range(3)})[1].is_empty()
 
 
 # The system's cases

@@ -38,8 +38,8 @@ def reinforced(old, edges=()):
     memories = frames.memories([*rows, {"memory_id": "n", "created_at": ago(1)}])
     size = len(old) + 1
     vectors = {"n": [1.0] + [0.0] * (size - 1)}
-    for place, (name, (_, cosine)) in enumerate(old.items(), start=1):
-        vectors[name] = [cosine] + [math.sqrt(1.0 - cosine**2) * (at == place) for at in range(1, size)]
+    for index, (name, (_, cosine)) in enumerate(old.items(), start=1):
+        vectors[name] = [cosine] + [math.sqrt(1.0 - cosine**2) * (at == index) for at in range(1, size)]
     risen = [uses.risen({name: ago(2)}, tier=TIERS[tier]) for name, (tier, _) in old.items() if tier in TIERS]
     found = associations.discover(
         memories,

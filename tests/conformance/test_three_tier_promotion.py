@@ -126,9 +126,9 @@ TIERS = {"working": "working", "shortTerm": "short_term", "longTerm": "long_term
 def test_promotion_of_the_design(real_system):
     case = real_system("three_tier")["tt-promo-2"]
     energies = case["input"]["shortTerm_energies"]
-    rows = [charged(f"m{place}", energy, ago(1), tier="short_term") for place, energy in enumerate(energies)]
-    found = promoted(rows, changes=risen({f"m{place}": ago(1) for place in range(len(energies))}))
-    assert [f"m{place}" in set(found["memory_id"]) for place in range(len(energies))] == case["expected"]["promoted"]
+    rows = [charged(f"m{index}", energy, ago(1), tier="short_term") for index, energy in enumerate(energies)]
+    found = promoted(rows, changes=risen({f"m{index}": ago(1) for index in range(len(energies))}))
+    assert [f"m{index}" in set(found["memory_id"]) for index in range(len(energies))] == case["expected"]["promoted"]
 
 
 def test_lineage_of_the_design(real_system):

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 import pytest
-from commands import call, text, told
+from commands import as_json, call, text
 
 from memory_pipeline import MemoryClient
 
@@ -56,7 +56,7 @@ def test_their_store_opens_what_we_export_and_it_comes_back_as_it_was(home, tmp_
         assert store.get(("memories", "team"), "m2").value["content"] == ROWS[1]["text"]
         assert sorted(store.list_namespaces()) == [("memories", "ana_b"), ("memories", "team")]
         store.put(("memories", "team"), "m3", {"content": "Written by a graph."})
-    done = told("import", "langgraph", str(file), home=tmp_path / "back")
+    done = as_json("import", "langgraph", str(file), home=tmp_path / "back")
     assert done[str(file)]["dead_letters"] == 0
     before, after = remembered(home), remembered(tmp_path / "back")
     assert {name: memory.to_dict() for name, memory in after.items()} == {
@@ -64,7 +64,7 @@ def test_their_store_opens_what_we_export_and_it_comes_back_as_it_was(home, tmp_
     }
     (other,) = remembered(tmp_path / "back", "langgraph").values()
     assert (other.text, set(other.tags)) == ("Written by a graph.", {"memories", "team"})
-    again = told("import", "langgraph", str(file), home=home)
+    again = as_json("import", "langgraph", str(file), home=home)
     assert again[str(file)]["dead_letters"] == 0
     assert remembered(home) == before, "what is known here is not changed by coming back"
 

@@ -31,7 +31,7 @@ TOLD: Final = ("accesses", "ratings", "earlier texts and values", "starts and en
 LOOSE: Final = "links of memories that are left out"
 
 _DEFAULT_CONFIDENCE: Final = 0.5
-_KEPT: Final = ("session_id", "agent_id", "user_id", "valid_from", "valid_until")
+_COPIED: Final = ("session_id", "agent_id", "user_id", "valid_from", "valid_until")
 _SAID: Final = ("speaker", "tags", "source")
 
 
@@ -177,7 +177,7 @@ def fields(row: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         "memory_id": row["memory_id"],
         "occurred_at": row["said_at"] or row["created_at"],
-        **{name: row[name] for name in _KEPT},
+        **{name: row[name] for name in _COPIED},
         **given,
         **{name: row[name] for name in _SAID},
         **protection,
@@ -217,7 +217,7 @@ def _why_not(as_of: datetime) -> pl.Expr:
 
 def _topics(clusters: pl.DataFrame) -> pl.DataFrame:
     """Give each memory the first of its topics, and drop topics that keep one memory only."""
-    rank = pl.col("method").replace_strict({name: place for place, name in enumerate(TOPICS)}, default=None)
+    rank = pl.col("method").replace_strict({name: index for index, name in enumerate(TOPICS)}, default=None)
     first = (
         clusters.with_columns(rank=rank.cast(pl.Int64))
         .drop_nulls("rank")

@@ -274,7 +274,7 @@ def _best_rows(index: Index, question: Question, first: Floats, count: int) -> I
     if len(best) <= _ALIKE * count:
         return best
     latest = index.created >= np.sort(index.created[best])[-count] if question.holds else 0.0
-    return _best(first + _LITTLE * (_promise(index, question) + latest), count)
+    return _best(first + _LITTLE * (_prior_score(index, question) + latest), count)
 
 
 def _best(values: Floats, count: int) -> Integers:
@@ -283,8 +283,8 @@ def _best(values: Floats, count: int) -> Integers:
     return np.flatnonzero(values >= edge)
 
 
-def _promise(index: Index, question: Question) -> Floats:
-    """Rate memories without the query's words: by the value of each, and by cues for the kind of answer asked for.
+def _prior_score(index: Index, question: Question) -> Floats:
+    """Return a score of each memory that needs none of the query's words: its value, and cues of the kind asked for.
 
     Cost: 2 ms for 100,000.
     """
