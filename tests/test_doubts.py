@@ -127,6 +127,47 @@ def test_an_update_too_unsure_for_a_link_lowers_the_older_and_marks_nothing():
     assert asked(["conflict", "duplicate"]).equals(asked())
 
 
+PLAN = {"old": ("The boat is moored at Ayr.", 9), "new": ("The boat may be moored at Troon next spring.", 2)}
+CHAIN = {
+    "old": ("The boat is moored at Ayr.", 9),
+    "second": ("The boat is moored at Troon, where the boat has shelter.", 5),
+    "third": ("The boat is moored at Largs since the storm.", 2),
+}
+
+
+def best(texts, *changes, question="Where is the boat moored?", **options):
+    memories = frames.memories(
+        {"memory_id": name, "content": text, "created_at": ago(days), "seq": seq}
+        for seq, (name, (text, days)) in enumerate(texts.items(), start=1)
+    )
+    index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
+    found = pl.DataFrame(changes, ["memory_id", "other_id", "relation"], orient="row")
+    known = fact_links.pairs(TABLES["decided_edges"].empty(), found)
+    return rank(index, question, now=AS_OF, fact_links=known, **options)["memory_id"].to_list()
+
+
+def test_what_is_only_planned_comes_after_what_is():
+    assert best(PLAN, ("old", "new", "aside"), compared_until=2) == ["old", "new"]
+    assert best(PLAN, ("old", "new", "aside"), compared_until=2, question="Troon next spring")[0] == "new"
+
+
+def test_of_a_chain_of_values_the_last_comes_first_though_only_the_first_is_linked_to_each():
+    assert best(CHAIN, ("old", "second", "update"), ("old", "third", "update"), compared_until=3)[0] == "third"
+
+
+def test_what_was_said_since_memories_were_compared_is_compared_when_it_is_first_found():
+    asked_of = []
+
+    def compare(index, rows):
+        asked_of.extend(index.memories["memory_id"].gather(rows))
+        newer = pl.DataFrame({"memory_id": ["second"], "other_id": ["third"], "relation": ["update"]})
+        return fact_links.as_links(newer)
+
+    order = best(CHAIN, ("old", "second", "update"), compared_until=2, compare=compare)
+    assert asked_of == ["third"]
+    assert order[:2] == ["third", "second"]
+
+
 def test_that_the_newer_is_alike_counts_less_where_a_run_has_compared_the_two_and_found_no_change():
     until = frames.memories([{}, {}])["seq"].max()
     assert lead(asked(compared_until=until)) > lead(asked())

@@ -233,7 +233,7 @@ class MemoryClient:
         if not stored.stored:
             return stored
         memory_id = stored.memory_id
-        found = reviewing.likely(self._state_cache, memory_id, self._policy, now=self._now())
+        found = reviewing.likely(self._state_cache, memory_id, self._policy)
         pairs = tuple(pair for pair in found if pair.older.memory_id != supersedes)
         self._checked |= {pair.pair_id: (pair.older.memory_id, pair.newer.memory_id) for pair in pairs}
         while len(self._checked) > _CHECKED:
@@ -532,6 +532,7 @@ class MemoryClient:
             context=searched.context(**asker, now=past or now) if ranking == "engram" else None,
             fact_links=searched.fact_links,
             compared_until=searched.compared_until,
+            compare=searched.compare,
             associations=searched.associations(past or now) if deep else None,
         )
         answer = searched.named(

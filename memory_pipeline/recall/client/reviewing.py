@@ -5,43 +5,24 @@ here: what an answer does (`consolidation/state/answers`), and the judge (`text/
 """
 
 import hashlib
-from datetime import datetime
 from typing import Any, Final, get_args
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import questions
 from memory_pipeline.consolidation.change_detection import unanswered
-from memory_pipeline.consolidation.judging import LEAST_ODDS
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import payloads
 from memory_pipeline.ledger.validation_errors import shown
-from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Memory, Pair, Review
-from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare import closeness, relation_reading
-from memory_pipeline.text.compare.judges import JUDGES
-from memory_pipeline.text.lang import identification
-from memory_pipeline.text.lang.registry import ENGLISH
-from memory_pipeline.text.parse.speakers import by_assistant
 
 ANSWERS: Final = (*get_args(payloads.Answer), "skip")
 """What can be answered about a pair; `skip` leaves it for later and records nothing."""
 MOST_LIKELY: Final = 3
 """Most earlier memories that a new one is shown to relate to."""
 
-_COMPARED: Final = 8
-"""Earlier memories that a new one is compared with: the best that recall finds for its text."""
-_READ: Final = (
-    *("memory_id", "valid_from", "said_at", "created_at"),
-    *(name for name in relation_reading.MEMORY_COLUMNS if name != "since"),
-)
-"""Columns of `memories` that a comparison reads."""
 _ID_DIGITS: Final = 8
 
 
@@ -100,59 +81,22 @@ def statement_of(memory: Memory, statement: str | None) -> str:
     return "\n".join(lines)
 
 
-def likely(cache: StateCache, memory_id: str, policy: Policy, *, now: datetime) -> tuple[Pair, ...]:
+def likely(cache: StateCache, memory_id: str, policy: Policy) -> tuple[Pair, ...]:
     """Return the live memories that a new one may replace, repeat or contradict, the likeliest first.
 
     Args:
         cache: the profile's state, which holds the new memory.
         memory_id: the new memory.
-        policy: the judge.
-        now: instant of the question.
+        policy: whether facts are compared.
 
-    Cost: one recall, and the judgement of eight pairs.
+    Cost: see `FirstReading.pairs`.
     """
     if not policy.fact_changes:
         return ()
     state = cache.current()
-    index = state.pool.index
-    row = state.pool.row_ids[memory_id]
-    within = index.live.copy()
-    within[row] = False
-    text, vector = index.memories["content"][row], index.vectors.of(row)
-    found = rank(index, text, now=now, k=_COMPARED, allowed=within, vector=vector)["memory_id"].to_list()
-    judged = _judged(index, state.pool.row_ids.rows([*found, memory_id]), policy)
-    if judged is None:
-        return ()
-    return _described(cache, state, judged.sort("confidence", "memory_id", descending=[True, False]).head(MOST_LIKELY))
-
-
-def _judged(index: Index, rows: NDArray[np.int64], policy: Policy) -> pl.DataFrame | None:
-    """Return how the last of some memories may relate to the others; None if it is not compared with any."""
-    points = (
-        index.memories.select(_READ)[rows]
-        .with_columns(place=pl.int_range(pl.len()), since=pl.coalesce("valid_from", SAID_AT))
-        .filter(~by_assistant(pl.col("speaker")) & _in_judged_language(index, rows))
-        .sort("since", "place")
-    )
-    new = np.flatnonzero((points["place"] == len(rows) - 1).to_numpy())
-    others = np.delete(np.arange(points.height), new)
-    if not (new.size and others.size):
-        return None
-    older, newer = np.minimum(others, new), np.maximum(others, new)
-    reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
-    judge = JUDGES[policy.judge]
-    near = closeness.of_few(reading, older, newer) if judge.reads else None
-    judged = judge.judge(reading, older, newer, closeness=near)
-    ends = {"memory_id": points["memory_id"].gather(older), "other_id": points["memory_id"].gather(newer)}
-    likely_relations = pl.col("relation").is_in(list(questions.ANSWERS)) & (pl.col("confidence") >= LEAST_ODDS)
-    return judged.with_columns(**ends).filter(likely_relations)
-
-
-def _in_judged_language(index: Index, rows: NDArray[np.int64]) -> pl.Series:
-    """Return which memories the rules may judge; one too short to identify is read in the profile's main language."""
-    passages = index.passages
-    known = passages.languages.gather(passages.bounds(rows)[0]).fill_null(next(iter(passages.spoken), ENGLISH))
-    return identification.judged(pl.DataFrame({"profile_id": pl.repeat("", len(rows), eager=True), "language": known}))
+    pairs = cache.first_reading.pairs(state.pool.index, [state.pool.row_ids[memory_id]])
+    found = pairs.filter(pl.col("relation").is_in(list(questions.ANSWERS)))
+    return _described(cache, state, found.sort("confidence", "memory_id", descending=[True, False]).head(MOST_LIKELY))
 
 
 def _waiting(lake: Lake, cache: StateCache, state: State, profile_id: str) -> pl.DataFrame:

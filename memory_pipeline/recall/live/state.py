@@ -29,6 +29,7 @@ from memory_pipeline.ledger.profile_events import Row
 from memory_pipeline.recall.index import kept_index
 from memory_pipeline.recall.index.kept_index import Kept
 from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.live.first_reading import FirstReading
 from memory_pipeline.recall.live.ledger_tail import (
     LedgerTail,
     Usage,
@@ -94,6 +95,7 @@ class StateCache:
         self._zone = zone
         self._profile = profile_id
         self._policy = policy
+        self.first_reading = FirstReading(policy)
         self._lock = threading.Lock()
         self._tail: LedgerTail | None = None
         self._state: State | None = None
@@ -197,6 +199,10 @@ class StateCache:
         with self._lock:
             return answers.standing(self._current_tail().answers_and_changes())
 
+    def first_links(self, index: Index, rows: Sequence[int]) -> pl.DataFrame:
+        """Return the links of memories of the current state that no run has compared (see `FirstReading.links`)."""
+        return self.first_reading.links(index, rows, self.answered)
+
     def _edges(self, state: State) -> pl.DataFrame:
         if state.edges is not None:
             return state.edges
@@ -234,6 +240,7 @@ class StateCache:
             self._state = None
             self._tail = None
             self._pasts.clear()
+            self.first_reading.forget()
 
     def _current_tail(self) -> LedgerTail:
         if self._tail is None:
@@ -271,6 +278,7 @@ class StateCache:
         Args:
             previous: what to update where the published tables are read; None: the kept index, or a new one.
         """
+        self.first_reading.forget()
         erasing = self._erasing()  # checked before and after: it may begin or end meanwhile
         last_erasure = kept_indexes.erased(self._lake.ledger)
         kept = self._kept(last_erasure) if previous is None and not erasing else None

@@ -19,6 +19,7 @@ from memory_pipeline.recall.live.search_pool import SearchPool, differences
 from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Answer, Filters, Recalled
 from memory_pipeline.recall.rank.baselines import Context
+from memory_pipeline.recall.rank.ranking import Compare
 
 _MARK: Final = "\x1f"
 """Ends the prefix of an id; no id of an agent holds a control character."""
@@ -46,6 +47,11 @@ class Alone:
     def compared_until(self) -> int:
         """Ledger position up to which a judge that reads has compared the memories."""
         return self.state.compared_until
+
+    @property
+    def compare(self) -> Compare | None:
+        """Finds the links of memories that no run has compared; None of a past state."""
+        return self.cache.first_links if self.state.edges is None and self.cache.first_reading.reads else None
 
     def scored(self, now: datetime) -> pl.DataFrame:
         """Return the scores of all memories at an instant."""
@@ -86,6 +92,10 @@ class Together:
     def compared_until(self) -> int:
         """Ledger position up to which a judge that reads has compared the memories of every profile."""
         return min(state.compared_until for state in self.states)
+
+    @property
+    def compare(self) -> None:
+        """Memories of several profiles are compared by their own runs alone."""
 
     def scored(self, now: datetime) -> pl.DataFrame:
         """Return the scores of all memories at an instant, each by the policy of its profile."""

@@ -6,7 +6,7 @@ of the older one.
 Not here: how the links are found (`consolidation`), and how an answer is ordered (`selection`, `redundancy`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -46,8 +46,14 @@ class FactLinks:
     state what it only plans, supposes, reports or asks."""
     beside: Links = field(default_factory=dict)
     """Newer memories that only plan, suppose, report or ask what it states."""
+    stated: Links = field(default_factory=dict)
+    """Older memories that state what it only plans, supposes, reports or asks."""
+    next: Links = field(default_factory=dict)
+    """Others that may have outdated what it may have outdated: of a chain of values, the later ones follow it."""
     compared_until: int = 0
     """Ledger position up to which a judge that reads has compared memories for changes."""
+    read: frozenset[str] = frozenset()
+    """Later memories that it has compared since."""
 
     @classmethod
     def of(cls, links: pl.DataFrame | None, *, compared_until: int = 0) -> "FactLinks":
@@ -64,7 +70,26 @@ class FactLinks:
             newer=_by_memory(linked),
             perhaps=_by_memory(pl.concat([linked, doubts, asides])),
             beside=_by_memory(asides.select(memory_id="other_id", other_id="memory_id")),
+            stated=_by_memory(asides),
+            next=_by_memory(_of_one_chain(linked, pl.concat([linked, doubts]))),
             compared_until=compared_until,
+        )
+
+    def joined(self, links: pl.DataFrame, read: Iterable[str]) -> "FactLinks":
+        """Return these links and further ones (see `of`), which are all that there is of some later memories."""
+        added = FactLinks.of(links)
+        following = _united(self.next, added.next)
+        for older in (added.perhaps.keys() & self.newer.keys()) - added.stated.keys():
+            following = _united(following, dict.fromkeys(self.newer[older], added.perhaps[older]))
+        return FactLinks(
+            conflicts=_united(self.conflicts, added.conflicts),
+            newer=_united(self.newer, added.newer),
+            perhaps=_united(self.perhaps, added.perhaps),
+            beside=_united(self.beside, added.beside),
+            stated=_united(self.stated, added.stated),
+            next=following,
+            compared_until=self.compared_until,
+            read=self.read.union(read),
         )
 
     def outdated(
@@ -91,6 +116,19 @@ class FactLinks:
         standing = {name for name, holds in zip(newer, holding, strict=True) if holds}
         return [[name for name in by_memory.get(memory, ()) if name in standing] for memory in memory_ids]
 
+    def followed(self, index: Index, memory_ids: Sequence[str]) -> list[list[str]]:
+        """Return for each memory the live ones said later that may have outdated what it has outdated."""
+        found = [self.next.get(memory, ()) for memory in memory_ids]
+        if not any(found):
+            return [[] for _ in memory_ids]
+        names = sorted({name for others in found for name in others} | set(memory_ids))
+        rows = dict(zip(names, index.row_ids.rows(names).tolist(), strict=True))
+        said = {name: int(index.created[row]) for name, row in rows.items() if row >= 0 and index.live[row]}
+        return [
+            [name for name in others if name in said and said[name] > said.get(memory, 0)]
+            for memory, others in zip(memory_ids, found, strict=True)
+        ]
+
     def plausible(self, index: Index, rows: Rows, newer: Sequence[Sequence[str]]) -> Floats | None:
         """Return the weight, 0..1, of one memory as a later state of another, [rows, rows], the earlier one first.
 
@@ -105,7 +143,8 @@ class FactLinks:
         memories = index.memories[rows, ["memory_id", "seq", "closed_by"]]
         first, _ = index.passages.bounds(rows)
         spoken = index.passages.languages.gather(first).fill_null(next(iter(index.passages.spoken), ENGLISH))
-        compared = (memories["seq"] <= self.compared_until).to_numpy() & (spoken == ENGLISH).to_numpy()
+        known = (memories["seq"] <= self.compared_until) | memories["memory_id"].is_in(list(self.read))
+        compared = (known & (spoken == ENGLISH)).to_numpy()
         if not compared.any():
             return None
         place = {name: at for at, name in enumerate(memories["memory_id"])}
@@ -134,15 +173,34 @@ def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None) -> pl.DataFr
     columns = ("edge_type", "memory_id", "other_id")
     found = about_facts.rename({"source": "memory_id", "target": "other_id"}).select(columns)
     if changes is not None:
-        unsaid = changes.filter(pl.col("relation").is_in(list(_UNSAID)))
-        kind = pl.col("relation").replace_strict(_UNSAID, return_dtype=pl.String)
-        found = pl.concat([found, unsaid.select(edge_type=kind, memory_id="other_id", other_id="memory_id")])
+        found = pl.concat([found, as_links(changes.filter(pl.col("relation").is_in(list(_UNSAID))))])
     return found.unique().sort(columns)
+
+
+def as_links(changes: pl.DataFrame) -> pl.DataFrame:
+    """Return relations as links: `edge_type`, `memory_id` (the newer memory), `other_id`.
+
+    Args:
+        changes: `memory_id` (the older), `other_id` and `relation` (as in table `fact_changes`) of pairs of memories.
+    """
+    kind = pl.col("relation").replace_strict(PROPOSED | _UNSAID, return_dtype=pl.String)
+    return changes.select(edge_type=kind, memory_id="other_id", other_id="memory_id")
+
+
+def _of_one_chain(linked: pl.DataFrame, possible: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs of memories that may have outdated the same one, of which the first is linked to it."""
+    others = possible.rename({"other_id": "next_id"})
+    both = linked.join(others, on="memory_id").filter(pl.col("other_id") != pl.col("next_id"))
+    return both.select(memory_id="other_id", other_id="next_id")
 
 
 def _both_ways(links: pl.DataFrame) -> pl.DataFrame:
     linked = links.select("memory_id", "other_id")
     return pl.concat([linked, linked.select(memory_id="other_id", other_id="memory_id")])
+
+
+def _united(one: Links, other: Links) -> Links:
+    return one | {name: sorted({*one.get(name, ()), *found}) for name, found in other.items()}
 
 
 def _by_memory(links: pl.DataFrame) -> Links:

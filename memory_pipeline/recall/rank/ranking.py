@@ -5,7 +5,7 @@ the published formulas are available by name (`baselines`). Not here: reading th
 """
 
 import json
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
@@ -34,6 +34,8 @@ from memory_pipeline.text.parse import tokens
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Marks = NDArray[np.bool_]
+Compare = Callable[[Index, Sequence[int]], pl.DataFrame]
+"""Takes some rows of the memories; returns links between them and others (see `fact_links.as_links`)."""
 
 __all__ = ["DEEP_PENALTY", "RANKINGS", "SCHEMA", "Context", "rank", "weights"]
 
@@ -43,6 +45,8 @@ DEEP_PENALTY: Final = 0.5
 median candidate in the default model."""
 _MORE: Final = 4
 """Multiple of `k` candidates considered for an answer within a token budget."""
+_MOST_NEW: Final = 3
+"""Most memories that are compared with earlier ones before they are answered with: each takes the reader a while."""
 _LEAST: Final = 1e-9
 """Least lead of the best candidates over the rest after values are compared."""
 _PASSAGE: Final = pl.Struct({"heading": pl.String, "start": pl.Int64, "end": pl.Int64, "whole_tokens": pl.Int64})
@@ -150,6 +154,7 @@ def rank(
     context: Context | None = None,
     fact_links: pl.DataFrame | None = None,
     compared_until: int = 0,
+    compare: Compare | None = None,
     associations: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Rank memories for a query.
@@ -172,6 +177,8 @@ def rank(
         context: the asking user and session, for `engram`.
         fact_links: links between memories about the same fact (see `fact_links.pairs`).
         compared_until: ledger position up to which a judge that reads has compared memories for changes.
+        compare: finds the links of memories that were stored since, of the best of which it is asked; default: they
+            have none.
         associations: `source`, `target`, `weight` of associations that a deep recall follows from its best memories.
 
     Returns:
@@ -205,7 +212,9 @@ def rank(
     if ranking == "default":
         candidates = select_candidates(index, question, within, query_vector)
         before = len(seen)
-        ranked = _by_model(index, question, candidates, k=before + k, depth=before + depth, now=now, links=links)
+        ranked, links = _by_model(
+            index, question, candidates, k=before + k, depth=before + depth, now=now, links=links, compare=compare
+        )
     else:
         cosines = index.vectors.cosines(query_vector)
         scores, factors = by_formula(ranking, index, question, cosines=cosines, now=now, scored=scored, context=context)
@@ -241,8 +250,13 @@ def _by_model(
     depth: int,
     now: datetime,
     links: FactLinks,
-) -> _Ranked:
-    """Order candidates by the default model, then by the rules of `selection` and `redundancy`."""
+    compare: Compare | None,
+) -> tuple[_Ranked, FactLinks]:
+    """Order candidates by the default model, then by the rules of `selection` and `redundancy`.
+
+    Returns:
+        The candidates, and the links with those of the best that no run has compared.
+    """
     rows = candidates.rows
     own = weights(index.model)
     scores, values, found = candidates.scored(own)
@@ -251,6 +265,8 @@ def _by_model(
     scores = _penalised(scores, index.live[rows], base)
     scores = redundancy.without_repeats(index, rows, scores, selection.best_first(index, rows, scores), 2 * depth)
     order = selection.best_first(index, rows, scores)
+    if compare is not None and links.compared_until:
+        links = _with_first_links(index, rows[order[: selection.BEST]], links, compare)
     invalid = selection.not_valid(index, rows, now)
     changes = np.zeros((len(rows), len(CHANGES)))
     if question.holds:
@@ -265,7 +281,9 @@ def _by_model(
         order = selection.best_first(index, rows, scores)
     if question.holds or question.bare or not question.past:
         names = index.memories["memory_id"].gather(rows[order[:k]]).to_list()
-        order = selection.newer_first(index, rows, order, links.outdated(index, names, now))
+        linked, followed = links.outdated(index, names, now), links.followed(index, names)
+        order = selection.newer_first(index, rows, order, scores, linked, followed)
+        order = selection.asides_behind(index, rows, order, scores, links.stated)
     if question.holds:
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now), selection.BEST)
     if series.asks_for_latest(question, micros(now)):
@@ -281,7 +299,7 @@ def _by_model(
         order = selection.with_rules(order, candidates, invalid, question)
     order = redundancy.references_beside(index, rows, order, k)
     order = redundancy.summaries_behind(index, rows, order, k)
-    return _Ranked(
+    ranked = _Ranked(
         rows,
         scores,
         (*FEATURES, *CHANGES),
@@ -293,6 +311,17 @@ def _by_model(
         sure,
         found,
     )
+    return ranked, links
+
+
+def _with_first_links(index: Index, best: Integers, links: FactLinks, compare: Compare) -> FactLinks:
+    """Return the links with those of the first few of the best memories that were said since memories were compared."""
+    memories = index.memories[best, ["memory_id", "seq"]]
+    new = (memories["seq"] > links.compared_until).to_numpy() & index.stands_alone[best] & index.live[best]
+    first = np.flatnonzero(new & ~index.by_assistant(best))[:_MOST_NEW]
+    if not len(first):
+        return links
+    return links.joined(compare(index, best[first].tolist()), memories["memory_id"].gather(first))
 
 
 def _compared(

@@ -5,7 +5,7 @@ do not hold yet follow. Contradicting memories are included, and so are standing
 here: the scores (`features`, `changes`, `baselines`) and repetition within an answer (`redundancy`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -32,6 +32,8 @@ _MEANT: Final = 0.4
 """Least share of the words of a rule's condition with which a query is meant by it."""
 _EQUALLY: Final = 0.9
 """Least ratio to the best score of a memory that is compared with the best as a later value of the same."""
+NEARLY: Final = 0.5
+"""Least ratio of the scores of two memories of which the second is known to be the better answer, if it is one."""
 AS_WELL: Final = 0.8
 """Least ratio of the scores of memories that answer about equally well."""
 
@@ -80,20 +82,33 @@ def valid_first(order: Integers, candidates: Candidates, invalid: Marks, depth: 
     return np.concatenate([head[matching], head[invalid[head]], head[unmatched], order[depth:]])
 
 
-def newer_first(index: Index, rows: Integers, order: Integers, linked: Sequence[Sequence[str]]) -> Integers:
+def newer_first(
+    index: Index,
+    rows: Integers,
+    order: Integers,
+    scores: Floats,
+    linked: Sequence[Sequence[str]],
+    followed: Sequence[Sequence[str]],
+) -> Integers:
     """Move the memories that outdate another right before it, the newest first, where they would come later.
 
     Args:
         index: the memories.
         rows: rows of the candidates.
         order: positions of the candidates, best first.
+        scores: scores of all candidates.
         linked: for each of the first candidates the newer memories that may have outdated it.
+        followed: for each of them the newer ones of a chain that both belong to, which count if they answer nearly as
+            well.
     """
     memories = index.memories[rows, ["memory_id", "closed_by"]]
     place = {memory: at for at, memory in enumerate(memories["memory_id"])}
     newer = {at: [place[by]] for at, by in enumerate(memories["closed_by"]) if by in place}
     for at, names in zip(order.tolist(), linked, strict=False):
         newer.setdefault(at, []).extend(place[name] for name in names if name in place)
+    for at, names in zip(order.tolist(), followed, strict=False):
+        later = [place[name] for name in names if name in place]
+        newer.setdefault(at, []).extend(one for one in later if scores[one] >= NEARLY * scores[at])
     if not any(newer.values()):
         return order
     placed: dict[int, None] = {}
@@ -106,6 +121,35 @@ def newer_first(index: Index, rows: Integers, order: Integers, linked: Sequence[
                 open_ends += newer.get(older, ())
         by_age = sorted(chain, key=lambda one: (one == at, -index.created[rows[one]]))
         placed |= dict.fromkeys(by_age)
+    return np.array(list(placed), dtype=np.int64)
+
+
+def asides_behind(
+    index: Index, rows: Integers, order: Integers, scores: Floats, stated: Mapping[str, Sequence[str]]
+) -> Integers:
+    """Move what states a fact right before a memory that only plans, supposes, reports or asks it.
+
+    Only where the fact answers nearly as well: a question about the plan itself is answered by the plan.
+
+    Args:
+        index: the memories.
+        rows: rows of the candidates.
+        order: positions of the candidates, best first.
+        scores: scores of all candidates.
+        stated: for each memory the older ones that state what it does not (`FactLinks.stated`).
+    """
+    if not stated:
+        return order
+    names = index.memories[rows, "memory_id"].to_list()
+    if stated.keys().isdisjoint(names):
+        return order
+    place = {memory: at for at, memory in enumerate(names)}
+    rank = {at: rank for rank, at in enumerate(order.tolist())}
+    placed: dict[int, None] = {}
+    for at in order.tolist():
+        facts = [place[name] for name in stated.get(names[at], ()) if name in place]
+        near = [fact for fact in facts if scores[fact] >= NEARLY * scores[at]]
+        placed |= dict.fromkeys(sorted(near, key=rank.__getitem__)) | {at: None}
     return np.array(list(placed), dtype=np.int64)
 
 

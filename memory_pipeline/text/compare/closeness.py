@@ -4,7 +4,9 @@ Not here: the encoder (`text/embed/encoder`), the features themselves (`rivals`,
 them (`relation_trees`).
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from threading import Lock
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -24,6 +26,8 @@ Rows = NDArray[np.int64]
 
 SHARING: Final = 4
 """Number of older memories that a memory is compared with because they share most of its words."""
+_KEPT: Final = 2_000
+"""Memories whose kinds a process keeps, the latest."""
 DIGITS: Final = 2
 """Decimals of the reader's scores: differences of rounding between processors lie far below."""
 
@@ -95,8 +99,28 @@ def of_few(reading: Reading, older: Rows, newer: Rows) -> Closeness:
     near = table(vectors, profile, older, newer, aligned)
 
     def kinds_of(rows: Rows) -> Floats:
-        some = reading.memories[rows]
-        silent = some.select(by_assistant(pl.col("speaker"))).to_series()
-        return kinds(core_facts.read(some["content"].set(silent, ""), some["speaker"]))
+        return _kinds_kept(reading.memories[rows])
 
     return Closeness(near, lambda places: scores(read_of, older[places], newer[places]), kinds_of)
+
+
+_kept: OrderedDict[tuple[str | None, str], Floats] = OrderedDict()
+"""What the reader says of single memories, by speaker and text: each is compared with many others."""
+_lock = Lock()
+
+
+def _kinds_kept(memories: pl.DataFrame) -> Floats:
+    """Return the kinds of memories (see `kinds`), those of the latest from what was read before."""
+    spoken = memories.select("speaker", "content").rows()
+    known = {one: _kept.get(one) for one in spoken}
+    if missing := [one for one, numbers in known.items() if numbers is None]:
+        some = pl.DataFrame(missing, {"speaker": pl.String, "content": pl.String}, orient="row")
+        silent = some.select(by_assistant(pl.col("speaker"))).to_series()
+        read = kinds(core_facts.read(some["content"].set(silent, ""), some["speaker"]))
+        found = {one: read[place] for place, one in enumerate(missing)}
+        known |= found
+        with _lock:
+            _kept.update(found)
+            while len(_kept) > _KEPT:
+                _kept.popitem(last=False)
+    return np.array([known[one] for one in spoken], dtype=np.float64).reshape(-1, sentence_kinds.WIDTH)

@@ -68,20 +68,23 @@ def features(first: Floats, scores: Floats, pairs: tuple[Rows, Rows], kinds: tup
     return result
 
 
-def is_aside(older: Floats, newer: Floats) -> NDArray[np.bool_]:
-    """Return whether only the older memory of each pair states that something is so, [pairs].
+def is_unsettled(kinds: Floats) -> NDArray[np.bool_]:
+    """Return which memories only plan, suppose, report or ask something.
+
+    Args:
+        kinds: what the reader says of the sentences of each memory, [memories, `sentence_kinds.WIDTH`].
+    """
+    result: NDArray[np.bool_] = sentence_kinds.probability(kinds, "stance", *_UNSETTLED) >= _ASIDE
+    return result
+
+
+def of_two_owners(older: Floats, newer: Floats) -> NDArray[np.bool_]:
+    """Return whether both memories of each pair are about whoever says them, [pairs].
 
     Args:
         older: what the reader says of the sentences of each older memory, [pairs, `sentence_kinds.WIDTH`].
         newer: the same of each newer one.
     """
-    settled, unsettled = (sentence_kinds.probability(side, "stance", *_UNSETTLED) for side in (older, newer))
-    result: NDArray[np.bool_] = (settled < _ASIDE) & (unsettled >= _ASIDE)
-    return result
-
-
-def of_two_owners(older: Floats, newer: Floats) -> NDArray[np.bool_]:
-    """Return whether both memories of each pair are about whoever says them, [pairs]; takes what `is_aside` takes."""
     both = [sentence_kinds.probability(side, "whom", "owner") >= _OWN for side in (older, newer)]
     result: NDArray[np.bool_] = both[0] & both[1]
     return result

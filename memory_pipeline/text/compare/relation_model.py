@@ -7,7 +7,7 @@ newer memory states the change outright (`stated_changes`), `whole` where the re
 older one, else `likely`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Final
 
@@ -59,6 +59,10 @@ _REASONS: Final = {
 }
 _NEITHER: Final = "Neither changes, contradicts or repeats the other."
 _BESIDE: Final = "The newer memory only plans, supposes, reports or asks what the older one states."
+_UNDESCRIBED: Final = pl.Schema(
+    dict.fromkeys(("relation", "statement", "attribute", "value", "other_value", "reason"), pl.String())
+)
+"""Columns of `_described`."""
 _WHOLE: Final = 0.85
 """Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
 _STATED: Final = 0.95
@@ -127,8 +131,7 @@ class ReaderModel:
             (known, table[read]), found[read], closeness.scores(read), ends, sides
         )
         of_pairs = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
-        whole, aside = np.zeros(len(older)), np.zeros(len(older), dtype=np.bool_)
-        aside[read] = pair_context.is_aside(*sides)
+        whole = np.zeros(len(older))
         found[read], whole[read] = relation_trees.merged(of_pairs)
         speakers = reading.memories["speaker"]
         others = (speakers.gather(ends[0]) != speakers.gather(ends[1])).fill_null(value=False).to_numpy()
@@ -146,8 +149,23 @@ class ReaderModel:
             _needed(least),
             stated_changes.find(reading.memories, older, newer),
             whole=whole,
-            aside=aside,
+            aside=_asides(older, newer, closeness.kinds),
         )
+
+
+def _asides(older: Rows, newer: Rows, kinds: Callable[[Rows], Floats]) -> Mask:
+    """Return of which pairs only the older memory states that something is so; what it says is read where it matters.
+
+    Args:
+        older: row of the older memory of each pair.
+        newer: row of the newer.
+        kinds: takes rows of memories; returns what the reader says of their sentences (`closeness.kinds`).
+    """
+    rows = np.unique(newer)
+    found = np.isin(newer, rows[pair_context.is_unsettled(kinds(rows))])
+    facts = np.unique(older[found])
+    found[found] = np.isin(older[found], facts[~pair_context.is_unsettled(kinds(facts))])
+    return found
 
 
 def statements_that_share_most(
@@ -229,7 +247,7 @@ def _judged(
             "whole": reading.memories["content"].gather(older[confident]),
         }
     ).join(stated.select("ended", "by", index="pair"), on="index", how="left", maintain_order="left")
-    described = _described(pairs.with_row_index("pair"))
+    described = _described(pairs.with_row_index("pair")) if len(confident) else _UNDESCRIBED.to_frame()
     judged = described.with_columns(
         index=confident, confidence=confidence[confident].round(6), rule=pl.Series(rule[confident], dtype=pl.String)
     )

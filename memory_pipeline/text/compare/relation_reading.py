@@ -257,10 +257,16 @@ def _matrix(
     rows: pl.Series, columns: pl.Series, shape: tuple[int, int], data: pl.Series | None = None
 ) -> sparse.csr_array:
     """Return a sparse matrix; equal places once, with 1 or their largest value."""
-    frame = pl.DataFrame({"row": rows, "column": columns, "data": 1.0 if data is None else data})
-    cells = frame.group_by("row", "column").agg(pl.col("data").max()).sort("row", "column")
-    places = cells["row"].to_numpy(), cells["column"].to_numpy()
-    return sparse.csr_array((cells["data"].cast(pl.Float64).to_numpy(), places), shape=shape)
+    keys = rows.to_numpy().astype(np.int64) * shape[1] + columns.to_numpy().astype(np.int64)
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    first = np.flatnonzero(np.diff(ordered, prepend=-1))
+    values = np.ones(len(first))
+    if data is not None and len(first):
+        values = np.maximum.reduceat(data.cast(pl.Float64).to_numpy()[order], first)
+    row, column = np.divmod(ordered[first], max(shape[1], 1))
+    ends = np.searchsorted(row, np.arange(shape[0] + 1))
+    return sparse.csr_array((values, column, ends), shape=shape)
 
 
 def _weighted(content: pl.DataFrame, statements: pl.DataFrame, shape: tuple[int, int]) -> sparse.csr_array:

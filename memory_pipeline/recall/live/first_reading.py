@@ -1,0 +1,169 @@
+"""Judges memories that no run has compared yet, each with the earlier ones nearest to it.
+
+So a correction precedes what it corrects in the first answer, and a check tells what a new memory may replace. A
+memory is judged once while its text is the same; only its own text is new to the reader. Not here: what a run compares
+(`consolidation/change_detection`), and what an answer makes of a relation (`rank`).
+"""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from memory_pipeline.consolidation import judging, relation_guards, whereabouts
+from memory_pipeline.consolidation.change_detection import unanswered
+from memory_pipeline.recall.index.memory_index import Index
+from memory_pipeline.recall.index.sessions import SAID_AT
+from memory_pipeline.recall.rank import fact_links
+from memory_pipeline.settings import Policy
+from memory_pipeline.text.compare import closeness, relation_reading
+from memory_pipeline.text.compare.judge import ASIDE
+from memory_pipeline.text.compare.judges import JUDGES
+from memory_pipeline.text.embed import encoder
+from memory_pipeline.text.lang import identification
+from memory_pipeline.text.lang.registry import ENGLISH
+
+Rows = NDArray[np.int64]
+
+COMPARED: Final = 6
+"""Nearest memories that a new one is compared with."""
+_LEAST_COSINE: Final = 0.3
+"""Memories whose vectors, by the reader, are further apart than this are about different things."""
+_LEAST: Final = dict.fromkeys(("update", "duplicate", "conflict"), judging.LEAST_ODDS)
+"""Minimum confidence of a relation that is told."""
+_KEPT: Final = 500
+"""Memories whose relations a process keeps, the latest."""
+FOUND: Final = pl.Schema(
+    {
+        "memory_id": pl.String(),
+        "other_id": pl.String(),
+        "relation": pl.String(),
+        "confidence": pl.Float64(),
+        "statement": pl.String(),
+        "value": pl.String(),
+        "other_value": pl.String(),
+        "rule": pl.String(),
+    }
+)
+"""The older memory of a pair, the newer, and of the columns of a judgement those that are used here."""
+
+
+class FirstReading:
+    """What the judge finds of memories that no run has compared. Threads may share it."""
+
+    def __init__(self, policy: Policy) -> None:
+        """Take the policy, which names the judge."""
+        self._policy = policy
+        self._found = OrderedDict[tuple[str, str], pl.DataFrame]()
+        self._lock = threading.Lock()
+
+    @property
+    def reads(self) -> bool:
+        """Whether facts are compared, by a judge that reads."""
+        return self._policy.fact_changes and JUDGES[self._policy.judge].reads
+
+    def pairs(self, index: Index, rows: Sequence[int]) -> pl.DataFrame:
+        """Return how some memories relate to the live ones nearest to them: `FOUND`, unrelated pairs left out.
+
+        Args:
+            index: the memories.
+            rows: those to compare.
+
+        Cost: about 0.1 CPU s for a memory that is compared for the first time, then none.
+        """
+        names = index.memories[list(rows), ["memory_id", "content_hash"]].rows()
+        known = {name: self._found.get(name) for name in names}
+        new = {
+            name: _judged(index, row, self._policy)
+            for row, name in zip(rows, names, strict=True)
+            if known[name] is None
+        }
+        with self._lock:
+            self._found.update(new)
+            while len(self._found) > _KEPT:
+                self._found.popitem(last=False)
+        parts = [found for name in names if (found := new.get(name, known[name])) is not None]
+        return pl.concat([FOUND.to_frame(), *parts]).unique(
+            ["memory_id", "other_id"], keep="first", maintain_order=True
+        )
+
+    def forget(self) -> None:
+        """Drop what was found: a run has compared the memories, or one was erased."""
+        with self._lock:
+            self._found.clear()
+
+    def links(self, index: Index, rows: Sequence[int], answered: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """Return what `pairs` finds as links about facts (see `fact_links.pairs`), as sure as those of a run.
+
+        Args:
+            index: the memories.
+            rows: those to compare.
+            answered: returns the answers that count on pairs of memories, which are left out (`answers.standing`).
+        """
+        found = self.pairs(index, rows).filter(judging.likely(self._policy))
+        if found.height:
+            found = unanswered(found.with_columns(profile_id=pl.lit(index.memories["profile_id"][0])), answered())
+        kinds = found.select(judging.reported_as(self._policy)).to_series()
+        return fact_links.as_links(found.with_columns(relation=kinds))
+
+
+def _judged(index: Index, row: int, policy: Policy) -> pl.DataFrame:
+    """Return what the judge finds between a memory and those nearest to it: `FOUND`."""
+    members = np.append(_nearest(index, row), row)
+    points = (
+        index.memories[members]
+        .with_columns(
+            new=pl.Series(members == row),
+            since=pl.coalesce("valid_from", SAID_AT),
+            file=whereabouts.file(),
+            heading=whereabouts.heading(),
+            project=whereabouts.project(),
+        )
+        .filter(_comparable(index, members), pl.col("closed_by").is_null())
+        .sort("since", "seq")
+    )
+    own = points["new"].arg_true().to_numpy()
+    others = np.delete(np.arange(points.height), own)
+    if not (own.size and others.size):
+        return FOUND.to_frame()
+    older, newer = np.minimum(others, own), np.maximum(others, own)
+    reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
+    judge = JUDGES[policy.judge]
+    near = closeness.of_few(reading, older, newer) if judge.reads else None
+    judged = judge.judge(reading, older, newer, closeness=near, least=_LEAST)
+    related = (pl.col("relation") != "unrelated") | (pl.col("rule") == ASIDE)
+    found = relation_guards.permitted(judged.with_columns(older=older, newer=newer).filter(related), points)
+    ends = {
+        name: points["memory_id"].gather(found[side]) for name, side in (("memory_id", "older"), ("other_id", "newer"))
+    }
+    return found.with_columns(**ends).select(FOUND.names())
+
+
+def _nearest(index: Index, row: int) -> Rows:
+    """Return the live memories whose vectors are nearest to that of a memory, the nearest first."""
+    vector = index.vectors.of(row)
+    if vector is None:
+        return np.zeros(0, dtype=np.int64)
+    admitted = index.live & index.stands_alone
+    admitted[row] = False
+    found = index.vectors.nearest(vector, 4 * COMPARED, admitted)
+    places = np.flatnonzero(admitted) if found is None else found
+    of_all = index.vectors.cosines(vector)[places] if found is None else index.vectors.cosines_of(found, vector)
+    cosines = np.nan_to_num(of_all, nan=-1.0)
+    order = np.lexsort((places, -cosines))[:COMPARED]
+    least = _LEAST_COSINE if index.model == encoder.NAME else 0.0
+    return places[order[cosines[order] > least]]
+
+
+def _comparable(index: Index, rows: Rows) -> pl.Series:
+    """Return which memories the judge may read: in its language, and not said by an assistant."""
+    passages = index.passages
+    languages = passages.languages.gather(passages.bounds(rows)[0]).fill_null(next(iter(passages.spoken), ENGLISH))
+    judged = identification.judged(
+        pl.DataFrame({"profile_id": pl.repeat("", len(rows), eager=True), "language": languages})
+    )
+    return judged & ~pl.Series(index.by_assistant(rows))
