@@ -137,23 +137,26 @@ def _diagram() -> list[str]:
 
 _INTRODUCTION_TO_TABLES: Final = """# Data dictionary
 
-Generated from the schemas in `memory_pipeline/schemas/` and `memory_pipeline/lake/snapshot_schemas.py`. Every instant
-is UTC, to the microsecond. A memory is identified by `profile_id` and `memory_id`.
+Generated from the schemas in `memory_pipeline/schemas/` and `memory_pipeline/lake/snapshot_schemas.py`. Columns of the
+key of a table are in bold, in its order; a question mark after the type means that the column may be null. Instants are
+`TIMESTAMP WITH TIME ZONE`, to the microsecond. A memory is identified by `profile_id` and `memory_id`.
 
 ## The snapshot
 
 Open `snapshots/memories.duckdb` in the data folder with `duckdb -readonly` or
 `duckdb.connect("memories.duckdb", read_only=True)`. The file is in the storage format of DuckDB 1.0: every table, view
 and macro was queried with DuckDB 1.0, 1.1, 1.2, 1.3, 1.4, 1.5 and 2.0. Its table `data_dictionary` holds this text.
-After `ATTACH`, a macro needs a `USE` of the attached name first. `vectors`, `score_history` and `enrichment` read
-Parquet files beside the snapshot; a file written by `snapshot --export` contains them. A snapshot never changes: open
-the link again to see the newest one.
+After `ATTACH`, a macro needs a `USE` of the attached name first. `SET TimeZone = 'UTC'` shows instants in UTC; in
+Python, DuckDB before 2.0 fetches them with the package `pytz`. The views `vectors`, `score_history`, `cluster_lineage`
+and `enrichment` read Parquet files beside the snapshot; a file written by `snapshot --export` contains them. A snapshot
+never changes: open the link again to see the newest one.
 """
 _LAKE: Final = """
 ## The lake
 
 Tables that the stages of a run pass on. A snapshot does not have them in this form; its `memories` differs only in
-`summarises_cluster_id`, which is `cluster_id` in the lake."""
+`summarises_cluster_id`, which is `cluster_id` in the lake, `tier_changes` and `fact_changes` in the name of their
+instant, which is `at`."""
 
 
 def data_dictionary() -> str:
@@ -182,7 +185,8 @@ def data_dictionary() -> str:
 
 def _section(relation: Relation) -> str:
     columns = [
-        f"| `{name}` | {sql_type(column.dtype)} | {dictionary.unit(name, column) or ''} "
+        f"| {f'**`{name}`**' if name in relation.key else f'`{name}`'} "
+        f"| {sql_type(column.dtype)}{'?' if column.nullable else ''} | {dictionary.unit(name, column) or ''} "
         f"| {_cell(column.description or '')} |"
         for name, column in relation.columns.items()
     ]

@@ -38,7 +38,7 @@ DAY = timedelta(days=1)
 HELD_BACK = 0.01
 """Share of the events that come after the first night, and again after the third."""
 INPUTS_AND_OUTPUTS = ("STEP_INPUT", "LOADED_INPUT", "STEP_OUTPUT", "HANDLED_OUTPUT")
-"""Dagster's events about what an asset is given and what it hands on."""
+"""Dagster's events about what a step is given and what it hands on."""
 PEOPLE_PER_TALKER = 25
 """Number of people of whom one talks before the last night."""
 RECORDED = datetime(2026, 6, 1, tzinfo=UTC)

@@ -66,6 +66,7 @@ def tables():
             {"memory_id": "a", "profile_id": "q", "content": "Another tenant's note"},
         ]
     )
+    asked = {"model": "m", "outcome": "answered", "input_tokens": 90, "output_tokens": 10, "cost": 0.5}
     scored = {"memory_id": "g", "is_protected": True, "protection_reason": "younger than 90 days", "age_factor": 0.9048}
     return {
         "memories": memories,
@@ -118,6 +119,14 @@ def tables():
             ],
         ),
         "dead_letters": rows("dead_letters", [{"letter_id": "l", "reason": "no content", "raw": b"\xff{"}]),
+        "completions": rows("completions", [asked | {"request_hash": "1", "purpose": "summary", "content": "secret"}]),
+        "verdicts": rows(
+            "verdicts",
+            [
+                asked | {"request_hash": "2", "purpose": "relation", "subject": "f:g a:b", "refused": ["unclear"]},
+                asked | {"request_hash": "3", "purpose": "relation", "subject": "a:b", "outcome": "timeout"},
+            ],
+        ),
     }
 
 
@@ -127,7 +136,17 @@ def linked(folder):
         "vectors": vectors(folder / "vectors"),
         "score_history": history(folder / "score_history"),
         "enrichment": enrichment(folder / "enrichment"),
+        "cluster_lineage": lineage(folder / "cluster_lineage"),
     }
+
+
+def lineage(folder):
+    """What became of clusters in a run that stands and in one that nobody committed."""
+    folder.mkdir(parents=True)
+    formed = {"cluster_id": "k", "method": "near_duplicates", "change": "formed", "size": 2}
+    changes = [formed | {"plan_id": plan} for plan in ("plan1", "plan9")]
+    rows("cluster_lineage", changes).write_parquet(folder / "0.parquet")
+    return sorted(folder.iterdir())
 
 
 def enrichment(folder):
@@ -146,12 +165,13 @@ def enrichment(folder):
 def uses():
     """A recall that returned two memories, feedback on the better one, and feedback that no query precedes."""
     asked = {"event_type": "memory.accessed", "occurred_at": ago(2), "session_id": "t", "query": "which port?"}
+    asked |= {"user_id": "ann", "unsure": False}
     said = {"event_type": "feedback.given", "occurred_at": ago(1), "session_id": "t"}
     return rows(
         "events",
         [
-            asked | {"seq": 31, "memory_id": "g", "rank": 1},
-            asked | {"seq": 31, "ordinal": 1, "memory_id": "f", "rank": 2},
+            asked | {"seq": 31, "memory_id": "g", "rank": 1, "score": 0.8},
+            asked | {"seq": 31, "ordinal": 1, "memory_id": "f", "rank": 2, "score": 0.6},
             said | {"seq": 32, "memory_id": "g", "helpful": False},
             said | {"seq": 33, "memory_id": "g", "helpful": True},
             said | {"seq": 34, "memory_id": "c", "helpful": False},

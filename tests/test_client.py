@@ -364,7 +364,7 @@ def test_a_summary_was_said_when_the_newest_of_its_members_was(client, clock):
 def test_a_recall_is_an_access_that_the_next_run_counts(client, clock, lake):
     ids = told(client, clock=clock)
     clock.pass_(days=20)
-    client.recall("green tea", 1)
+    answer = client.recall("green tea", 1)
     client.recall("green tea", 1, record=False)
     client.flush()
     assert client.get(ids[1]).access_count == 1
@@ -377,6 +377,7 @@ def test_a_recall_is_an_access_that_the_next_run_counts(client, clock, lake):
     assert stability[ids[1]] > 0.1
     event = lake.read("events").filter(pl.col("event_type") == "memory.accessed").row(0, named=True)
     assert (event["query"], event["rank"], event["memory_id"]) == ("green tea", 1, ids[1])
+    assert (event["score"], event["unsure"]) == (round(answer[0].score, 6), not answer.confident)
 
 
 def test_looking_is_no_access(client, lake):

@@ -79,6 +79,8 @@ accesses = st.lists(labels, min_size=1, max_size=4, unique=True).flatmap(
         optional={
             "query": texts,
             "ranks": st.lists(st.integers(1, 99), min_size=len(ids), max_size=len(ids)),
+            "scores": st.lists(shares, min_size=len(ids), max_size=len(ids)),
+            "unsure": st.booleans(),
             "counts": st.lists(st.integers(1, 99), min_size=len(ids), max_size=len(ids)),
             "expanded": st.lists(st.sampled_from(ids), max_size=3),
         },
@@ -156,14 +158,15 @@ def expected_rows(seq: int, event: Event) -> list[dict[str, Any]]:
     payload = {name: getattr(event.payload, name) for name in type(event.payload).model_fields}
     payload["edge_kind"] = payload.pop("kind", None)
     payload["tags"] = None if payload.get("tags") is None else list(payload["tags"])
-    ids, ranks, counts, expanded = (payload.pop(name, None) for name in ("memory_ids", "ranks", "counts", "expanded"))
+    names = ("memory_ids", "ranks", "scores", "counts", "expanded")
+    ids, ranks, scores, counts, expanded = (payload.pop(name, None) for name in names)
     row = dict.fromkeys(TABLES["events"].schema.columns()) | event.model_dump(exclude={"payload"}) | payload
     row |= {"seq": seq, "ordinal": 0, "event_type": event.event_type.value}
     if ids is None:
         return [row]
     return [
         row
-        | {"ordinal": index, "memory_id": memory_id, "rank": ranks and ranks[index]}
+        | {"ordinal": index, "memory_id": memory_id, "rank": ranks and ranks[index], "score": scores and scores[index]}
         | {"expanded": memory_id in (expanded or ()), "times": counts and counts[index]}
         for index, memory_id in enumerate(ids)
     ]

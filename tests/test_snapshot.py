@@ -1,3 +1,4 @@
+# ruff: noqa: S608 - names of tables and columns
 import json
 import os
 import re
@@ -26,7 +27,11 @@ from memory_pipeline.settings import Policy, preset
 CREATED = datetime(2026, 1, 2, tzinfo=UTC)
 NAME = "000000000042-plan2"
 AUTOMEM = Policy(**preset("automem") | {"preset": "automem", "archive_threshold": 0.05, "protected_types": ()})
-USED = {"uses": uses(), "policies_in_force": {"p": AUTOMEM, "q": Policy()}}
+USED = {
+    "uses": uses(),
+    "policies_in_force": {"p": AUTOMEM, "q": Policy()},
+    "run_policies": {"": AUTOMEM},
+}
 ABSENT = ("polars", "pyarrow", "pandas", "numpy", "pytz", "memory_pipeline")
 ALONE = f"""
 import json, pathlib, sys
@@ -81,6 +86,7 @@ def query(file):
 
 def test_a_process_with_nothing_but_duckdb_reads_every_table_view_and_macro(file):
     names = [*RELATIONS, "explain('g')", "similar_to('g', 2)", "explain_run('plan1')"]
+    names += ["lifecycle_changes('2020-01-01', '2030-01-01')", "scores_at('2025-12-31 12:00:00+00')"]
     counts = {
         name: len(answer)
         for name, answer in zip(names, elsewhere(file, *(f"FROM {name}" for name in names)), strict=True)
@@ -128,8 +134,12 @@ def test_views_and_macros_hold_nothing_that_older_versions_cannot_bind(query):
 def test_instants_are_utc_whatever_the_time_zone_of_the_reader(file):
     with duckdb.connect(str(file), read_only=True) as connection:
         connection.execute("SET TimeZone = 'America/New_York'")
+        kinds = connection.execute("SELECT DISTINCT data_type FROM duckdb_columns() WHERE data_type LIKE '%TIME%'")
+        assert not [kind for (kind,) in kinds.fetchall() if re.search(r"TIMESTAMP(?! WITH TIME ZONE)", kind)]
         linked_instants = connection.execute("SELECT DISTINCT as_of FROM score_history").fetchall()
-    assert linked_instants == [(AS_OF.replace(tzinfo=None),)]
+        said = connection.execute("SELECT value FROM explain('f') WHERE aspect = 'valid until'").fetchall()
+    assert linked_instants == [(AS_OF,)]
+    assert said == [(f"{ago(3):%Y-%m-%d %H:%M:%S}",)]
 
 
 def test_every_table_view_macro_and_column_is_described_and_typed_as_the_dictionary_says(query):
@@ -141,6 +151,21 @@ def test_every_table_view_macro_and_column_is_described_and_typed_as_the_diction
     assert sorted(found) == sorted(told)
     assert {table for table, *_ in told} == set(RELATIONS)
     assert all(description for *_, description in told)
+
+
+def test_the_dictionary_tells_the_key_of_every_table_and_the_unit_of_every_number_and_instant(query):
+    for name, relation in RELATIONS.items():
+        told = query(f"SELECT column_name, key, nullable, unit, type FROM data_dictionary WHERE table_name = '{name}'")
+        assert [column for column, key, *_ in sorted(told, key=lambda row: row[1] or 99) if key] == relation.key
+        for column, key, nullable, unit, kind in told:
+            assert not (key and nullable), (name, column)
+            assert unit or kind not in {"BIGINT", "DOUBLE", "FLOAT", "TIMESTAMP WITH TIME ZONE"}, (name, column)
+
+
+def test_no_column_has_a_name_that_must_be_quoted(query):
+    for name, relation in RELATIONS.items():
+        for column in relation.columns:
+            query(f"SELECT {column}, max({column}) FROM {name} GROUP BY {column}")
 
 
 def test_current_memories_are_live_valid_and_not_superseded(query):
@@ -162,7 +187,7 @@ def test_archived_set_tells_of_every_memory_that_left_by_which_rule_and_for_whic
         ("b", "supersede", "superseded_by_summary", "s", None, None),
         ("e", "archive", "archive_threshold", None, 0.01, 0.05),
     ]
-    assert query("SELECT DISTINCT left_at, plan_id FROM archived_set") == [(ago(1).replace(tzinfo=None), "plan1")]
+    assert query("SELECT DISTINCT left_at, plan_id FROM archived_set") == [(ago(1), "plan1")]
 
 
 def test_summaries_are_all_that_were_made(query):
@@ -176,11 +201,27 @@ def test_decisions_say_whether_they_were_undone(query):
 
 
 def test_accesses_tell_what_was_asked_what_came_back_and_whether_it_helped(query):
-    asked = "SELECT seq, session_id, query, memory_id, rank, helpful FROM accesses ORDER BY seq, ordinal"
-    assert query(asked) == [
-        (31, "t", "which port?", "g", 1, True),
-        (31, "t", "which port?", "f", 2, None),
-        (34, "t", None, "c", None, False),
+    asked = "SELECT seq, session_id, user_id, query, memory_id, rank, score, unsure, helpful FROM accesses"
+    assert query(f"{asked} ORDER BY seq, ordinal") == [
+        (31, "t", "ann", "which port?", "g", 1, 0.8, False, True),
+        (31, "t", "ann", "which port?", "f", 2, 0.6, False, None),
+        (34, "t", None, None, "c", None, None, None, False),
+    ]
+
+
+def test_model_usage_counts_requests_and_shows_no_text(query):
+    spent = "SELECT purpose, outcome, pairs, refused, input_tokens, output_tokens, tokens, cost FROM model_usage"
+    assert query(spent) == [
+        ("summary", "answered", None, None, 90, 10, 100, 0.5),
+        ("relation", "answered", 2, 1, 90, 10, 100, 0.5),
+        ("relation", "timeout", 1, 0, 90, 10, 100, 0.5),
+    ]
+    assert "secret" not in str(query("FROM model_usage"))
+
+
+def test_cluster_lineage_tells_of_runs_that_stand_only(query):
+    assert query("SELECT plan_id, previous_id, cluster_id, change FROM cluster_lineage") == [
+        ("plan1", None, "k", "formed")
     ]
 
 
@@ -234,7 +275,7 @@ def test_clusters_members_and_memories_join_without_an_ambiguous_column(query):
 
 
 def test_snapshot_info_says_what_is_shown(query):
-    now = AS_OF.replace(tzinfo=None)
+    now = AS_OF
     assert query("SELECT profile_id, name, ledger_position, as_of, plan_id, memories, live FROM snapshot_info") == [
         ("p", NAME, 42, now, "plan2", 8, 5),
         ("q", NAME, 42, now, "plan2", 1, 1),

@@ -35,7 +35,7 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 TABLES: Final = tuple(name for members in GROUPS.values() for name in members if name not in {COMMIT, SNAPSHOT})
 """The assets that are tables."""
 
-INTERNAL: Final = ("profiles", "deferred", "score_history")
+INTERNAL: Final = ("profiles", "deferred", "score_history", "cluster_lineage")
 """Published tables that are no assets, beside those by which a stage reuses its last result."""
 
 _UNPLACED: Final = [

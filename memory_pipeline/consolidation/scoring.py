@@ -188,20 +188,22 @@ def _curves(policy: Policy) -> list[pl.Expr]:
     tiers = [pl.when(pl.col("age_days") < end).then(pl.lit(tier)) for tier, end in AGE_TIERS.items()]
     return [
         (initial + pl.col("stability_gain")).clip(upper_bound=1.0).alias("stability"),
+        (1.0 / lifetime).alias("recency_rate"),
         (-pl.col("untouched_hours") * (1.0 / lifetime)).exp().alias("recency"),
+        decay.alias("energy_rate"),
         (pl.col("energy_base") * (-decay * pl.col("energy_hours")).exp()).alias("energy"),
         pl.coalesce(*tiers, pl.lit("archive")).alias("age_tier"),
     ]
 
 
 def _pace() -> list[pl.Expr]:
-    """Return the rate and the floor of forgetting of each memory."""
+    """Return how fast each memory is forgotten, and its floor: `rate` in days, `retention_rate` per day."""
     category = pl.col("category")
     scale = category.replace_strict(RETENTION_DAYS, default=RETENTION_DAYS["episodic"], return_dtype=pl.Float64)
     floor = category.replace_strict(RETENTION_FLOORS, default=RETENTION_FLOOR, return_dtype=pl.Float64)
     boost = (1.0 + 2.0 * pl.col("importance")).clip(upper_bound=3.0)
     rate = pl.col("stability").clip(lower_bound=0.01) * boost * scale
-    return [rate.alias("rate"), floor.alias("floor")]
+    return [rate.alias("rate"), (1.0 / rate).alias("retention_rate"), floor.alias("retention_floor")]
 
 
 def _retention(policy: Policy) -> list[pl.Expr]:
@@ -210,8 +212,8 @@ def _retention(policy: Policy) -> list[pl.Expr]:
     The rate is S * B * scale days. The exponential curve exp(-days / rate) reaches a floor f after rate * ln(1 / f)
     days; the power curve (1 + days / rate) ** -POWER does so after rate * (f ** (-1 / POWER) - 1) days.
     """
-    rate, floor = pl.col("rate"), pl.col("floor")
-    spent = pl.col("idle_days") * (1.0 / rate)
+    rate, floor = pl.col("rate"), pl.col("retention_floor")
+    spent = pl.col("idle_days") * pl.col("retention_rate")
     if policy.retention_curve == "power":
         curve, reached = (-POWER * spent.log1p()).exp(), (floor.log() * (-1.0 / POWER)).exp() - 1.0
     else:

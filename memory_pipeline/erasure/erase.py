@@ -50,7 +50,7 @@ NOBODY: Final = "nobody"
 _ATTEMPTS: Final = 4
 _STORING: Final = (EventType.STORED.value, EventType.UPDATED.value)
 _KEPT_FIELDS: Final = {
-    EventType.ACCESSED.value: ("memory_ids", "ranks", "counts", "expanded"),
+    EventType.ACCESSED.value: ("memory_ids", "ranks", "scores", "unsure", "counts", "expanded"),
     EventType.LINKED.value: ("target_id", "edge_type", "kind", "weight"),
     EventType.FEEDBACK.value: ("helpful",),
 }
@@ -602,6 +602,7 @@ def _remove_derived_rows(lake: Lake, profile_id: str, receipt: Receipt) -> list[
         "pair_readings": unpaired,
         **answers,
         "score_history": of_removed,
+        "cluster_lineage": of_profile & hashes.is_empty(),
     }
     new_files = list[str]()
     for name, which in tables.items():

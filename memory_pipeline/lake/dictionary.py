@@ -24,9 +24,20 @@ _UNITS: Final[dict[str, str]] = {
     "cohesion": "cosine, -1..1",
     "tokens": "tokens",
     "duration_seconds": "seconds",
+    "retention_rate": "per day",
+    "recency_rate": "per hour",
+    "energy_rate": "per hour",
     "vector": "length 1",
+    "key": "place",
+    "cost": "currency of the prices in the settings",
+    "score": "by its ranking",
+    "stability_gain": "0..1",
+    "energy": "1 at creation",
+    "energy_base": "1 at creation",
 }
-_SUFFIXES: Final = ("days", "tokens")
+_NUMBERS: Final[dict[str, str]] = {"strength": "sessions"}
+"""Units of columns whose numbers have no bounds, where another table has bounded ones of that name."""
+_SUFFIXES: Final = ("days", "tokens", "factor")
 """Units that column names may end with, after an underscore."""
 
 
@@ -34,11 +45,19 @@ def rows() -> pl.DataFrame:
     """Return the table `data_dictionary`: one row per column of each table and view of a snapshot."""
     return pl.DataFrame(
         [
-            (relation.name, name, sql_type(column.dtype), unit(name, column), column.description)
+            (
+                relation.name,
+                name,
+                sql_type(column.dtype),
+                unit(name, column),
+                relation.key.index(name) + 1 if name in relation.key else None,
+                column.nullable,
+                column.description,
+            )
             for relation in RELATIONS.values()
             for name, column in relation.columns.items()
         ],
-        schema=["table_name", "column_name", "type", "unit", "description"],
+        schema=["table_name", "column_name", "type", "unit", "key", "nullable", "description"],
         orient="row",
     )
 
@@ -56,4 +75,4 @@ def unit(name: str, column: dy.Column) -> str | None:
         return "JSON"
     if isinstance(column, dy.Float64) and minimum is not None and maximum is not None:
         return f"{minimum:g}..{maximum:g}"
-    return "count" if isinstance(column, dy.Int64) else None
+    return "count" if isinstance(column, dy.Int64) else _NUMBERS.get(name) if isinstance(column, dy.Float64) else None

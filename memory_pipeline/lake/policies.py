@@ -50,18 +50,38 @@ def in_force(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
     }
 
 
-def rows(policies: Mapping[str, Policy]) -> pl.DataFrame:
-    """Return one row per profile and setting: profile_id, setting, value, origin.
+def of_runs(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
+    """Return every policy that a run used, by the hash that `consolidation_runs` has of it.
+
+    Args:
+        ledger: the ledger.
+        runs: rows of `consolidation_runs`.
+
+    Cost: one query per policy.
+    """
+    last = runs.sort("commit_seq").unique("policy_hash", keep="last").sort("policy_hash")
+    return {
+        policy_hash: committed_policy(ledger, commit_seq)
+        for policy_hash, commit_seq in last.select("policy_hash", "commit_seq").iter_rows()
+    }
+
+
+def rows(policies: Mapping[str, Policy], *, key: str = "profile_id") -> pl.DataFrame:
+    """Return one row per policy and setting: setting, value, origin, and what each policy belongs to.
 
     A value's origin is found by comparing it with what this version ships: the ledger keeps values only.
+
+    Args:
+        policies: the policies, by profile or by hash.
+        key: name of the column for that.
     """
     return pl.DataFrame(
         [
-            (profile_id, setting, value if value is None or isinstance(value, str) else json.dumps(value), origin)
-            for profile_id, policy in sorted(policies.items())
+            (owner, setting, value if value is None or isinstance(value, str) else json.dumps(value), origin)
+            for owner, policy in sorted(policies.items())
             for setting, value, origin in _settings(policy)
         ],
-        schema={"profile_id": pl.String, "setting": pl.String, "value": pl.String, "origin": pl.String},
+        schema={key: pl.String, "setting": pl.String, "value": pl.String, "origin": pl.String},
         orient="row",
     )
 

@@ -144,6 +144,7 @@ def _built(lake: Lake, seq: int | None) -> Path:
         created_at=datetime.now(UTC),
         uses=_uses(lake, position),
         policies_in_force=policies.in_force(lake.ledger, runs),
+        run_policies=policies.of_runs(lake.ledger, runs),
     )
 
 
@@ -176,6 +177,7 @@ def build(
     as_of: datetime | None = None,
     uses: pl.DataFrame | None = None,
     policies_in_force: Mapping[str, Policy] | None = None,
+    run_policies: Mapping[str, Policy] | None = None,
 ) -> Path:
     """Write `<home>/snapshots/<name>.duckdb`; the same rows in any order give the same content.
 
@@ -192,6 +194,7 @@ def build(
         as_of: instant of the tables; default: for each profile the clock of its last run.
         uses: accesses and feedback (see `snapshot_tables.relations`); default none.
         policies_in_force: policy of each profile's last run; default none.
+        run_policies: every policy that a run used, by its hash; default none.
 
     Raises:
         ValueError: a table or the name is not as described, or a table lacks a column.
@@ -210,6 +213,7 @@ def build(
         {table: TABLES[table].conform(tables.get(table, TABLES[table].empty())) for table in SOURCES},
         uses=snapshot_tables.no_uses() if uses is None else uses,
         policies_in_force=policies_in_force or {},
+        run_policies=run_policies or {},
         name=name,
         created_at=created_at,
         as_of=as_of,
@@ -428,15 +432,16 @@ def read_exported(path: Path, relation: Relation, names: Sequence[str]) -> pl.Da
         ValueError: the file is not a snapshot, or lacks the table or a column; the message says so in one line.
     """
     columns = relation.schema.columns()
-    # DuckDB stores instants without a time zone, in UTC.
-    types = {name: pl.Datetime("us") if columns[name].dtype == INSTANT else columns[name].dtype for name in names}
+    instants = [name for name in names if columns[name].dtype == INSTANT]
+    types = {name: pl.Int64() if name in instants else columns[name].dtype for name in names}
+    # Earlier versions wrote instants without a time zone, in UTC: their microseconds are the same.
+    selected = ", ".join(f"epoch_us({name})" if name in instants else name for name in names)
     try:
         with duckdb.connect(str(path), read_only=True) as connection:
-            rows = connection.execute(f"SELECT {', '.join(names)} FROM {relation.name}").fetchall()  # noqa: S608
+            rows = connection.execute(f"SELECT {selected} FROM {relation.name}").fetchall()  # noqa: S608
     except duckdb.Error as error:
         raise ValueError(str(error).splitlines()[0]) from error
-    frame = pl.DataFrame(rows, schema=types, orient="row")
-    return frame.with_columns(pl.col(pl.Datetime("us")).dt.replace_time_zone("UTC"))
+    return pl.DataFrame(rows, schema=types, orient="row").with_columns(pl.col(instants).cast(INSTANT))
 
 
 def _finished(home: Path, name: re.Pattern[str] = _NAME) -> list[Path]:

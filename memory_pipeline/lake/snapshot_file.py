@@ -14,7 +14,7 @@ import polars as pl
 import polars.selectors as cs
 
 from memory_pipeline.lake.snapshot_macros import MACROS, quoted
-from memory_pipeline.lake.snapshot_schemas import RELATIONS, Relation, without_zone
+from memory_pipeline.lake.snapshot_schemas import RELATIONS, Relation
 from memory_pipeline.lake.snapshot_views import LINKED, VIEWS, column, linked_view, literal
 from memory_pipeline.ledger.database import LakeError
 
@@ -120,7 +120,7 @@ def create_tables(connection: duckdb.DuckDBPyConnection, tables: Sequence[tuple[
 
 def _create_table(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
     columns = ", ".join(f"{column(name)}::{kind} AS {column(name)}" for name, kind in relation.types.items())
-    connection.register("frame", frame.cast({name: without_zone(kind) for name, kind in frame.schema.items()}))
+    connection.register("frame", frame)
     connection.execute(f"CREATE TABLE {relation.name} AS SELECT {columns} FROM frame")  # noqa: S608
     connection.unregister("frame")
 

@@ -78,7 +78,14 @@ class SnapshotInfo(dy.Schema):
 
 
 class CommittedScores(TABLES["score_history"].schema):  # type: ignore[misc]
-    """Scores of every memory after each run that was not undone: how it faded over time."""
+    """Scores of every memory after each run that changed something and was not undone: how it faded over time.
+
+    The last seven columns are what the scores of any later instant follow from (see the macro `scores_at`).
+    """
+
+
+class ClusterChanges(TABLES["cluster_lineage"].schema):  # type: ignore[misc]
+    """Which cluster became which in each run that was not undone, one row per cluster that changed and its origin."""
 
 
 class AccessLog(dy.Schema):
@@ -94,12 +101,66 @@ class AccessLog(dy.Schema):
     occurred_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When the memory was accessed.")
     session_id = dy.String(nullable=True, description="Session that accessed it.")
     agent_id = dy.String(nullable=True, description="Agent that accessed it.")
+    user_id = dy.String(nullable=True, description="Person who asked.")
     memory_id = dy.String(description="Memory that was returned.")
     query = dy.String(nullable=True, description="Query of the recall; null if the agent gave none.")
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer, from 1.")
+    score = dy.Float64(
+        nullable=True, description="Score of the memory by the ranking of the recall; null if it was not recorded."
+    )
+    unsure = dy.Bool(
+        nullable=True,
+        description="Whether the answer said that perhaps none of its memories answers the query; null if it did not "
+        "say.",
+    )
     expanded = dy.Bool(nullable=True, description="Whether the memory was reached only over an association.")
     times = dy.Int64(nullable=True, min=1, description="Number of accesses that the row represents; null: one.")
     helpful = dy.Bool(nullable=True, description="Latest feedback on the memory for this query; null without any.")
+
+
+class LifecycleHistory(dy.Schema):
+    """Every change of the lifecycle of a memory, from its creation on; changes that were undone are left out."""
+
+    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    memory_id = dy.String(primary_key=True, description="The memory.")
+    ordinal = dy.Int64(primary_key=True, min=0, description="Place of the change among those of the memory.")
+    changed_at = dy.Datetime(
+        time_zone="UTC",
+        time_unit="us",
+        description="When it changed: the clock of the run that decided it. For a change by an agent that a decision "
+        "followed, the first use after the change before, else the clock of that decision.",
+    )
+    from_lifecycle = dy.String(nullable=True, description="Lifecycle before; null: the memory was created.")
+    to_lifecycle = dy.String(description="Lifecycle after.")
+    action = dy.String(
+        nullable=True, description="Action of the decision; null: no decision, an agent created, used or changed it."
+    )
+    rule = dy.String(nullable=True, description="Rule behind the decision.")
+    reason = dy.String(nullable=True, description="The decision in one sentence.")
+    target_id = dy.String(nullable=True, description="Summary or newer memory that replaces it.")
+    decision_id = dy.String(nullable=True, description="The decision.")
+    plan_id = dy.String(nullable=True, description="Plan of the decision.")
+
+
+class ModelUsage(dy.Schema):
+    """Requests to language models, with their tokens and cost; their texts are not in the snapshot."""
+
+    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    request_hash = dy.String(
+        primary_key=True,
+        description="Hash of model, purpose and prompt; a failed attempt adds a full stop and its number.",
+    )
+    model = dy.String(description="The model.")
+    purpose = dy.String(description="What was asked for: summary, block, facts or relation.")
+    outcome = dy.String(description="answered, or why there is no answer, such as budget or timeout.")
+    input_tokens = dy.Int64(min=0, description="Tokens of the request.")
+    output_tokens = dy.Int64(min=0, description="Tokens of the answer.")
+    tokens = dy.Int64(min=0, description="Tokens of both.")
+    cost = dy.Float64(min=0.0, description="Cost, at the prices in the settings and in their currency.")
+    pairs = dy.Int64(nullable=True, min=1, description="Pairs of memories asked about; null for other purposes.")
+    refused = dy.Int64(
+        nullable=True, min=0, description="Pairs for which the answer was refused, so that the rules decided."
+    )
 
 
 class Keywords(dy.Schema):
@@ -146,6 +207,15 @@ class PolicySettings(dy.Schema):
     )
 
 
+class RunPolicies(dy.Schema):
+    """Every policy that a run used, one row per setting; `consolidation_runs` has the hash of each run's policy."""
+
+    policy_hash = dy.String(primary_key=True, description="Hash of the policy.")
+    setting = dy.String(primary_key=True, description="Name of the setting.")
+    value = dy.String(nullable=True, description="Its value, as in `policies`.")
+    origin = dy.String(description="Where the value comes from, as in `policies`.")
+
+
 class AllRecalls(dy.Schema):
     """Raw accesses and feedback up to the moment of the export rather than the last run.
 
@@ -170,6 +240,10 @@ class DataDictionary(dy.Schema):
     column_name = dy.String(primary_key=True, description="The column.")
     type = dy.String(description="SQL type.")
     unit = dy.String(nullable=True, description="Unit or range of the values; instants are UTC.")
+    key = dy.Int64(
+        nullable=True, min=1, description="Place of the column in the key of its rows; null: it is not part of the key."
+    )
+    nullable = dy.Bool(description="Whether the column may be null.")
     description = dy.String(description="Meaning of the column.")
 
 
@@ -180,27 +254,18 @@ _SQL_TYPES: Final[dict[pl.DataType, str]] = {
     pl.Float64(): "DOUBLE",
     pl.Float32(): "FLOAT",
     pl.Binary(): "BLOB",
-    pl.Datetime("us", "UTC"): "TIMESTAMP",
+    INSTANT: "TIMESTAMP WITH TIME ZONE",
 }
 
 
 def sql_type(dtype: pl.DataType) -> str:
-    """Return the SQL type of a column; instants are TIMESTAMP in UTC, so that no reader needs a time zone."""
+    """Return the SQL type of a column."""
     if isinstance(dtype, pl.Struct):
         fields = (f"{field.name} {sql_type(_instance(field.dtype))}" for field in dtype.fields)
         return f"STRUCT({', '.join(fields)})"
     if not isinstance(dtype, pl.List):
         return _SQL_TYPES[dtype]
     return f"{sql_type(_instance(dtype.inner))}[]"
-
-
-def without_zone(dtype: pl.DataType) -> pl.DataType:
-    """Return a type with the instants in it as DuckDB stores them: in UTC, without a time zone."""
-    if isinstance(dtype, pl.List):
-        return pl.List(without_zone(_instance(dtype.inner)))
-    if isinstance(dtype, pl.Struct):
-        return pl.Struct({field.name: without_zone(_instance(field.dtype)) for field in dtype.fields})
-    return pl.Datetime("us") if dtype == INSTANT else dtype
 
 
 def _instance(dtype: pl.DataType | DataTypeClass) -> pl.DataType:
@@ -228,6 +293,11 @@ class Relation:
         return {self.renamed.get(name, name): column for name, column in self.schema.columns().items()}
 
     @property
+    def key(self) -> list[str]:
+        """Columns that identify a row, by their names in the snapshot; none if nothing does."""
+        return [self.renamed.get(name, name) for name in self.schema.primary_key()]
+
+    @property
     def types(self) -> dict[str, str]:
         """SQL type of each column, in order."""
         return {name: sql_type(column.dtype) for name, column in self.columns.items()}
@@ -237,13 +307,16 @@ _SUMMARY_CLUSTER: Final = {"cluster_id": "summarises_cluster_id"}
 """A memory's `cluster_id` is the cluster that a summary was made from, not the one the memory belongs to. Under its own
 name it does not clash with `cluster_members.cluster_id` in a join of the three."""
 
+_RESERVED: Final = {"tier_changes": {"at": "promoted_at"}, "fact_changes": {"at": "holds_from"}}
+"""Columns whose names are words of DuckDB's SQL from version 2 on."""
+
 RELATIONS: Final[dict[str, Relation]] = {
     relation.name: relation
     for relation in (
         Relation("memories", Memories, renamed=_SUMMARY_CLUSTER),
         Relation("current_memories", CurrentMemories, is_view=True, renamed=_SUMMARY_CLUSTER),
         *(
-            Relation(name, TABLES[name].schema)
+            Relation(name, TABLES[name].schema, renamed=_RESERVED.get(name, {}))
             for name in (
                 "scored_memories",
                 "association_edges",
@@ -261,11 +334,15 @@ RELATIONS: Final[dict[str, Relation]] = {
         Relation("summaries", AllSummaries),
         Relation("archived_set", LeftMemories),
         Relation("decisions", AllDecisions),
+        Relation("lifecycle_history", LifecycleHistory),
         Relation("accesses", AccessLog),
+        Relation("model_usage", ModelUsage),
         Relation("tokens", Tokens),
         Relation("policies", PolicySettings),
+        Relation("run_policies", RunPolicies),
         Relation("vectors", TABLES["vectors"].schema, is_view=True),
         Relation("score_history", CommittedScores, is_view=True),
+        Relation("cluster_lineage", ClusterChanges, is_view=True),
         Relation("enrichment", TABLES["enrichment"].schema, is_view=True),
         Relation("keywords", Keywords, is_view=True),
         Relation("names", Names, is_view=True),

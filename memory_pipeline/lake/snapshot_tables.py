@@ -12,7 +12,8 @@ import polars as pl
 
 from memory_pipeline.consolidation import trimming
 from memory_pipeline.consolidation.plans.planning import LEAVING
-from memory_pipeline.consolidation.state import decision_json, projection
+from memory_pipeline.consolidation.state import decision_json, lifecycle, projection
+from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.lake import dictionary, policies
 from memory_pipeline.lake.snapshot_schemas import RELATIONS
 from memory_pipeline.ledger.commits import VERSION
@@ -34,15 +35,17 @@ SOURCES: Final = (
     "reverted",
     "consolidation_runs",
     "dead_letters",
+    "completions",
+    "verdicts",
 )
-"""Tables of the lake that are copied into a snapshot."""
+"""Tables of the lake that are copied into a snapshot, whole or as what it shows of them."""
 
 USES: Final = (EventType.ACCESSED.value, EventType.FEEDBACK.value)
 """Types of the events from which the table `accesses` is made."""
 
 USE_COLUMNS: Final = (
-    *("profile_id", "seq", "ordinal", "event_type", "occurred_at", "recorded_at", "session_id", "agent_id"),
-    *("memory_id", "query", "rank", "expanded", "times", "helpful"),
+    *("profile_id", "seq", "ordinal", "event_type", "occurred_at", "recorded_at", "session_id", "agent_id", "user_id"),
+    *("memory_id", "query", "rank", "score", "unsure", "expanded", "times", "helpful"),
 )
 """Columns of the table `events` that the table `accesses` needs."""
 
@@ -54,6 +57,7 @@ def relations(
     *,
     uses: pl.DataFrame,
     policies_in_force: Mapping[str, Policy],
+    run_policies: Mapping[str, Policy],
     name: str,
     created_at: datetime,
     as_of: datetime | None,
@@ -64,6 +68,7 @@ def relations(
         tables: the tables of `SOURCES`, conforming to their schemas.
         uses: rows of the table `events` of the types `USES`, with the columns `USE_COLUMNS`.
         policies_in_force: policy of each profile's last run.
+        run_policies: every policy that a run used, by its hash.
         name: name of the snapshot, which begins with its ledger position.
         created_at: when the snapshot is written.
         as_of: instant that the tables describe; None: for each profile the clock of its last run.
@@ -77,15 +82,19 @@ def relations(
         if relation.name in tables
     }
     undone = tables["reverted"].select("profile_id", "decision_id", reverted=True).unique()
+    in_force = projection.unmasked(decisions, tables["reverted"])
     return copied | {
         "decisions": decisions.join(
             undone, on=["profile_id", "decision_id"], how="left", maintain_order="left"
         ).with_columns(pl.col("reverted").fill_null(value=False)),
         "summaries": _summaries(memories, decisions),
-        "archived_set": _archived_set(memories, projection.unmasked(decisions, tables["reverted"])),
+        "archived_set": _archived_set(memories, in_force),
+        "lifecycle_history": _lifecycle_history(memories, in_force, uses),
         "accesses": _accesses(uses, memories),
+        "model_usage": _model_usage(tables["completions"], tables["verdicts"]),
         "tokens": _tokens(memories),
         "policies": policies.rows(policies_in_force),
+        "run_policies": policies.rows(run_policies, key="policy_hash"),
         "snapshot_info": _information(tables, name, created_at, as_of),
         "data_dictionary": dictionary.rows(),
     }
@@ -138,6 +147,75 @@ def _archived_set(memories: pl.DataFrame, decisions_in_force: pl.DataFrame) -> p
         *_MEMORY, "lifecycle", left_at="lifecycle_since", summary_id="superseded_by"
     )
     return not_live.join(last, on=_MEMORY, how="left", maintain_order="left")
+
+
+def _lifecycle_history(memories: pl.DataFrame, decisions_in_force: pl.DataFrame, uses: pl.DataFrame) -> pl.DataFrame:
+    """Return every change of lifecycle: creations, decisions in force, and what agents did between and after them.
+
+    A decision tells the lifecycle that it found; where that is not what the one before it left, an agent used or
+    changed the memory in between.
+    """
+    moves = (
+        decisions_in_force.filter(pl.col("action").is_in([*lifecycle.MOVES, Action.PROMOTE.value]))
+        .select(
+            *_MEMORY,
+            *("seq", "ordinal", "action", "rule", "reason", "target_id", "decision_id", "plan_id"),
+            at="as_of",
+            from_lifecycle=pl.col("before").str.json_path_match("$.lifecycle"),
+            to_lifecycle=pl.col("after").str.json_path_match("$.lifecycle"),
+        )
+        .filter(pl.col("to_lifecycle").is_not_null())
+        .join(memories, on=_MEMORY, how="semi")
+    )
+    born = memories.filter(pl.col("kind") == ORIGINAL).select(
+        *_MEMORY, seq=pl.lit(0, pl.Int64), at="created_at", to_lifecycle=pl.lit(Lifecycle.ACTIVE.value)
+    )
+    now = memories.select(*_MEMORY, seq=pl.lit(2**62, pl.Int64), at="lifecycle_since", found="lifecycle")
+    steps = (
+        pl.concat([born, moves.with_columns(found="from_lifecycle"), now], how="diagonal_relaxed")
+        .sort(*_MEMORY, "seq", "ordinal")
+        .with_columns(left=pl.col("to_lifecycle").shift().over(_MEMORY), left_at=pl.col("at").shift().over(_MEMORY))
+    )
+    by_agents = steps.filter(pl.col("found") != pl.col("left")).select(
+        *_MEMORY,
+        *("seq", "left_at"),
+        ordinal=pl.lit(-1, pl.Int64),
+        at=pl.when(pl.col("action").is_null()).then("at"),
+        until="at",
+        from_lifecycle="left",
+        to_lifecycle="found",
+    )
+    used = (
+        by_agents.filter(pl.col("at").is_null())
+        .join(uses.select(*_MEMORY, used_at="occurred_at"), on=_MEMORY)
+        .filter(pl.col("used_at") > pl.col("left_at"), pl.col("used_at") <= pl.col("until"))
+        .group_by(*_MEMORY, "seq")
+        .agg(pl.col("used_at").min())
+    )
+    waking = by_agents.join(used, on=[*_MEMORY, "seq"], how="left").with_columns(
+        at=pl.coalesce("at", "used_at", "until")
+    )
+    changes = pl.concat([steps.filter(pl.col("to_lifecycle").is_not_null()), waking], how="diagonal_relaxed")
+    return (
+        changes.rename({"at": "changed_at"})
+        .filter(pl.col("from_lifecycle").ne_missing(pl.col("to_lifecycle")))
+        .sort(*_MEMORY, "seq", "ordinal")
+        .with_columns(ordinal=pl.int_range(pl.len()).over(_MEMORY))
+        .select(list(RELATIONS["lifecycle_history"].types))
+    )
+
+
+def _model_usage(completions: pl.DataFrame, verdicts: pl.DataFrame) -> pl.DataFrame:
+    """Return requests to language models with what they cost, without the texts."""
+    asked = verdicts.with_columns(
+        pairs=pl.col("subject").str.split(" ").list.len(), refused=pl.col("refused").list.len()
+    )
+    return (
+        pl.concat([completions, asked], how="diagonal_relaxed")
+        .with_columns(tokens=pl.col("input_tokens") + pl.col("output_tokens"))
+        .select(list(RELATIONS["model_usage"].types))
+        .sort("profile_id", "request_hash")
+    )
 
 
 def _accesses(uses: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:

@@ -24,6 +24,7 @@ _OF_RUNS_IN_FORCE: Final = """WHERE (profile_id, plan_id) IN (
 LINKED: Final = {
     "vectors": _OF_MEMORIES,
     "score_history": _OF_RUNS_IN_FORCE,
+    "cluster_lineage": _OF_RUNS_IN_FORCE,
     "enrichment": f"{_OF_MEMORIES} AND parser = {PARSER}",
 }
 """Tables of the lake that a snapshot reads from Parquet files, each with the condition that its rows must meet."""
@@ -60,7 +61,7 @@ def linked_view(relation: Relation, files: Sequence[str], present: Collection[st
         columns = ", ".join(f"NULL::{kind} AS {column(name)}" for name, kind in relation.types.items())
         return f"CREATE OR REPLACE VIEW {relation.name} AS SELECT {columns} LIMIT 0"
     columns = ", ".join(
-        f"{_cast(name, kind) if name in present else f'NULL::{kind}'} AS {column(name)}"
+        f"{column(name) if name in present else 'NULL'}::{kind} AS {column(name)}"
         for name, kind in relation.types.items()
     )
     return (
@@ -78,8 +79,3 @@ def literal(files: Sequence[str]) -> str:
 def column(name: str) -> str:
     """Return a column's name as an SQL identifier."""
     return f'"{name}"'
-
-
-def _cast(name: str, kind: str) -> str:
-    """Return SQL that reads a Parquet column in the snapshot's type; instants are UTC in every session's time zone."""
-    return f"make_timestamp(epoch_us({column(name)}))" if kind == "TIMESTAMP" else f"{column(name)}::{kind}"

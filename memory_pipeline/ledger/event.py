@@ -365,6 +365,7 @@ _PAYLOAD_TYPES: Final = {
     "kind": pl.String(),
     "memory_ids": pl.List(pl.String()),
     "ranks": pl.List(pl.Int64()),
+    "scores": pl.List(pl.Float64()),
     "counts": pl.List(pl.Int64()),
     "expanded": pl.List(pl.String()),
     "erased_at": pl.String(),
@@ -401,6 +402,7 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
             pl.col("valid_from", "valid_until", "erased_at").str.to_datetime(WRITTEN, time_unit="us", time_zone="UTC"),
             ordinal=pl.lit(0, pl.Int64),
             rank=pl.lit(None, pl.Int64),
+            score=pl.lit(None, pl.Float64),
             expanded=pl.lit(None, pl.Boolean),
             times=pl.lit(None, pl.Int64),
         )
@@ -412,6 +414,7 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     accesses = accesses.with_columns(
         memory_id=named.list.get(pl.col("ordinal")),
         rank=pl.col("ranks").list.get(pl.col("ordinal"), null_on_oob=True),
+        score=pl.col("scores").list.get(pl.col("ordinal"), null_on_oob=True),
         times=pl.col("counts").list.get(pl.col("ordinal"), null_on_oob=True),
     )
     expanded = pl.col("expanded_ids").list.contains(pl.col("memory_id")).fill_null(value=False)

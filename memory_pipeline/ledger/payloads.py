@@ -159,10 +159,18 @@ class Stored(_Validity, Noted):
 class Accessed(Noted):
     """Memories are recalled."""
 
-    example: ClassVar[dict[str, Any]] = {"memory_ids": ["m1", "m2"], "query": "which tiles?", "ranks": [1, 2]}
+    example: ClassVar[dict[str, Any]] = {
+        "memory_ids": ["m1", "m2"],
+        "query": "which tiles?",
+        "ranks": [1, 2],
+        "scores": [0.71, 0.4],
+        "unsure": False,
+    }
     memory_ids: tuple[Identifier, ...] = Field(min_length=1, description="The memories recalled, each once.")
     query: Text | None = Field(None, description="Query that led to them.")
     ranks: tuple[Rank, ...] | None = Field(None, description="Rank of each in the answer, from 1, in the same order.")
+    scores: tuple[float, ...] | None = Field(None, description="Score of each by its ranking, in the same order.")
+    unsure: Switch | None = Field(None, description="Whether perhaps none of them answers the query.")
     counts: tuple[Rank, ...] | None = Field(
         None,
         description="How often each was recalled up to then, in the same order, for accesses whose instants are not "
@@ -176,7 +184,7 @@ class Accessed(Noted):
     def _aligned(self) -> Self:
         if len(set(self.memory_ids)) < len(self.memory_ids):
             raise ValueError("payload.memory_ids names a memory twice; name each memory once")
-        for name, each in (("ranks", self.ranks), ("counts", self.counts)):
+        for name, each in (("ranks", self.ranks), ("scores", self.scores), ("counts", self.counts)):
             if each is not None and len(each) != len(self.memory_ids):
                 raise ValueError(
                     f"payload.{name} has {len(each)} entries for {len(self.memory_ids)} memory_ids; "

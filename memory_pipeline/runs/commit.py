@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import pipeline
+from memory_pipeline.consolidation.groups.succession import succession
 from memory_pipeline.consolidation.plans import checking, planning
 from memory_pipeline.lake.tables import Commit, Lake
 from memory_pipeline.ledger import profile_events
@@ -22,8 +23,6 @@ from memory_pipeline.settings import Policy
 
 PUBLISHED: Final = tuple(name for name, table in TABLES.items() if table.write_mode == "replaced")
 """Tables that a commit replaces."""
-ACCUMULATED: Final = tuple(name for name, table in TABLES.items() if table.write_mode == "accumulated")
-"""Tables that a commit adds to: each is a selection from `scored_memories`."""
 COMMITTED_FROM: Final = tuple(
     dict.fromkeys(
         (
@@ -112,12 +111,11 @@ def commit(
     record(lake, tables["profiles"], {name: tables[pipeline.SETTLED[name]] for name in ("enrichment", "vectors")})
     now = datetime.now(UTC)
     live = planning.live(tables["memories"])
-    scores = tables[pipeline.SETTLED["scored_memories"]]
     positions = lake.commit(
         Commit(
             profiles=tables["profiles"],
             decisions=tables["consolidation_plan"],
-            tables=published(tables) | {name: TABLES[name].conform(scores) for name in ACCUMULATED},
+            tables=published(tables) | _history(lake, tables, unchanged),
             policies=policies,
             live=live,
             run_id=run_id,
@@ -137,6 +135,25 @@ def commit(
     for line in log.warnings(plan):
         warn(line)
     return positions
+
+
+def _history(lake: Lake, tables: pipeline.Tables, unchanged: Collection[str]) -> dict[str, pl.DataFrame]:
+    """Return the rows that a commit adds to tables that accumulate."""
+    profiles = tables["profiles"].filter(~pl.col("profile_id").is_in(sorted(unchanged)))
+    earlier = {
+        name: lake.read(name, profiles=profiles["profile_id"].to_list()) for name in ("clusters", "cluster_members")
+    }
+    clusters, members = (tables[name].join(profiles, on="profile_id", how="semi") for name in earlier)
+    return {
+        "score_history": TABLES["score_history"].conform(tables[pipeline.SETTLED["scored_memories"]]),
+        "cluster_lineage": succession(
+            profiles,
+            clusters=clusters,
+            members=members,
+            earlier_clusters=earlier["clusters"],
+            earlier_members=earlier["cluster_members"],
+        ),
+    }
 
 
 def _without(tables: pipeline.Tables, unchanged: Collection[str]) -> pipeline.Tables:

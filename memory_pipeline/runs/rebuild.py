@@ -14,7 +14,7 @@ import polars as pl
 from memory_pipeline.consolidation import enrichments, pipeline
 from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.lake import snapshot, snapshot_tables, snapshot_views
-from memory_pipeline.lake.policies import committed_policy
+from memory_pipeline.lake.policies import committed_policy, of_runs
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import commits
 from memory_pipeline.ledger.commits import VERSION
@@ -172,6 +172,7 @@ def snapshot_at(lake: Lake, as_of: datetime) -> Path:
             as_of=as_of,
             uses=uses.select(snapshot_tables.USE_COLUMNS),
             policies_in_force=past.policies,
+            run_policies=of_runs(lake.ledger, past.tables["consolidation_runs"]),
         )
 
 
@@ -180,7 +181,8 @@ class PastState:
     """A store as it was at an instant."""
 
     tables: Mapping[str, pl.DataFrame]
-    """Those of `PUBLISHED`, and those that the ledger keeps; dead letters are those of now."""
+    """Those of `PUBLISHED`, those that the ledger keeps, and answers of models; dead letters and answers are those of
+    now."""
     events: pl.DataFrame
     """The events known then (see `Lake.events`)."""
     policies: Mapping[str, Policy]
@@ -231,6 +233,7 @@ def past_state(lake: Lake, as_of: datetime, *, profiles: Collection[str] | None 
         "reverted": lake.ledger.reverted(as_of=as_of),
         "consolidation_runs": lake.ledger.runs(owners, as_of=as_of).sort("profile_id", "commit_seq"),
         "dead_letters": lake.ledger.dead_letters(),
+        **{name: lake.read(name, profiles=owners) for name in ("completions", "verdicts")},
     }
     tables = state(lake, participants, policies, reverted=recorded["reverted"]) | recorded
     return PastState(tables=tables, events=events, policies=chosen, seq=seq)

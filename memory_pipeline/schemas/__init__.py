@@ -129,6 +129,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("association_edges", AssociationEdges),
         Table("clusters", Clusters),
         Table("cluster_members", ClusterMembers),
+        Table("cluster_lineage", ClusterLineage, write_mode="accumulated"),
         Table("merge_refusals", MergeRefusals),
         Table("groupings", Groupings),
         Table("summaries", Summaries, lacking={"tags": []}),

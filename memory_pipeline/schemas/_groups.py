@@ -31,6 +31,29 @@ class ClusterMembers(dy.Schema):
     memory_id = text("The member.", key=True)
 
 
+class ClusterLineage(dy.Schema):
+    """Which cluster became which in a commit: one row per cluster that changed, and cluster that it came from.
+
+    A cluster with the same members as before has no row. The ids are those of `clusters` after and before the commit.
+    """
+
+    profile_id = profile()
+    plan_id = text("Plan of the commit.", key=True)
+    ordinal = dy.Int64(primary_key=True, min=0, description="Place of the row in the commit.")
+    as_of = instant("Clock of the run.")
+    method = text("Method that found both, as in clusters.")
+    level = text("episode, session or agent, for method episodes.", nullable=True)
+    previous_id = text("The cluster before; null: none of its members was in a cluster that ended.", nullable=True)
+    cluster_id = text("The cluster after; null: none of its members is in a new cluster.", nullable=True)
+    change = text(
+        "formed, dissolved, grown, shrunk, exchanged (as many members, others), merged (of several), split (into "
+        "several) or regrouped (both)."
+    )
+    shared_members = count("Members of both.")
+    previous_size = count("Members of the cluster before; 0 without one.")
+    size = count("Members of the cluster after; 0 without one.")
+
+
 class MergeRefusals(dy.Schema):
     """Near duplicates that the merge guard kept apart, with the reason."""
 

@@ -57,6 +57,8 @@ class Events(dy.Schema):
     answered_by = text("Who gave an answer: owner, agent or model.", nullable=True)
     query = text("Query of the recall that accessed the memory.", nullable=True)
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in that recall's answer, from 1.")
+    score = number("Score of the memory in that answer, by the ranking of the recall.", nullable=True)
+    unsure = dy.Bool(nullable=True, description="Whether perhaps no memory of that answer answers the query.")
     expanded = dy.Bool(nullable=True, description="Whether the recall reached the memory only over an association.")
     times = dy.Int64(
         nullable=True, min=1, description="How many accesses the row stands for, the last of them dated; null: one."

@@ -23,11 +23,20 @@ class ScoredMemories(dy.Schema):
     confidence_factor = number("0.7 + 0.3 * confidence.")
     relevance = share("Product of the five factors, at most 1.")
     stability = share("Stability of retention.")
-    retention = share("Retention by the forgetting curve of the category.")
-    floored_at = instant("When retention reaches its floor if the memory is not accessed; null: never.", nullable=True)
-    recency = share(
-        "exp(-hours since the last access or creation / (recency_base_hours + recency_access_hours * accesses))."
+    retention_rate = number("Rate at which retention falls, per day; 0: never.", nullable=True)
+    retention_floor = share("Lower bound of retention.", nullable=True)
+    retention = share(
+        "exp(-retention_rate * idle_days), or (1 + retention_rate * idle_days) ** -1.4427 if retention_curve is power; "
+        "at least retention_floor."
     )
+    floored_at = instant("When retention reaches its floor if the memory is not accessed; null: never.", nullable=True)
+    recency_rate = number(
+        "1 / (recency_base_hours + recency_access_hours * accesses), or of ln(1 + accesses) if recency_stability is "
+        "log; per hour.",
+        nullable=True,
+    )
+    recency = share("exp(-recency_rate * hours since the last access or creation).")
+    energy_rate = number("Rate at which energy falls in the memory's tier, per hour.", nullable=True)
     energy = number("Energy at as_of.")
     age_tier = text("hot, warm, cold or archive, by age.")
     strength = share("Score by which this profile's policy decides.")
@@ -44,7 +53,11 @@ class ScoredMemories(dy.Schema):
 
 
 class ScoreHistory(dy.Schema):
-    """Scores of every memory after each commit: how it faded over time."""
+    """Scores of every memory after each commit: how it faded over time.
+
+    The last seven columns are what the scores of any later instant follow from; they are null in rows of versions that
+    did not keep them.
+    """
 
     profile_id = profile()
     plan_id = text("Plan of the commit.", key=True)
@@ -58,6 +71,13 @@ class ScoreHistory(dy.Schema):
     importance = share("Importance used.")
     idle_days = number("Days since the last access, else creation.")
     is_protected = dy.Bool(description="Whether it may not leave the live set.")
+    age_days = number("Days since creation.", nullable=True)
+    confidence = share("Confidence used.", nullable=True)
+    relationship_count = dy.Int64(min=0, nullable=True, description="Number of neighbours used.")
+    retention_rate = number("Rate at which retention falls, per day.", nullable=True)
+    retention_floor = share("Lower bound of retention.", nullable=True)
+    recency_rate = number("Rate at which recency falls, per hour.", nullable=True)
+    energy_rate = number("Rate at which energy falls, per hour.", nullable=True)
 
 
 class SettledScoredMemories(ScoredMemories):

@@ -130,7 +130,7 @@ def read(lake: Lake, chosen: State, name: str) -> pl.DataFrame:
     if name in _OF_TEXTS and chosen.is_past:
         memories = read(lake, chosen, "memories")
         return _only(lake.read(name, profiles=chosen.profiles), memories, ["profile_id", "content_hash"])
-    if name == "score_history" and chosen.is_past:
+    if TABLES[name].write_mode == "accumulated" and chosen.is_past:
         stood = read(lake, chosen, "consolidation_runs").filter(pl.col("outcome") != "reverted")
         return _only(lake.read(name, profiles=chosen.profiles), stood, ["profile_id", "plan_id"])
     profiles = None if name in WITHOUT_OWNER else chosen.profiles

@@ -46,6 +46,9 @@ _RANKING_COLUMNS: Final = (
 )
 """Columns of an answer that come from the ranking."""
 
+_DECIMALS: Final = 6
+"""Decimals of a score that is recorded."""
+
 
 def answer(
     pool: SearchPool,
@@ -186,9 +189,12 @@ def _access_event(answer: Answer, profile_id: str, *, asked: bool) -> dict[str, 
     payload: dict[str, Any] = {
         "memory_ids": [recalled.memory_id for recalled in own],
         "ranks": [recalled.rank for recalled in own],
+        "scores": [round(recalled.score, _DECIMALS) for recalled in own],
     }
     if asked:
         payload["query"] = answer.query
+        if answer.confident is not None:
+            payload["unsure"] = not answer.confident
     if expanded := [recalled.memory_id for recalled in own if recalled.expanded]:
         payload["expanded"] = expanded
     if regret := sum(recalled.deep for recalled in own):
