@@ -202,6 +202,7 @@ def test_a_preview_writes_nothing_touches_no_asset_and_shows_what_a_run_commits(
     preview = launches.run(lake.home, instance, "preview", as_of=AS_OF)
     assert preview.success, launches.why(preview)
     assert not [event for event in preview.all_events if event.asset_key]
+    assert instance.get_run_by_id(preview.run_id).tags["memory_pipeline/task"] == "preview"
     assert launches.state(lake) == before
     assert sorted(lake.home.rglob("*")) == files
     dry = actions.dry_run(homes.settings(lake.home), as_of=homes.NIGHT)["consolidation_plan"]

@@ -88,7 +88,7 @@ def preview(names: Namespace, executor: dg.ExecutorDefinition | None) -> dg.JobD
     def plan_only(context: dg.OpExecutionContext) -> None:
         tables, broken = checks.planned(store_of(context, names))
         profiles, plan = tables["profiles"], tables["consolidation_plan"]
-        context.instance.add_run_tags(context.run_id, describing(profiles))
+        context.instance.add_run_tags(context.run_id, describing(profiles) | {TASK: "preview"})
         for check in (
             checks.invariants_of(names.key("consolidation_plan"), broken),
             checks.quota_of(names.key("consolidation_plan"), plan, tables),
