@@ -3,6 +3,8 @@
 import frames
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memory_pipeline.consolidation import keeping, trimming, worth
 from memory_pipeline.consolidation.keeping import Rank
@@ -41,34 +43,48 @@ def accesses(*uses):
     )
 
 
-def ranks(memories, *, links=(), uses=(), changes=None):
-    found = keeping.ranked(
+def rows(memories, read, *, links=(), uses=(), changes=None):
+    return keeping.ranked(
         memories,
         edges(*links) if links else TABLES["association_edges"].empty(),
         TABLES["fact_changes"].empty() if changes is None else changes,
         accesses(*uses),
         TABLES["change_odds"].empty(),
-        worth.of_sentences(memories),
+        read,
         as_of=frames.AS_OF,
     )
+
+
+def ranks(memories, **told):
+    found = rows(memories, worth.of_sentences(memories), **told)
     assert found["memory_id"].to_list() == memories["memory_id"].to_list()
     return [Rank(rank) for rank in found["rank"]]
+
+
+def reading(memories, **numbers):
+    """What a reader would say of one-sentence memories: numbers by memory, else 0."""
+    unsaid = dict.fromkeys((name for name, kind in worth.SCHEMA.items() if kind == pl.Float64), 0.0)
+    said = [
+        {"profile_id": profile, "memory_id": name, "said": text} | unsaid | numbers.get(name, {})
+        for profile, name, text in memories.select("profile_id", "memory_id", "content").iter_rows()
+    ]
+    return pl.DataFrame(said, schema=worth.SCHEMA)
 
 
 @pytest.mark.parametrize(
     ("text", "rank"),
     [
-        ("Ruben is allergic to walnuts.", Rank.SAFETY),
-        ("She takes 20 mg of the tablets at night.", Rank.SAFETY),
-        ("Visitors must not feed the goats.", Rank.SAFETY),
-        ("Never open the sluice before noon.", Rank.SAFETY),
-        ("Grandad is on bisoprolol now.", Rank.SAFETY),
-        ("Please don't publish the choir's photographs.", Rank.SAFETY),
-        ("Don't let the twins row out alone.", Rank.SAFETY),
-        ("Nobody else may sign the cheques.", Rank.SAFETY),
+        ("Ruben is allergic to walnuts.", Rank.GRAVE),
+        ("She takes 20 mg of the tablets at night.", Rank.GRAVE),
+        ("Visitors must not feed the goats.", Rank.GRAVE),
+        ("Never open the sluice before noon.", Rank.GRAVE),
+        ("Grandad is on bisoprolol now.", Rank.GRAVE),
+        ("Please don't publish the choir's photographs.", Rank.GRAVE),
+        ("Don't let the twins row out alone.", Rank.GRAVE),
+        ("Nobody else may sign the cheques.", Rank.GRAVE),
         ("For parcels, always add a customs form.", Rank.STANDING),
         ("From now on, answer in two lines.", Rank.STANDING),
-        ("Ruben can't eat anything with sesame.", Rank.SAFETY),
+        ("Ruben can't eat anything with sesame.", Rank.GRAVE),
         ("The choir sang in the old mill.", Rank.REST),
         ("Is anybody allergic to walnuts?", Rank.REST),
         ("No worries, don't forget your coat!", Rank.REST),
@@ -138,13 +154,13 @@ def test_a_link_decides_only_that_the_older_side_leaves_before_the_newer():
 def test_safety_stays_safety_whatever_a_link_says_of_it():
     memories = store("Ada is allergic to figs.", "Ada is allergic to dried figs.")
     for kind in ("MAY_UPDATE", "MAY_REPEAT"):
-        assert ranks(memories, links=[(kind, "m1", "m0")]) == [Rank.SAFETY, Rank.SAFETY]
+        assert ranks(memories, links=[(kind, "m1", "m0")]) == [Rank.GRAVE, Rank.GRAVE]
 
 
 def test_ranks_are_handed_on_along_a_chain_of_updates():
     links = [(UPDATE), ("MAY_UPDATE", "m2", "m1")]
     memories = store("Ada is allergic to figs.", "Ada may eat figs.", "Figs make Ada ill after all.")
-    assert ranks(memories, links=links) == [Rank.SAFETY] * 3
+    assert ranks(memories, links=links) == [Rank.GRAVE] * 3
     assert ranks(store("One.", "Two.", "Three."), links=links) == [Rank.REST, Rank.REST, Rank.CURRENT]
 
 
@@ -191,22 +207,62 @@ def test_links_of_memories_that_are_gone_or_out_of_time_change_nothing():
     assert ranks(store(*PAIR, lifecycle={1: "deleted"}), links=[("MAY_UPDATE", "m1", "m0")])[0] == Rank.REST
 
 
+def test_of_measurements_in_like_words_the_newest_stays_longest():
+    memories = store("The cistern holds 812 litres.", "The cistern holds 790 litres.", "The cistern holds 744 litres.")
+    links = [("SIMILAR_TO", "m0", "m1"), ("SIMILAR_TO", "m1", "m2"), ("SIMILAR_TO", "m0", "m2")]
+    read = reading(memories, **{name: {"measures": 0.9} for name in memories["memory_id"]})
+    found = rows(memories, read, links=links)
+    assert found["rank"].to_list() == [Rank.REST, Rank.REST, Rank.CURRENT]
+    assert found["newer"].to_list() == [["m1", "m2"], ["m2"], []]
+    unlike = rows(memories, reading(memories), links=links)
+    assert set(unlike["rank"]) == {Rank.REST}, "no measurements"
+
+
+NUMBERS = {
+    name: st.sampled_from([0.0, 0.3, 0.9, 2.0] if name in ("harm", "asked") else [0.0, 0.45, 0.9])
+    for name in ("harm", "grave", "asked", "lasting", "safety", "instructs", "measures")
+}
+
+
+@given(
+    st.lists(st.fixed_dictionaries(NUMBERS), min_size=4, max_size=9),
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), max_size=5),
+    st.lists(st.integers(0, 8), max_size=6),
+    st.floats(0.05, 0.95),
+)
+def test_under_any_budget_what_is_grave_stays_longer_than_what_is_harmless_and_the_newer_than_the_older(
+    numbers, updates, uses, budget
+):
+    memories = store(*(f"The barrel of shed {place} is full to the brim." for place in range(len(numbers))))
+    names = memories["memory_id"].to_list()
+    read = reading(memories, **dict(zip(names, numbers, strict=True)))
+    pairs = {(min(pair), max(pair)) for pair in updates if len(set(pair)) == 2 and max(pair) < len(names)}
+    links = [("MAY_UPDATE", names[newer], names[older]) for older, newer in sorted(pairs)]
+    asked = [(names[place], 0) for place in uses if place < len(names)]
+    gone = archived(memories, rows(memories, read, links=links, uses=asked), read, budget)
+    for older, newer in pairs:
+        assert names[newer] not in gone or names[older] in gone
+    last = {name for place, name in enumerate(names) if all(older != place for older, _ in pairs)}
+    grave = {name for name, said in zip(names, numbers, strict=True) if said["grave"] >= keeping.DAMAGING}
+    heirs = {name for place, name in enumerate(names) if any(newer == place for _, newer in pairs)}
+    harmless = {name for name, said in zip(names, numbers, strict=True) if said["harm"] == said["grave"] == 0.0}
+    if gone & grave & last:
+        assert harmless - heirs <= gone
+
+
 @pytest.mark.parametrize("budget", [0.5, 0.2, 0.05, 0.01])
 def test_an_allergy_recalled_five_times_and_marked_helpful_is_never_dropped(budget):
     said = [f"Kiln {place} was built by Ada in 18{place} for 900 crowns." for place in range(10, 40)]
     memories = store(*said, "Ruben is allergic to walnuts.").with_columns(content_hash="memory_id")
     often = [(f"m{place}", 0) for place in range(30)]
     read = worth.of_sentences(memories)
-    ranked = keeping.ranked(
-        memories,
-        TABLES["association_edges"].empty(),
-        TABLES["fact_changes"].empty(),
-        accesses(*often, *[("m30", 0)] * 6),
-        TABLES["change_odds"].empty(),
-        read,
-        as_of=frames.AS_OF,
-    )
-    _, archived = trimming.select(
+    gone = archived(memories, rows(memories, read, uses=[*often, *[("m30", 0)] * 6]), read, budget)
+    assert "m30" not in gone
+    assert len(gone) >= 15
+
+
+def archived(memories, ranked, read, budget):
+    _, archived_set = trimming.select(
         memories,
         memories.select("profile_id", "memory_id", budget_protected=pl.lit(value=False)),
         memories.select("profile_id", "content_hash", language=pl.lit("en"), question=pl.lit(value=False)),
@@ -216,5 +272,4 @@ def test_an_allergy_recalled_five_times_and_marked_helpful_is_never_dropped(budg
         Policy(token_budget=budget),
         plan_id="plan",
     )
-    assert "m30" not in set(archived["memory_id"])
-    assert archived.height >= 15
+    return set(archived_set["memory_id"])

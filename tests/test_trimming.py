@@ -455,9 +455,9 @@ def test_texts_without_words_are_no_trouble(text):
 
 def read_as(memories, **numbers):
     """What a reader would say of one-sentence memories: numbers by memory, others like an unread sentence."""
+    unsaid = dict.fromkeys((name for name, kind in worth.SCHEMA.items() if kind == pl.Float64), 0.0)
     rows = [
-        {"profile_id": profile, "memory_id": name, "said": text, **worth.UNREAD, "safety": 0.0, "instructs": 0.0}
-        | numbers.get(name, {})
+        {"profile_id": profile, "memory_id": name, "said": text, **unsaid, **worth.UNREAD} | numbers.get(name, {})
         for profile, name, text in memories.select("profile_id", "memory_id", "content").iter_rows()
     ]
     return pl.DataFrame(rows, schema=worth.SCHEMA)

@@ -1,4 +1,4 @@
-"""Ranks memories for a token budget: first what is asked for, then what is harmful to forget, then what lasts.
+"""Ranks memories for a token budget: first what is grave to forget, then what is asked for, then what does some harm.
 
 Within a rank, worth decides; what is likely the present state of things, or was said twice, is favoured, and what is
 likely outdated leaves earlier, long before either is sure enough for a link.
@@ -26,7 +26,9 @@ down."""
 HARMFUL: Final = 1.2
 """Minimum harm, 0..3, of what is kept before all that nobody asked for."""
 LIKELY: Final = 0.5
-"""Minimum probability of a matter of health or safety, and of a standing instruction."""
+"""Minimum probability of a matter of health or safety, of a standing instruction, and of a measurement."""
+DAMAGING: Final = 0.4
+"""Minimum probability that forgetting does real damage; to keep too much of it does less harm than too little."""
 _NEWER, _OLDER, _TWICE = 2.0, 0.9, 1.0
 """By how much the odds change the worth of a memory: that it updates another, that another updates it, that another
 repeats it."""
@@ -38,20 +40,22 @@ _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 class Rank(IntEnum):
     """What a token budget keeps, first to last; within a rank, worth decides."""
 
-    ASKED = 0
+    GRAVE = 0
+    """What does real damage if it is forgotten, a harm of 2 or 3, however seldom it is asked for."""
+    ASKED = 1
     """Recalled or marked helpful."""
-    ASKED_OUTDATED = 1
+    ASKED_OUTDATED = 2
     """Likewise, but closed or no longer valid."""
-    SAFETY = 2
-    """What does harm if it is forgotten: health, dangers, secrets, what costs money or trust."""
-    STANDING = 3
+    SAFETY = 3
+    """What may do harm if it is forgotten: health, dangers, secrets, what costs money or trust."""
+    STANDING = 4
     """Standing instructions."""
-    REPEATED = 4
+    REPEATED = 5
     """The newest copy of a fact that was stated more than once."""
-    CURRENT = 5
-    """The present value of what changed."""
-    REST = 6
-    OUTDATED = 7
+    CURRENT = 6
+    """The present value of what changed, and the newest of a series of measurements."""
+    REST = 7
+    OUTDATED = 8
     """A newer memory has closed it, or its validity has ended."""
 
 
@@ -82,7 +86,7 @@ def ranked(
 
     Args:
         memories: table `memories`.
-        edges: edges between them; MAY_UPDATE (newer to older) and MAY_REPEAT are read.
+        edges: edges between them; MAY_UPDATE (newer to older) and MAY_REPEAT are read, SIMILAR_TO of measurements.
         fact_changes: table `fact_changes`; updates and duplicates are read.
         accesses: table `accesses`. An access counts its times / (1 + its position in the answer); one that only an
             association led to does not count.
@@ -94,8 +98,8 @@ def ranked(
     Returns:
         profile_id, memory_id, rank (`Rank`), use (the sum over accesses), favour (by which the odds multiply its worth;
         1 in a chat of several people) and newer (ids of the memories that it leaves before: the newer sides of its
-        updates, and the copy that stands for it), one row per memory, in the order of `memories`. Cost: linear, about
-        5 µs a memory.
+        updates, later measurements of the same, and the copy that stands for it), one row per memory, in the order of
+        `memories`. Cost: linear, about 5 µs a memory.
     """
     placed = memories.sort("profile_id", "created_at", "memory_id").with_row_index("place")
     there = placed.filter(~pl.col("lifecycle").is_in(_GONE))
@@ -103,16 +107,17 @@ def ranked(
     doubts, parts = (
         _placed(rows, there).select(updates.columns) for rows in (_doubts(fact_changes), _in_part(fact_changes))
     )
-    linked = pl.concat([updates, copies]).unique()
+    series = _series(there, edges, said)
+    linked = pl.concat([updates, copies, series]).unique()
     pairs = pl.concat([linked, doubts]).unique()
     raising = pl.concat([pairs, parts]).unique()
     ranks = (
         _first_ranks(placed, accesses, copies, said)
-        .join(_newest(updates, linked, Rank.CURRENT), on=KEY, how="left", maintain_order="left")
+        .join(_newest(pl.concat([updates, series]), linked, Rank.CURRENT), on=KEY, how="left", maintain_order="left")
         .join(_newest(copies, linked, Rank.REPEATED), on=KEY, how="left", maintain_order="left", suffix="_copy")
         .with_columns(rank=pl.min_horizontal("rank", "newest", "newest_copy"))
     )
-    outdated = pl.when(pl.col("rank") == Rank.ASKED).then(Rank.ASKED_OUTDATED.value).otherwise(Rank.OUTDATED.value)
+    outdated = pl.when(pl.col("use") >= ASKED_FOR).then(Rank.ASKED_OUTDATED.value).otherwise(Rank.OUTDATED.value)
     final = (
         ranks.with_columns(rank=_handed_on(ranks["rank"], raising, placed))
         .join(_over(memories, fact_changes, as_of), on=KEY, how="left")
@@ -172,20 +177,23 @@ def _first_ranks(
     use = pl.concat([direct.select(*KEY, "use"), of_copies.select(*KEY, "use")]).group_by(KEY).agg(pl.col("use").sum())
     low = fold(memories["content"])
     by_words = low.str.contains(SAFETY) & ~low.str.ends_with("?")
-    read = said.group_by(KEY).agg(pl.col("harm", "safety", "instructs").max())
+    read = said.group_by(KEY).agg(pl.col("harm", "grave", "safety", "instructs").max())
     marked = (
         memories.select(KEY, by_words=by_words)
         .join(read, on=KEY, how="left", maintain_order="left")
         .with_columns(
             safety=pl.coalesce((pl.col("harm") >= HARMFUL) | (pl.col("safety") >= LIKELY), "by_words"),
             standing=(pl.col("instructs") >= LIKELY).fill_null(value=False),
+            grave=(pl.col("grave") >= DAMAGING).fill_null(value=False),
         )
         .join(use, on=KEY, how="left", maintain_order="left")
     )
     return marked.select(
         *KEY,
         use=pl.col("use").fill_null(0.0),
-        rank=pl.when(pl.col("use") >= ASKED_FOR)
+        rank=pl.when("grave")
+        .then(Rank.GRAVE.value)
+        .when(pl.col("use") >= ASKED_FOR)
         .then(Rank.ASKED.value)
         .when("safety")
         .then(Rank.SAFETY.value)
@@ -247,6 +255,16 @@ def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFr
     grouped = grouped.with_columns(kept=pl.col("memory_id").filter(full).last().over("group"))
     copies = grouped.filter(pl.col("kept") != pl.col("memory_id"))
     return copies.select("profile_id", older="memory_id", newer="kept")
+
+
+def _series(memories: pl.DataFrame, edges: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs of measurements in like words: profile_id, older, newer."""
+    measured = said.group_by(KEY).agg(pl.col("measures").max()).filter(pl.col("measures") >= LIKELY).select(KEY)
+    alike = edges.filter(pl.col("edge_type") == "SIMILAR_TO").select("profile_id", older="source", newer="target")
+    for end in ("older", "newer"):
+        alike = alike.join(measured.rename({"memory_id": end}), on=["profile_id", end], how="semi")
+    both_ways = pl.concat([alike, alike.select("profile_id", older="newer", newer="older")])
+    return _placed(both_ways, memories).select("profile_id", "older", "newer")
 
 
 def _in_part(fact_changes: pl.DataFrame) -> pl.DataFrame:
