@@ -12,6 +12,7 @@ from memory_pipeline import MemoryClient
 from memory_pipeline.consolidation import core_memory, core_profile
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.parse.tokens import count_tokens
 
 DAY = re.compile(r" \(\d{4}-\d\d-\d\d(; .*)?\)$")
 
@@ -426,7 +427,6 @@ def test_a_placeholder_takes_no_fact_along(text, fact):
     assert compiled(*said(text)) == {"health_and_safety": [fact]}
 
 
-@pytest.mark.xfail(strict=True, reason="the reader takes what another wants for what the owner wants")
 @pytest.mark.parametrize("text", ["Jem wants every letter on paper.", "Our landlord prefers letters to calls."])
 def test_what_another_wants_is_not_the_owners(text):
     assert compiled(*said(text)) == {}
@@ -464,7 +464,7 @@ def test_what_is_in_doubt_comes_after_what_is_not_and_health_is_never_cut_for_ro
     told[0]["access_count"] = 9
     assert compiled(*told, edges=[link])["user_profile"] == [told[2]["content"], told[0]["content"]]
     allergies = said(*(f"I'm allergic to the pollen of tree number {n}." for n in range(12)))
-    facts = compiled(*allergies, *said(*(f"I live in a barn near Kells {n}." for n in range(9))), block_char_limit=300)
+    facts = compiled(*allergies, *said(*(f"I live in a barn near Kells {n}." for n in range(9))), core_memory_tokens=70)
     assert len(facts["health_and_safety"]) == len(allergies)
 
 
@@ -473,7 +473,7 @@ def test_what_is_vital_is_told_even_after_what_had_no_room():
     told += said(*(f"Our cat {name} is afraid of the vacuum cleaner." for name in ("Miro", "Tibor", "Olga", "Uma")))
     rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate(told)]
     doubt = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
-    facts = compiled(*rows, edges=[doubt], block_char_limit=120)["health_and_safety"]
+    facts = compiled(*rows, edges=[doubt], core_memory_tokens=30)["health_and_safety"]
     assert told[2]["content"] in facts
     assert facts[-1] == told[0]["content"]
 
@@ -482,12 +482,12 @@ def test_full_blocks_take_the_room_that_others_leave_instructions_first():
     rules = said(*(f"Always reply to letter number {n} in English." for n in range(9)))
     homes = said(*(f"I live in a barn near Kells {n}." for n in range(9)))
     rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate([*rules, *homes])]
-    tight = {"block_char_limit": 120, "core_memory_char_limit": 400}
-    facts = compiled(*rows, **tight)
-    assert len(facts["standing_instructions"]) > len(facts["user_profile"]) == 2
-    assert len("\n---\n".join(facts["standing_instructions"])) > 120
-    assert sum(len("\n---\n".join(block)) for block in facts.values()) <= 400
-    wide = compiled(*rows, block_char_limit=120, core_memory_char_limit=2000)
+    told = dated(*rows, core_memory_tokens=150)
+    facts = {block: len(lines) for block, lines in told.items()}
+    assert facts["standing_instructions"] > facts["user_profile"] == 2
+    tokens = count_tokens(pl.Series([line for lines in told.values() for line in lines]))
+    assert 130 < tokens.sum() <= 150
+    wide = compiled(*rows)
     assert {name: len(block) for name, block in wide.items()} == {"standing_instructions": 9, "user_profile": 9}
 
 

@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import shutil
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from commands import as_json, call
 from lake_rows import files_of
 from typer.testing import CliRunner
 
+from memory_pipeline import MemoryClient
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake, LakeError
@@ -22,6 +24,7 @@ from memory_pipeline.runs import commit, undo
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import doctor, launch
 from memory_pipeline.service.commands import app
+from memory_pipeline.text.embed import encoder
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +61,7 @@ def test_a_sound_home(home):
     assert list(found) == [
         "python",
         "hnswlib",
+        "reader",
         "ledger",
         "lake",
         "snapshot",
@@ -438,6 +442,30 @@ def test_a_snapshot_that_an_erasure_removes_meanwhile_is_built_again_and_no_repa
     shown = CliRunner().invoke(app, ["--home", str(copy), "snapshot", "open"])
     assert isinstance(shown.exception, ValueError)
     assert "was removed by an erasure meanwhile; try again" in str(shown.exception)
+
+
+def test_without_the_readers_weights_a_sentence_says_so_and_a_run_promotes_nothing(monkeypatch, tmp_path, caplog):
+    weights = tmp_path / "weights"
+    weights.mkdir()
+    for name in ("encoder.npz", "tokenizer.json"):
+        (weights / name).symlink_to(Path(encoder.__file__).parents[2] / "models" / "reader" / name)
+    home = tmp_path / "store"
+    with MemoryClient(home) as memory:
+        memory.remember("I live in a barn near Kells.")
+        memory.remember("Always answer in full sentences.")
+        monkeypatch.setattr(encoder, "_folder", lambda: weights)
+        with caplog.at_level(logging.WARNING):
+            memory.consolidate()
+        assert "pairs.npz" in caplog.text
+        assert "install the package anew" in caplog.text
+        assert "barn" not in memory.session_start().text()
+        assert memory.recall("Where is the barn?")
+        (found,) = (one for one in doctor.examine(homes.settings(home), repair=False) if one.subject == "reader")
+        assert not found.well
+        monkeypatch.undo()
+        memory.remember("The kettle is new.")
+        memory.consolidate()
+        assert "barn" in memory.session_start().text()
 
 
 def test_without_hnswlib_all_is_well_and_a_sentence_says_what_it_costs(monkeypatch, home):

@@ -257,7 +257,7 @@ def test_a_model_words_two_blocks():
     requests = prompting.block_requests(asked, POLICY)
     assert requests.select("subject", "purpose").rows() == [("project_context", "block"), ("user_profile", "block")]
     assert lines(requests["prompt"][1]) == ["1. Likes tea.", "2. Lives in Rome."]
-    assert "at most 600 characters" in requests["prompt"][0]
+    assert "at most 500 characters" in requests["prompt"][0]
 
 
 def test_an_empty_block_is_not_asked_about():

@@ -8,6 +8,7 @@ import pytest
 from frames import ago
 from planned import commit, found, profiles, propose, revert, said, state, superseded
 
+from memory_pipeline.consolidation import core_memory
 from memory_pipeline.consolidation.plans import leaving_out, plan_document, planning, telling
 from memory_pipeline.service import report_plan
 from memory_pipeline.text.difference import parts
@@ -86,6 +87,19 @@ def test_a_merge_shows_its_words_once_with_every_day(told):
     assert merged["memory_ids"] == ["t1", "t2", "sum"]
     assert len(merged["decision_ids"]) == 4
     assert sides(merged) == [("-", f"{ago(30):%Y-%m-%d}, {ago(20):%Y-%m-%d}", TEA)]
+
+
+def test_core_memory_is_told_by_the_lines_that_go_and_those_that_come(plan):
+    nights = [("Lives in Bath.", "Keeps bees."), ("Keeps bees.", "Lives in Cork.")]
+    before, after = (json.dumps({"content": core_memory.SEPARATOR.join(facts)}) for facts in nights)
+    block = plan.filter(action="compile").with_columns(before=pl.lit(before), after=pl.lit(after))
+    told = telling.tell(block, BEFORE.memories)
+    assert sides(row(told, "core")) == [("-", "", "Lives in Bath."), ("+", "", "Lives in Cork.")]
+    (change,) = plan_document.write(block, profiles(), None, told)["changes"]
+    assert [[one["text"] for one in change[side]] for side in ("older", "newer")] == [
+        ["Lives in Bath."],
+        ["Lives in Cork."],
+    ]
 
 
 @pytest.mark.parametrize(

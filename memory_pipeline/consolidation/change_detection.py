@@ -100,7 +100,7 @@ def compare(
     Cost: see `judging.judge`.
     """
     points = _points(memories, enrichment, policy, as_of)
-    if not policy.fact_changes or points.is_empty():
+    if not judging.compares(policy) or points.is_empty():
         nothing = [*(TABLES[name].empty() for name in Compared._fields[:-1]), POSSIBLE.to_frame()]
         return Compared(*nothing)
     similar = _similar(points, edges)

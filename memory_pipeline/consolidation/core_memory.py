@@ -24,6 +24,7 @@ from memory_pipeline.consolidation.state import folding
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.parse.tokens import count_tokens
 from memory_pipeline.text.score import commands, core_facts
 
 SEPARATOR: Final = "\n---\n"
@@ -42,7 +43,9 @@ _OWN: Final = ("original", "compression", "consolidation")
 """Kinds of memories that repeat nothing; the members of other kinds of summaries stay live themselves."""
 
 Fact = tuple[str, str, str, bool]
-"""Memory id, its text on one line, its gist, and whether it is vital: it may take the room of all blocks."""
+"""Memory id, its text on one line, its gist, and whether it is vital: it never lacks room."""
+SHARES: Final = 4
+"""Parts of the limit in tokens, one of which each block has before it takes what others leave."""
 _PERSON: Final = ["profile_id", "person"]
 
 
@@ -188,7 +191,7 @@ def candidates(
         memories: table `memories`.
         scored: table `scored_memories`; a memory without a row uses the importance it was stored with.
         enrichment: table `enrichment`, for gists; a text without a row is its own gist.
-        policy: which facts are taken, and limits in characters, separators included.
+        policy: which facts are taken, and limits in tokens or, separators included, in characters.
         as_of: instant at which facts must be valid.
         edges: decided and proposed edges, which show what is outdated or repeated; read only for blocks that profile
             the user; default: none.
@@ -235,9 +238,9 @@ def compile_blocks(
 ) -> pl.DataFrame:
     """Compile the core memory blocks and return those whose text changes.
 
-    Each block holds at most `block_char_limit` characters, and all blocks of a profile together at most
-    `core_memory_char_limit`, separators included; they are filled in the order of `names`. In a profile of the user
-    health and safety come first and may take the room of all, and full blocks take what the others leave.
+    All blocks that profile a user hold at most `core_memory_tokens`; only what does harm if it is
+    forgotten may exceed this. Of SuperLocalMemory's facts each block holds at most `block_char_limit` characters, and
+    all blocks together at most `core_memory_char_limit`; they are filled in the order of `names`.
 
     Args:
         memories: table `memories`.
@@ -384,11 +387,12 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
     Returns:
         profile_id, block, members, content, and `worded` (a model wrote the content); a block without text has no row.
     """
+    fill = _filled_by_tokens if policy.core_facts == PROFILE else _filled
     rows = []
     for (profile_id, _), of_person in groupby(facts.sort(*_PERSON, "place").iter_rows(), key=itemgetter(0, 1)):
         listed = {place: list(zip(*lists, strict=True)) for _, _, place, *lists in of_person}
         worded = {place: wordings.get((profile_id, names(policy)[place]), "") for place in listed}
-        for place, (members, content) in _filled(listed, worded, policy).items():
+        for place, (members, content) in fill(listed, worded, policy).items():
             if content:
                 rows.append((profile_id, names(policy)[place], members, content, content == worded[place]))
     types = TABLES["core_memory_blocks"].empty().schema
@@ -403,50 +407,76 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
     return filled.sort("profile_id", pl.col("block").replace_strict(order, return_dtype=pl.Int64))
 
 
+def _filled_by_tokens(
+    facts: Mapping[int, Sequence[Fact]], wordings: Mapping[int, str], policy: Policy
+) -> dict[int, tuple[list[str], str]]:
+    """Fill the blocks that profile one person: place of each block to its memories and its text.
+
+    Vital facts come first, and all of them. Then each block has a share of the limit, health and safety before others,
+    and what they leave is for those that are full, instructions before others. A fact that has no room is left out for
+    the next that has.
+    """
+    safety, rules = (core_profile.NAMES.index(name) for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
+    costs = {place: _costs([text for _, text, *_ in listed]) for place, listed in facts.items()}
+    told = {place: [vital for *_, vital in listed] for place, listed in facts.items()}
+    spent = {place: _sum(costs[place], told[place]) for place in facts}
+    limit = policy.core_memory_tokens
+    shared = [(place, limit // SHARES) for place in sorted(facts, key=lambda one: (one != safety, one))]
+    left = [(place, limit) for place in sorted(facts, key=lambda one: (one != rules, one))]
+    for place, share in (*shared, *left):
+        for row, cost in enumerate(costs[place]):
+            if told[place][row]:
+                continue
+            if spent[place] + cost <= share and sum(spent.values()) + cost <= limit:
+                told[place][row], spent[place] = True, spent[place] + cost
+    filled = {}
+    for place, listed in facts.items():
+        chosen = [fact for fact, is_told in zip(listed, told[place], strict=True) if is_told]
+        content = SEPARATOR.join(text for _, text, *_ in chosen)
+        cost = _costs([wordings[place]])[0]
+        if wordings[place] and sum(spent.values()) - spent[place] + cost <= limit:
+            content, spent[place] = wordings[place], cost
+        filled[place] = ([memory_id for memory_id, *_ in chosen], content)
+    return filled
+
+
+def _sum(costs: Sequence[int], told: Sequence[bool]) -> int:
+    return sum(cost for cost, is_told in zip(costs, told, strict=True) if is_told)
+
+
+def _costs(texts: Sequence[str]) -> list[int]:
+    return count_tokens(pl.Series(texts, dtype=pl.String)).to_list()
+
+
 def _filled(
     facts: Mapping[int, Sequence[Fact]], wordings: Mapping[int, str], policy: Policy
 ) -> dict[int, tuple[list[str], str]]:
-    """Fill the blocks of one person: place of each block to its memories and its text.
-
-    Health and safety come first. What a profile of the user leaves of the room of all blocks is for those that are
-    full, instructions before others.
-    """
-    profiles_user = policy.core_facts == PROFILE
-    safety, first = (core_profile.NAMES.index(name) for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
+    """Fill the blocks of SuperLocalMemory: place of each block to its memories and its text."""
     remaining, filled = policy.core_memory_char_limit, dict[int, tuple[list[str], str]]()
-    for place in sorted(facts, key=lambda one: (profiles_user and one != safety, one)):
-        room = remaining if profiles_user and place == safety else min(policy.block_char_limit, remaining)
+    for place in sorted(facts):
+        room = min(policy.block_char_limit, remaining)
         members, content = _fill_block(facts[place], policy.block_char_limit, room)
         wording = wordings[place]
         filled[place] = (members, wording if 0 < len(wording) <= room else content)
         remaining -= len(filled[place][1])
-    for place in sorted(filled, key=lambda one: (one != first, one)) if profiles_user else ():
-        content = filled[place][1]
-        if content and content != wordings[place]:
-            room = len(content) + remaining
-            filled[place] = _fill_block(facts[place], room, room)
-            remaining = room - len(filled[place][1])
     return filled
 
 
 def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], str]:
-    """Take facts in order while they fit in `limit`, and vital ones in `room`, also after others that did not fit.
+    """Take facts in order while they fit in `limit` and `room`, in characters.
 
     Returns:
         Their memories, and the block's text.
     """
     members: list[str] = []
-    content, full = "", False
-    for memory_id, text, gist, vital in facts:
-        if full and not vital:
-            continue
-        fact = text if len(text) <= (room if vital else limit) else _clipped(gist, limit)
+    content = ""
+    for memory_id, text, gist, _ in facts:
+        fact = text if len(text) <= limit else _clipped(gist, limit)
         longer = SEPARATOR.join((content, fact)) if content else fact
-        if fact and len(longer) <= (room if vital else min(limit, room)):
-            members.append(memory_id)
-            content = longer
-        else:
-            full = True
+        if not fact or len(longer) > min(limit, room):
+            break
+        members.append(memory_id)
+        content = longer
     return members, content
 
 

@@ -141,6 +141,8 @@ def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.Da
     same = reuse.unchanged(made_by, texts.select(*_TEXT, read=pl.lit(by["read"]))).drop("read")
     new = texts.join(same, on=_TEXT, how="anti", maintain_order="left").with_row_index("row")
     read = new.with_columns(numbers=numbers(new, before))
+    if encoder.missing():  # what could not be read is read when it can be
+        read = read.filter(pl.col("numbers").list.len() > 0).drop("row").with_row_index("row")
     facts = core_facts.core_facts(read["content"], read["speaker"], readings=read["numbers"])
     chosen = facts.group_by("row").agg(sentences=pl.struct(_SENTENCE))
     chosen = read.join(chosen, on="row", how="left").with_columns(pl.col("sentences").fill_null([]))

@@ -7,6 +7,7 @@ from typing import NamedTuple, cast
 
 import polars as pl
 
+from memory_pipeline.consolidation import judging
 from memory_pipeline.consolidation.edges import centrality
 from memory_pipeline.schemas import Enrichment, Frame, Memories, Vectors, conform, empty
 from memory_pipeline.settings import Policy
@@ -32,7 +33,7 @@ def new_texts(
     keys = ["profile_id", "content_hash"]
     texts = enrich.texts(memories)
     models = {policy.embedder} if "embedding" in policy.enrichments else set[str]()
-    if policy.fact_changes and JUDGES[policy.judge].reads:
+    if judging.compares(policy) and JUDGES[policy.judge].reads:
         models.add(encoder.NAME)
     added = [empty(Vectors)]
     for model in sorted(models):

@@ -71,6 +71,11 @@ class Judged(NamedTuple):
     pair_readings: pl.DataFrame
 
 
+def compares(policy: Policy) -> bool:
+    """Return whether facts are compared under a policy: not where its judge needs weights that are not installed."""
+    return policy.fact_changes and not (JUDGES[policy.judge].reads and encoder.missing())
+
+
 def judge(
     points: pl.DataFrame,
     similar: Rows,

@@ -23,6 +23,7 @@ from memory_pipeline.runs import log, status
 from memory_pipeline.runs.shards import within
 from memory_pipeline.schemas import TABLES, Action
 from memory_pipeline.settings import Policy, Settings
+from memory_pipeline.text.embed import encoder
 
 AUTOMATIC: Final = frozenset({"schedule", "sensor"})
 """Triggers whose instant may lie before a profile's last commit; such a profile is skipped, since nothing is due."""
@@ -98,6 +99,8 @@ def select_profiles(
         lake.refuse_unfinished_erasure(selected)
     selected = [profile_id for profile_id in selected if profile_id != unfinished]
     runs = ledger.runs().filter(pl.col("as_of") < as_of)  # a second run at an instant has the limits of the first
+    if told := encoder.missing():
+        log.LOGGER.warning("%s %s", log.PREFIX, told)
     limits = _row_limits(settings, runs, {profile_id: stored[profile_id] for profile_id in selected})
     chosen = pipeline.participants(
         {profile_id: settings.policy_of(profile_id) for profile_id in selected},

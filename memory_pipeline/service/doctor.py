@@ -32,6 +32,7 @@ from memory_pipeline.service import launch
 from memory_pipeline.service.report import Finding, many
 from memory_pipeline.settings import Settings
 from memory_pipeline.text import credentials
+from memory_pipeline.text.embed import encoder
 
 ENOUGH_BYTES: Final = 1_000_000_000
 """Free disk space below which `doctor` warns."""
@@ -61,6 +62,8 @@ def _installation() -> Iterator[Finding]:
         "'memory-pipeline[hnsw]'"
     )
     yield Finding("hnswlib", well=True, detail="installed" if vector_graph.available() else missing)
+    unread = encoder.missing()
+    yield Finding("reader", well=unread is None, detail=unread or "installed")
 
 
 def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:

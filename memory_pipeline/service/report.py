@@ -26,6 +26,7 @@ from memory_pipeline.runs.log import held_notice
 from memory_pipeline.schemas import Action
 from memory_pipeline.settings import Origin, Settings
 from memory_pipeline.text.display import escaped
+from memory_pipeline.text.embed import encoder
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -173,6 +174,8 @@ def together(tasks: Iterable[Mapping[str, Any]]) -> list[tuple[str, datetime | N
 def status(console: Console, summary: Mapping[str, Any]) -> None:
     """Print the state of every profile, what is due and recent runs."""
     line(console, summary["home"])
+    if told := encoder.missing():
+        line(console, told, style="red")
     if summary["default_profile"]:
         line(console, f"default profile: {summary['default_profile']}")
     elif len(summary["profiles"]) > 1:

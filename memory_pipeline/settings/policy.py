@@ -231,16 +231,21 @@ class Policy(Values):
         description="Facts of the core memory blocks: `profile`, who the user is, health, standing instructions, "
         "preferences and current projects; `superlocal`, the most accessed or newest memories of five kinds.",
     )
-    core_memory_char_limit: int = Field(
-        2600,
-        ge=1,
-        description="Maximum characters of all core memory blocks together; of several users, each has as many.",
-    )
-    block_char_limit: int = Field(
+    core_memory_tokens: int = Field(
         600,
         ge=1,
-        description="Maximum characters of one core memory block, for each of several users. In a profile of the user "
-        "health and safety may take the room of all blocks, and full blocks, instructions first, what others leave.",
+        description="Maximum tokens of all facts in core memory that profile the user, for each of several users; only "
+        "what does harm if it is forgotten (health, dangers, secrets) may exceed it. Each block has a quarter, and "
+        "full blocks, instructions first, take what others leave.",
+    )
+    core_memory_char_limit: int = Field(
+        2000, ge=1, description="Maximum characters of all core memory blocks together, of the facts of `superlocal`."
+    )
+    block_char_limit: int = Field(
+        500,
+        ge=1,
+        description="Maximum characters of one core memory block of the facts of `superlocal`, and of any block that a "
+        "model words.",
     )
 
     forgetting: tuple[Literal["relevance", "retention", "age_tiers", "energy"], ...] = Field(

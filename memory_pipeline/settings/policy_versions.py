@@ -53,11 +53,17 @@ def _settings_of_four(values: Recorded) -> Recorded:
     return {"similar_neighbours": 2**31 - 1} | values
 
 
+def _settings_of_five(values: Recorded) -> Recorded:
+    """Add the limit of core memory in tokens, that of the characters which bounded it before."""
+    return {"core_memory_tokens": max(1, round(values.get("core_memory_char_limit", 2600) * 600 / 2600))} | values
+
+
 STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {
     1: _settings_of_one,
     2: _settings_of_two,
     3: _settings_of_three,
     4: _settings_of_four,
+    5: _settings_of_five,
 }
 """Steps by the version that they produce, each from the version before it."""
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import polars as pl
 
 from memory_pipeline import schemas
-from memory_pipeline.consolidation import core_memory, core_profile, enrichments
+from memory_pipeline.consolidation import core_memory, core_profile, enrichments, judging
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.schemas import LIVE, Frame, conform
@@ -50,5 +50,5 @@ def enrich_texts(inputs: Inputs, context: Context) -> Outputs:
 def _reads_sentences(policy: Policy) -> bool:
     """Return whether anything in a policy reads sentences: a profile of the user, a judge, or a token budget."""
     profiles_user = policy.core_blocks and policy.core_facts == core_memory.PROFILE
-    judged = policy.fact_changes and JUDGES[policy.judge].reads
+    judged = judging.compares(policy) and JUDGES[policy.judge].reads
     return profiles_user or judged or policy.token_budget is not None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import polars as pl
 
 from memory_pipeline import schemas
+from memory_pipeline.consolidation import judging
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations, links
 from memory_pipeline.consolidation.plans import planning, proposals
@@ -82,7 +83,7 @@ def plan(inputs: Inputs, context: Context) -> Outputs:
 
 def _retired(inputs: Inputs, context: Context) -> pl.DataFrame:
     """Return links about facts that no longer hold; none where this run has not compared the facts."""
-    if not context.policy.fact_changes or Action.LINK not in context.actions:
+    if not judging.compares(context.policy) or Action.LINK not in context.actions:
         return inputs.decided_edges.clear()
     return links.no_longer_held(
         decided=inputs.decided_edges,

@@ -64,7 +64,7 @@ class FirstReading:
     @property
     def reads(self) -> bool:
         """Whether facts are compared, by a judge that reads."""
-        return self._policy.fact_changes and JUDGES[self._policy.judge].reads
+        return self._policy.fact_changes and JUDGES[self._policy.judge].reads and not encoder.missing()
 
     def pairs(self, index: Index, rows: Sequence[int]) -> pl.DataFrame:
         """Return how some memories relate to the live ones nearest to them: `FOUND`, unrelated pairs left out.

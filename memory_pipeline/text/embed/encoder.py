@@ -49,6 +49,10 @@ _WINDOW: Final = 500
 _TINY: Final = np.float32(1e-12)
 
 
+WEIGHTS: Final = ("encoder.npz", "pairs.npz", "tokenizer.json")
+"""Files of the reader."""
+
+
 class Tokens(NamedTuple):
     """The tokens of a text, without the two that mark its ends."""
 
@@ -86,7 +90,13 @@ class _Network(NamedTuple):
 
     @classmethod
     def load(cls, name: str) -> "_Network":
-        """Load a file of `models/reader`."""
+        """Load a file of `models/reader`.
+
+        Raises:
+            ReaderMissingError: it is not installed.
+        """
+        if (told := missing()) and not (_folder() / name).is_file():
+            raise ReaderMissingError(told)
         with resources.as_file(_folder() / name) as path, np.load(path) as stored:
             weights = {name: stored[name] for name in stored.files}
         layers = tuple(_layer(weights, place) for place in range(_LAYERS))
@@ -210,6 +220,22 @@ def _libraries() -> ThreadpoolController:
     return ThreadpoolController()
 
 
+class ReaderMissingError(ValueError):
+    """Weights of the reader are not installed."""
+
+
+def missing() -> str | None:
+    """Return in a sentence which weights of the reader are not installed, and the remedy; None if all are."""
+    gone = [name for name in WEIGHTS if not (_folder() / name).is_file()]
+    if not gone:
+        return None
+    return (
+        f"the reader's weights are not installed ({', '.join(gone)} in {_folder()}): no new sentence is read for core "
+        "memory and token budgets, and no change of a fact is found; install the package anew: "
+        "pip install --force-reinstall memory-pipeline"
+    )
+
+
 def _folder() -> Traversable:
     return resources.files("memory_pipeline") / "models" / "reader"
 
@@ -217,6 +243,8 @@ def _folder() -> Traversable:
 def _tokenizer(most: int) -> "Tokenizer":
     from tokenizers import Tokenizer  # noqa: PLC0415 - only a process that reads texts pays for it
 
+    if (told := missing()) and "tokenizer.json" in told:
+        raise ReaderMissingError(told)
     tokenizer = Tokenizer.from_str((_folder() / "tokenizer.json").read_text("utf-8"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(most)

@@ -12,6 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.text import credentials, display
+from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.ascii_patterns import Form
 from memory_pipeline.text.lang.en import core_cues
@@ -72,9 +73,10 @@ def core_facts(
 
     Returns:
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of the
-        kinds above), lasting (it holds for years), commands (it instructs or forbids), leans (nothing before it says
-        whom its first words mean), of_user (it is about the owner of the memory, or the owner's people and things) and
-        harm (what forgetting it would do, 0..3). Sorted by row and place. Cost: that of `read`, if it is not given.
+        kinds above), lasting (it holds for years), commands (it instructs or forbids; not what another person wants),
+        leans (nothing before it says whom its first words mean), of_user (it is about the owner of the memory, or the
+        owner's people and things) and harm (what forgetting it would do, 0..3). Sorted by row and place. Cost: that of
+        `read`, if it is not given.
     """
     known = read(texts, speakers) if readings is None else readings
     sentences = _sentences(texts.set(known.list.len() == 0, ""))
@@ -91,11 +93,12 @@ def core_facts(
     forbidden = health & (_of_kind(numbers, "safety") > _of_kind(numbers, "health"))
     ordered = pl.Series(forbidden) & ~low.str.contains(_USERS_TURN)
     of_own = section.is_in([HEALTH, IDENTITY]).to_numpy() & low.str.contains(core_cues.OWN).to_numpy()
-    owner = (sentence_kinds.probability(numbers, "whom", "owner", "agent") >= LEAST) | of_own
+    others_wish = _wished_by_another(numbers, section)
+    owner = ((sentence_kinds.probability(numbers, "whom", "owner", "agent") >= LEAST) | of_own) & ~others_wish
     return sentences.with_columns(
         section,
         lasting=pl.Series(_holds(numbers, "lasting") >= LEAST),
-        commands=pl.Series((section == INSTRUCTION).to_numpy() | forbidden),
+        commands=pl.Series(((section == INSTRUCTION).to_numpy() & ~others_wish) | forbidden),
         leans=pl.col("sentence").str.contains(core_cues.LEANING_START),
         of_user=pl.Series(owner),
         harm=pl.Series(sentence_kinds.expected(numbers, "harm")),
@@ -112,10 +115,21 @@ def core_facts(
     )
 
 
+def _wished_by_another(numbers: NDArray[np.float64], section: pl.Series) -> NDArray[np.bool_]:
+    """Return whether each instruction or preference is that of another person.
+
+    A preference is never the agent's, so what the reader gives to the agent says nothing about whose it is.
+    """
+    person, owner = (sentence_kinds.probability(numbers, "whom", label) for label in ("person", "owner"))
+    instruction, preference = ((section == name).to_numpy() for name in (INSTRUCTION, PREFERENCE))
+    result: NDArray[np.bool_] = (instruction & (person >= LEAST)) | (preference & (person > owner))
+    return result
+
+
 def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     """Return what the reader says of the sentences of texts: for each text the numbers of all its sentences in a row.
 
-    Of a text in a language that it does not read there are none.
+    Of a text in a language that it does not read there are none, nor of any text if its weights are not installed.
 
     Args:
         texts: strings; null counts as empty.
@@ -123,6 +137,8 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
 
     Cost: see `sentence_kinds.read`.
     """
+    if encoder.missing():
+        return pl.Series([[]], dtype=pl.List(pl.Float64)).new_from_index(0, len(texts))
     spoken = pl.Series([None] * len(texts), dtype=pl.String) if speakers is None else speakers
     languages = identification.identify(texts)
     foreign = languages.is_not_null() & ~languages.is_in(list(JUDGED))
