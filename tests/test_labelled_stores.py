@@ -4,13 +4,18 @@ import json
 
 import compare_cost
 import labelled_stores
+import measure_keeping
 import polars as pl
 import pytest
 import quality_quotes
 import quality_stores
+from corpus_files import Core
 from made_up_stores import stores
 
+from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.evaluation import replay
+from memory_pipeline.schemas import TABLES
+from memory_pipeline.text.score.sentence_kinds import GROUPS
 
 MEMORIES = [
     ("m1", "2025-01-05T09:00:00Z", "Ines keeps the spare key with the neighbour in flat 3."),
@@ -138,3 +143,50 @@ def test_stores_that_the_judge_is_fitted_on_are_labelled_stores():
 
 def table_mrr(result):
     return result.questions.filter(pl.col("state") == "raw")["mrr"].drop_nulls().mean()
+
+
+def said(*words):
+    """The labels of a note of one sentence."""
+    return [tuple(GROUPS[group].index(word) for group, word in zip(GROUPS, words, strict=True))]
+
+
+def test_core_memory_and_what_a_budget_loses_are_counted_against_the_labels(store):
+    core = Core(
+        {
+            "m1": said("owner", "safety", "current", "3", "2", "stated"),
+            "m2": said("thing", "fact", "moment", "0", "0", "happened"),
+            "m3": said("owner", "safety", "lasting", "3", "2", "stated"),
+            "m4": said("person", "preference", "lasting", "2", "1", "stated"),
+        },
+        ("m3", "m4"),
+    )
+    blocks = [
+        {"profile_id": "p", "block": "health_and_safety", "members": ["m1"], "content": MEMORIES[0][2]},
+        {
+            "profile_id": "p",
+            "block": "preferences",
+            "members": ["m4", "m2"],
+            "content": SEPARATOR.join((MEMORIES[3][2], MEMORIES[1][2])),
+        },
+    ]
+    memories = pl.DataFrame(
+        {
+            "memory_id": ["m1", "m2", "m3", "m4"],
+            "lifecycle": ["archived", "active", "archived", "archived"],
+            "members": [[], [], [], []],
+        },
+        schema_overrides={"members": pl.List(pl.String)},
+    )
+    outcome = labelled_stores.Outcome(
+        store, "half", memories, TABLES["association_edges"].empty(), {}, pl.DataFrame(blocks)
+    )
+    counts = measure_keeping.in_core_memory(outcome, core)
+    assert {name: counts[name] for name in ("lines", "outdated, unmarked", "idle", "wishes of others")} == {
+        "lines": 3,
+        "outdated, unmarked": 1,
+        "idle": 1,
+        "wishes of others": 2,
+    }
+    assert (counts["harm shown"], counts["harm"], counts["core shown"], counts["core"]) == (1, 2, 1, 2)
+    lost = measure_keeping.harm_lost(outcome, core)
+    assert lost == {"half: harm lost": 1, "half: harm": 2, "half: harmless kept": 1}, "a copy of m4 is there"
