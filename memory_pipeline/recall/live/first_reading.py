@@ -128,11 +128,11 @@ def _judged(index: Index, row: int, policy: Policy) -> pl.DataFrame:
     )
     own = points["new"].arg_true().to_numpy()
     others = np.delete(np.arange(points.height), own)
-    if not (own.size and others.size):
+    judge = JUDGES[policy.judge]
+    if not (own.size and others.size) or (judge.reads and encoder.missing()):
         return FOUND.to_frame()
     older, newer = np.minimum(others, own), np.maximum(others, own)
     reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
-    judge = JUDGES[policy.judge]
     near = closeness.of_few(reading, older, newer) if judge.reads else None
     judged = judge.judge(reading, older, newer, closeness=near, least=_LEAST)
     related = (pl.col("relation") != "unrelated") | (pl.col("rule") == ASIDE)
