@@ -1,12 +1,13 @@
 """Whose memory a profile is: tells what its owner said from what others said.
 
 The owner of a profile is whom the setting `owner` names; else the speaker whose name is the user's id; else the first
-speaker of the ledger who speaks of themself: in the first person, without addressing a reader ("you"); else the first
-speaker. So neither a newsletter nor a bot that greets becomes the owner by speaking first. Programs are not asked,
-and speakers named like an agent's id only if there is nobody else. In a shared profile every user has an owner of their
-own. What has no speaker, or one named after a role ("user"), is the owner's: agents note what they were told. Positions
-in the ledger never change, so a late import does not change who the owner is, and nobody who speaks later takes over.
-Not here: what follows from it for core memory (`core_profile`) and for relations of facts (`change_detection`).
+speaker of the ledger, whatever they say, who is no program: named after a role, or like an agent known by then. An
+agent is the owner only while nobody else has spoken. In a shared profile every user has an owner of their own; of
+memories without a user the owner is the first speaker, or the first user's owner where a user was there before. What
+has no speaker, or one named after a role ("user"), is the owner's: agents note what they were told. Positions in the
+ledger never change, so neither a late import nor anything said later changes who the owner is, and a rebuild or an undo
+finds the same without a note of it. Not here: what follows from it for core memory (`core_profile`) and for relations
+of facts (`change_detection`).
 """
 
 from collections.abc import Mapping
@@ -17,7 +18,6 @@ import polars as pl
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.lang.en.lexicon import ONESELF, SECOND_PERSON
 from memory_pipeline.text.parse.speakers import USERS, by_assistant
 
 OWNER: Final = ""
@@ -78,26 +78,30 @@ def _owners(heard: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return the name of the owner of each user's memories: profile_id, user_id, owner."""
     if policy.owner is not None:
         return heard.select(_PERSON).unique().with_columns(owner=pl.lit(policy.owner.strip().casefold()))
-    agents = heard.select("profile_id", name="agent").drop_nulls().unique().with_columns(agents=pl.lit(value=True))
+    agents = heard.drop_nulls("agent").group_by("profile_id", name="agent").agg(known=pl.col("seq").min())
     people = heard.filter(
         pl.col("kind") == ORIGINAL, pl.col("name").is_not_null(), ~by_assistant(pl.col("name")), ~_by_role("name")
     )
-    low = pl.col("content").str.to_lowercase().str.replace_all("\u2019", "'", literal=True)
-    of_themself = low.str.contains(_any_of(ONESELF)) & ~low.str.contains(_any_of(SECOND_PERSON))
-    return (
-        people.join(agents, on=["profile_id", "name"], how="left", maintain_order="left")
-        .sort(
-            *(pl.col("name").ne_missing(pl.col("user")), pl.col("agents").fill_null(value=False), ~of_themself),
-            *("seq", "name"),
-            nulls_last=True,
-        )
-        .group_by(_PERSON, maintain_order=True)
-        .agg(owner=pl.col("name").first())
+    candidates = people.join(agents, on=["profile_id", "name"], how="left", maintain_order="left").select(
+        *_PERSON, "name", "seq", named=pl.col("name").eq_missing(pl.col("user")), agent=pl.col("known") <= pl.col("seq")
     )
+    by_user = _first(candidates.drop_nulls("user_id"), _PERSON)
+    users = (
+        heard.drop_nulls("user_id")
+        .group_by(_PERSON)
+        .agg(pl.col("user").first(), pl.col("seq").min())
+        .join(by_user, on=_PERSON, how="left")
+        .select(*_PERSON, "seq", name=pl.coalesce("owner", "user"), named=pl.lit(value=False), agent=pl.lit(value=None))
+    )
+    unnamed = pl.concat([candidates.filter(pl.col("user_id").is_null()), users], how="diagonal_relaxed")
+    by_profile = _first(unnamed, ["profile_id"]).with_columns(user_id=pl.lit(None, pl.String))
+    return pl.concat([by_user, by_profile.select(by_user.columns)])
 
 
-def _any_of(words: frozenset[str]) -> str:
-    return rf"(?-u:\b)(?:{'|'.join(sorted(words))})(?-u:\b)"
+def _first(candidates: pl.DataFrame, by: list[str]) -> pl.DataFrame:
+    """Return the name that owns the memories of each group, `owner`: one named like the user first, agents last."""
+    ranked = candidates.sort(~pl.col("named"), pl.col("agent").fill_null(value=False), "seq", "name", nulls_last=True)
+    return ranked.group_by(by, maintain_order=True).agg(owner=pl.col("name").first())
 
 
 def _folded(column: str) -> pl.Expr:

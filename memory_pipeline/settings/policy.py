@@ -223,8 +223,8 @@ class Policy(Values):
         None,
         min_length=1,
         description="Name of the speaker whose memory the profile is. Unset: the speaker named like the user's id, "
-        "else the first who says I without addressing a reader, else the first that is no program. Only the owner's "
-        "instructions and preferences reach core memory; in a profile of several users each has their own owner.",
+        "else the first speaker that is neither named after a role nor like an agent. Only the owner's instructions "
+        "and preferences reach core memory; in a profile of several users each has their own owner.",
     )
     core_facts: Literal["profile", "superlocal"] = Field(
         "profile",

@@ -157,12 +157,6 @@ FIRST_PERSON: Final = _set(
 )
 """First-person pronouns."""
 
-ONESELF: Final = _set("i i'd i'll i'm i've im ive me mine my myself")
-"""First-person pronouns of one person; newsletters and teams say "we"."""
-
-SECOND_PERSON: Final = _set("you you'd you'll you're you've your yours yourself yourselves")
-"""Second-person pronouns, which address a reader."""
-
 DATE_WORDS: Final = _set("""
 january february march april may june july august september october november december jan feb mar apr jun jul aug sep
 sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays
