@@ -169,6 +169,19 @@ def _stored(store: LabelledStore, events: pl.DataFrame, policy: Policy) -> Outco
     return Outcome(store, "raw", memories, edges, _answers(store, LiveIndex(None, events, policy)))
 
 
+def simple_half(store: LabelledStore, policy: Policy, order: Literal["newest", "oldest", "random"]) -> Outcome:
+    """Keep as many memories as half the tokens hold, by a simple order, and ask all questions."""
+    turns = store.turns.sort("at", "id", maintain_order=True)
+    if order == "random":
+        turns = turns.sample(fraction=1.0, shuffle=True, seed=1)
+    elif order == "newest":
+        turns = turns.reverse()
+    tokens = count_tokens(turns["content"])
+    kept = turns.filter(tokens.cum_sum() <= _HALF * tokens.sum())
+    part = LabelledStore(store.name, kept.sort("at", "id"), store.relations, store.questions)
+    return _stored(part, replay.stored(part.turns), replay.policy_for(embedder=policy.embedder))
+
+
 def _answers(store: LabelledStore, index: LiveIndex) -> dict[str, pl.DataFrame]:
     """Return what recall finds for each question of a store, asked in order of time."""
     asked = sorted(store.questions, key=lambda one: one["at"])

@@ -22,11 +22,14 @@ from labelled_stores import LabelledStore, Outcome
 from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.evaluation import replay
 from memory_pipeline.schemas import LIVE
+from memory_pipeline.settings.new_stores import EMBEDDER
 from memory_pipeline.text.parse.tokens import count_tokens
 from memory_pipeline.text.score.sentence_kinds import GROUPS
 
 FILES: Final = "knpt"
 """Files that nothing which reads sentences has learned from."""
+SIMPLE: Final = ("newest", "oldest", "random")
+"""Simple rules for half the tokens."""
 HARMFUL: Final = 2
 IDLE: Final = ("opinion", "chatter", "question", "request")
 DOUBTS: Final = ("maybe outdated", "disputed")
@@ -36,12 +39,14 @@ Label = Mapping[str, str]
 
 def measure(store: LabelledStore, core: Core | None) -> dict[str, int]:
     """Return the counts of a store."""
-    policy = replay.policy_for(preset="default")
+    policy = replay.policy_for(preset="default", embedder=EMBEDDER)
     whole = labelled_stores.run(store, policy, "consolidated")
     counts = Counter(in_core_memory(whole, core)) if core else Counter[str]()
     counts.update(asked(whole, "all"))
     half = labelled_stores.run(store, policy, "half")
     counts.update(asked(half, "half"))
+    for order in SIMPLE:
+        counts.update(asked(labelled_stores.simple_half(store, policy, order), f"{order} half"))
     losses = labelled_stores.losses(half)
     counts["outdated kept, ending gone"] = losses["outdated without correction"]
     counts["updates"] = len(store.relations["update"])

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ import corpus_files
 import correction_protocol
 import labelled_stores
 import left_out
+import measure_keeping
 import polars as pl
 import quality_page
 import quality_quotes
@@ -259,6 +261,15 @@ def _presets(shared: Path, pool: Executor) -> Sections:
     return {"presets": quality_page.costs(costs(Measurements(_mapped(pool, run_job, todo))))}
 
 
+def _keeping(_: Path, pool: Executor) -> Sections:
+    given = corpus_files.labels()
+    stores = [one for one in corpus_files.episodes(files=measure_keeping.FILES) if one.name in given]
+    counts = Counter[str]()
+    for one in pool.map(measure_keeping.measure, stores, [given[store.name] for store in stores]):
+        counts.update(one)
+    return {"keeping": quality_page.counts(pl.DataFrame({"figure": list(counts), "count": list(counts.values())}))}
+
+
 def _corrections(_: Path, __: Executor) -> Sections:
     told = list(corpus_files.scenarios(corpus_files.FOLDER / "corrections" / "b.txt"))
     with tempfile.TemporaryDirectory() as home:
@@ -269,6 +280,7 @@ def _corrections(_: Path, __: Executor) -> Sections:
 PARTS: Final[Mapping[str, Callable[[Path, Executor], Sections]]] = {
     "stores": _stores,
     "own": _own,
+    "keeping": _keeping,
     "corrections": _corrections,
     "talks": _talks,
     "presets": _presets,
