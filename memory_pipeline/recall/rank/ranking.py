@@ -283,7 +283,6 @@ def _by_model(
         names = index.memories["memory_id"].gather(rows[order[:k]]).to_list()
         linked, followed = links.outdated(index, names, now), links.followed(index, names)
         order = selection.newer_first(index, rows, order, scores, linked, followed)
-        order = selection.asides_behind(index, rows, order, scores, links.stated)
     if question.holds:
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now), selection.BEST)
     if series.asks_for_latest(question, micros(now)):

@@ -5,7 +5,7 @@ do not hold yet follow. Contradicting memories are included, and so are standing
 here: the scores (`features`, `changes`, `baselines`) and repetition within an answer (`redundancy`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
@@ -121,35 +121,6 @@ def newer_first(
                 open_ends += newer.get(older, ())
         by_age = sorted(chain, key=lambda one: (one == at, -index.created[rows[one]]))
         placed |= dict.fromkeys(by_age)
-    return np.array(list(placed), dtype=np.int64)
-
-
-def asides_behind(
-    index: Index, rows: Integers, order: Integers, scores: Floats, stated: Mapping[str, Sequence[str]]
-) -> Integers:
-    """Move what states a fact right before a memory that only plans, supposes, reports or asks it.
-
-    Only where the fact answers nearly as well: a question about the plan itself is answered by the plan.
-
-    Args:
-        index: the memories.
-        rows: rows of the candidates.
-        order: positions of the candidates, best first.
-        scores: scores of all candidates.
-        stated: for each memory the older ones that state what it does not (`FactLinks.stated`).
-    """
-    if not stated:
-        return order
-    names = index.memories[rows, "memory_id"].to_list()
-    if stated.keys().isdisjoint(names):
-        return order
-    place = {memory: at for at, memory in enumerate(names)}
-    rank = {at: rank for rank, at in enumerate(order.tolist())}
-    placed: dict[int, None] = {}
-    for at in order.tolist():
-        facts = [place[name] for name in stated.get(names[at], ()) if name in place]
-        near = [fact for fact in facts if scores[fact] >= NEARLY * scores[at]]
-        placed |= dict.fromkeys(sorted(near, key=rank.__getitem__)) | {at: None}
     return np.array(list(placed), dtype=np.int64)
 
 

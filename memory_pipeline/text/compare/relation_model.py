@@ -7,7 +7,7 @@ newer memory states the change outright (`stated_changes`), `whole` where the re
 older one, else `likely`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Final
 
@@ -131,7 +131,9 @@ class ReaderModel:
             (known, table[read]), found[read], closeness.scores(read), ends, sides
         )
         of_pairs = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
-        whole = np.zeros(len(older))
+        whole, aside = np.zeros(len(older)), np.zeros(len(older), dtype=np.bool_)
+        unsettled = [pair_context.is_unsettled(side) for side in sides]
+        aside[read] = ~unsettled[0] & unsettled[1]
         found[read], whole[read] = relation_trees.merged(of_pairs)
         speakers = reading.memories["speaker"]
         others = (speakers.gather(ends[0]) != speakers.gather(ends[1])).fill_null(value=False).to_numpy()
@@ -149,23 +151,8 @@ class ReaderModel:
             _needed(least),
             stated_changes.find(reading.memories, older, newer),
             whole=whole,
-            aside=_asides(older, newer, closeness.kinds),
+            aside=aside,
         )
-
-
-def _asides(older: Rows, newer: Rows, kinds: Callable[[Rows], Floats]) -> Mask:
-    """Return of which pairs only the older memory states that something is so; what it says is read where it matters.
-
-    Args:
-        older: row of the older memory of each pair.
-        newer: row of the newer.
-        kinds: takes rows of memories; returns what the reader says of their sentences (`closeness.kinds`).
-    """
-    rows = np.unique(newer)
-    found = np.isin(newer, rows[pair_context.is_unsettled(kinds(rows))])
-    facts = np.unique(older[found])
-    found[found] = np.isin(older[found], facts[~pair_context.is_unsettled(kinds(facts))])
-    return found
 
 
 def statements_that_share_most(
