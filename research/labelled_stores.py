@@ -145,7 +145,7 @@ def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
     night = datetime.combine(store.last, _NIGHT)
     if state == "raw":
         return _stored(store, events, replay.policy_for(embedder=policy.embedder))
-    if state != "consolidated":
+    if state not in ("consolidated", "asked"):
         policy = policy.model_copy(update={"token_budget": _HALF})
     if state == "half used":
         before = next(simulate(lambda _: events, replay.policy_for(embedder=policy.embedder), [store.last]))

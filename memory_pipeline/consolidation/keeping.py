@@ -1,4 +1,4 @@
-"""Ranks memories for a token budget: first what is grave to forget, then what is asked for, then what does some harm.
+"""Ranks memories for a token budget: first what is asked for, then what is grave to forget, then what does some harm.
 
 Within a rank, worth decides; what is likely the present state of things, or was said twice, is favoured, and what is
 likely outdated leaves earlier, long before either is sure enough for a link.
@@ -40,10 +40,10 @@ _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 class Rank(IntEnum):
     """What a token budget keeps, first to last; within a rank, worth decides."""
 
-    GRAVE = 0
-    """What does real damage if it is forgotten, a harm of 2 or 3, however seldom it is asked for."""
-    ASKED = 1
+    ASKED = 0
     """Recalled or marked helpful."""
+    GRAVE = 1
+    """What does real damage if it is forgotten, a harm of 2 or 3, though nobody asked for it."""
     ASKED_OUTDATED = 2
     """Likewise, but closed or no longer valid."""
     SAFETY = 3
@@ -191,10 +191,10 @@ def _first_ranks(
     return marked.select(
         *KEY,
         use=pl.col("use").fill_null(0.0),
-        rank=pl.when("grave")
-        .then(Rank.GRAVE.value)
-        .when(pl.col("use") >= ASKED_FOR)
+        rank=pl.when(pl.col("use") >= ASKED_FOR)
         .then(Rank.ASKED.value)
+        .when("grave")
+        .then(Rank.GRAVE.value)
         .when("safety")
         .then(Rank.SAFETY.value)
         .when("standing")
