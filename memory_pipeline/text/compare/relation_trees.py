@@ -41,10 +41,27 @@ CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
 _OWN: Final = ("log_days", "same_speaker", "same_session", "log_length_old", "log_length_new", "log_statement_pairs")
 _DIGITS: Final = 6
 """Decimals of a feature: which other profiles are judged beside one changes the order of its sums, and nothing else."""
-_AT_ONCE: Final = 100
+_AT_ONCE: Final = 64
 """Pairs that go through the trees together; more take longer, as less of them is near the processor."""
 _DAY: Final = 86_400_000_000
 """Microseconds."""
+
+
+class Tests(NamedTuple):
+    """All tests of the trees side by side: none waits for the outcome of another, as steps down a tree would.
+
+    A test that fails rules out the leaves to its left; the first leaf that none rules out is the one a pair reaches
+    (QuickScorer, Lucchese et al. 2015).
+    """
+
+    feature: Rows
+    """[tests, trees]; a tree of fewer tests has some that never fail."""
+    threshold: Floats
+    """[tests, trees, 1]: a pair whose feature is above it fails."""
+    ruled_out: NDArray[np.unsignedinteger]
+    """[tests, trees, 1]: the leaves that failing rules out, a bit each, the first the lowest."""
+    value: Floats
+    """[trees x leaves]: of the leaves from left to right."""
 
 
 class Trees(NamedTuple):
@@ -64,6 +81,8 @@ class Trees(NamedTuple):
     """[relations but the last, knots]: scores at which the share of right pairs was measured on stores left out."""
     share: Floats
     """[relations but the last, knots]: that share."""
+    tests: Tests
+    """The same trees by their tests."""
 
 
 @cache
@@ -80,7 +99,8 @@ def loaded(stored: dict[str, NDArray[np.generic]]) -> Trees:
     arrays = {name: stored[name].astype(np.int64) for name in whole} | {
         name: stored[name].astype(np.float64) for name in real
     }
-    return Trees(names=tuple(str(stored["names"]).split()), **arrays)  # type: ignore[arg-type]
+    nodes = [arrays[name] for name in ("roots", "feature", "threshold", "left", "right", "value")]
+    return Trees(names=tuple(str(stored["names"]).split()), **arrays, tests=_tests(*nodes))  # type: ignore[arg-type]
 
 
 def features(
@@ -160,7 +180,7 @@ def probabilities(names: tuple[str, ...], table: Floats, grown: Trees | None = N
     Raises:
         ValueError: a feature of the trees is missing.
 
-    Cost: about 0.2 ms per pair.
+    Cost: about 0.1 ms per pair.
     """
     grown = trees() if grown is None else grown
     if missing := sorted(set(grown.names) - set(names)):
@@ -222,13 +242,44 @@ def scores(columns: Floats, grown: Trees) -> Floats:
 
 
 def _sums(columns: Floats, grown: Trees) -> Floats:
-    """Return the sums of the leaves that pairs reach, [pairs, `OF_PAIRS`]: all trees take a step at a time."""
-    count, trees_of = columns.shape[1], len(grown.roots)
-    node, pair = np.tile(grown.roots, count), np.repeat(np.arange(count), trees_of)
-    inner = np.arange(len(node))
-    while len(inner := inner[grown.feature[node[inner]] >= 0]):
-        at = node[inner]
-        goes_left = columns[grown.feature[at], pair[inner]] <= grown.threshold[at]
-        node[inner] = np.where(goes_left, grown.left[at], grown.right[at])
-    sums: Floats = grown.value[node].reshape(count, -1, len(OF_PAIRS)).sum(axis=1)
+    """Return the sums of the leaves that pairs reach, [pairs, `OF_PAIRS`]."""
+    tests = grown.tests
+    ruled_out = np.zeros((len(grown.roots), columns.shape[1]), dtype=tests.ruled_out.dtype)
+    for feature, threshold, left in zip(tests.feature, tests.threshold, tests.ruled_out, strict=True):
+        ruled_out |= (columns[feature] > threshold) * left
+    before = np.bitwise_count(ruled_out & ~(ruled_out + ruled_out.dtype.type(1)))
+    first = np.arange(0, len(tests.value), len(tests.value) // len(grown.roots))
+    sums: Floats = tests.value[before.T + first].reshape(columns.shape[1], -1, len(OF_PAIRS)).sum(axis=1)
     return sums
+
+
+def _tests(roots: Rows, feature: Rows, threshold: Floats, left: Rows, right: Rows, value: Floats) -> Tests:
+    """Return the tests of trees of at most 64 leaves each; the arguments are those of `Trees`."""
+    levels = [roots]
+    while len(inner := levels[-1][feature[levels[-1]] >= 0]):
+        levels.append(np.concatenate([left[inner], right[inner]]))
+    leaves, first, tree = np.ones_like(feature), np.zeros_like(feature), np.zeros_like(feature)
+    tree[roots] = np.arange(len(roots))
+    inner_levels = [level[feature[level] >= 0] for level in levels]
+    for inner in reversed(inner_levels):
+        leaves[inner] = leaves[left[inner]] + leaves[right[inner]]
+    for inner in inner_levels:
+        tree[left[inner]] = tree[right[inner]] = tree[inner]
+        first[left[inner]], first[right[inner]] = first[inner], first[inner] + leaves[left[inner]]
+    most = int(leaves[roots].max())
+    inner, ends = (np.flatnonzero((feature >= 0) == whether) for whether in (True, False))
+    inner = inner[np.argsort(tree[inner], kind="stable")]
+    cell = np.arange(len(inner)) - np.searchsorted(tree[inner], tree[inner]), tree[inner]
+    shape = (most - 1, len(roots))
+    bits = np.min_scalar_type((1 << most) - 1)
+    result = Tests(
+        feature=np.zeros(shape, dtype=np.int64),
+        threshold=np.full((*shape, 1), np.inf),
+        ruled_out=np.zeros((*shape, 1), dtype=bits),
+        value=np.zeros(len(roots) * most),
+    )
+    result.feature[cell], result.threshold[*cell, 0] = feature[inner], threshold[inner]
+    one = bits.type(1)
+    result.ruled_out[*cell, 0] = ((one << leaves[left[inner]].astype(bits)) - one) << first[inner].astype(bits)
+    result.value[tree[ends] * most + first[ends]] = value[ends]
+    return result
