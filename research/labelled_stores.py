@@ -177,7 +177,7 @@ def simple_half(store: LabelledStore, policy: Policy, order: Literal["newest", "
     elif order == "newest":
         turns = turns.reverse()
     tokens = count_tokens(turns["content"])
-    kept = turns.filter(tokens.cum_sum() <= _HALF * tokens.sum())
+    kept = turns.filter(tokens.cum_sum() <= _HALF * float(tokens.sum()))
     part = LabelledStore(store.name, kept.sort("at", "id"), store.relations, store.questions)
     return _stored(part, replay.stored(part.turns), replay.policy_for(embedder=policy.embedder))
 
