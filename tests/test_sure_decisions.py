@@ -64,8 +64,8 @@ def test_of_people_and_places_each_keeps_its_own():
 @pytest.mark.parametrize(
     ("judge", "statement", "rule", "confidence", "closes"),
     [
-        ("reader", None, "whole", 0.86, True),
-        ("reader", None, "whole", 0.84, False),
+        ("reader", None, "whole", 0.93, True),
+        ("reader", None, "whole", 0.91, False),
         ("reader", None, "likely", 0.99, False),
         ("reader", "The rent is 640 euros.", "whole", 0.99, False),
         ("reader", "The rent is 640 euros.", "ended", 0.95, True),

@@ -13,9 +13,9 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
@@ -29,7 +29,6 @@ from memory_pipeline.ledger.profile_events import Row
 from memory_pipeline.recall.index import kept_index
 from memory_pipeline.recall.index.kept_index import Kept
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.live.first_reading import FirstReading
 from memory_pipeline.recall.live.ledger_tail import (
     LedgerTail,
     Usage,
@@ -49,6 +48,9 @@ from memory_pipeline.schemas import Lifecycle
 from memory_pipeline.settings import Policy, Settings, program
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
+
+if TYPE_CHECKING:
+    from memory_pipeline.recall.live.first_reading import FirstReading
 
 REMOVED: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
 """Lifecycles of memories that no recall returns."""
@@ -95,7 +97,6 @@ class StateCache:
         self._zone = zone
         self._profile = profile_id
         self._policy = policy
-        self.first_reading = FirstReading(policy)
         self._lock = threading.Lock()
         self._tail: LedgerTail | None = None
         self._state: State | None = None
@@ -199,6 +200,17 @@ class StateCache:
         with self._lock:
             return answers.standing(self._current_tail().answers_and_changes())
 
+    @cached_property
+    def first_reading(self) -> "FirstReading":
+        """What the judge finds of memories that no run has compared."""
+        from memory_pipeline.recall.live.first_reading import FirstReading
+
+        return FirstReading(self._policy)
+
+    def _forget_first_reading(self) -> None:
+        if "first_reading" in self.__dict__:
+            self.first_reading.forget()
+
     def first_links(self, index: Index, rows: Sequence[int]) -> pl.DataFrame:
         """Return the links of memories of the current state that no run has compared (see `FirstReading.links`)."""
         return self.first_reading.links(index, rows, self.answered)
@@ -240,7 +252,7 @@ class StateCache:
             self._state = None
             self._tail = None
             self._pasts.clear()
-            self.first_reading.forget()
+            self._forget_first_reading()
 
     def _current_tail(self) -> LedgerTail:
         if self._tail is None:
@@ -278,7 +290,7 @@ class StateCache:
         Args:
             previous: what to update where the published tables are read; None: the kept index, or a new one.
         """
-        self.first_reading.forget()
+        self._forget_first_reading()
         erasing = self._erasing()  # checked before and after: it may begin or end meanwhile
         last_erasure = kept_indexes.erased(self._lake.ledger)
         kept = self._kept(last_erasure) if previous is None and not erasing else None

@@ -50,8 +50,9 @@ class Alone:
 
     @property
     def compare(self) -> Compare | None:
-        """Finds the links of memories that no run has compared; None of a past state."""
-        return self.cache.first_links if self.state.edges is None and self.cache.first_reading.reads else None
+        """Finds the links of memories that no run has compared; None of a past state, and where no run has compared."""
+        reads = self.state.edges is None and self.compared_until > 0 and self.cache.first_reading.reads
+        return self.cache.first_links if reads else None
 
     def scored(self, now: datetime) -> pl.DataFrame:
         """Return the scores of all memories at an instant."""
