@@ -66,11 +66,11 @@ Six English stores and three in French, Italian and Chinese: facts about one use
 office, long notes, a coach. One run of the preset `default`; at half the tokens, one run with a token budget of .5;
 *asked before* means that every second question was asked and its answer marked helpful before that run; *answered*
 means that the pairs which `review` shows after the run, at most one a memory, were answered by the labels, and that
-another run followed. The labels lack many updates
-that a reader sees (an errand done, a plan carried out). So two language models read 200 pairs without labels on 29
-November 2026: the 155 that a run of the default had linked, closed or merged in the English stores, 30 look-alikes
-and 15 updates that it had not linked (Cohen's kappa .92). Both call right 87 of 105 links of updates (.83; the labels
-70), 15 of 22 links of repetitions, 9 of 12 contradictions, 12 of 12 merges and 3 of 4 closings (one reader all 4).
+another run followed. The labels lack many updates that a reader sees (an errand done, a plan carried out). So two
+language models read 200 pairs without labels on 29 November 2026: the 155 that a run had linked, closed or merged in
+the English stores (`merge_confidence` .75, `close_confidence` .85), 30 look-alikes and 15 updates that it had not
+linked (Cohen's kappa .92). Both call right 87 of 105 links of updates (.83; the labels 70), 15 of 22 links of
+repetitions, 9 of 12 contradictions, 12 of 12 merges and 3 of 4 closings (one reader all 4).
 """,
     "own": """
 The same figures for the eleven stores of the files `k` and `n` of `research/corpus/episodes`, which nothing has learned
