@@ -297,7 +297,10 @@ def test_answers_of_a_language_model_that_only_the_lake_had_are_named(copy):
     with Lake(copy) as lake:
         lake.append("verdicts", answers.with_columns(**filled))
     everything(copy)
-    assert "lake/score_history, lake/verdicts from a backup" in examined(copy)["lake"][1]
+    assert (
+        "first restore lake/cluster_lineage, lake/score_history, lake/verdicts from a backup"
+        in examined(copy)["lake"][1]
+    )
     for args in (("--repair",), ()):
         well, detail = examined(copy, *args)["lake"]
         assert well

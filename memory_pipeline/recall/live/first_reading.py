@@ -1,14 +1,15 @@
 """Judges memories that no run has compared yet, each with the earlier ones nearest to it.
 
 So a correction precedes what it corrects in the first answer, and a check tells what a new memory may replace. A
-memory is judged once while its text is the same; only its own text is new to the reader. Not here: what a run compares
+memory is judged once while its text is the same. Not here: what a run compares
 (`consolidation/change_detection`), and what an answer makes of a relation (`rank`).
 """
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
 import numpy as np
 import polars as pl
@@ -26,8 +27,12 @@ from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.registry import ENGLISH
+from memory_pipeline.text.score import sentence_kinds
 
 Rows = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Name = TypeVar("Name")
+V = TypeVar("V")
 
 COMPARED: Final = 6
 """Nearest memories that a new one is compared with."""
@@ -37,6 +42,8 @@ _LEAST: Final = dict.fromkeys(("update", "duplicate", "conflict"), judging.LEAST
 """Minimum confidence of a relation that is told."""
 _KEPT: Final = 500
 """Memories whose relations a process keeps, the latest."""
+_KINDS: Final = 2_000
+"""Memories whose kinds a process keeps, the latest: each is compared with many others."""
 FOUND: Final = pl.Schema(
     {
         "memory_id": pl.String(),
@@ -59,6 +66,7 @@ class FirstReading:
         """Take the policy, which names the judge."""
         self._policy = policy
         self._found = OrderedDict[tuple[str, str], pl.DataFrame]()
+        self._kinds = OrderedDict[tuple[str | None, str], Floats]()
         self._lock = threading.Lock()
 
     @property
@@ -73,19 +81,13 @@ class FirstReading:
             index: the memories.
             rows: those to compare.
 
-        Cost: about 0.1 CPU s for a memory that is compared for the first time, then none.
+        Cost: about 0.25 CPU s for a memory that is compared for the first time, then none: its neighbours are read with
+        it, and pairs one by one.
         """
         names = index.memories[list(rows), ["memory_id", "content_hash"]].rows()
         known = {name: self._found.get(name) for name in names}
-        new = {
-            name: _judged(index, row, self._policy)
-            for row, name in zip(rows, names, strict=True)
-            if known[name] is None
-        }
-        with self._lock:
-            self._found.update(new)
-            while len(self._found) > _KEPT:
-                self._found.popitem(last=False)
+        new = {name: self._judged(index, row) for row, name in zip(rows, names, strict=True) if known[name] is None}
+        self._keep(self._found, new, most=_KEPT)
         parts = [found for name in names if (found := new.get(name, known[name])) is not None]
         return pl.concat([FOUND.to_frame(), *parts]).unique(
             ["memory_id", "other_id"], keep="first", maintain_order=True
@@ -95,6 +97,7 @@ class FirstReading:
         """Drop what was found: a run has compared the memories, or one was erased."""
         with self._lock:
             self._found.clear()
+            self._kinds.clear()
 
     def links(self, index: Index, rows: Sequence[int], answered: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """Return what `pairs` finds as links about facts (see `fact_links.pairs`), as sure as those of a run.
@@ -110,37 +113,56 @@ class FirstReading:
         kinds = found.select(judging.reported_as(self._policy)).to_series()
         return fact_links.as_links(found.with_columns(relation=kinds))
 
-
-def _judged(index: Index, row: int, policy: Policy) -> pl.DataFrame:
-    """Return what the judge finds between a memory and those nearest to it: `FOUND`."""
-    members = np.append(_nearest(index, row), row)
-    points = (
-        index.memories[members]
-        .with_columns(
-            new=pl.Series(members == row),
-            since=pl.coalesce("valid_from", SAID_AT),
-            file=whereabouts.file(),
-            heading=whereabouts.heading(),
-            project=whereabouts.project(),
+    def _judged(self, index: Index, row: int) -> pl.DataFrame:
+        """Return what the judge finds between a memory and those nearest to it: `FOUND`."""
+        members = np.append(_nearest(index, row), row)
+        points = (
+            index.memories[members]
+            .with_columns(
+                new=pl.Series(members == row),
+                since=pl.coalesce("valid_from", SAID_AT),
+                file=whereabouts.file(),
+                heading=whereabouts.heading(),
+                project=whereabouts.project(),
+            )
+            .filter(_comparable(index, members), pl.col("closed_by").is_null())
+            .sort("since", "seq")
         )
-        .filter(_comparable(index, members), pl.col("closed_by").is_null())
-        .sort("since", "seq")
-    )
-    own = points["new"].arg_true().to_numpy()
-    others = np.delete(np.arange(points.height), own)
-    judge = JUDGES[policy.judge]
-    if not (own.size and others.size) or (judge.reads and encoder.missing()):
-        return FOUND.to_frame()
-    older, newer = np.minimum(others, own), np.maximum(others, own)
-    reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
-    near = closeness.of_few(reading, older, newer) if judge.reads else None
-    judged = judge.judge(reading, older, newer, closeness=near, least=_LEAST)
-    related = (pl.col("relation") != "unrelated") | (pl.col("rule") == ASIDE)
-    found = relation_guards.permitted(judged.with_columns(older=older, newer=newer).filter(related), points)
-    ends = {
-        name: points["memory_id"].gather(found[side]) for name, side in (("memory_id", "older"), ("other_id", "newer"))
-    }
-    return found.with_columns(**ends).select(FOUND.names())
+        own = points["new"].arg_true().to_numpy()
+        others = np.delete(np.arange(points.height), own)
+        judge = JUDGES[self._policy.judge]
+        if not (own.size and others.size) or (judge.reads and encoder.missing()):
+            return FOUND.to_frame()
+        older, newer = np.minimum(others, own), np.maximum(others, own)
+        reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
+        kinds = partial(self._kinds_of, reading.memories)
+        near = closeness.of_few(reading, older, newer, kinds) if judge.reads else None
+        judged = judge.judge(reading, older, newer, closeness=near, least=_LEAST)
+        related = (pl.col("relation") != "unrelated") | (pl.col("rule") == ASIDE)
+        found = relation_guards.permitted(judged.with_columns(older=older, newer=newer).filter(related), points)
+        ends = {
+            name: points["memory_id"].gather(found[side])
+            for name, side in (("memory_id", "older"), ("other_id", "newer"))
+        }
+        return found.with_columns(**ends).select(FOUND.names())
+
+    def _kinds_of(self, memories: pl.DataFrame, rows: Rows) -> Floats:
+        """Return the kinds of some memories (see `closeness.kinds_read`), those of the latest as read before."""
+        some = memories[rows].select("speaker", "content")
+        spoken = some.rows()
+        known = {one: self._kinds.get(one) for one in spoken}
+        if missing := [one for one, kinds in known.items() if kinds is None]:
+            read = closeness.kinds_read(pl.DataFrame(missing, some.schema, orient="row"))
+            new = dict(zip(missing, read, strict=True))
+            self._keep(self._kinds, new, most=_KINDS)
+            known |= new
+        return np.array([known[one] for one in spoken], dtype=np.float64).reshape(-1, sentence_kinds.WIDTH)
+
+    def _keep(self, kept: OrderedDict[Name, V], new: Mapping[Name, V], *, most: int) -> None:
+        with self._lock:
+            kept.update(new)
+            while len(kept) > most:
+                kept.popitem(last=False)
 
 
 def _nearest(index: Index, row: int) -> Rows:

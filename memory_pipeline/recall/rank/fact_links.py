@@ -46,8 +46,6 @@ class FactLinks:
     state what it only plans, supposes, reports or asks."""
     beside: Links = field(default_factory=dict)
     """Newer memories that only plan, suppose, report or ask what it states."""
-    stated: Links = field(default_factory=dict)
-    """Older memories that state what it only plans, supposes, reports or asks."""
     next: Links = field(default_factory=dict)
     """Others that may have outdated what it may have outdated: of a chain of values, the later ones follow it."""
     compared_until: int = 0
@@ -70,7 +68,6 @@ class FactLinks:
             newer=_by_memory(linked),
             perhaps=_by_memory(pl.concat([linked, doubts, asides])),
             beside=_by_memory(asides.select(memory_id="other_id", other_id="memory_id")),
-            stated=_by_memory(asides),
             next=_by_memory(_of_one_chain(linked, pl.concat([linked, doubts]))),
             compared_until=compared_until,
         )
@@ -79,14 +76,14 @@ class FactLinks:
         """Return these links and further ones (see `of`), which are all that there is of some later memories."""
         added = FactLinks.of(links)
         following = _united(self.next, added.next)
-        for older in (added.perhaps.keys() & self.newer.keys()) - added.stated.keys():
+        asides = {name for names in added.beside.values() for name in names}
+        for older in (added.perhaps.keys() & self.newer.keys()) - asides:
             following = _united(following, dict.fromkeys(self.newer[older], added.perhaps[older]))
         return FactLinks(
             conflicts=_united(self.conflicts, added.conflicts),
             newer=_united(self.newer, added.newer),
             perhaps=_united(self.perhaps, added.perhaps),
             beside=_united(self.beside, added.beside),
-            stated=_united(self.stated, added.stated),
             next=following,
             compared_until=self.compared_until,
             read=self.read.union(read),

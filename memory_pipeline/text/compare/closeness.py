@@ -4,9 +4,7 @@ Not here: the encoder (`text/embed/encoder`), the features themselves (`rivals`,
 them (`relation_trees`).
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from threading import Lock
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -26,8 +24,6 @@ Rows = NDArray[np.int64]
 
 SHARING: Final = 4
 """Number of older memories that a memory is compared with because they share most of its words."""
-_KEPT: Final = 2_000
-"""Memories whose kinds a process keeps, the latest."""
 DIGITS: Final = 2
 """Decimals of the reader's scores: differences of rounding between processors lie far below."""
 
@@ -87,8 +83,14 @@ def table(vectors: Vectors, profile: Rows, older: Rows, newer: Rows, aligned: Fl
     return np.concatenate([rivals.features(vectors, profile, older, newer), aligned], axis=1)
 
 
-def of_few(reading: Reading, older: Rows, newer: Rows) -> Closeness:
+def of_few(reading: Reading, older: Rows, newer: Rows, kinds_of: Callable[[Rows], Floats]) -> Closeness:
     """Return what the reader says of pairs of a few memories of one profile, as if there were no others.
+
+    Args:
+        reading: the memories.
+        older: row of the older memory of each pair.
+        newer: row of the newer.
+        kinds_of: takes rows of memories; returns their kinds (see `kinds_read`).
 
     Cost: 10 ms per memory, and 20 ms per pair whose scores are asked for.
     """
@@ -97,30 +99,14 @@ def of_few(reading: Reading, older: Rows, newer: Rows) -> Closeness:
     aligned = alignments([one.tokens for one in read], older, newer)
     vectors, profile = np.stack([one.vector for one in read]), np.zeros(len(read), dtype=np.int64)
     near = table(vectors, profile, older, newer, aligned)
-
-    def kinds_of(rows: Rows) -> Floats:
-        return _kinds_kept(reading.memories[rows])
-
     return Closeness(near, lambda places: scores(read_of, older[places], newer[places]), kinds_of)
 
 
-_kept: OrderedDict[tuple[str | None, str], Floats] = OrderedDict()
-"""What the reader says of single memories, by speaker and text: each is compared with many others."""
-_lock = Lock()
+def kinds_read(memories: pl.DataFrame) -> Floats:
+    """Return the kinds of memories (see `kinds`), read anew.
 
-
-def _kinds_kept(memories: pl.DataFrame) -> Floats:
-    """Return the kinds of memories (see `kinds`), those of the latest from what was read before."""
-    spoken = memories.select("speaker", "content").rows()
-    known = {one: _kept.get(one) for one in spoken}
-    if missing := [one for one, numbers in known.items() if numbers is None]:
-        some = pl.DataFrame(missing, {"speaker": pl.String, "content": pl.String}, orient="row")
-        silent = some.select(by_assistant(pl.col("speaker"))).to_series()
-        read = kinds(core_facts.read(some["content"].set(silent, ""), some["speaker"]))
-        found = {one: read[place] for place, one in enumerate(missing)}
-        known |= found
-        with _lock:
-            _kept.update(found)
-            while len(_kept) > _KEPT:
-                _kept.popitem(last=False)
-    return np.array([known[one] for one in spoken], dtype=np.float64).reshape(-1, sentence_kinds.WIDTH)
+    Args:
+        memories: speaker and content.
+    """
+    silent = memories.select(by_assistant(pl.col("speaker"))).to_series()
+    return kinds(core_facts.read(memories["content"].set(silent, ""), memories["speaker"]))

@@ -59,10 +59,6 @@ _REASONS: Final = {
 }
 _NEITHER: Final = "Neither changes, contradicts or repeats the other."
 _BESIDE: Final = "The newer memory only plans, supposes, reports or asks what the older one states."
-_UNDESCRIBED: Final = pl.Schema(
-    dict.fromkeys(("relation", "statement", "attribute", "value", "other_value", "reason"), pl.String())
-)
-"""Columns of `_described`."""
 _WHOLE: Final = 0.85
 """Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
 _STATED: Final = 0.95
@@ -234,7 +230,7 @@ def _judged(
             "whole": reading.memories["content"].gather(older[confident]),
         }
     ).join(stated.select("ended", "by", index="pair"), on="index", how="left", maintain_order="left")
-    described = _described(pairs.with_row_index("pair")) if len(confident) else _UNDESCRIBED.to_frame()
+    described = _described(pairs.with_row_index("pair"))
     judged = described.with_columns(
         index=confident, confidence=confidence[confident].round(6), rule=pl.Series(rule[confident], dtype=pl.String)
     )
