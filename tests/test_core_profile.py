@@ -105,6 +105,41 @@ def test_both_sides_of_a_contradiction_are_shown_with_each_other():
     assert set(marked(*told, edges=[link | {"kind": "contrast"}]).values()) == {None}
 
 
+def test_days_are_told_in_a_time_zone():
+    told = [
+        {"content": text, "created_at": AS_OF.replace(month=1, day=day, hour=hour)}
+        for text, day, hour in (
+            ("I live in a barn near Kells.", 4, 2),
+            ("What a day, boxes everywhere!", 6, 3),
+            ("I prefer tea (2026-01-04).", 7, 20),
+            ("I prefer coffee.", 8, 1),
+        )
+    ]
+    memories = frames.memories({"importance_given": 0.6, **row} for row in told)
+    links = [
+        {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"},
+        {"source": "m3", "target": "m2", "edge_type": "CONTRADICTS", "kind": "conflict"},
+    ]
+    scored = memories.select("profile_id", "memory_id", importance="importance_given")
+    given = {"as_of": AS_OF, "edges": frames.edges(links)}
+    blocks = core_memory.candidates(memories, scored, frames.enrichment({}, of=memories), Policy(), **given)
+    there = core_memory.in_zone(blocks, memories, "America/New_York")
+    assert there.drop("content").equals(blocks.drop("content"))
+    assert core_memory.in_zone(blocks, memories, "UTC").equals(blocks)
+    facts = [fact for content in there["content"] for fact in content.split(core_memory.SEPARATOR)]
+    year = AS_OF.year
+    assert facts == [
+        f"I live in a barn near Kells. ({year}-01-03; maybe outdated since {year}-01-05)",
+        f'I prefer coffee. ({year}-01-07; disputed: "I prefer tea (2026-01-04).", {year}-01-07)',
+        f'I prefer tea (2026-01-04). ({year}-01-07; disputed: "I prefer coffee.", {year}-01-07)',
+    ]
+
+
+def test_a_speaker_named_after_a_role_is_not_named():
+    told = said("I live in a barn near Kells.", speaker="user") + said("I prefer tea.", speaker="Human", user_id="ana")
+    assert compiled(*told) == {"user_profile": ["I live in a barn near Kells."], "preferences": ["I prefer tea."]}
+
+
 def test_a_closed_sentence_is_left_out_and_the_rest_stays():
     closed = {"sentence": "I live in a barn near Kells.", "valid_until": ago(1), "closed_by": "x"}
     text = "I live in a barn near Kells. I'm allergic to walnuts."

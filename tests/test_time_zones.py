@@ -36,6 +36,15 @@ def test_days_are_shown_in_the_zone_that_is_set(opened, zone, day):
     assert stored.to_dict()["created_at"] == "2026-03-02T04:30:00+00:00"
 
 
+@pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-03-02"), ("America/New_York", "2026-03-01")])
+def test_core_memory_shows_days_in_the_zone_too(opened, zone, day):
+    with opened("UTC") as memory:
+        memory.remember("I'm allergic to walnuts.")
+        memory.consolidate()
+    with opened(zone) as memory:
+        assert f"I'm allergic to walnuts. ({day})" in memory.session_start().text()
+
+
 def test_when_it_ended_is_shown_in_the_zone_too(opened):
     later = datetime(2026, 7, 1, tzinfo=UTC)
     with opened("America/New_York", later) as memory:

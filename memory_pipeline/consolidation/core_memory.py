@@ -47,6 +47,7 @@ Fact = tuple[str, str, str, bool]
 SHARES: Final = 4
 """Parts of the limit in tokens, one of which each block has before it takes what others leave."""
 _PERSON: Final = ["profile_id", "person"]
+_EVERY: Final = pl.lit(value=True)
 
 
 @dataclass(frozen=True)
@@ -141,24 +142,80 @@ def holding(blocks: pl.DataFrame, memories: pl.DataFrame, now: datetime) -> pl.D
         memories: profile_id, memory_id, valid_from and valid_until of their members.
         now: the instant.
     """
-    return _without(blocks, memories.filter(~holds(now)), pl.lit(value=True))
+    return _without(blocks, memories.filter(~holds(now)), _EVERY)
+
+
+def in_zone(blocks: pl.DataFrame, memories: pl.DataFrame, zone: str) -> pl.DataFrame:
+    """Return blocks that profile the user with the days of their facts in a time zone instead of in UTC.
+
+    A doubt has the day of the first memory of the day in UTC that its fact names.
+
+    Args:
+        blocks: table `core_memory_blocks`.
+        memories: profile_id, memory_id, kind, members and created_at of all memories of these profiles.
+        zone: name of the time zone.
+    """
+    at, day = pl.col("created_at"), pl.col("created_at").dt.date().cast(pl.String)
+    dated = _with_member_dates(memories).with_columns(
+        day=day, local=at.dt.convert_time_zone(zone).dt.date().cast(pl.String)
+    )
+    said = dated.select("profile_id", "day", "local", members="memory_id")
+    first = dated.sort("created_at").unique(["profile_id", "day"], keep="first").select("profile_id", "day", "local")
+    numbered = _numbered(blocks)
+    facts = _singled(numbered).with_row_index("place")
+    marked = facts.with_columns(pl.col("fact").str.extract_groups(core_profile.MARKED)).unnest("fact")
+    for name, days, by in (("said", said, ["members"]), ("doubted", first, []), ("disputed", first, [])):
+        keys = ["profile_id", *by]
+        marked = (
+            marked.join(days.rename({"day": name}), on=[*keys, name], how="left", maintain_order="left")
+            .with_columns(pl.coalesce("local", name).alias(name))
+            .drop("local")
+        )
+    marks = pl.concat_str(
+        pl.col("said"),
+        pl.format("maybe outdated since {}", "doubted"),
+        pl.format("disputed: {}, {}", "other", "disputed"),
+        separator="; ",
+        ignore_nulls=True,
+    )
+    shown = marked.with_columns(fact=pl.coalesce(pl.format("{} ({})", "text", marks), facts["fact"]))
+    return _rewritten(numbered, shown).select(blocks.columns)
 
 
 def _without(blocks: pl.DataFrame, memories: pl.DataFrame, concerned: pl.Expr) -> pl.DataFrame:
     """Return blocks without the facts of some memories; blocks that a model worded, or not `concerned`, stay."""
     others = memories.select("profile_id", members="memory_id", other=True)
-    numbered = blocks.with_row_index("row").with_columns(fact=pl.col("content").str.split(SEPARATOR))
-    as_facts = (pl.col("fact").list.len() == pl.col("members").list.len()) & concerned
-    facts = numbered.filter(as_facts).select("row", "profile_id", "members", "fact").explode("members", "fact")
-    kept = facts.join(others, on=["profile_id", "members"], how="left", maintain_order="left").filter(
-        pl.col("other").is_null()
+    numbered = _numbered(blocks, concerned)
+    kept = (
+        _singled(numbered)
+        .join(others, on=["profile_id", "members"], how="left", maintain_order="left")
+        .filter(pl.col("other").is_null())
     )
-    own = kept.group_by("row", maintain_order=True).agg("members", content=pl.col("fact").str.join(SEPARATOR))
+    return _rewritten(numbered, kept).select(blocks.columns)
+
+
+def _numbered(blocks: pl.DataFrame, concerned: pl.Expr = _EVERY) -> pl.DataFrame:
+    """Return blocks with their `row`, and each `fact` of those that are `concerned` and no model worded; else null."""
+    facts = pl.col("content").str.split(SEPARATOR)
+    as_facts = (facts.list.len() == pl.col("members").list.len()) & concerned
+    return blocks.with_row_index("row").with_columns(fact=pl.when(as_facts).then(facts))
+
+
+def _singled(numbered: pl.DataFrame) -> pl.DataFrame:
+    """Return the facts of blocks, a row each, in order: row, profile_id, members (one memory) and fact."""
+    told = numbered.drop_nulls("fact").select("row", "profile_id", "members", "fact")
+    return told.explode("members", "fact")
+
+
+def _rewritten(numbered: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
+    """Return blocks that hold these facts instead of their own; without those that have none left."""
+    own = facts.group_by("row", maintain_order=True).agg("members", content=pl.col("fact").str.join(SEPARATOR))
     changed = numbered.join(own, on="row", how="left", suffix="_own", maintain_order="left")
+    as_facts = pl.col("fact").is_not_null()
     cut = changed.with_columns(
         pl.when(as_facts).then(f"{name}_own").otherwise(name).alias(name) for name in ("members", "content")
     )
-    return cut.drop_nulls("content").select(blocks.columns)
+    return cut.drop_nulls("content")
 
 
 def candidates(

@@ -45,6 +45,12 @@ LEAST_NAMED: Final = 3
 MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
+MARKED: Final = (
+    r"(?s)^(?<text>.*) \((?<said>\d{4}-\d\d-\d\d)(?:; maybe outdated since (?<doubted>\d{4}-\d\d-\d\d))?"
+    r'(?:; disputed: (?<other>".*"), (?<disputed>\d{4}-\d\d-\d\d))?\)$'
+)
+"""A fact as `facts` writes it: the day on which it was said, since when it is in doubt, and what contradicts it."""
+
 _DOUBT: Final = 0.35
 """Minimum confidence of an update, too unsure for a link, that dates a line as perhaps outdated."""
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
@@ -312,11 +318,13 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
 
 
 def _attribution() -> pl.Expr:
-    """Return who is named before a fact: the user whose section it is, and the speaker under another name."""
+    """Return who is named before a fact: the user whose section it is, and the speaker under another name.
+
+    A speaker named after a role ("user") is nobody else than the owner, and is not named.
+    """
     low = pl.col("speaker").str.to_lowercase()
     named = low.ne_missing(pl.col("person").str.to_lowercase()) & ~low.is_in(sorted(USERS))
-    speaker = pl.when(pl.col("person").is_null() | named).then("speaker")
-    return pl.concat_str("person", speaker, separator=", ", ignore_nulls=True).replace("", None)
+    return pl.concat_str("person", pl.when(named).then("speaker"), separator=", ", ignore_nulls=True).replace("", None)
 
 
 def _about_another(sentence: pl.Expr) -> pl.Expr:

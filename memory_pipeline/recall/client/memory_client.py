@@ -724,7 +724,7 @@ class MemoryClient:
     def core_memory(self, project: str | None = None) -> tuple[Block, ...]:
         """Return the blocks of core memory as compiled by the last run; not recorded as an access.
 
-        Facts of which the validity has ended since then are left out.
+        Facts of which the validity has ended since then are left out. Days are those of the setting `timezone`.
 
         A client that serves a user (`user_id`) gets the sections of that user and of nobody in particular, and what
         threatens the health of the others.
@@ -740,9 +740,9 @@ class MemoryClient:
         self._check_open()
         blocks = self._lake.read("core_memory_blocks", profiles=[self._profile])
         if blocks.height:
-            ends = ["profile_id", "memory_id", "valid_from", "valid_until"]
+            ends = ["profile_id", "memory_id", "valid_from", "valid_until", "kind", "members", "created_at"]
             dated = self._lake.read("memories", profiles=[self._profile], columns=ends)
-            blocks = core_memory.holding(blocks, dated, self._now())
+            blocks = core_memory.in_zone(core_memory.holding(blocks, dated, self._now()), dated, str(self._zone))
         if (user := self._ids.get("user_id")) is not None and blocks.height:
             people = ["profile_id", "memory_id", "user_id"]
             blocks = core_memory.for_user(

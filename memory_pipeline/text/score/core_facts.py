@@ -18,6 +18,7 @@ from memory_pipeline.text.lang.ascii_patterns import Form
 from memory_pipeline.text.lang.en import core_cues
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, tokens
+from memory_pipeline.text.parse.speakers import USERS
 from memory_pipeline.text.score import sentence_kinds
 
 HEALTH: Final = "health_and_safety"
@@ -140,6 +141,8 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     if encoder.missing():
         return pl.Series([[]], dtype=pl.List(pl.Float64)).new_from_index(0, len(texts))
     spoken = pl.Series([None] * len(texts), dtype=pl.String) if speakers is None else speakers
+    role = spoken.str.to_lowercase().is_in(sorted(USERS)).fill_null(value=False)
+    spoken = spoken.set(role, "user")  # one person, however a platform calls them
     languages = identification.identify(texts)
     foreign = languages.is_not_null() & ~languages.is_in(list(JUDGED))
     sentences = _sentences(texts.set(foreign, "")).with_columns(
