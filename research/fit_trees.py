@@ -28,7 +28,7 @@ from made_up_stores import stores
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from memory_pipeline.text.compare import closeness, relation_trees
+from memory_pipeline.text.compare import alignment, closeness, relation_trees
 from memory_pipeline.text.compare.judge import RELATIONS
 from memory_pipeline.text.compare.relation_features import statement_pairs
 from memory_pipeline.text.compare.relation_model import statements_that_share_most
@@ -102,7 +102,7 @@ def tabulate(store: LabelledStore) -> Table:
     statements = statement_pairs(reading, older, newer)
     names, words, best = statements_that_share_most(reading, statements, len(older))
     tokens = [one.tokens for one in encoded]
-    aligned = closeness.alignments(tokens, older, newer)
+    aligned = alignment.aligned(tokens, older, newer)
     near = closeness.table(vectors, profile, older, newer, aligned)
     named, table = relation_trees.features(reading, older, newer, (names, words[best]), near)
     return Table(

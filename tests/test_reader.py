@@ -154,11 +154,22 @@ def test_only_the_beginning_of_a_long_text_is_read():
     assert len(next(encoder().read([long])).tokens.ids) == MOST_TOKENS - 2
 
 
+def aligned(older, newer):
+    """Features of one pair by name."""
+    return dict(zip(alignment.NAMES, alignment.aligned([older, newer], np.array([0]), np.array([1]))[0], strict=True))
+
+
+def test_a_pair_aligns_the_same_whatever_pairs_are_beside_it():
+    tokens = [read.tokens for read in encoder().read([*TEXTS, "", "word " * 40])]
+    older, newer = (side.ravel() for side in np.meshgrid(np.arange(len(tokens)), np.arange(len(tokens))))
+    together = alignment.aligned(tokens, older, newer)
+    alone = [list(aligned(tokens[one], tokens[other]).values()) for one, other in zip(older, newer, strict=True)]
+    assert together.tolist() == alone
+
+
 def test_alignment_says_what_each_text_covers_of_the_other():
     old, new, other = (read.tokens for read in encoder().read([TEXTS[0], TEXTS[2], TEXTS[7]]))
-    features = dict(zip(alignment.NAMES, alignment.aligned(old, new), strict=True))
-    itself = dict(zip(alignment.NAMES, alignment.aligned(old, old), strict=True))
-    apart = dict(zip(alignment.NAMES, alignment.aligned(old, other), strict=True))
+    features, itself, apart = (aligned(old, one) for one in (new, old, other))
     assert itself["covered_old"] == itself["covered_new"] == itself["same_old"] == itself["same_new"] == 1
     assert itself["left_old"] == itself["left_new"] == 0
     assert 1 > features["covered_old"] > apart["covered_old"] > 0
@@ -167,13 +178,13 @@ def test_alignment_says_what_each_text_covers_of_the_other():
 
 def test_a_text_without_tokens_aligns_with_nothing():
     empty, full = (read.tokens for read in encoder().read(["", TEXTS[0]]))
-    assert not alignment.aligned(empty, full).any()
-    assert not alignment.aligned(full, empty).any()
+    assert not any(aligned(empty, full).values())
+    assert not any(aligned(full, empty).values())
 
 
 def test_digits_that_the_other_text_lacks_are_counted():
     tokens = [read.tokens for read in encoder().read(["The code is 5518.", "The code is 5581."])]
-    features = dict(zip(alignment.NAMES, alignment.aligned(*tokens), strict=True))
+    features = aligned(*tokens)
     assert features["digits_old"] > 0
     assert features["other_digits_old"] > 0
 

@@ -309,7 +309,7 @@ def _closeness(
         rows = np.unique(np.concatenate([left, right]))
         read = encoder.encoder().read(texts.gather(rows).to_list()) if len(rows) else ()
         tokens = [one.tokens for one in read]
-        return closeness.alignments(tokens, np.searchsorted(rows, left), np.searchsorted(rows, right))
+        return alignment.aligned(tokens, np.searchsorted(rows, left), np.searchsorted(rows, right))
 
     def score(places: Rows) -> Floats:
         chosen = older[places], newer[places]

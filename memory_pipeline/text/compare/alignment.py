@@ -5,7 +5,7 @@ which ships with the weights, so that a feature depends on the two texts alone. 
 (`text/embed/encoder`), and what follows from the features (`relation_trees`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Final
@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from memory_pipeline.text.embed.encoder import Tokens
 
 Floats = NDArray[np.float64]
+Vector = NDArray[np.float32]
+Rows = NDArray[np.int64]
 
 MODEL: Final = "alignment 1"
 """Name and version under which the features of a pair of texts are recorded."""
@@ -30,6 +32,8 @@ DIGITS: Final = 3
 _NEAR: Final = 0.5
 """Cosine from which a token has a counterpart."""
 _BEST: Final = 3
+_AT_ONCE: Final = 4096
+"""Pairs whose tokens are put side by side; bounds the memory."""
 
 
 @cache
@@ -40,40 +44,115 @@ def _token_table() -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
         return stored["weight"].astype(np.float32), stored["digit"]
 
 
-def aligned(older: Tokens, newer: Tokens) -> Floats:
-    """Return the features of a pair, [features], rounded; zeros if either has no token.
+def aligned(tokens: Sequence[Tokens], older: Rows, newer: Rows) -> Floats:
+    """Return the features of pairs of texts, [pairs, features], rounded; zeros where either text has no token.
 
-    Cost: about 0.1 ms for texts of 30 tokens.
+    A pair's numbers do not depend on the other pairs: only sums over equally many tokens are made side by side.
+
+    Args:
+        tokens: of each text.
+        older: place of the older text of each pair.
+        newer: place of the newer.
+
+    Cost: about 0.03 ms per pair of texts of 30 tokens.
     """
-    if not (len(older.ids) and len(newer.ids)):
-        return np.zeros(len(NAMES))
-    weights, digits = _token_table()
-    near = older.vectors @ newer.vectors.T
-    found = _sides(near.max(axis=1), weights[older.ids], np.isin(older.ids, newer.ids), digits[older.ids])
-    other = _sides(near.max(axis=0), weights[newer.ids], np.isin(newer.ids, older.ids), digits[newer.ids])
-    values = [
-        *(found["covered"], other["covered"], found["least"], other["least"], found["left"], other["left"]),
-        *(found["left_share"], other["left_share"], found["best"], other["same"], found["same"]),
-        *(found["other_digits"], other["other_digits"], found["digits"], other["digits"], found["heaviest"]),
-        *(float(near[0].max()), float(near[:, 0].max())),
+    result = np.zeros((len(older), len(NAMES)))
+    length = np.array([len(one.ids) for one in tokens], dtype=np.int64)
+    full = np.flatnonzero((length[older] > 0) & (length[newer] > 0))
+    for begin in range(0, len(full), _AT_ONCE):
+        part = full[begin : begin + _AT_ONCE]
+        result[part] = _features(tokens, older[part], newer[part])
+    return result.round(DIGITS)
+
+
+def _features(tokens: Sequence[Tokens], older: Rows, newer: Rows) -> Floats:
+    """Return the features of pairs of texts that have tokens."""
+    pairs = [(tokens[one], tokens[other]) for one, other in zip(older, newer, strict=True)]
+    nearest = list[tuple[Vector, Vector]]()
+    for one, other in pairs:
+        near = one.vectors @ other.vectors.T
+        nearest.append((near.max(axis=1), near.max(axis=0)))
+    texts = [[pair[side].ids for pair in pairs] for side in (0, 1)]
+    counts = [np.array([len(ids) for ids in side], dtype=np.int64) for side in texts]
+    ids = [np.concatenate(side) for side in texts]
+    best = [np.concatenate([pair[side] for pair in nearest]) for side in (0, 1)]
+    old, new = (_side(best[side], ids[side], _also_in(ids, counts, side), counts[side]) for side in (0, 1))
+    columns = [
+        *(old["covered"], new["covered"], old["least"], new["least"], old["left"], new["left"]),
+        *(old["left_share"], new["left_share"], old["best"], new["same"], old["same"]),
+        *(old["other_digits"], new["other_digits"], old["digits"], new["digits"], old["heaviest"]),
+        *(old["first"], new["first"]),
     ]
-    result: Floats = np.array([round(value, DIGITS) for value in values], dtype=np.float64)
+    return np.stack(columns, axis=1)
+
+
+def _also_in(ids: Sequence[Rows], counts: Sequence[Rows], side: int) -> NDArray[np.bool_]:
+    """Return which tokens of a side are also among those of the other text of their pair."""
+    of_pair = [np.repeat(np.arange(len(count)), count) for count in counts]
+    numbers = [pair * len(_token_table()[0]) + own for pair, own in zip(of_pair, ids, strict=True)]
+    there = np.sort(numbers[1 - side])  # np.isin hashes first, which costs many times as much
+    found: NDArray[np.bool_] = there[np.searchsorted(there, numbers[side]).clip(max=len(there) - 1)] == numbers[side]
+    return found
+
+
+def _side(best: Vector, ids: Rows, same: NDArray[np.bool_], counts: Rows) -> Mapping[str, Floats]:
+    """Return the features of one side, each [pairs].
+
+    Args:
+        best: cosine of each token with the nearest of the other text, text after text.
+        ids: of the tokens.
+        same: whether the other text has the same token.
+        counts: number of tokens of each text.
+    """
+    weights, digits = _token_table()
+    weight, digit, begins = weights[ids], digits[ids], np.cumsum(counts) - counts
+    total, left = _sums(weight, counts), _sums(weight, counts, best < _NEAR)
+    order = np.lexsort((-best, np.repeat(np.arange(len(counts)), counts)))
+    columns = {
+        "covered": _products(best, weight, counts) / total,
+        "least": np.minimum.reduceat(best, begins),
+        "left": left,
+        "left_share": left / total,
+        "best": _mean_of_first(best[order], counts),
+        "same": _sums(weight, counts, same) / total,
+        "other_digits": np.add.reduceat(digit & ~same, begins, dtype=np.int64),
+        "digits": np.add.reduceat(digit, begins, dtype=np.int64),
+        "heaviest": np.maximum.reduceat(best * weight, begins),
+        "first": best[begins],
+    }
+    return {name: column.astype(np.float64) for name, column in columns.items()}
+
+
+def _of_one_length(counts: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the runs of each length but 0, and the places of their values, [runs, length]."""
+    begins = np.cumsum(counts) - counts
+    for length in np.unique(counts[counts > 0]):
+        runs = np.flatnonzero(counts == length)
+        yield runs, begins[runs][:, np.newaxis] + np.arange(length)
+
+
+def _sums(values: Vector, counts: Rows, chosen: NDArray[np.bool_] | None = None) -> Floats:
+    """Return the sum of each run of `counts` values, or of the chosen ones, as if it were added up alone."""
+    if chosen is not None:
+        counts = np.add.reduceat(chosen, np.cumsum(counts) - counts, dtype=np.int64)
+        values = values[chosen]
+    result = np.zeros(len(counts))
+    for runs, places in _of_one_length(counts):
+        result[runs] = values[places].sum(axis=1)
     return result
 
 
-def _sides(
-    best: NDArray[np.float32], weight: NDArray[np.float32], same: NDArray[np.bool_], digit: NDArray[np.bool_]
-) -> Mapping[str, float]:
-    """Return the features of one side."""
-    total, left = float(weight.sum()), float(weight[best < _NEAR].sum())
-    return {
-        "covered": float(best @ weight) / total,
-        "least": float(best.min()),
-        "left": left,
-        "left_share": left / total,
-        "best": float(np.sort(best)[-_BEST:].mean()),
-        "same": float(weight[same].sum()) / total,
-        "other_digits": float((digit & ~same).sum()),
-        "digits": float(digit.sum()),
-        "heaviest": float((best * weight).max()),
-    }
+def _products(one: Vector, other: Vector, counts: Rows) -> Floats:
+    """Return the product of each run of two vectors."""
+    result = np.zeros(len(counts))
+    for runs, places in _of_one_length(counts):
+        result[runs] = np.vecdot(one[places], other[places])
+    return result
+
+
+def _mean_of_first(values: Vector, counts: Rows) -> Floats:
+    """Return the mean of the first `_BEST` of each run; they are added up from the last."""
+    result = np.zeros(len(counts))
+    for runs, places in _of_one_length(counts):
+        result[runs] = values[places[:, :_BEST][:, ::-1]].mean(axis=1)
+    return result

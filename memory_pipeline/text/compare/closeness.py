@@ -4,7 +4,7 @@ Not here: the encoder (`text/embed/encoder`), the features themselves (`rivals`,
 them (`relation_trees`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memory_pipeline.text.compare import alignment, relation_candidates, rivals
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed.embedding import attributed
-from memory_pipeline.text.embed.encoder import Tokens, encoder, pair_reader
+from memory_pipeline.text.embed.encoder import encoder, pair_reader
 from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.score import core_facts, sentence_kinds
 
@@ -49,12 +49,6 @@ def candidates(reading: Reading, vectors: Vectors, profile: Rows) -> tuple[Rows,
     """
     sharing = np.stack(relation_candidates.candidates(reading, most=SHARING), axis=1)
     return relation_candidates.each_once(np.concatenate([sharing, rivals.nearest(vectors, profile)]), len(vectors))
-
-
-def alignments(tokens: Sequence[Tokens], older: Rows, newer: Rows) -> Floats:
-    """Return the features of `alignment` of pairs, [pairs, features]."""
-    rows = [alignment.aligned(tokens[one], tokens[other]) for one, other in zip(older, newer, strict=True)]
-    return np.array(rows, dtype=np.float64).reshape(-1, len(alignment.NAMES))
 
 
 def scores(texts_of: pl.Series, older: Rows, newer: Rows) -> Floats:
@@ -96,7 +90,7 @@ def of_few(reading: Reading, older: Rows, newer: Rows, kinds_of: Callable[[Rows]
     """
     read_of = attributed(reading.memories)
     read = list(encoder().read(read_of.to_list()))
-    aligned = alignments([one.tokens for one in read], older, newer)
+    aligned = alignment.aligned([one.tokens for one in read], older, newer)
     vectors, profile = np.stack([one.vector for one in read]), np.zeros(len(read), dtype=np.int64)
     near = table(vectors, profile, older, newer, aligned)
     return Closeness(near, lambda places: scores(read_of, older[places], newer[places]), kinds_of)
