@@ -103,6 +103,24 @@ def test_the_steps_of_a_numbered_list_stay_when_one_is_done_twice():
     }
 
 
+@pytest.mark.parametrize(
+    "block", ["- Tea at five.\n  id:: 5f1d2a52\n", "Tea at five. ^tea-1\n", "Tea at five.\n^tea-1\r\n"]
+)
+def test_a_block_that_other_notes_refer_to_stays(block):
+    text = f"# Tea\n\n{block}\nSome prose.\n"
+    lines = block.count("\n")
+    here = places("tea.md", ("a", 2, 2 + lines), ("p", 3 + lines, 4 + lines))
+    assert changes({"tea.md": text}, here, leaving={"a"}, summaries=[]) == {}
+    assert changes({"tea.md": text}, here, leaving={"a", "p"}, summaries=[]) == {"tea.md": f"# Tea\n\n{block}"}
+
+
+@pytest.mark.parametrize("file", ["journals/2020_10_03.md", "2026-03-01.md", "days/2026-03-01/tea.md"])
+def test_a_note_of_a_day_keeps_what_later_days_outdate(file):
+    texts, here = {file: LIST}, [Place(one.memory_id, file, one.first, one.after, whole=False) for one in TEA]
+    assert changes(texts, here, leaving={"p"}, summaries=[]) == {}
+    assert changes(texts, here, leaving={"a", "b"}, summaries=[Summary("s", "Tea.", ["a", "b"])])[file] is not None
+
+
 def test_what_leaves_takes_its_lines_along_and_nothing_else():
     assert changes({"tea.md": LIST}, TEA, leaving={"p"}, summaries=[]) == {
         "tea.md": LIST.replace("Some prose.\n\n", "")

@@ -11,9 +11,10 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Final
 
-from memory_pipeline.interop import markdown_notes
+from memory_pipeline.interop import markdown_dates, markdown_notes
 from memory_pipeline.interop.exports.markdown import line_of, note_name
 
 _LINK: Final = re.compile(r"^[ \t]*[-*+][ \t].*?\]\(<?([^()\s<>]+)>?\)|^[ \t]*[-*+][ \t]+\[\[([^\[\]|#\n]+)")
@@ -26,6 +27,8 @@ _NUMBERED: Final = re.compile(r" {0,3}[0-9]{1,9}[.)][ \t]")
 """An item of a numbered list."""
 _MARK: Final = "\ufeff"
 """The byte order mark."""
+_NAMED: Final = re.compile(r"[ \t]*id::[ \t]+\S.*|.*(?:^|[ \t])\^[A-Za-z0-9-]+[ \t\r]*")
+"""A line that gives a block of Logseq or Obsidian the id by which other notes refer to it."""
 _BARE: Final = re.compile(r"#{1,6}\s.*|\s*|---")
 
 
@@ -62,9 +65,10 @@ def changes(
 
     A summary takes the place of the first of its members, with its id and in that member's shape: as an item with the
     same marker, as a paragraph, or as the text of the file if that member was a file of its own. Line ends stay.
-    Tables, code, quotes, tasks, list items with others below them, and lines that are only a link always stay, and so
-    do the steps of a numbered list: one that is done twice is written twice. A file with nothing left but headings is
-    removed, with the lines that only point to it.
+    Tables, code, quotes, tasks, list items with others below them, blocks that other notes refer to, and lines that are
+    only a link always stay, and so do the steps of a numbered list: one that is done twice is written twice. The file
+    of a day is a record of it: what later days outdate stays there. A file with nothing left but headings is removed,
+    with the lines that only point to it.
 
     Args:
         texts: text of every file by its path.
@@ -73,8 +77,8 @@ def changes(
         summaries: memories that are to be in the folder instead.
     """
     gone = [place for place in places if place.memory_id in leaving and not _is_structure(place.text)]
-    steps = _steps(texts, gone, summaries)
-    gone = [place for place in gone if place.memory_id not in steps]
+    kept = _steps(texts, gone, summaries) | _referred_to(texts, gone) | _of_a_day(gone, summaries)
+    gone = [place for place in gone if place.memory_id not in kept]
     hosted = _hosted(gone, summaries)
     standing = {place.memory_id for place in places}
     made, removed = dict[str, str | None](), set[str]()
@@ -143,6 +147,21 @@ def _steps(texts: Mapping[str, str], places: Sequence[Place], summaries: Sequenc
     }
     repeated = (summary.members for summary in summaries if len(numbered.intersection(summary.members)) > 1)
     return numbered & {name for members in repeated for name in members}
+
+
+def _referred_to(texts: Mapping[str, str], places: Sequence[Place]) -> set[str]:
+    """Return the memories that stand in a block with an id."""
+    lines = {file: texts[file].split("\n") for file in {place.file for place in places if not place.whole}}
+    blocks = ((place, lines[place.file][place.first : place.after]) for place in places if not place.whole)
+    return {place.memory_id for place, block in blocks if any(map(_NAMED.fullmatch, block))}
+
+
+def _of_a_day(places: Sequence[Place], summaries: Sequence[Summary]) -> set[str]:
+    """Return the memories in files of a day whose place no summary takes."""
+    merged = {name for summary in summaries for name in summary.members}
+    files = {place.file for place in places}
+    daily = {file for file in files if markdown_dates.day_of(file, (), until=datetime.max.replace(tzinfo=UTC))}
+    return {place.memory_id for place in places if place.file in daily} - merged
 
 
 def _id(summary: Summary) -> dict[str, str]:

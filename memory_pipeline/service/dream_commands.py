@@ -126,7 +126,7 @@ def _dreamt(lake: "Lake", settings: "Settings", directory: Path, owner: str, *, 
         "refused": taken.dead_letters,
         "files": list(changed),
         "diff": list(dreaming.diff(texts, changed)),
-        "reasons": _reasons(plan, leaving),
+        "reasons": _reasons(plan, leaving) if changed else [],
         "held": held,
         "commit": commit,
     }
