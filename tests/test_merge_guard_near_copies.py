@@ -155,7 +155,8 @@ def reasons(texts):
         known = add_facts(pl.DataFrame({"content": [pair[index] for pair in texts]}))
         unset = pl.lit(None, pl.Datetime("us", "UTC"))
         sides.append(known.with_columns(valid_from=unset, valid_until=unset).select(pl.all().name.prefix(f"{side}_")))
-    return disagreements(pl.concat(sides, how="horizontal"))["reason"].to_list()
+    found = disagreements(pl.concat(sides, how="horizontal").with_columns(repeated=pl.lit(value=False)))
+    return found["reason"].to_list()
 
 
 @pytest.mark.parametrize(("one", "other"), given(APART))

@@ -8,6 +8,7 @@ from test_clustering import clustered, groups
 from memory_pipeline.consolidation import judging
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.compare import alignment
 
 DENTIST = (
     "The dentist moved to the corner house by the station.",
@@ -44,6 +45,20 @@ def test_texts_that_surely_repeat_each_other_are_one_group_through_others_too():
 def test_no_other_fact_is_merged_however_sure_the_judge_is(texts):
     memories = frames.memories({"content": text} for text in texts)
     assert groups(clustered(memories, read=repeated(memories, (0, 1)))) == []
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ("The rent of the workshop is 640 euros.", "For the workshop 640 euros of rent are due on the 3rd."),
+        ("No visitors in the kiln room, not even the family.", "Visitors must not enter the kiln room."),
+        ("The choir sings on the first Sunday of each month.", "First Sunday of the month: the choir sings."),
+    ],
+)
+def test_what_only_one_of_two_repetitions_adds_keeps_them_apart_only_if_nothing_says_that_they_repeat(texts):
+    memories = frames.memories({"content": text} for text in texts)
+    assert groups(clustered(memories)) == []
+    assert groups(clustered(memories, read=repeated(memories, (0, 1)))) == [["m0", "m1"]]
 
 
 def test_what_was_answered_outranks_what_is_read():
@@ -116,11 +131,19 @@ def test_only_sure_repetitions_are_recorded():
             "confidence": [0.96, 0.7, 0.99],
         }
     )
-    rows = judging.sure_repeats(found, points, Policy())
+    rows = judging.sure_repeats(found, points, Policy(), first_read(points, found))
     assert rows.select("older_hash", "newer_hash", "numbers").rows() == [
         (points["content_hash"][0], points["content_hash"][1], [0.96])
     ]
-    assert judging.sure_repeats(found, points, Policy(judge="rules")).is_empty()
+    assert judging.sure_repeats(found, points, Policy(judge="rules"), first_read(points, found)).is_empty()
+    assert judging.sure_repeats(found, points, Policy(), first_read(points, found.clear())).is_empty()
+
+
+def first_read(points, pairs):
+    """Rows of `pair_readings` of pairs whose texts a run has aligned for the first time."""
+    hashes = {f"{side}_hash": points["content_hash"].gather(pairs[side]) for side in ("older", "newer")}
+    rows = pl.DataFrame({"profile_id": "p", **hashes, "model": alignment.MODEL, "numbers": [[0.0]] * pairs.height})
+    return TABLES["pair_readings"].conform(rows)
 
 
 def test_a_second_allergy_is_never_merged_with_the_first():
@@ -128,4 +151,4 @@ def test_a_second_allergy_is_never_merged_with_the_first():
         **dict.fromkeys(("file", "heading", "project"), pl.lit(None, pl.String))
     )
     found = pl.DataFrame({"older": [0], "newer": [1], "relation": ["duplicate"], "confidence": [0.99]})
-    assert judging.sure_repeats(found, points, Policy()).is_empty()
+    assert judging.sure_repeats(found, points, Policy(), first_read(points, found)).is_empty()

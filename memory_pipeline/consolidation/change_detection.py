@@ -111,9 +111,7 @@ def compare(
     open_pairs = _unsettled(pairs, points, policy)
     unsettled = open_pairs.filter(judging.likely(policy)).with_columns(relation=judging.reported_as(policy))
     found = _described(unsettled, points, vectors, policy)
-    repeats = judging.sure_repeats(unsettled, points, policy, sentences)
-    known = readings if recorded is None else recorded
-    repeats = repeats.join(known, on=TABLES["pair_readings"].key, how="anti", maintain_order="left")
+    repeats = judging.sure_repeats(unsettled, points, policy, readings, sentences)
     odds = pairs.clear() if policy.token_budget is None else pairs
     return Compared(
         TABLES["fact_changes"].conform(found.with_columns(plan_id=pl.lit(plan_id))),

@@ -153,31 +153,38 @@ def sure(policy: Policy) -> pl.Expr:
 
 
 def sure_repeats(
-    found: pl.DataFrame, points: pl.DataFrame, policy: Policy, sentences: pl.DataFrame | None = None
+    found: pl.DataFrame,
+    points: pl.DataFrame,
+    policy: Policy,
+    readings: pl.DataFrame,
+    sentences: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """Return rows of `pair_readings` for the repetitions that are sure enough to merge the two texts.
 
-    They are recorded because a merged memory is not judged again, and what was merged must stay so.
+    They are recorded because a merged memory is not judged again, and what was merged must stay so. Only texts that
+    were read together for the first time count: what a merge leaves beside two others makes them no surer, so a night
+    without news merges nothing.
 
     Args:
         found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
         points: the memories that are compared.
         policy: the judge, and the least confidence for merging.
+        readings: rows of `pair_readings` that this run adds.
         sentences: table `core_sentences`; default: none.
     """
     repeated = (pl.col("relation") == "duplicate") & (pl.col("confidence") >= policy.merge_confidence)
     rows = found.filter(repeated & pl.lit(JUDGES[policy.judge].reads))
     rows = relation_guards.one_fact(rows, points, sentences)
     hashes = points["content_hash"]
-    return TABLES["pair_readings"].conform(
-        rows.select(
-            profile_id=points["profile_id"].gather(rows["older"]),
-            older_hash=hashes.gather(rows["older"]),
-            newer_hash=hashes.gather(rows["newer"]),
-            model=pl.lit(REPEATS),
-            numbers=pl.concat_list(pl.col("confidence")),
-        ).unique([*_TEXTS], keep="first", maintain_order=True)
-    )
+    repeats = rows.select(
+        profile_id=points["profile_id"].gather(rows["older"]),
+        older_hash=hashes.gather(rows["older"]),
+        newer_hash=hashes.gather(rows["newer"]),
+        model=pl.lit(REPEATS),
+        numbers=pl.concat_list(pl.col("confidence")),
+    ).unique(_TEXTS, keep="first", maintain_order=True)
+    first = readings.filter(pl.col("model") == alignment.MODEL)
+    return TABLES["pair_readings"].conform(repeats.join(first, on=_TEXTS, how="semi", maintain_order="left"))
 
 
 def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:

@@ -52,6 +52,7 @@ RELATIVE_DATES: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yes
 
 _SIDES: Final = ("left", "right")
 _FACT_COLUMNS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
+_REPEATED: Final = "repeated"
 _COMPARED_COLUMNS: Final = ("numbers", "dates", "names", "content_lemmas", "function_lemmas", "words")
 """Columns whose values are compared between the two sides."""
 _ALIGNED_COLUMNS: Final = (
@@ -115,7 +116,9 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         pairs: for both sides (`left_`, `right_`): content, numbers, dates, entities, negated (as in `enrichment`),
-            valid_from and valid_until. Other columns are passed through.
+            valid_from and valid_until; and `repeated`, whether the two were found to say the same: then a figure or a
+            day that only one of them names, and how often both deny, make no difference. Other columns are passed
+            through.
 
     Returns:
         `pairs` with `reason` (null where the two may be merged, else the first of `REASONS` that applies) and `detail`
@@ -125,9 +128,8 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
     Raises:
         ValueError: a column is missing.
     """
-    if missing := [
-        f"{side}_{name}" for side in _SIDES for name in _FACT_COLUMNS if f"{side}_{name}" not in pairs.columns
-    ]:
+    needed = [*(f"{side}_{name}" for side in _SIDES for name in _FACT_COLUMNS), _REPEATED]
+    if missing := [name for name in needed if name not in pairs.columns]:
         raise ValueError(f"pairs lack column {missing[0]!r}; give the facts of both texts as `enrichment` has them")
     parsed = _parsed_pairs(pairs).with_columns(reason=_reason()).with_columns(detail=_detail())
     unsettled = parsed.filter(pl.col("reason").is_null() & (pl.col("left_lemmas") != pl.col("right_lemmas")))
@@ -196,7 +198,8 @@ def _absolute_date(text: str, day: date) -> str:
 def _parsed_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     """Parse both texts of each pair and add what each says without the other (`left_only_`, `right_only_`)."""
     texts = lemmatize(pl.concat([pairs["left_content"], pairs["right_content"]]))
-    both = pl.concat([_parsed_side(pairs, texts, side) for side in _SIDES], how="horizontal").with_row_index("row")
+    sides = [_parsed_side(pairs, texts, side) for side in _SIDES]
+    both = pl.concat([*sides, pairs.select(_REPEATED)], how="horizontal").with_row_index("row")
     both = both.with_columns(
         pl.col(f"{one}_{column}")
         .list.set_difference(f"{other}_{'words' if column == 'names' else column}")
@@ -232,16 +235,19 @@ def _either_adds(column: str) -> pl.Expr:
 def _reason() -> pl.Expr:
     """Return the reason as far as column operations can find it; null where the wording must be aligned."""
     same_negations = pl.col("left_negations") == pl.col("right_negations")
-    negation_differs = ~same_negations | (
-        (pl.col("left_negated") != pl.col("right_negated")) & (pl.col("left_negations") == 0)
+    only_one_denies = pl.col("left_negated") != pl.col("right_negated")
+    negation_differs = (
+        pl.when(_REPEATED)
+        .then(~same_negations & only_one_denies)
+        .otherwise(~same_negations | (only_one_denies & (pl.col("left_negations") == 0)))
     )
     starts_differ = pl.col("left_valid_from") != pl.col("right_valid_from")
     question_differs = pl.any_horizontal(
         pl.col(f"{one}_asks") & pl.col(f"{other}_states") for one, other in (_SIDES, _SIDES[::-1])
     )
     tests = {
-        "numbers": _either_adds("numbers"),
-        "dates": pl.col("dates_differ"),
+        "numbers": pl.when(_REPEATED).then(_both_differ("numbers")).otherwise(_either_adds("numbers")),
+        "dates": pl.col("dates_differ") & (~pl.col(_REPEATED) | _both_differ("dates")),
         "negation": negation_differs,
         "names": _both_differ("names"),
         "validity": pl.col("left_valid_until").ne_missing(pl.col("right_valid_until"))

@@ -202,10 +202,10 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: Rows) -> pl.DataFrame
         ordered = ids[part.left] < ids[part.right]
         ends = {"left": np.where(ordered, part.left, part.right), "right": np.where(ordered, part.right, part.left)}
         sides = [stated[end].select(pl.col(_STATED).name.prefix(f"{side}_")) for side, end in ends.items()]
-        verdicts = merge_guard.disagreements(pl.concat(sides, how="horizontal")).select("reason", "detail")
+        found_same = pl.Series(same[part.left] == same[part.right], dtype=pl.Boolean)
+        read = pl.concat(sides, how="horizontal").with_columns(repeated=found_same)
         days = [stated["occasion"].gather(end).alias(side) for side, end in ends.items()]
-        found_same = pl.Series("repeated", same[part.left] == same[part.right])
-        found = _on_one_day(verdicts.with_columns(*days, found_same))
+        found = _on_one_day(merge_guard.disagreements(read).select("reason", "detail", "repeated", *days))
         judged.append(_frame(part).hstack(found).drop_nulls("reason"))
     return pl.concat(judged)
 
