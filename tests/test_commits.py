@@ -1,11 +1,13 @@
 """A folder's git history dates its notes, and nothing that the folder configures is run."""
 
 import os
+import shutil
 import subprocess
 
 import pytest
 
 from memory_pipeline.interop.commits import first_committed
+from memory_pipeline.interop.exports.git_commit import commit
 
 DAY = "2026-02-03T10:00:00+00:00"
 
@@ -56,7 +58,9 @@ def test_no_history_is_no_error(notes, tmp_path):
     assert first_committed(notes) == {}
 
 
-def test_nothing_that_the_folder_configures_is_run(notes, tmp_path):
+@pytest.fixture
+def trapped(notes, tmp_path):
+    """What is there once git has started a program that the folder names."""
     trap = tmp_path / "trap.sh"
     ran = tmp_path / "ran"
     trap.write_text(f"#!/bin/sh\necho ran >> {ran}\nexit 0\n")
@@ -70,15 +74,51 @@ def test_nothing_that_the_folder_configures_is_run(notes, tmp_path):
         f'[diff "md"]\n\ttextconv = {trap}\n\tcommand = {trap}\n[filter "md"]\n\tsmudge = {trap}\n\tclean = {trap}\n'
         f"[include]\n\tpath = {included}\n[extensions]\n\tworktreeConfig = true\n\tpartialClone = origin\n"
         f'[remote "origin"]\n\turl = ext::{trap}\n\tpromisor = true\n[credential]\n\thelper = {trap}\n'
+        "[commit]\n\tgpgSign = true\n[protocol]\n\tallow = always\n"
     )
     (notes / ".git" / "config.worktree").write_text(f"[core]\n\tfsmonitor = {trap}\n")
     (notes / ".gitattributes").write_text("*.md diff=md filter=md\n")
-    for hook in ("post-index-change", "fsmonitor-watchman", "reference-transaction", "pre-auto-gc"):
-        (notes / ".git" / "hooks").mkdir(exist_ok=True)
-        (notes / ".git" / "hooks" / hook).write_bytes(trap.read_bytes())
-        (notes / ".git" / "hooks" / hook).chmod(0o755)
+    for folder in (notes / ".git" / "hooks", tmp_path):
+        folder.mkdir(exist_ok=True)
+        for hook in ("post-index-change", "fsmonitor-watchman", "reference-transaction", "pre-auto-gc", "pre-commit"):
+            (folder / hook).write_bytes(trap.read_bytes())
+            (folder / hook).chmod(0o755)
+    return ran
+
+
+def test_nothing_that_the_folder_configures_is_run(notes, trapped):
     assert set(first_committed(notes)) == {"a b.md", "sub/c.md"}
-    assert not ran.exists()
+    (notes / "a b.md").write_bytes(b"- tea\r\n- milk\r\n")
+    (notes / "sub" / "c.md").unlink()
+    (notes / 'new "one".md').write_text("- rain\n")
+    made = commit(notes, "Dream", paths=["a b.md", "sub/c.md", 'new "one".md', "nowhere.md"])
+    assert not trapped.exists()
+    (notes / ".git" / "config").write_text("")
+    (notes / ".gitattributes").unlink()
+    (notes / ".git" / "config.worktree").unlink()
+    shutil.rmtree(notes / ".git" / "hooks")
+    assert git(notes, "log", "--format=%H %s").splitlines()[0] == f"{made} Dream"
+    assert git(notes, "show", "--name-status", "--format=", made).splitlines() == [
+        "M\ta b.md",
+        'A\t"new \\"one\\".md"',
+        "D\tsub/c.md",
+    ]
+    assert git(notes, "status", "--short") == ""
+    git(notes, "fsck", "--strict")
+
+
+def test_a_commit_leaves_a_branch_and_what_is_staged_as_they_are(notes):
+    git(notes, "checkout", "-q", "--detach")
+    (notes / "staged.md").write_text("- sun\n")
+    git(notes, "add", "staged.md")
+    assert commit(notes, "Dream", paths=["a b.md"]) is None
+    (notes / "a b.md").write_text("- tea\n- milk\n")
+    (notes / "a b.md").chmod(0o755)
+    made = commit(notes, "Dream", paths=["a b.md"])
+    assert git(notes, "rev-parse", "HEAD") == made
+    assert git(notes, "rev-parse", "main") == git(notes, "rev-parse", "HEAD~")
+    assert git(notes, "ls-files", "-s", "a b.md")[:6] == "100755"
+    assert git(notes, "status", "--short") == "A  staged.md"
 
 
 def test_no_variable_of_the_caller_reaches_git(notes, tmp_path, monkeypatch):

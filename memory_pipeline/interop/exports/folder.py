@@ -1,7 +1,8 @@
 """Writes an export into a folder that people and agents edit too, and commits it if the folder is a git repository.
 
 A list in the folder has the hash of every file that was written; a file with another hash was changed by others and
-is not overwritten. Not here: what the files say (`markdown`).
+is not overwritten. Not here: what the files say (`markdown`), and the commit
+(`git_commit`).
 """
 
 import errno
@@ -9,7 +10,6 @@ import fcntl
 import hashlib
 import json
 import os
-import subprocess
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from memory_pipeline.interop import markdown_notes
+from memory_pipeline.interop.exports.git_commit import commit
 from memory_pipeline.ledger.validation_errors import shown
 
 LIST: Final = ".memory-pipeline.json"
@@ -24,7 +25,6 @@ LIST: Final = ".memory-pipeline.json"
 
 _FORMAT: Final = 1
 _SHOWN: Final = 5
-_AUTHOR: Final = ("-c", "user.name=memory-pipeline", "-c", "user.email=memory-pipeline@localhost")
 
 
 class ChangedByOthers(ValueError):
@@ -254,41 +254,6 @@ def _change(
 
 def _ids(texts: Iterable[str]) -> set[str]:
     return {note.fields["memory_id"] for text in texts for note in markdown_notes.read(text)}
-
-
-def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:
-    """Commit these files if the folder is a git repository, and return the commit; None if nothing changed.
-
-    Raises:
-        RuntimeError: git refused; the files are written.
-    """
-    if not (folder / ".git").exists():
-        return None
-    _git(folder, "update-index", "--add", "--remove", "-z", "--stdin", given=paths)
-    staged = _git(folder, "diff", "--cached", "--name-only", "-z").split("\0")
-    changed = sorted(set(paths) & set(staged))
-    if not changed:
-        return None
-    has_name = all(_git(folder, "config", "--default", "", "--get", f"user.{name}") for name in ("name", "email"))
-    options = ("--quiet", "--message", message, "--pathspec-from-file=-", "--pathspec-file-nul")
-    _git(folder, "--literal-pathspecs", *(() if has_name else _AUTHOR), "commit", *options, given=changed)
-    return _git(folder, "rev-parse", "HEAD")
-
-
-def _git(folder: Path, *arguments: str, given: Collection[str] = ()) -> str:
-    """Run git with paths on its standard input, each ended by a zero byte, and return what it prints."""
-    done = subprocess.run(  # noqa: S603 - the user's own git
-        ["git", "-C", str(folder), *arguments],  # noqa: S607
-        input="".join(f"{path}\0" for path in given),
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        errors="replace",
-    )
-    if done.returncode:
-        message = (done.stderr or done.stdout).strip()
-        raise RuntimeError(f"{folder}: the files are written, but git refused to commit them: {message}; commit them")
-    return done.stdout.strip()
 
 
 def _check_inside(folder: Path, paths: Iterable[str]) -> None:
