@@ -41,8 +41,8 @@ _MODULES: Final = {
 
 
 def __dir__() -> list[str]:
-    """Return the public names too that nothing has imported yet."""
-    return sorted({*globals(), *__all__})
+    """Return the public names, imported yet or not, and no other."""
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,10 @@
 """Answers about how two memories relate: they count at once, outrank every judgement, and can be withdrawn."""
 
+import io
 import random
+import sys
 from datetime import UTC, datetime, timedelta
+from unittest.mock import patch
 
 import pytest
 import sampling
@@ -330,6 +333,29 @@ def test_answers_on_the_command_line(tmp_path):
     assert "nothing needs an answer" in text("review", home=home)
     assert "no longer holds" in text("correct", new, "User works for himself now.", home=home)
     assert "is no pair" in refused("resolve", "abc", "update", home=home)
+
+
+def test_a_session_in_a_terminal_asks_takes_back_and_notes(tmp_path):
+    """A wrong letter is asked for again, an answer is taken back, and of one memory only a part ends."""
+    home = tmp_path / "data"
+    part, newer = UPDATED
+    told = (f"{part} User likes tea.", newer, "The print run is 800 copies.", "The print run is now 1,200 copies.")
+    with MemoryClient(home, clock=Clock()) as client:
+        ids = [client.remember(said, occurred_at=START - timedelta(days=9 * (9 - at))) for at, said in enumerate(told)]
+        client.consolidate()
+        asked = [pair.older.memory_id for pair in client.review()]
+    keys = {ids[0]: ["p", "7", "1"], ids[2]: ["r"]}
+    terminal = io.StringIO("\n".join(["x", "s", "u", *(key for one in asked for key in keys[one]), ""]))
+    terminal.isatty = lambda: True
+    with patch.object(sys, "stdin", terminal):
+        said = text("review", home=home, FORCE_COLOR="1")
+    assert "1 of 2: " in said
+    assert "r replaces  s same  c conflict  b both true  l later  q quit" in said
+    assert "r replaces  p part of it  s same  c conflict  b both true  l later  u take the last back  q quit" in said
+    assert "2 answered, 0 wait; take the last back: memory-pipeline undo " in said
+    with MemoryClient(home, clock=Clock()) as client:
+        assert [one.sentence for one in client.get(ids[0]).closed_statements] == [part]
+        assert state(client, ids[2]) == (ids[3], "update")
 
 
 def test_answers_over_http(tmp_path):

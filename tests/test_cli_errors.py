@@ -5,6 +5,7 @@ import os
 import shutil
 import sqlite3
 import sys
+from importlib.metadata import metadata
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.tables import SCHEMA
 from memory_pipeline.runs import status
 from memory_pipeline.service import cli
+from memory_pipeline.settings.extras import pip_install
 
 
 @pytest.fixture(scope="module")
@@ -38,6 +40,16 @@ def test_an_undo_whose_snapshot_cannot_be_written_says_that_it_stands(copy):
     assert "doctor --repair" in said
     with Lake(copy) as lake:
         assert lake.ledger.runs()["outcome"].unique().to_list() == ["reverted"]
+
+
+def test_what_is_missing_is_named_as_it_can_be_installed():
+    for extra in metadata("memory-pipeline").get_all("Provides-Extra"):
+        first, second, *packages = pip_install(extra).split(" ")
+        assert (first, second, bool(packages)) == ("pip", "install", True), extra
+    for source in Path(cli.__file__).parent.parent.rglob("*.py"):
+        text = source.read_text("utf-8")
+        assert "memory-pipeline[" not in text, source
+        assert "install memory-pipeline" not in text, source
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,8 @@ def test_a_digest_has_counts_first_and_one_line_per_change(changes):
 
 def test_texts_stay_on_their_line(changes):
     text = written(changes)
-    assert "`85d733a9` “The team has six engineers.” (2026-01-02) / “The team has # eight engineers now.”" in text
+    assert "- “The team has six engineers.” (2026-01-02) / “The team has # eight engineers now.” (2026-02-03): " in text
+    assert "replace the older? 81% likely `85d733a9`\n" in text
     assert "\n# eight" not in text
 
 

@@ -282,6 +282,11 @@ def test_files_under_git_are_dated_by_their_first_commit(folder, ledger):
             ["**Never deploy on a Friday.**", "**Ask first.**"],
         ),
         ("**Work**\n\nAna bakes.\n", ["Ana bakes."]),
+        ("%% a remark %%\n\n![[beds.png]]\n\n```dataview\nLIST\n```\n", []),
+        (
+            "- The deposit is paid. ^b1\n> [!note] Beds\n> They face south.\n",
+            ["The deposit is paid.", "> [!note] Beds\n> They face south."],
+        ),
     ],
 )
 def test_blocks(text, units):

@@ -89,6 +89,12 @@ def test_a_merge_shows_its_words_once_with_every_day(told):
     assert sides(merged) == [("-", f"{ago(30):%Y-%m-%d}, {ago(20):%Y-%m-%d}", TEA)]
 
 
+def test_a_merge_of_a_profile_with_several_speakers_shows_its_words_once_too(plan):
+    speaker = pl.col("memory_id").replace_strict({"t1": "Nora", "t2": "Nora"}, default="Ben")
+    told = telling.tell(plan, BEFORE.memories.with_columns(speaker=speaker))
+    assert [text for *_, text in sides(row(told, "merged"))] == [f"Nora: {TEA}"]
+
+
 def test_core_memory_is_told_by_the_lines_that_go_and_those_that_come(plan):
     nights = [("Lives in Bath.", "Keeps bees."), ("Keeps bees.", "Lives in Cork.")]
     before, after = (json.dumps({"content": core_memory.SEPARATOR.join(facts)}) for facts in nights)

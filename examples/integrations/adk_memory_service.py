@@ -1,6 +1,6 @@
 """An agent of Google's Agent Development Kit that remembers. Needs no key: a stand-in for the model answers.
 
-pip install 'memory-pipeline[adk]'
+pip install '.[adk]'
 """
 
 import asyncio

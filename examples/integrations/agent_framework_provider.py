@@ -1,6 +1,6 @@
 """An agent of the Microsoft Agent Framework that remembers. Needs no key: a stand-in for the model answers.
 
-pip install 'memory-pipeline[agent-framework]'
+pip install '.[agent-framework]'
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """Claude's memory tool over memories. Needs no key: the commands are those that the model would give.
 
-pip install 'memory-pipeline[anthropic]'
+pip install '.[anthropic]'
 
 With a key: client.beta.messages.run_tools(model=..., messages=..., tools=[MemoryTool(memory)], ...)
 """

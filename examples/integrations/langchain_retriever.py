@@ -1,6 +1,6 @@
 """Recall as a LangChain retriever, in a chain. Needs no key: where a model would answer, the prompt is printed.
 
-pip install 'memory-pipeline[langchain]'
+pip install '.[langchain]'
 """
 
 from tempfile import TemporaryDirectory

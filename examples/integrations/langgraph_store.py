@@ -1,6 +1,6 @@
 """A LangGraph agent whose store is consolidated. Needs no key: where a model would answer, it prints what it found.
 
-pip install 'memory-pipeline[langgraph]' langgraph
+pip install '.[langgraph]' langgraph
 """
 
 from tempfile import TemporaryDirectory

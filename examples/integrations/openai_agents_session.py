@@ -1,6 +1,6 @@
 """An agent of the OpenAI Agents SDK that remembers across sessions. Needs no key: a stand-in for the model answers.
 
-pip install 'memory-pipeline[openai-agents]'
+pip install '.[openai-agents]'
 """
 
 import asyncio

@@ -1,6 +1,6 @@
 """A Strands agent that remembers. Needs no key: a stand-in for the model answers.
 
-pip install 'memory-pipeline[strands]'
+pip install '.[strands]'
 """
 
 from collections.abc import AsyncIterator

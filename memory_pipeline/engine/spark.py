@@ -21,6 +21,7 @@ from memory_pipeline.consolidation.pipeline import Part, Tables, Work
 from memory_pipeline.engine import messages
 from memory_pipeline.engine.in_order import EngineError, in_order
 from memory_pipeline.settings import program
+from memory_pipeline.settings.extras import pip_install
 
 _PORT: Final = 15002
 """Port of a Spark Connect server whose address names none."""
@@ -86,9 +87,7 @@ class Spark:
                     from pyspark.sql import SparkSession  # noqa: PLC0415
                     from pyspark.sql.connect import session as _  # noqa: F401, PLC0415
             except ImportError:
-                raise EngineError(
-                    "engine: the Spark client is not installed; pip install 'memory-pipeline[spark]'"
-                ) from None
+                raise EngineError(f"engine: the Spark client is not installed; {pip_install('spark')}") from None
             try:
                 self._connect()
                 return SparkSession.builder.remote(self.address).create()

@@ -39,8 +39,13 @@ _OF_A_PAGE: Final = frozenset({"title", "alias", "aliases", "tags", "type", "tem
 """Properties by which a page is found."""
 _CLOCK_BEGINS: Final = ":LOGBOOK:"
 _CLOCK_ENDS: Final = ":END:"
-_ONLY_REFERS: Final = re.compile(r"\(\([0-9a-f-]{36}\)\)|\{\{[^{}\n]*\}\}")
-"""A block that only shows another one, or what a query finds."""
+_ONLY_REFERS: Final = re.compile(
+    r"\(\([0-9a-f-]{36}\)\)|\{\{[^{}\n]*\}\}|!\[\[[^\[\]\n]+\]\]|```(?:dataview(?:js)?|tasks|query|base)\n.*\n```",
+    re.DOTALL,
+)
+"""A block that only shows another one, a file, or what a query finds, in Logseq or Obsidian."""
+_BLOCK_ID: Final = re.compile(r"[ \t]\^[A-Za-z0-9-]+\Z")
+"""The id by which Obsidian refers to a block."""
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _BOLD: Final = re.compile(r"\*\*([^*\n]+?):?\*\*:?")
 _RULE: Final = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}|-{2,})")
@@ -323,7 +328,13 @@ def _item_end(lines: list[str], place: int) -> int:
         if (
             fence is None
             and not indented
-            and (_begins(line) or _heading(line) or _RULE.fullmatch(line) or lines[end - 1].strip() == "")
+            and (
+                _begins(line)
+                or _heading(line)
+                or _RULE.fullmatch(line)
+                or line.startswith(">")
+                or lines[end - 1].strip() == ""
+            )
         ):
             break
         if fenced:
@@ -393,7 +404,8 @@ def _described(unit: Unit, front: Mapping[str, Any]) -> Unit:
     relation = _RELATION.fullmatch(unit.text) if front.get("permalink") else None
     kind = relation[1] if relation else "RELATES_TO"
     targets = [*_WIKI.findall(prose), *_FILE_LINK.findall(prose)]
-    return replace(unit, tags=tuple(tags), links=tuple((kind, target) for target in dict.fromkeys(targets)))
+    links = tuple((kind, target) for target in dict.fromkeys(targets))
+    return replace(unit, text=_BLOCK_ID.sub("", unit.text), tags=tuple(tags), links=links)
 
 
 def _heading(line: str) -> re.Match[str] | None:
@@ -402,9 +414,11 @@ def _heading(line: str) -> re.Match[str] | None:
 
 
 def _without_comments(text: str) -> str:
-    """Return a text without its comments; one that is not closed stays."""
-    parts, place = list[str](), 0
-    while (begins := text.find("<!--", place)) >= 0 and (ends := text.find("-->", begins + 4)) >= 0:
-        parts.append(text[place:begins])
-        place = ends + 3
-    return "".join([*parts, text[place:]])
+    """Return a text without its comments, of Markdown or of Obsidian; one that is not closed stays."""
+    for opening, closing in (("<!--", "-->"), ("%%", "%%")):
+        parts, place = list[str](), 0
+        while (begins := text.find(opening, place)) >= 0 and (ends := text.find(closing, begins + len(opening))) >= 0:
+            parts.append(text[place:begins])
+            place = ends + len(closing)
+        text = "".join([*parts, text[place:]])
+    return text

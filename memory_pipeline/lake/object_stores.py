@@ -10,6 +10,7 @@ from memory_pipeline.lake.files import TABLES_PREFIX
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.settings import LOCAL, lake_address
+from memory_pipeline.settings.extras import pip_install
 
 _ADDRESS: Final = "lake.address"
 """File of a data folder that says where its lake is, so that a program without the setting does not begin another."""
@@ -44,9 +45,7 @@ def opened(home: Path, *, address: str | None = None) -> ObjectStore:
     try:
         from memory_pipeline.lake.s3_object_store import S3ObjectStore  # noqa: PLC0415 - an optional library
     except ModuleNotFoundError as error:
-        raise LakeError(
-            f"lake = {place}: the library {error.name} is missing: install 'memory-pipeline[s3]'"
-        ) from error
+        raise LakeError(f"lake = {place}: the library {error.name} is missing; {pip_install('s3')}") from error
     return S3ObjectStore(place)
 
 

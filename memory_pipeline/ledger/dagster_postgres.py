@@ -13,6 +13,7 @@ import sqlalchemy as sa
 import yaml
 
 from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.settings.extras import pip_install
 
 _PORT: Final = 5432
 _AT_ONCE: Final = 1000
@@ -85,7 +86,7 @@ def rewrite_texts(url: sa.URL, rewrite: Callable[[str], str]) -> bool:
     except ImportError as error:
         raise LakeError(
             f"Dagster's history is in PostgreSQL, and {error.name} is not installed, so nothing was erased; install it "
-            "with: pip install 'memory-pipeline[postgres]'"
+            f"with: {pip_install('postgres')}"
         ) from error
     except sa.exc.SQLAlchemyError as error:
         why = str(getattr(error, "orig", None) or error).strip().splitlines()[0]

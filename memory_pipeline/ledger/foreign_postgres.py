@@ -12,6 +12,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from memory_pipeline.ledger.foreign_sqlite import Unreadable
+from memory_pipeline.settings.extras import pip_install
 
 _URL: Final = re.compile(r"postgres(?:ql)?:/{1,2}(?=[^/])")
 _AT_ONCE: Final = 1000
@@ -64,9 +65,7 @@ def _connected(path: Path) -> Iterator[sa.Connection]:
             connection.execute(sa.text("SET TRANSACTION READ ONLY"))
             yield connection
     except ImportError as error:
-        raise Unreadable(
-            "psycopg is not installed; install it with: pip install 'memory-pipeline[postgres]'"
-        ) from error
+        raise Unreadable(f"psycopg is not installed; install it with: {pip_install('postgres')}") from error
     except (sa.exc.SQLAlchemyError, ValueError) as error:
         why = str(getattr(error, "orig", None) or "the URL is wrong").strip().splitlines()[0]
         raise Unreadable(

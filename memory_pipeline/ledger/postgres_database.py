@@ -32,6 +32,7 @@ from memory_pipeline.ledger.disk import sync
 from memory_pipeline.ledger.sqlite_database import SQLiteDatabase
 from memory_pipeline.ledger.statements import insert_many
 from memory_pipeline.ledger.tables import META, METADATA, SCHEMA, STORE_KEY
+from memory_pipeline.settings.extras import pip_install
 
 _CONNECT_SECONDS: Final = 10
 _AT_ONCE: Final = 5_000
@@ -291,7 +292,7 @@ def _engine(address: str) -> sa.Engine:
         )
     except ModuleNotFoundError as error:
         raise LakeError(
-            f"ledger = {name(address)}: the package psycopg is missing; install memory-pipeline[postgres]"
+            f"ledger = {name(address)}: the package psycopg is missing; {pip_install('postgres')}"
         ) from error
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from memory_pipeline.llm.protocol import Completion, Outcome, Prompt, cost
 from memory_pipeline.settings import LanguageModel
+from memory_pipeline.settings.extras import pip_install
 
 if TYPE_CHECKING:
     import httpx
@@ -93,8 +94,7 @@ class OpenAICompletionClient:
             import openai  # noqa: F401, PLC0415 - an extra, slow to import, and only needed where a model is asked
         except ImportError:
             raise CompletionUnavailable(
-                "policy.llm_model is set, and the package openai is not installed; run "
-                "`pip install 'memory-pipeline[llm]'` or unset llm_model"
+                f"policy.llm_model is set, and openai is not installed; {pip_install('llm')}, or unset llm_model"
             ) from None
         keyless = not self._key and self._settings.llm_base_url == OPENAI
         if keyless or not (self._key.isascii() and self._key.isprintable()):  # a header cannot carry any other key

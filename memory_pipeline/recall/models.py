@@ -407,23 +407,34 @@ class Pair:
     older: Memory
     newer: Memory
 
-    def text(self, letter: str = "") -> str:
-        """Return the pair as three lines for a prompt, each memory as one quoted line.
-
-        Args:
-            letter: name of the pair in its review.
-        """
+    def question(self) -> str:
+        """Return what is asked about the pair, and how likely the answer is yes, on one line."""
         asked = {
             "update": "does the newer replace the older",
             "partial": f"does the newer replace {_quoted(self.statement or '')} in the older",
             "repeat": "do both say the same",
             "conflict": "can both be true",
         }
-        lead = f"{letter} " if letter else ""
-        question = f"{lead}[{self.pair_id}] {asked[self.relation]}? likely {self.confidence:.0%}"
-        return "\n".join([question, *(f"  {name}: {_told(getattr(self, name))}" for name in ("older", "newer"))])
+        return f"{asked[self.relation]}? likely {self.confidence:.0%}"
+
+    def text(self, letter: str = "") -> str:
+        """Return the pair as three lines for a prompt, each memory as one quoted line.
+
+        Args:
+            letter: name of the pair in its review.
+        """
+        asked = f"{f'{letter} ' if letter else ''}[{self.pair_id}] {self.question()}"
+        return "\n".join([asked, *(f"  {name}: {_told(getattr(self, name))}" for name in ("older", "newer"))])
 
     __str__ = __repr__ = text
+
+    def sentences(self) -> list[tuple[str, bool]]:
+        """Return the sentences of the older memory, and of each whether the newer one may end it."""
+        from memory_pipeline.text.parse.sentences import split_sentences  # noqa: PLC0415 - a recall needs no segmenter
+
+        split = split_sentences(pl.Series([self.older.content]))["sentence"].str.strip_chars().to_list()
+        ended = self.statement or ""
+        return [(one, one in ended) for sentence in split for one in sentence.splitlines() if one.strip()]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""

@@ -31,6 +31,7 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
 from memory_pipeline.service.report import Finding, many
 from memory_pipeline.settings import Settings
+from memory_pipeline.settings.extras import pip_install
 from memory_pipeline.text import credentials
 from memory_pipeline.text.embed import encoder
 
@@ -59,7 +60,7 @@ def _installation() -> Iterator[Finding]:
     missing = (
         "not installed: recall compares the vectors of profiles above "
         f"{vector_graph.FROM:,} memories one by one; to search them faster, install a C++ compiler (g++), then "
-        "'memory-pipeline[hnsw]'"
+        f"{pip_install('hnsw')}"
     )
     yield Finding("hnswlib", well=True, detail="installed" if vector_graph.available() else missing)
     unread = encoder.missing()

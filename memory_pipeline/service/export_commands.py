@@ -182,7 +182,9 @@ def export_delta(
 ) -> None:
     """Write tables as Delta Lake tables. A folder each; as they are now, after a run, or at an instant."""
     if importlib.util.find_spec("deltalake") is None:
-        raise ValueError("deltalake is not installed; install it with: pip install 'memory-pipeline[delta]'")
+        from memory_pipeline.settings.extras import pip_install
+
+        raise ValueError(f"deltalake is not installed; install it with: {pip_install('delta')}")
     chosen = _Chosen(table or (), profile, run, instant(as_of))
     _export_tables(directory, "delta", chosen, force=force, as_json=as_json)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from memory_pipeline.service.choices import Answer
+from memory_pipeline.service.choices import KEYS, Answer
 from memory_pipeline.service.options import (
     JsonOption,
     MemoryArgument,
@@ -22,7 +22,7 @@ from memory_pipeline.service.options import (
 
 if TYPE_CHECKING:
     from memory_pipeline.recall.client.memory_client import MemoryClient
-    from memory_pipeline.recall.models import Review
+    from memory_pipeline.recall.models import Pair, Review
 
 app = typer.Typer()
 
@@ -144,22 +144,56 @@ def review(
 
 
 def _ask(client: "MemoryClient", pairs: "Review") -> None:
-    """Ask about pairs one after the other."""
+    """Ask about pairs one after the other; an answer counts at once, and can be taken back."""
+    from rich.prompt import Prompt
+
+    from memory_pipeline.service.report import line
+    from memory_pipeline.service.report_plan import compared
+
+    console = out()
+    answers: list[str | None] = []
+    while len(answers) < len(pairs):
+        pair = pairs[len(answers)]
+        parted = pair.relation == "partial" or len(pair.sentences()) > 1
+        keys = {relation: key for relation, key in KEYS.items() if parted or relation != "partial"}
+        letters = {key.letter: relation for relation, key in keys.items()}
+        offered = "  ".join(f"{key.letter} {key.label.lower()}" for key in keys.values())
+        line(console, f"{len(answers) + 1} of {len(pairs)}: {pair.question()}", style="bold")
+        compared(console, {"older": pair.older, "newer": pair.newer})
+        line(console, f"{offered}{'  u take the last back' if answers else ''}  q quit", style="dim")
+        choices = [*letters, *("u" if answers else ""), "q"]
+        key = Prompt.ask("answer", choices=choices, show_choices=False, default="l", console=console)
+        if key == "q":
+            break
+        if key == "u":
+            if last := answers.pop():
+                client.undo(last)
+            continue
+        relation = letters[key]
+        ended = _ended(pair) if relation == "partial" else None
+        both = (pair.older.memory_id, pair.newer.memory_id)
+        answers.append(client.resolve(both, relation, statement=ended, answered_by="owner"))
+    given = [answer for answer in answers if answer]
+    undo = f"; take the last back: memory-pipeline undo {given[-1]}" if given else ""
+    line(console, f"{len(given)} answered, {pairs.waiting - len(given)} wait{undo}")
+
+
+def _ended(pair: "Pair") -> str | None:
+    """Ask which sentences of the older memory no longer hold; None: those that the pair names."""
     from rich.prompt import Prompt
 
     from memory_pipeline.service.report import line
 
-    for place, pair in enumerate(pairs, start=1):
-        line(out(), f"{place} of {len(pairs)} ({pairs.waiting} wait)\n{pair.text()}")
-        options = "[u]pdate, [p]artial, [r]epeat, [c]onflict, [n]one, [s]kip, [q]uit"
-        keys = {name[0]: name for name in get_args(Answer) if name != "open"}
-        key = Prompt.ask(f"\\{options}", choices=[*keys, "q"], default="s", show_choices=False, console=out())
-        if key == "q":
-            return
-        partial = keys[key] == "partial"
-        ended = Prompt.ask("sentences that no longer hold", default=pair.statement, console=out()) if partial else None
-        answer = client.resolve((pair.older.memory_id, pair.newer.memory_id), keys[key], statement=ended)
-        line(out(), "skipped" if answer is None else f"noted; undo with: memory-pipeline undo {answer}")
+    sentences = [sentence for sentence, _ in pair.sentences()]
+    if len(sentences) < 2:  # noqa: PLR2004 - nothing to choose from
+        return pair.statement
+    for place, sentence in enumerate(sentences, start=1):
+        line(out(), f"  {place} {sentence}")
+    named = [str(place) for place, (_, ended) in enumerate(pair.sentences(), start=1) if ended] or ["1"]
+    while True:
+        said = Prompt.ask("numbers of those that no longer hold", default=" ".join(named), console=out()).split()
+        if said and all(one in map(str, range(1, len(sentences) + 1)) for one in said):
+            return "\n".join(sentences[int(one) - 1] for one in said)
 
 
 @app.command()

@@ -4,7 +4,7 @@ Not here: how a plan is told (`consolidation/plans/telling`), and runs (`report_
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 from rich.console import Console
@@ -14,6 +14,9 @@ from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.service.report import flat, line, shortened
 from memory_pipeline.text.difference import Part, parts
 from memory_pipeline.text.display import escaped, preview
+
+if TYPE_CHECKING:
+    from memory_pipeline.recall.models import Memory
 
 DIGITS: Final = 8
 """Digits of a row's id that are shown; they tell the rows of all but the largest plans apart."""
@@ -73,6 +76,21 @@ def sides(row: Mapping[str, Any]) -> list[tuple[str, str, list[Part]]]:
     return lines + [("+", days, apart(text, old, 1)) for text, days in newer.items() if text not in older]
 
 
+def compared(console: Console, memories: Mapping[str, "Memory"]) -> None:
+    """Print two memories below each other with their names and days, and where they differ."""
+    apart = parts(*(flat(memory.line()) for memory in memories.values()))
+    for (name, memory), text in zip(memories.items(), apart, strict=True):
+        shown = Text(f"  {name} [{memory.created_at:%Y-%m-%d}] ")
+        console.print(_differing(shown, text), soft_wrap=True)
+
+
+def _differing(shown: Text, text: Iterable[Part]) -> Text:
+    """Add the parts of a text to a line, those that differ in bold."""
+    for part in text:
+        shown.append(escaped(part.text), style="bold reverse" if part.differs else "")
+    return shown
+
+
 def _by_text(side: Iterable[Mapping[str, str | None]]) -> dict[str, str]:
     """Return the texts of a side, each with the days on which it was said."""
     days: dict[str, list[str]] = {}
@@ -86,9 +104,7 @@ def _change(console: Console, row: Mapping[str, Any]) -> None:
         line(console, f"  {row['memory_ids'][0].replace('_', ' ')}")
     for mark, days, text in sides(row):
         shown = Text(f"  {mark} {f'[{days}] ' if days else ''}", style=_SIDES[mark])
-        for part in text:
-            shown.append(escaped(part.text), style="bold reverse" if part.differs else "")
-        console.print(shown, soft_wrap=True)
+        console.print(_differing(shown, text), soft_wrap=True)
     sure = f"{row['confidence']:.0%} sure. " if row["confidence"] is not None else ""
     held = "Held back by the quota. " if row["held"] else ""
     line(console, f"    {held}{sure}{shortened(row['why'])}", style="dim")

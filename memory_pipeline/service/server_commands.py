@@ -318,8 +318,10 @@ def _require(*modules: str, extra: str) -> None:
     """Check that the packages of an extra are installed.
 
     Raises:
-        ValueError: one is missing; names the extra.
+        ValueError: one is missing; says how to install what the extra needs.
     """
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
-        raise ValueError(f"{missing[0]} is not installed; install it with: pip install 'memory-pipeline[{extra}]'")
+        from memory_pipeline.settings.extras import pip_install
+
+        raise ValueError(f"{missing[0]} is not installed; install it with: {pip_install(extra)}")

@@ -106,7 +106,7 @@ def _told(row: Mapping[str, Any]) -> str:
 
 def _doubt(row: Mapping[str, Any]) -> str:
     older, newer = (f"{_quoted(row[side])} ({row[f'{side}_day']})" for side in ("older", "newer"))
-    return f"`{row['pair_id']}` {older} / {newer}: {_ASKED[row['relation']]} {row['confidence']:.0%} likely"
+    return f"{older} / {newer}: {_ASKED[row['relation']]} {row['confidence']:.0%} likely `{row['pair_id']}`"
 
 
 def _quoted(text: str) -> str:

@@ -260,6 +260,10 @@ class _Texts:
         who = f"{row['speaker']}: " if row["several"] and row["speaker"] else ""
         return {"memory_id": memory_id, "day": row["day"], "text": f"{who}{shown}"}
 
+    def content(self, profile_id: str, side: Mapping[str, str | None]) -> str:
+        """Return the text of the memory of a side, without who said it."""
+        return str(self._known[profile_id, side["memory_id"] or ""]["content"])
+
     def tokens(self, profile_id: str, memory_id: str) -> int:
         """Return the tokens of a memory's text; 0 if it is not known."""
         row = self._known.get((profile_id, memory_id))
@@ -309,6 +313,10 @@ def _sides(
         case Action.SUMMARISE:
             members = after.get("members") or [row["memory_id"] for row in own[1:]]
             older, newer = [text(member) for member in members], [text(memory_id, after.get("content"))]
+            same = next(
+                (side for side in older if side and texts.content(profile_id, side) == after.get("content")), None
+            )
+            newer = [same | {"memory_id": memory_id, "day": None}] if same else newer
         case Action.SUPERSEDE:
             older = [text(row["memory_id"]) for row in own if row["action"] == lead["action"]]
         case Action.CLOSE:

@@ -23,19 +23,19 @@ from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.recall.client.explanation import Explanation
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.recall.models import Memory, Pair, Recalled
+from memory_pipeline.recall.models import Memory, Recalled
 from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.recall.rank.reasons import Reason, reasons
 from memory_pipeline.runs import inputs, metrics, status, undo
 from memory_pipeline.schemas import LIVE, Action
 from memory_pipeline.service import report, report_plan, report_runs
+from memory_pipeline.service.choices import KEYS
 from memory_pipeline.service.profile_choice import stored_profiles
 from memory_pipeline.service.ui import charts
 from memory_pipeline.service.ui.sign_in import SignedIn
 from memory_pipeline.settings import load
 from memory_pipeline.text import difference
 from memory_pipeline.text.display import preview
-from memory_pipeline.text.parse.sentences import split_sentences
 
 NEWEST: Final = 30
 """Memories that the search page lists before anything is searched."""
@@ -180,23 +180,19 @@ def review(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     pairs = memory.review(len(later) + 1)
     pair = next((one for one in pairs if one.pair_id not in later), None)
     shown: dict[str, Any] = {"waiting": pairs.waiting, "later": len(later), "answered": visit.asked.get("answered")}
-    shown |= {"said": visit.asked.get("said"), "undone": visit.asked.get("undone"), "pair": pair}
+    shown |= {"said": visit.asked.get("said"), "undone": visit.asked.get("undone"), "pair": pair, "keys": KEYS}
     if pair is None:
         return shown
     older, newer = difference.parts(_said(pair.older), _said(pair.newer))
-    return shown | {"sides": (("Older", pair.older, older), ("Newer", pair.newer, newer)), "sentences": _choices(pair)}
+    return shown | {
+        "sides": (("Older", pair.older, older), ("Newer", pair.newer, newer)),
+        "sentences": pair.sentences(),
+    }
 
 
 def _said(memory: Memory) -> str:
     """Return what a memory says below its headings, without who said it."""
     return whereabouts.below(memory.heading, memory.text)
-
-
-def _choices(pair: Pair) -> list[tuple[str, bool]]:
-    """Return the sentences of the older memory, and of each whether the newer one may end it."""
-    split = split_sentences(pl.Series([pair.older.content]))["sentence"].str.strip_chars().to_list()
-    ended = pair.statement or ""
-    return [(one, one in ended) for sentence in split for one in sentence.splitlines() if one.strip()]
 
 
 @dataclass(frozen=True, kw_only=True)

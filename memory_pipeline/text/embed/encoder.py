@@ -231,8 +231,7 @@ def missing() -> str | None:
         return None
     return (
         f"the reader's weights are not installed ({', '.join(gone)} in {_folder()}): no new sentence is read for core "
-        "memory and token budgets, and no change of a fact is found; install the package anew: "
-        "pip install --force-reinstall memory-pipeline"
+        "memory and token budgets, and no change of a fact is found; install the package anew"
     )
 
 

@@ -11,6 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_pipeline.settings.extras import pip_install
+
 DEFAULT_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
 """Model of the embedder `local`: 384 dimensions, float32, 90 MB."""
 _BATCH: Final = 32
@@ -74,7 +76,7 @@ class LocalEmbedder:
             from loguru import logger  # noqa: PLC0415
         except ImportError as error:
             raise ValueError(
-                f"embedder = {self.name!r} needs fastembed; pip install 'memory-pipeline[local]', or choose hashing"
+                f"embedder = {self.name!r} needs fastembed; {pip_install('local')}, or choose hashing"
             ) from error
         logger.disable("fastembed")
         supported = {description["model"] for description in TextEmbedding.list_supported_models()}
