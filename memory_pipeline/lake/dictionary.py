@@ -5,6 +5,7 @@ The same text becomes comments in the database, the table `data_dictionary` and,
 (`lake/snapshot_macros.py`), and how a snapshot is written (`lake/snapshot.py`).
 """
 
+from functools import cache
 from typing import Final
 
 import dataframely as dy
@@ -41,6 +42,7 @@ _SUFFIXES: Final = ("days", "tokens", "factor")
 """Units that column names may end with, after an underscore."""
 
 
+@cache
 def rows() -> pl.DataFrame:
     """Return the table `data_dictionary`: one row per column of each table and view of a snapshot."""
     return pl.DataFrame(

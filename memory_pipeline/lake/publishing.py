@@ -254,7 +254,7 @@ def add_file(
     """
     if not store.exists(file.key):
         raise _swept(store, file)
-    catalog.add(transaction, table_name, file, seq=seq, bucket=bucket)
+    catalog.add(transaction, [(table_name, bucket, file)], seq=seq)
 
 
 def forget_files(transaction: Transaction, store: ObjectStore, forgotten: Iterable[File]) -> None:
@@ -298,10 +298,10 @@ def _swap(transaction: Transaction, store: ObjectStore, changes: Sequence[_Chang
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         present = threads.map(store.exists, [file.key for *_, file in added])
     catalog.remove(transaction, [file for change in changes for file in change.removed], seq=seq)
-    for (table_name, bucket, file), is_present in zip(added, present, strict=True):
+    for (*_, file), is_present in zip(added, present, strict=True):
         if not is_present:
             raise _swept(store, file)
-        catalog.add(transaction, table_name, file, seq=seq, bucket=bucket)
+    catalog.add(transaction, added, seq=seq)
 
 
 def _swept(store: ObjectStore, file: NewFile) -> _Swept:

@@ -108,11 +108,24 @@ def still_visible(transaction: Transaction, files: Collection[File]) -> bool:
     return transaction.connection.scalars(query).one() == len(ids)
 
 
-def add(transaction: Transaction, table_name: str, file: NewFile, *, seq: int, bucket: int = 0) -> None:
-    """Make a file visible from position `seq` on."""
-    values = {"added_seq": seq, "table_name": table_name, "bucket": bucket, "path": file.key, "rows": file.rows}
-    insert = FILES.insert().values(**values, sha256=file.sha256).returning(*_COLUMNS)
-    ducklake.add(transaction, _file(transaction.connection.execute(insert).one()), size=file.size)
+def add(transaction: Transaction, files: Sequence[tuple[str, int, NewFile]], *, seq: int) -> None:
+    """Make files, each with its table and bucket, visible from position `seq` on."""
+    if not files:
+        return
+    rows = [
+        {
+            "added_seq": seq,
+            "table_name": table_name,
+            "bucket": bucket,
+            "path": file.key,
+            "rows": file.rows,
+            "sha256": file.sha256,
+        }
+        for table_name, bucket, file in files
+    ]
+    insert = FILES.insert().returning(*_COLUMNS, sort_by_parameter_order=True)
+    added = [_file(row) for row in transaction.connection.execute(insert, rows)]
+    ducklake.add(transaction, added, sizes=[file.size for *_, file in files], seq=seq)
 
 
 def remove(transaction: Transaction, files: Iterable[File], *, seq: int) -> None:

@@ -127,10 +127,11 @@ def fill(transaction: Transaction, url: str, *, files: Sequence[File], sizes: Ma
     expire(transaction, oldest)
 
 
-def add(transaction: Transaction, file: File, *, size: int) -> None:
-    """Make a file visible from its position on; its size is in bytes."""
-    transaction.connection.execute(FILES.insert().values(_file(file, size)))
-    _list(transaction, file.added_seq)
+def add(transaction: Transaction, files: Sequence[File], *, sizes: Sequence[int], seq: int) -> None:
+    """Make files visible from position `seq` on; their sizes are in bytes."""
+    rows = [_file(file, size) for file, size in zip(files, sizes, strict=True)]
+    transaction.connection.execute(FILES.insert(), rows)
+    _list(transaction, seq)
 
 
 def remove(transaction: Transaction, ids: Collection[int], *, seq: int) -> None:

@@ -67,8 +67,10 @@ class Table:
                 f"table {self.name}: column {missing[0]!r} is missing; a stage returns every column of the schema"
             )
         try:
-            if frame.schema != types:
-                frame = frame.select(pl.col(column).cast(kind) for column, kind in types.items())
+            if frame.columns != list(types):
+                frame = frame.select(list(types))
+            if others := {column: kind for column, kind in types.items() if frame.schema[column] != kind}:
+                frame = frame.cast(pl.Schema(others))
             return frame.sort(self.key) if frame.height > 1 else frame
         except pl.exceptions.InvalidOperationError as error:
             raise ValueError(f"table {self.name}: {error}") from error
