@@ -2,6 +2,7 @@
 
 import re
 
+import commands
 import frames
 import polars as pl
 import pytest
@@ -10,8 +11,10 @@ from planned import fact_changes
 
 from memory_pipeline import MemoryClient
 from memory_pipeline.consolidation import core_memory, core_profile
+from memory_pipeline.erasure.erase import new_owners
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import TABLES
-from memory_pipeline.settings import Policy
+from memory_pipeline.settings import Policy, Settings
 from memory_pipeline.text.parse.tokens import count_tokens
 
 DAY = re.compile(r" \(\d{4}-\d\d-\d\d(; .*)?\)$")
@@ -661,13 +664,25 @@ def test_a_client_of_one_user_reads_no_instructions_of_the_others(tmp_path):
     assert all(f"Always answer in {language}" in shown[None] for language in ("German", "French"))
 
 
-def test_an_erasure_that_changes_whose_memory_it_is_says_so(tmp_path):
+def test_an_erasure_that_changes_whose_memory_it_is_says_so_before_and_after(tmp_path):
     with MemoryClient(tmp_path) as memory:
         first = memory.remember("I live in Leith above the bakery.", speaker="Marta")
         memory.remember("I live in Oslo by the sea.", speaker="Nova")
         other = memory.remember("The kettle is new.", speaker="Marta")
-        memory.consolidate()
         assert memory.erase(other).owners == ()
+        memory.remember("Always answer in Danish.", speaker="Marta")
+    with Lake(tmp_path) as lake:
+        assert new_owners(lake, "default", [first], Policy()) == ("nova",)
+        assert new_owners(lake, "default", [first], Policy(owner="Marta")) == ()
+    shown = commands.text("erase", first, "--dry-run", home=tmp_path)
+    assert "those of nova from then on" in shown.replace("\n", " ")
+    commands.text("config", "set", "owner", "Marta", "--profile", "default", home=tmp_path)
+    assert commands.as_json("erase", first, "--dry-run", home=tmp_path)["owners"] == []
+    with MemoryClient(tmp_path, settings=Settings()) as memory:
         receipt = memory.erase(first)
     assert receipt.owners == ("nova",)
     assert any("now of: nova" in line for line in receipt.lines())
+    with MemoryClient(tmp_path) as memory:
+        memory.consolidate()
+        assert "Marta: Always answer in Danish." in memory.session_start().text()
+        assert "Oslo" not in memory.session_start().text()

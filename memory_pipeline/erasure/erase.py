@@ -327,6 +327,23 @@ def questions(events: pl.DataFrame, since: datetime) -> pl.DataFrame:
     return events.filter(_is(EventType.ACCESSED) & has_text & asked)
 
 
+def new_owners(lake: Lake, profile_id: str, erased: Collection[str], policy: Policy) -> tuple[str, ...]:
+    """Return whose memory a profile, or that of one of its users, would be without some memories, if not as before.
+
+    What is erased leaves no trace, not even in whose memory it is: the owner is who would be if it had never been said.
+    """
+    events = lake.events(profiles=[profile_id]).filter(
+        pl.col("event_type").is_in(_STORING), pl.col("erased_at").is_null()
+    )
+    left = events.filter(~pl.col("memory_id").is_in(list(erased)))
+    before, after = (projection.project(those).memories for those in (events, left))
+    return _new_owners(before, after, policy)
+
+
+def _new_owners(before: pl.DataFrame, after: pl.DataFrame, policy: Policy) -> tuple[str, ...]:
+    return tuple(sorted(owner or NOBODY for owner in ownership.changed(before, after, policy).values()))
+
+
 def _is(*kinds: EventType) -> pl.Expr:
     return pl.col("event_type").is_in([kind.value for kind in kinds])
 
@@ -410,7 +427,7 @@ def _redact(lake: Lake, scope: _Scope, receipt: Receipt) -> _Pending:
         dropped=tuple(changed.dropped),
         restored=tuple(sorted(members - scope.erased)),
         blocks=tuple(changed.blocks),
-        owners=tuple(sorted(owner or NOBODY for owner in ownership.changed(before, originals, policy).values())),
+        owners=_new_owners(before, originals, policy),
         events=len(emptied),
         queries=len(quoting),
         decisions=len(changed_decisions),

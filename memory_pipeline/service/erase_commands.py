@@ -26,6 +26,7 @@ from memory_pipeline.service.options import (
 
 if TYPE_CHECKING:
     from memory_pipeline.lake.tables import Lake
+    from memory_pipeline.settings import Policy
 
 
 app = typer.Typer()
@@ -45,6 +46,8 @@ class Preview:
     """Summaries that quote them; they are reworded without them, or dropped."""
     questions: int = 0
     """Questions whose words are redacted, if the erasure is of questions."""
+    owners: tuple[str, ...] = ()
+    """Whose memory the profile, or that of one of its users, would be from then on, if it changes."""
 
     def phrase(self) -> str:
         """Return the preview as the end of a sentence."""
@@ -109,7 +112,7 @@ def erase(
         reach = (
             Preview(owner, (), 0, questions=questions(lake.events(profiles=[owner]), since).height)
             if since
-            else preview(lake, owner, memory_id=memory_id, user=user)
+            else preview(lake, owner, memory_id=memory_id, user=user, policy=settings_in_force().policy_of(owner))
         )
         if dry_run:
             _show(reach, as_json=as_json)
@@ -138,10 +141,11 @@ def erase(
         line(out(), f"receipt: {receipt_file}")
 
 
-def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str | None) -> Preview:
+def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str | None, policy: "Policy") -> Preview:
     """Return what an erasure will affect, without memories that are unknown or erased already."""
     import polars as pl
 
+    from memory_pipeline.erasure.erase import new_owners
     from memory_pipeline.schemas import EventType
 
     events = lake.events(profiles=[profile_id]).filter(pl.col("erased_at").is_null())
@@ -156,7 +160,8 @@ def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str |
         pl.col("members").list.set_intersection(stored["memory_id"].implode()).list.len() > 0,
     )
     memories = tuple(stored.sort("seq").select("memory_id", "content").iter_rows())
-    return Preview(profile_id, memories, summaries.height, questions=asked)
+    owners = new_owners(lake, profile_id, [memory_id for memory_id, _ in memories], policy)
+    return Preview(profile_id, memories, summaries.height, questions=asked, owners=owners)
 
 
 def _show(reach: Preview, *, as_json: bool) -> None:
@@ -165,7 +170,7 @@ def _show(reach: Preview, *, as_json: bool) -> None:
     if as_json:
         ids = [memory_id for memory_id, _ in reach.memories]
         counts = {"summaries": reach.summaries, "questions": reach.questions}
-        show_json({"profile_id": reach.profile_id, "memories": ids, **counts})
+        show_json({"profile_id": reach.profile_id, "memories": ids, "owners": list(reach.owners), **counts})
         return
     if not reach.memories and not reach.questions:
         line(out(), f"nothing to erase in profile {reach.profile_id}")
@@ -175,6 +180,12 @@ def _show(reach: Preview, *, as_json: bool) -> None:
         line(out(), f"  {memory_id}: {flat(text)}")
     if len(reach.memories) > SHOWN:
         line(out(), f"  ... and {len(reach.memories) - SHOWN} more")
+    if reach.owners:
+        prose(
+            out(),
+            f"instructions and preferences would be those of {', '.join(reach.owners)} from then on; if they are "
+            f"somebody else's, first: memory-pipeline config set owner NAME --profile {reach.profile_id}",
+        )
     prose(out(), "older snapshots are removed too and rebuilt on demand; nothing brings the texts back")
 
 
