@@ -41,7 +41,7 @@ CLOSENESS: Final = (*rivals.NAMES, *alignment.NAMES)
 _OWN: Final = ("log_days", "same_speaker", "same_session", "log_length_old", "log_length_new", "log_statement_pairs")
 _DIGITS: Final = 6
 """Decimals of a feature: which other profiles are judged beside one changes the order of its sums, and nothing else."""
-_AT_ONCE: Final = 64
+_AT_ONCE: Final = 128
 """Pairs that go through the trees together; more take longer, as less of them is near the processor."""
 _DAY: Final = 86_400_000_000
 """Microseconds."""
@@ -56,8 +56,10 @@ class Tests(NamedTuple):
 
     feature: Rows
     """[tests, trees]; a tree of fewer tests has some that never fail."""
-    threshold: Floats
-    """[tests, trees, 1]: a pair whose feature is above it fails."""
+    thresholds: tuple[Floats, ...]
+    """All thresholds of each feature, ascending."""
+    most: NDArray[np.unsignedinteger]
+    """[tests, trees, 1]: a pair whose feature is above more of its thresholds than this fails."""
     ruled_out: NDArray[np.unsignedinteger]
     """[tests, trees, 1]: the leaves that failing rules out, a bit each, the first the lowest."""
     value: Floats
@@ -233,23 +235,31 @@ def scores(columns: Floats, grown: Trees) -> Floats:
         columns: [features, pairs], in the order of the trees' names.
         grown: the trees.
     """
+    above = np.zeros(columns.shape, dtype=grown.tests.most.dtype)
+    for feature, thresholds in enumerate(grown.tests.thresholds):
+        above[feature] = np.searchsorted(thresholds, columns[feature])
     parts = range(0, columns.shape[1], _AT_ONCE)
-    sums = [_sums(columns[:, start : start + _AT_ONCE], grown) for start in parts]
+    sums = [_sums(above[:, start : start + _AT_ONCE], grown) for start in parts]
     total = np.concatenate([np.zeros((0, len(OF_PAIRS))), *sums])
     exponential = np.exp(total - total.max(axis=1, keepdims=True, initial=-np.inf))
     result: Floats = exponential / exponential.sum(axis=1, keepdims=True)
     return result
 
 
-def _sums(columns: Floats, grown: Trees) -> Floats:
-    """Return the sums of the leaves that pairs reach, [pairs, `OF_PAIRS`]."""
+def _sums(above: NDArray[np.unsignedinteger], grown: Trees) -> Floats:
+    """Return the sums of the leaves that pairs reach, [pairs, `OF_PAIRS`].
+
+    Args:
+        above: how many of the thresholds of each feature it is above, [features, pairs].
+        grown: the trees.
+    """
     tests = grown.tests
-    ruled_out = np.zeros((len(grown.roots), columns.shape[1]), dtype=tests.ruled_out.dtype)
-    for feature, threshold, left in zip(tests.feature, tests.threshold, tests.ruled_out, strict=True):
-        ruled_out |= (columns[feature] > threshold) * left
+    ruled_out = np.zeros((len(grown.roots), above.shape[1]), dtype=tests.ruled_out.dtype)
+    for feature, most, left in zip(tests.feature, tests.most, tests.ruled_out, strict=True):
+        ruled_out |= (above[feature] > most) * left
     before = np.bitwise_count(ruled_out & ~(ruled_out + ruled_out.dtype.type(1)))
     first = np.arange(0, len(tests.value), len(tests.value) // len(grown.roots))
-    sums: Floats = tests.value[before.T + first].reshape(columns.shape[1], -1, len(OF_PAIRS)).sum(axis=1)
+    sums: Floats = tests.value[before.T + first].reshape(above.shape[1], -1, len(OF_PAIRS)).sum(axis=1)
     return sums
 
 
@@ -266,20 +276,26 @@ def _tests(roots: Rows, feature: Rows, threshold: Floats, left: Rows, right: Row
     for inner in inner_levels:
         tree[left[inner]] = tree[right[inner]] = tree[inner]
         first[left[inner]], first[right[inner]] = first[inner], first[inner] + leaves[left[inner]]
-    most = int(leaves[roots].max())
+    widest = int(leaves[roots].max())
     inner, ends = (np.flatnonzero((feature >= 0) == whether) for whether in (True, False))
     inner = inner[np.argsort(tree[inner], kind="stable")]
     cell = np.arange(len(inner)) - np.searchsorted(tree[inner], tree[inner]), tree[inner]
-    shape = (most - 1, len(roots))
-    bits = np.min_scalar_type((1 << most) - 1)
+    shape = (widest - 1, len(roots))
+    thresholds = tuple(np.unique(threshold[inner][feature[inner] == one]) for one in range(feature.max() + 1))
+    numbers = np.min_scalar_type(max(map(len, thresholds)) + 1)
+    bits = np.min_scalar_type((1 << widest) - 1)
     result = Tests(
         feature=np.zeros(shape, dtype=np.int64),
-        threshold=np.full((*shape, 1), np.inf),
+        thresholds=thresholds,
+        most=np.full((*shape, 1), np.iinfo(numbers).max, dtype=numbers),
         ruled_out=np.zeros((*shape, 1), dtype=bits),
-        value=np.zeros(len(roots) * most),
+        value=np.zeros(len(roots) * widest),
     )
-    result.feature[cell], result.threshold[*cell, 0] = feature[inner], threshold[inner]
+    result.feature[cell] = feature[inner]
+    for at, of_feature in enumerate(thresholds):
+        here = feature[inner] == at
+        result.most[*(part[here] for part in cell), 0] = np.searchsorted(of_feature, threshold[inner][here])
     one = bits.type(1)
     result.ruled_out[*cell, 0] = ((one << leaves[left[inner]].astype(bits)) - one) << first[inner].astype(bits)
-    result.value[tree[ends] * most + first[ends]] = value[ends]
+    result.value[tree[ends] * widest + first[ends]] = value[ends]
     return result

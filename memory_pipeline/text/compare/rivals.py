@@ -5,7 +5,7 @@ one of many alike. Not here: the vectors (`text/embed/encoder`), and what the tw
 `alignment`).
 """
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,39 +62,60 @@ def features(vectors: NDArray[np.float32], profile: Rows, older: Rows, newer: Ro
         older: row of the older memory of each pair.
         newer: row of the newer, as many.
 
-    Cost: for each pair a comparison with every memory of the profile.
+    Cost: the products of all vectors of a profile, in blocks, and a comparison of each pair with all memories of the
+    profile: 0.2 s for 20,000 pairs of 2,000 memories, 0.1 s for 14,000 pairs of 50 profiles of 40.
     """
     result = np.zeros((len(older), len(NAMES)))
+    by_newer, by_older = newer.argsort(kind="stable"), older.argsort(kind="stable")
+    sides = ((by_newer, newer[by_newer], True), (by_older, older[by_older], False))
     for start, end in _spans(profile):
-        here = np.flatnonzero((newer >= start) & (newer < end))
-        for side in (newer, older):
-            order = here[np.argsort(side[here], kind="stable")]
-            for low in range(0, len(order), _ROWS_AT_ONCE):
-                part = order[low : low + _ROWS_AT_ONCE]
-                rows, place = np.unique(side[part], return_inverse=True)
-                cosines = np.round(vectors[rows] @ vectors[start:end].T, _DIGITS)[place]
-                _fill(result, part, cosines, older[part] - start, newer[part] - start, of_newer=side is newer)
+        for low in range(start, end, _ROWS_AT_ONCE):
+            high = min(low + _ROWS_AT_ONCE, end)
+            cosines = np.round(vectors[low:high] @ vectors[start:end].T, _DIGITS)
+            for order, rows, of_newer in sides:
+                part = order[slice(*np.searchsorted(rows, (low, high)))]
+                _fill(result, part, cosines, low - start, older[part] - start, newer[part] - start, of_newer=of_newer)
     result[:, 7] = np.log1p(newer - older)
     return result
 
 
 def _fill(
-    table: Floats, pairs: Rows, cosines: NDArray[np.float32], older: Rows, newer: Rows, *, of_newer: bool
+    table: Floats, pairs: Rows, cosines: NDArray[np.float32], low: int, older: Rows, newer: Rows, *, of_newer: bool
 ) -> None:
-    """Fill the features that come from the cosines of one side of the pairs with all memories of the profile."""
-    places = np.arange(cosines.shape[1])
-    own = np.take_along_axis(cosines, (older if of_newer else newer)[:, np.newaxis], axis=1)
-    before = places < newer[:, np.newaxis]
-    after = places > older[:, np.newaxis]
-    rivals = (before if of_newer else after) & (places != (older if of_newer else newer)[:, np.newaxis])
-    nearer = rivals & (cosines > own)
-    highest = np.where(rivals, cosines, 0).max(axis=1, initial=0.0)
-    between = (cosines > own) & before & after
-    table[pairs, 1 if of_newer else 2] = own[:, 0] - highest
-    table[pairs, 3 if of_newer else 4] = nearer.sum(axis=1)
-    table[pairs, 6 if of_newer else 5] = between.sum(axis=1)
+    """Fill the features that come from the cosines of one side of the pairs with all memories of the profile.
+
+    Args:
+        table: the features.
+        pairs: rows of the table, sorted by that side.
+        cosines: of some memories with all of their profile.
+        low: the first of these memories.
+        older: the older memory of each pair.
+        newer: the newer of each pair.
+        of_newer: whether the cosines are those of the newer memories, whose rivals come before them.
+    """
+    one, other = (newer, older) if of_newer else (older, newer)
+    own = cosines[one - low, other]
+    found = list[tuple[Any, ...]]()
+    row = -1
+    for mine, at, start, end in zip(one.tolist(), own.tolist(), older.tolist(), newer.tolist(), strict=True):
+        if mine != row:
+            row, first = mine, 0 if of_newer else mine + 1
+            rivals = cosines[row - low, first : row if of_newer else None]
+            best = int(rivals.argmax())
+            highest = rivals[best].item()
+            rivals[best] = 0
+            second = rivals.max().item()
+            rivals[best] = highest
+        above = rivals > at
+        nearest_rival = second if best + first == (start if of_newer else end) else highest
+        between = above[start + 1 - first : end - first]
+        found.append((nearest_rival, np.count_nonzero(above), np.count_nonzero(between)))
+    highest_of, nearer, between_of = np.array(found, dtype=np.float32).reshape(-1, 3).T
+    table[pairs, 1 if of_newer else 2] = own - np.maximum(highest_of, 0)
+    table[pairs, 3 if of_newer else 4] = nearer
+    table[pairs, 6 if of_newer else 5] = between_of
     if of_newer:
-        table[pairs, 0] = own[:, 0]
+        table[pairs, 0] = own
 
 
 def _spans(profile: Rows) -> list[tuple[int, int]]:
