@@ -69,7 +69,8 @@ class Table:
         try:
             if frame.columns != list(types):
                 frame = frame.select(list(types))
-            if others := {column: kind for column, kind in types.items() if frame.schema[column] != kind}:
+            own = frame.schema
+            if others := {column: kind for column, kind in types.items() if own[column] != kind}:
                 frame = frame.cast(pl.Schema(others))
             return frame.sort(self.key) if frame.height > 1 else frame
         except pl.exceptions.InvalidOperationError as error:
@@ -77,17 +78,18 @@ class Table:
 
     def violations(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rules that `frame` violates: `rule`, `rows` (how many) and `keys` (the first twenty)."""
-        _, failure = self.schema.filter(frame)
-        counts = failure.counts()
-        details = failure.details() if counts else frame.clear()
-        keys = pl.struct(self.key).cast(pl.String).head(20)
-        return pl.DataFrame(
-            [
+        broken = list[tuple[str, int, list[str]]]()
+        if frame.height or frame.schema != _empty(self.schema).schema:
+            _, failure = self.schema.filter(frame)
+            counts = failure.counts()
+            details = failure.details() if counts else frame.clear()
+            keys = pl.struct(self.key).cast(pl.String).head(20)
+            broken = [
                 (rule, rows, details.filter(pl.col(rule) == "invalid").select(keys).to_series().to_list())
                 for rule, rows in counts.items()
-            ],
-            schema={"rule": pl.String, "rows": pl.Int64, "keys": pl.List(pl.String)},
-            orient="row",
+            ]
+        return pl.DataFrame(
+            broken, schema={"rule": pl.String, "rows": pl.Int64, "keys": pl.List(pl.String)}, orient="row"
         )
 
     def empty(self) -> pl.DataFrame:
