@@ -411,6 +411,19 @@ def test_names_choose_who_said_it():
     assert ids(ask("What does Ann love?", rows, k=1)) == ["m0"]
 
 
+@pytest.mark.parametrize(("who", "number"), [("Ada", "41"), ("Bo", "17")])
+def test_what_others_say_of_themselves_is_no_later_value_of_who_is_asked_about(who, number):
+    rows = [
+        ("Ada", "My locker is number 41.", 3),
+        ("Bo", "My locker is number 17.", 2),
+        ("Ada", "My bus leaves at seven.", 1),
+    ]
+    first = ids(ask(f"What is {who}'s locker number?", memories(rows)))[0]
+    assert number in rows[int(first[1:])][1]
+    told = memories([*rows, ("Bo", "Ada takes the bus at nine now.", 0)])
+    assert ids(ask("Which bus does Ada take now?", told))[0] == "m3"
+
+
 def test_of_two_names_the_first_is_asked_about_and_those_listed_with_it():
     rows = memories(
         [("Ann", "A kayak for the lake, what a gift!", 9), ("Ben", "A kayak for the lake, what a gift!", 8)]

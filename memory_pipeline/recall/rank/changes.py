@@ -20,6 +20,7 @@ from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.matching import over_top
 from memory_pipeline.text.lang.en.cues import CHANGING
+from memory_pipeline.text.parse.speakers import USERS
 
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -133,7 +134,9 @@ def change_features(
     asked = over_top(words.asked)
     created = index.created[rows]
     is_later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows) & about
-    later = is_later * (1.0 if plausible is None else plausible)
+    later = (
+        is_later * ~_apart(index, rows, cues[:, _CUE["first_person"]] > 0) * (1.0 if plausible is None else plausible)
+    )
     ratio = (words.asked + _LITTLE) / (words.asked[:, np.newaxis] + _LITTLE)
     both = (words.asked > 0) & (words.asked[:, np.newaxis] > 0)
     same = words.covered * np.minimum(1.0, ratio) * both * asked[:, np.newaxis]
@@ -151,6 +154,18 @@ def change_features(
         "overtaken": np.maximum(_best(similar * later * (changing & value)), overtaken) * answers,
     }
     return np.column_stack([by_name[name] for name in CHANGES])
+
+
+def _apart(index: Index, rows: Integers, of_self: Marks) -> Marks:
+    """Return which two memories are what different people say of themselves: neither is a later state of the other.
+
+    A speaker named after a role ("user") may be any of them.
+    """
+    names = [name.strip().casefold() for name in index.speakers]
+    number = {name: place for place, name in enumerate(dict.fromkeys(names)) if name not in USERS}
+    person = np.array([*(number.get(name, -1) for name in names), -1])[index.speaker[rows]]
+    of_self = of_self & (person >= 0)
+    return of_self & of_self[:, np.newaxis] & (person != person[:, np.newaxis])
 
 
 def _best(pairs: Floats) -> Floats:
