@@ -207,9 +207,9 @@ def test_what_is_switched_off_is_as_if_nothing_had_been_read_out_of_the_text(nam
 
 def test_without_embeddings_texts_are_read_and_no_vector_is_made():
     memories = frames.memories([{"memory_id": "a", "content": "Ada lives in Bath."}])
-    words, points, _ = apply("enrich_texts", context(), memories=memories)
+    words, points = apply("enrich_texts", context(), memories=memories)
     assert (words.height, sorted(points["model"])) == (1, ["hashing", "reader"])
-    same, read, _ = apply("enrich_texts", context(enrichments=("keywords",)), memories=memories)
+    same, read = apply("enrich_texts", context(enrichments=("keywords",)), memories=memories)
     assert read["model"].to_list() == ["reader"]  # what the judge reads
     unread = context(enrichments=("keywords",), judge="rules")
     assert apply("enrich_texts", unread, memories=memories)[1].is_empty()
@@ -379,4 +379,4 @@ def test_a_field_that_is_no_table_is_told_with_its_remedy(fields, said):
 @pytest.mark.parametrize("reused", [Memories, Judgements])
 def test_what_a_stage_reuses_is_a_table_that_it_takes_and_gives_with_a_digest(reused):
     with pytest.raises(TypeError, match=rf"reuse={reused.__name__}: give `Inputs` and `Outputs` the field"):
-        stage(reuse=reused)(declared)
+        stage(reuse=[reused])(declared)

@@ -1,73 +1,74 @@
-"""Type and category of a memory, given and inferred."""
+"""Type, category and importance of a memory: given, and by what the reader says."""
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from memory_pipeline.text.classification import (
-    CATEGORIES,
-    MEMORY_TYPES,
-    canonical_category,
-    canonical_type,
-    category,
-    memory_type,
-)
+from memory_pipeline.text.classification import canonical_category, canonical_type, inferred
+from memory_pipeline.text.score import core_facts
+from memory_pipeline.text.score.sentence_kinds import GROUPS
 
 
-def classified(*contents: str | None) -> pl.DataFrame:
-    texts = pl.Series(contents, dtype=pl.String)
-    return pl.DataFrame({"type": memory_type(texts), "category": category(texts)})
+def labelled(*sentences: str) -> list[float]:
+    """Return a reading that is sure of the labels of each sentence: whom, kind, how long, harm, worth, stance."""
+    labels = [label for sentence in sentences for label in sentence.split()]
+    groups = list(GROUPS.values()) * len(sentences)
+    return [float(known == label) for group, label in zip(groups, labels, strict=True) for known in group]
 
 
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [
-        ("We decided to keep the ledger in SQLite", "Decision"),
-        ("Let’s go with option B", "Decision"),
-        ("I prefer tea over coffee", "Preference"),
-        ("Her favourite composer is Bartók", "Preference"),
-        ("I’ve decided: I prefer tea", "Decision"),
-        ("Keep the coding style: snake_case everywhere", "Style"),
-        ("I row every morning before work", "Habit"),
-        ("Whenever the cache is cold the first request fails", "Pattern"),
-        ("I realised that sleep matters more than coffee", "Insight"),
-        ("The root cause was a full disk", "Insight"),
-        ("I am currently working on the billing service", "Context"),
-        ("We saw dolphins near the pier", "Memory"),
-        ("Which tea do you prefer?", "Memory"),
-        ("", "Memory"),
-        (None, "Memory"),
-    ],
-)
-def test_type(content, expected):
-    assert classified(content)["type"].to_list() == [expected]
+def classified(*readings: list[float]) -> pl.DataFrame:
+    return inferred(pl.Series(readings, dtype=pl.List(pl.Float64)))
 
 
 @pytest.mark.parametrize(
-    ("content", "expected"),
+    ("label", "expected"),
     [
-        ("My name is Greta", "core"),
-        ("I'm allergic to peanuts", "core"),
-        ("To deploy, run the build and then restart the server", "procedural"),
-        ("I think the viola is underrated", "opinion"),
-        ("The capital of Norway is Oslo", "semantic"),
-        ("Greta works as a nurse", "semantic"),
-        ("Greta was a nurse when I met her yesterday", "episodic"),
-        ("We went rowing on the lake", "episodic"),
-        ("Do you think so?", "episodic"),
-        (None, "episodic"),
+        ("owner decision current 1 2 stated", ("Decision", "episodic", 0.5)),
+        ("owner preference lasting 0 2 stated", ("Preference", "opinion", 2 / 6)),
+        ("agent instruction lasting 1 3 stated", ("Style", "procedural", 4 / 6)),
+        ("owner event current 0 1 stated", ("Habit", "episodic", 1 / 6)),
+        ("owner event moment 0 1 happened", ("Memory", "episodic", 1 / 6)),
+        ("thing measurement current 0 1 stated", ("Pattern", "semantic", 1 / 6)),
+        ("owner opinion lasting 0 1 stated", ("Insight", "opinion", 1 / 6)),
+        ("person home current 0 2 stated", ("Context", "semantic", 2 / 6)),
+        ("person home moment 0 2 stated", ("Memory", "episodic", 2 / 6)),
+        ("owner health lasting 3 3 stated", ("Context", "core", 1.0)),
+        ("person health lasting 3 3 stated", ("Context", "semantic", 1.0)),
+        ("owner health lasting 3 3 possible", ("Memory", "episodic", 1.0)),
+        ("nobody chatter moment 0 0 idle", ("Memory", "episodic", 0.0)),
+        ("owner question moment 0 0 asked", ("Memory", "episodic", 0.0)),
     ],
 )
-def test_category(content, expected):
-    assert classified(content)["category"].to_list() == [expected]
+def test_what_a_sentence_means(label, expected):
+    found = classified(labelled(label)).row(0)
+    assert found == (*expected[:2], pytest.approx(expected[2]))
 
 
-def test_a_cue_deep_in_a_long_text_does_not_count():
-    assert classified("The boats lay on the shore. " * 40 + "My name is Greta and I decided to prefer tea.").row(0) == (
-        "Memory",
-        "episodic",
-    )
+def test_the_most_important_sentence_speaks_for_a_text():
+    chatter, allergy = "nobody chatter moment 0 0 idle", "owner health lasting 3 3 stated"
+    found = classified(labelled(chatter, allergy, chatter), labelled(chatter, chatter))
+    assert found.rows() == [("Context", "core", 1.0), ("Memory", "episodic", 0.0)]
+
+
+def test_a_text_that_was_not_read_is_a_plain_memory():
+    assert classified([], []).rows() == [("Memory", "episodic", None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("We decided to keep the ledger in SQLite.", ("Decision", "episodic")),
+        ("I prefer tea over coffee.", ("Preference", "opinion")),
+        ("Keep the coding style: snake_case everywhere.", ("Style", "procedural")),
+        ("I'm allergic to peanuts.", ("Context", "core")),
+        ("Greta works as a nurse.", ("Context", "semantic")),
+        ("We saw dolphins near the pier.", ("Memory", "episodic")),
+        ("Which tea do you prefer?", ("Memory", "episodic")),
+        ("Das Boot liegt in Kiel.", ("Memory", "episodic")),
+        ("", ("Memory", "episodic")),
+    ],
+)
+def test_the_reader_tells_type_and_category(text, expected):
+    assert inferred(core_facts.read(pl.Series([text]))).row(0)[:2] == expected
 
 
 def test_given_names_are_case_insensitive():
@@ -78,11 +79,3 @@ def test_given_names_are_case_insensitive():
     assert found == ["Decision", "Insight", "Style", None, None, None]
     core = pl.DataFrame({"given": ["CORE", "Procedural", "fact"]}).select(canonical_category(pl.col("given")))
     assert core.to_series().to_list() == ["core", "procedural", None]
-
-
-@given(st.lists(st.one_of(st.none(), st.text(max_size=60)), max_size=6))
-def test_every_text_has_a_type_and_a_category(contents):
-    found = classified(*contents)
-    assert set(found["type"]) <= set(MEMORY_TYPES)
-    assert set(found["category"]) <= set(CATEGORIES)
-    assert found.rows() == [classified(content).row(0) for content in contents]

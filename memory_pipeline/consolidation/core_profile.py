@@ -131,7 +131,7 @@ def facts(
 
 
 def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return table `core_sentences`: the core facts that the texts of people state, whether they still hold or not.
+    """Return table `core_sentences`: what the texts of people state, whether it still holds or not.
 
     Args:
         memories: rows of `memories` whose texts are whole.

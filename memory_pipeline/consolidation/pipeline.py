@@ -88,7 +88,7 @@ SOURCES: Final = tuple(
 KEPT: Final = tuple(name for stage in ORDER for name in stage.kept)
 """Tables in which a stage finds again what it made in the last run; a run that is not given one makes all of it."""
 
-REUSED: Final = tuple(stage.reuse for stage in ORDER if stage.reuse is not None)
+REUSED: Final = tuple(name for stage in ORDER for name in stage.reuse)
 """Those of them that say what they were made from."""
 
 RECORDED: Final = tuple(name for stage in ORDER for name in stage.recorded)

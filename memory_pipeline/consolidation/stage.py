@@ -4,7 +4,7 @@ Not here: the stages themselves (`stages`) and their order (`pipeline`).
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeVar, get_args, get_type_hints
 
@@ -28,8 +28,8 @@ class Stage:
     """Names of the tables it takes."""
     gives: tuple[str, ...]
     """Names of the tables it gives."""
-    reuse: str | None
-    """Table whose column `read` says from what a profile's rows were made, so that they are reused while it is the
+    reuse: tuple[str, ...]
+    """Tables whose column `read` says from what a profile's rows were made, so that they are reused while it is the
     same (see `reuse`)."""
     serves: frozenset[Action]
     """Actions that need its tables: a run that may decide none of them keeps the tables of the last run."""
@@ -97,11 +97,11 @@ DECLARED: Final[list[Stage]] = []
 """Every stage, in the order of declaration; `stage` adds to it while the modules of `stages` are imported."""
 
 
-def stage(*, reuse: type[dy.Schema] | None = None, serves: frozenset[Action] = frozenset(Action)) -> Callable[[F], F]:
+def stage(*, reuse: Sequence[type[dy.Schema]] = (), serves: frozenset[Action] = frozenset(Action)) -> Callable[[F], F]:
     """Declare a function of `Inputs` and a context, which returns `Outputs`, as a stage of every run.
 
     Args:
-        reuse: schema of the table by which it reuses what it made in the last run (see `Stage.reuse`).
+        reuse: schemas of the tables by which it reuses what it made in the last run (see `Stage.reuse`).
         serves: actions that need its tables (see `Stage.serves`).
 
     Raises:
@@ -111,12 +111,13 @@ def stage(*, reuse: type[dy.Schema] | None = None, serves: frozenset[Action] = f
     def declare(function: F) -> F:
         hints = get_type_hints(function)
         takes, gives = tables_of(hints["inputs"]), tables_of(hints["return"])
-        reused = None if reuse is None else table_of(reuse).name
-        if reuse is not None and not (reused in takes and reused in gives and "read" in reuse.columns()):
-            raise TypeError(
-                f"{function.__module__}: reuse={reuse.__name__}: give `Inputs` and `Outputs` the field {reused}, and "
-                "its schema the column `read`"
-            )
+        reused = tuple(table_of(schema).name for schema in reuse)
+        for name, schema in zip(reused, reuse, strict=True):
+            if not (name in takes and name in gives and "read" in schema.columns()):
+                raise TypeError(
+                    f"{function.__module__}: reuse={schema.__name__}: give `Inputs` and `Outputs` the field {name}, "
+                    "and its schema the column `read`"
+                )
         DECLARED.append(Stage(function, hints["inputs"], takes, gives, reused, serves))
         return function
 

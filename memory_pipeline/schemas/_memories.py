@@ -22,11 +22,16 @@ class Memories(dy.Schema):
     content_hash = text("SHA-256 of speaker and text, 32 hex digits; key of everything derived from the text.")
     speaker = text("Who said it.", nullable=True)
     memory_type = text("Decision, Insight, Pattern, Preference, Style, Habit, Context, Memory or MetaPattern.")
-    memory_type_inferred = dy.Bool(description="Whether the type was inferred from the text.")
+    memory_type_inferred = dy.Bool(description="Whether no agent gave the type, and the reader does.")
     category = text("episodic, semantic, procedural, opinion or core.")
-    category_inferred = dy.Bool(description="Whether the category was inferred from the text.")
+    category_inferred = dy.Bool(description="Whether no agent gave the category, and the reader does.")
     importance_given = share("Importance that the agent gave.", nullable=True)
     importance_hint = share("The agent's hint at the importance.", nullable=True)
+    importance_read = share(
+        "Importance by the reader: the harm if it were forgotten and the worth of being asked for; null where it was "
+        "not read.",
+        nullable=True,
+    )
     confidence = share("Confidence, 0..1; 0.5 if none was given.")
     valid_from = instant("Start of the fact's validity.", nullable=True)
     valid_until = instant("End of the fact's validity (exclusive).", nullable=True)
@@ -163,7 +168,7 @@ class Enrichment(dy.Schema):
 
 
 class CoreSentences(dy.Schema):
-    """Sentences that may be core memory, in the live memories of a profile; the next run reads only new texts."""
+    """What the reader says of the texts of a profile, and which sentences may be core memory; new texts are read."""
 
     profile_id = profile()
     read = text("Digest of the program that chose the sentences.")

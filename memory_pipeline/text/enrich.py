@@ -9,7 +9,6 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.schemas import PARSER, TABLES, Lifecycle
-from memory_pipeline.text.classification import FALLBACK_TYPE, memory_type
 from memory_pipeline.text.lang.ascii_patterns import suited
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.lang.identification import identify
@@ -22,10 +21,6 @@ GIST_LENGTH: Final = 160
 """Longest gist, in characters; shorter texts are their own gist."""
 _CHUNK: Final = 50_000
 """Texts enriched at once: bounds the scratch memory."""
-_COMMITMENT: Final = (
-    r"(?-u:\b)(?:i(?:'ll| will)|we(?:'ll| will)|i promise|promised|must|have to|needs? to|remember to|deadline|due"
-    r"|plan(?:s|ning|ned)? to|appointment|signed up|booked)(?-u:\b)"
-)
 _FIRST_PERSON: Final = rf"(?-u:\b)(?:{'|'.join(sorted(FIRST_PERSON))})(?-u:\b)"
 _UNIT: Final = r"^[\p{Latin}\p{Greek}\p{Cyrillic}]{1,2}$"
 """A unit or an abbreviation, which is not a keyword; in scripts without spaces a word may have one letter."""
@@ -110,7 +105,6 @@ def _features(content: pl.Series, languages: pl.Series) -> tuple[pl.DataFrame, p
     scored = features.with_columns(
         statements.str.contains(_FIRST_PERSON).alias("first_person"),
         only_asks.alias("only_asks"),
-        cue=(memory_type(content) != FALLBACK_TYPE) | statements.str.contains(_COMMITMENT),
     )
     return scored.select(*features.columns[:5], rule_importance=importance.rule()), terms
 

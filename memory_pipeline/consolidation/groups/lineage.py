@@ -24,7 +24,7 @@ VOICE: Final = ("speaker", "agent_id", "user_id", "session_id", "tags", "said_at
 LEAST_MEMBERS: Final = 3
 """Minimum number of members, outdated ones excluded, of a summary that stays beside them."""
 LEAST_SAID: Final = 0.3
-"""Minimum importance by rule of a member that says something; below it are greetings, jokes and answers out of
+"""Minimum importance, by its text, of a member that says something; below it are greetings, jokes and answers out of
 context."""
 _TEXT: Final = ["profile_id", "content_hash"]
 
@@ -105,7 +105,7 @@ def _speaking(members: pl.DataFrame, policy: Policy, outdated: pl.DataFrame | No
         members = members.filter(~(beside & pl.col("old").fill_null(value=False))).drop("old")
     if policy.summaries == "all":
         return members
-    says = pl.col("rule_importance").fill_null(importance.UNKNOWN) >= LEAST_SAID
+    says = pl.coalesce("importance_read", "rule_importance", pl.lit(importance.UNKNOWN)) >= LEAST_SAID
     return members.filter(~beside | says).filter(~beside | (pl.len().over(CLUSTER) >= LEAST_MEMBERS))
 
 

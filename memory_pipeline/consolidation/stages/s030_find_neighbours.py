@@ -27,7 +27,7 @@ class Outputs(NamedTuple):
     comparisons: Frame[schemas.Comparisons]
 
 
-@stage(reuse=schemas.Comparisons, serves=EDGES)
+@stage(reuse=[schemas.Comparisons], serves=EDGES)
 def find_neighbours(inputs: Inputs, context: Context) -> Outputs:
     """Find the pairs of live memories that say nearly the same: compared once, for all edges of the run.
 

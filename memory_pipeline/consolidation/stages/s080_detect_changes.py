@@ -50,7 +50,7 @@ class Outputs(NamedTuple):
     pair_readings: Frame[schemas.PairReadings]
 
 
-@stage(reuse=schemas.Judgements, serves=frozenset({Action.LINK, Action.CLOSE}))
+@stage(reuse=[schemas.Judgements], serves=frozenset({Action.LINK, Action.CLOSE}))
 def detect_changes(inputs: Inputs, context: Context) -> Outputs:
     """Detect facts that a newer memory updates, contradicts or repeats; a model, if set, answers what is worth asking.
 

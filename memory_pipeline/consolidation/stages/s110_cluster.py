@@ -41,7 +41,7 @@ class Outputs(NamedTuple):
     groupings: Frame[schemas.Groupings]
 
 
-@stage(reuse=schemas.Groupings, serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}))
+@stage(reuse=[schemas.Groupings], serves=frozenset({Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE}))
 def cluster(inputs: Inputs, context: Context) -> Outputs:
     """Group memories by each method of the policy.
 

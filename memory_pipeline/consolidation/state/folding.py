@@ -158,7 +158,7 @@ def _of(kind: EventType) -> pl.Expr:
 
 
 def _stored(dated: pl.DataFrame) -> pl.DataFrame:
-    """Return one memory per id, from the first event that stored it; columns to be inferred from the text are null."""
+    """Return one memory per id, from the first event that stored it; columns that say what was inferred are null."""
     first = (
         dated.filter(_of(EventType.STORED) & pl.col("memory_id").is_not_null())
         .sort("at", "seq")
@@ -296,7 +296,7 @@ def _sums(row: NDArray[np.int64], values: NDArray[np.float64], rows: int) -> NDA
 
 
 def _described(memories: pl.DataFrame) -> pl.DataFrame:
-    """Add type and category, inferred from the text where an agent gave none, and the content hash of new texts."""
+    """Add the type and category of a text that was not read where an agent gave none, and the hash of new texts."""
     original = memories.filter(pl.col("kind") == ORIGINAL).with_columns(
         memory_type=classification.canonical_type(pl.col("memory_type")),
         category=classification.canonical_category(pl.col("category")),
@@ -304,14 +304,10 @@ def _described(memories: pl.DataFrame) -> pl.DataFrame:
     described = original.with_columns(
         memory_type_inferred=pl.col("memory_type").is_null(), category_inferred=pl.col("category").is_null()
     )
-    for column, inferred in (("memory_type", classification.memory_type), ("category", classification.category)):
-        texts = described.filter(pl.col(column).is_null())["content"].unique()
-        inferred_values = pl.DataFrame({"content": texts, "inferred": inferred(texts)})
-        described = (
-            described.join(inferred_values, on="content", how="left", maintain_order="left")
-            .with_columns(pl.coalesce(column, "inferred").alias(column))
-            .drop("inferred")
-        )
+    described = described.with_columns(
+        pl.col("memory_type").fill_null(classification.FALLBACK_TYPE),
+        pl.col("category").fill_null(classification.FALLBACK_CATEGORY),
+    )
     described_all = pl.concat([described, memories.filter(pl.col("kind") != ORIGINAL)])
     spoken = described_all.select("speaker", "content").iter_rows()
     hashes = pl.Series([content_hash.content_hash(*text) for text in spoken], dtype=pl.String)

@@ -5,13 +5,13 @@ Not here: the formats (`markdown`, `mcp_memory`, `mem0`, `langgraph`, `events`).
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation import core_memory, memory_types
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.lake.tables import Lake
@@ -79,6 +79,7 @@ def read(lake: Lake, profile_id: str, *, as_of: datetime) -> Current:
     in_force = projection.unmasked(lake.ledger.decisions(as_of=as_of, profiles=profiles), lake.ledger.reverted())
     events = lake.events(as_of=as_of, profiles=profiles)
     state = projection.fold(events, in_force)
+    state = replace(state, memories=memory_types.named(state.memories, lake.read("core_sentences", profiles=profiles)))
     scores = lake.read("scored_memories", profiles=profiles, columns=["memory_id", "strength", "importance"])
     clusters = lake.read("clusters", profiles=profiles).join(
         lake.read("cluster_members", profiles=profiles), on=["profile_id", "cluster_id"]

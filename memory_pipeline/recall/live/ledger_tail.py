@@ -15,6 +15,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation import memory_types
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import answers, decision_json, projection
 from memory_pipeline.consolidation.state.folding import WRONG_TO_NOTHING
@@ -155,8 +156,9 @@ class LedgerTail:
         context = closure | set(related["memory_id"]) | set(related["target_id"].drop_nulls())
         context |= set(members.filter(pl.col("memory_id").is_in(ends))["member"])
         context = self._with_answered(context)
-        folded = projection.fold(self._history(context), related).memories
-        return folded.filter(pl.col("memory_id").is_in(ends)), closure
+        folded = projection.fold(self._history(context), related).memories.filter(pl.col("memory_id").is_in(ends))
+        read = self._lake.scan("memories", pl.col("profile_id") == self._profile, pl.col("memory_id").is_in(ends))
+        return memory_types.taken_over(folded, read), closure
 
     def fact_links(self) -> pl.DataFrame:
         """Return the links about facts (see `fact_links.pairs`), as published, or asserted or answered since."""

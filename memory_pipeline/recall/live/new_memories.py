@@ -41,14 +41,13 @@ def memory_rows(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
     """
     memories = sorted((_row(dict(zip(("seq", *COLUMNS), row, strict=True))) for row in rows), key=_memory_id)
     frame = pl.DataFrame({name: [memory[name] for memory in memories] for name in _TYPES}, schema=_TYPES)
-    canonical = {
-        "memory_type": classification.canonical_type(pl.col("memory_type")),
-        "category": classification.canonical_category(pl.col("category")),
-    }
-    inferred = {"memory_type": classification.memory_type, "category": classification.category}
+    memory_type = classification.canonical_type(pl.col("memory_type"))
+    category = classification.canonical_category(pl.col("category"))
     return frame.with_columns(
-        *(pl.coalesce(canonical[name], infer(frame["content"])).alias(name) for name, infer in inferred.items()),
-        *(canonical[name].is_null().alias(f"{name}_inferred") for name in inferred),
+        memory_type=memory_type.fill_null(classification.FALLBACK_TYPE),
+        memory_type_inferred=memory_type.is_null(),
+        category=category.fill_null(classification.FALLBACK_CATEGORY),
+        category_inferred=category.is_null(),
     )
 
 

@@ -433,6 +433,7 @@ class StateCache:
 
     def _folded_at(self, as_of: datetime, position: int) -> State:
         """Fold the state as of an instant from the ledger alone."""
+        from memory_pipeline.consolidation import memory_types
         from memory_pipeline.consolidation.edges import associations
 
         profiles = [self._profile]
@@ -440,7 +441,8 @@ class StateCache:
         decisions = self._lake.ledger.decisions(as_of=as_of, seq=position, profiles=profiles)
         in_force = projection.unmasked(decisions, self._lake.ledger.reverted(as_of=as_of, seq=position))
         folded = projection.fold(events, in_force)
-        memories = folded.memories.filter(~pl.col("lifecycle").is_in(REMOVED))
+        named = memory_types.named(folded.memories, self._lake.read("core_sentences", profiles=profiles))
+        memories = named.filter(~pl.col("lifecycle").is_in(REMOVED))
         index = Index.build(memories, self.vectors(memories), model=self._policy.embedder)
         edges = associations.union(folded.edges)
         return State(position, SearchPool.of(index), fact_links.pairs(folded.edges), edges=edges)

@@ -21,8 +21,6 @@ DATES: Final = 0.12
 NAMES: Final = 0.08
 NUMBERS: Final = 0.08
 NEGATION: Final = 0.02
-CUE: Final = 0.16
-"""Added for a decision, an insight, a preference, a habit or a promise."""
 QUESTION: Final = -0.18
 """Added if the text is only a question."""
 SMALL_TALK: Final = -0.20
@@ -32,9 +30,9 @@ SMALL_TALK: Final = -0.20
 def rule() -> pl.Expr:
     """Return the rule importance, 0..1: an expression over the features of a text.
 
-    A weighted sum: rarity mass (saturating), first person, dates, names, numbers, negation and a cue raise it; a mere
+    A weighted sum: rarity mass (saturating), first person, dates, names, numbers and negation raise it; a mere
     question and small talk lower it. Columns: `mass` (hundredths of rarity over distinct words), `small_talk` (share of
-    the words, 0..1), `first_person`, `cue`, `only_asks` (Boolean), and those of `facts`.
+    the words, 0..1), `first_person`, `only_asks` (Boolean), and those of `facts`.
     """
     saturation = 1.0 - (pl.col("mass") * (-1.0 / MASS_SCALE)).exp()
     score = (
@@ -45,7 +43,6 @@ def rule() -> pl.Expr:
         + NAMES * (pl.col("entities").list.len() > 0)
         + NUMBERS * (pl.col("numbers").list.len() > 0)
         + NEGATION * pl.col("negated")
-        + CUE * pl.col("cue")
         + QUESTION * pl.col("only_asks")
         + SMALL_TALK * pl.col("small_talk")
     )
@@ -53,7 +50,9 @@ def rule() -> pl.Expr:
 
 
 def effective(memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
-    """Return the effective importance: as given, else the mean of hint and rule, else the rule, else 0.5.
+    """Return the effective importance: as given, else the mean of the hint and what is known of the text, else that.
+
+    Of a text it is known what the reader says, else the importance by rule, else 0.5.
 
     Args:
         memories: rows of `memories`.
@@ -64,6 +63,6 @@ def effective(memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
     """
     rules = enrichment.select("profile_id", "content_hash", "rule_importance")
     joined = memories.join(rules, on=["profile_id", "content_hash"], how="left", maintain_order="left")
-    by_rule = pl.col("rule_importance").fill_null(UNKNOWN)
-    hinted = (pl.col("importance_hint") + by_rule) / 2.0
-    return joined.select(*KEY, importance=pl.coalesce("importance_given", hinted, by_rule))
+    of_text = pl.coalesce("importance_read", "rule_importance", pl.lit(UNKNOWN))
+    hinted = (pl.col("importance_hint") + of_text) / 2.0
+    return joined.select(*KEY, importance=pl.coalesce("importance_given", hinted, of_text))

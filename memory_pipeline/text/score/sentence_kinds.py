@@ -76,6 +76,11 @@ def probability(read: Floats, group: str, *labels: str) -> Floats:
     return result
 
 
+def importance(read: Floats) -> Floats:
+    """Return the importance of each sentence, 0..1: the harm if it were forgotten and its worth, each half."""
+    return (expected(read, "harm") + expected(read, "worth")) / 6.0
+
+
 def expected(read: Floats, group: str) -> Floats:
     """Return the mean of a group of numbers (`harm` or `worth`) for each sentence."""
     shares = read[:, [_PLACES[group, label] for label in GROUPS[group]]]
