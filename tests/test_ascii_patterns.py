@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory_pipeline.text import classification, enrich
+from memory_pipeline.text import enrich
 from memory_pipeline.text.lang.ascii_patterns import in_ascii, suited
 from memory_pipeline.text.parse import lemmatize, tokens
 from memory_pipeline.text.score import commands, core_facts
@@ -33,8 +33,6 @@ def read(texts):
     lemmas = {row[0]: row for row in lemmatize.lemmatize(series).iter_rows()}
     columns = (
         enrich.enrich(frame.with_columns(content=series)).rows(),
-        classification.memory_type(series),
-        classification.category(series),
         commands.commands_a_model(series),
         commands.instructs_reader(series),
         tokens.count_tokens(series),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
+from memory_pipeline.consolidation import memory_types
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.ledger.event import frame, parse
 from memory_pipeline.recall.live import new_memories
@@ -25,10 +26,15 @@ WORDS = (
 
 
 def folded(lake, profile_id, as_of=None):
-    """The memories of a profile, folded from event zero."""
+    """The memories of a profile, folded from event zero, with what the last run has read of them."""
     events = lake.events(profiles=[profile_id], as_of=as_of)
     decisions = lake.ledger.decisions(profiles=[profile_id], as_of=as_of)
     memories = projection.fold(events, projection.unmasked(decisions, lake.ledger.reverted())).memories
+    of_profile = {"profiles": [profile_id]}
+    if as_of is None:
+        memories = memory_types.taken_over(memories, lake.read("memories", **of_profile))
+    else:
+        memories = memory_types.named(memories, lake.read("core_sentences", **of_profile))
     return memories.filter(~pl.col("lifecycle").is_in(REMOVED))
 
 

@@ -96,7 +96,7 @@ def test_a_stored_memory_has_plain_defaults():
     assert len(row["content_hash"]) == 32
 
 
-def test_types_match_in_any_case_and_are_inferred_and_marked_where_unknown():
+def test_types_match_in_any_case_and_are_plain_and_marked_where_unknown():
     state = fold(
         stored("a", memory_type="decision", category=" SEMANTIC"),
         stored("b", content="We decided to use PostgreSQL."),
@@ -104,7 +104,7 @@ def test_types_match_in_any_case_and_are_inferred_and_marked_where_unknown():
     )
     columns = ("memory_type", "memory_type_inferred", "category", "category_inferred")
     assert [memory(state)[column] for column in columns] == ["Decision", False, "semantic", False]
-    assert [memory(state, "b")[column] for column in columns[:2]] == ["Decision", True]
+    assert [memory(state, "b")[column] for column in columns[:2]] == ["Memory", True]
     assert [memory(state, "c")[column] for column in columns] == ["Memory", True, "episodic", True]
 
 

@@ -145,10 +145,12 @@ def memories(*rows: tuple[str, float | None, float | None]) -> pl.DataFrame:
     known = [(f"m{index}", hashed, given, hint) for index, (hashed, given, hint) in enumerate(rows)]
     schema = {"memory_id": pl.String, "content_hash": pl.String}
     shares = {"importance_given": pl.Float64, "importance_hint": pl.Float64}
-    return pl.DataFrame(known, schema=schema | shares, orient="row").with_columns(profile_id=pl.lit("p"))
+    return pl.DataFrame(known, schema=schema | shares, orient="row").with_columns(
+        profile_id=pl.lit("p"), importance_read=pl.lit(None, pl.Float64)
+    )
 
 
-def test_importance_is_given_else_hinted_else_by_rule_else_a_half():
+def test_importance_is_given_else_hinted_else_read_else_by_rule_else_a_half():
     enrichment = enrich(frame("I signed the lease in Turin on March 12"))
     by_rule = enrichment["rule_importance"][0]
     found = effective(
@@ -160,6 +162,8 @@ def test_importance_is_given_else_hinted_else_by_rule_else_a_half():
     assert found.columns == ["profile_id", "memory_id", "importance"]
     assert found["memory_id"].to_list() == ["m0", "m1", "m2", "m3", "m4"]
     assert found["importance"].to_list() == [0.0, (1.0 + by_rule) / 2, by_rule, 0.5, 0.75]
+    read = memories(("h0000", 0.0, 0.9), ("h0000", None, 1.0), ("none", None, None)).with_columns(importance_read=0.2)
+    assert effective(read, enrichment)["importance"].to_list() == [0.0, 0.6, 0.2]
 
 
 def test_importance_of_another_profile_is_not_used():

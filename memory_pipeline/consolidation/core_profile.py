@@ -15,7 +15,7 @@ from memory_pipeline.consolidation.ownership import OWNER
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
 from memory_pipeline.text.embed import encoder
-from memory_pipeline.text.lang.en.core_cues import BEGINS, ENDS, OWN, OWN_NAME, PLACEHOLDER
+from memory_pipeline.text.lang.en.core_cues import BEGINS, OWN, PLACEHOLDER
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
 from memory_pipeline.text.parse import facts as facts_of_texts
@@ -38,8 +38,6 @@ WHOLE_FROM: Final = 1.2
 """Harm, 0..3, from which a matter of health or safety never lacks room."""
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
-ALIKE: Final = 5
-"""Number of first letters that the nouns of an ended thing and of a fact have in common: renewal, renew."""
 LEAST_NAMED: Final = 3
 """Minimum number of a profile's notes that begin with the name of the person it is about."""
 MAIN_SHARE: Final = 0.15
@@ -62,8 +60,6 @@ _COLUMNS: Final = (
     *("place", "memory_id", "text", "about", "lasting", "harm", "importance", "access_count", "created_at"),
     *("doubted_since", "disputed", "vital", "person", "project"),
 )
-_VOICE: Final = ["profile_id", "user_id", "voice"]
-"""Whose statement it is: what one says does not end what another has."""
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
 
 
@@ -79,11 +75,11 @@ def facts(
 ) -> pl.DataFrame:
     """Return the facts of each block, best first.
 
-    Nothing leaves by a doubt: a fact that a newer memory may outdate, or whose thing, dose, job or home somebody has
-    given up since, is shown with the day of that; a contradicted one with the other side. These are left out:
+    Nothing leaves by a doubt: a fact that a newer memory may outdate is shown with the day of that; a contradicted one
+    with the other side. These are left out:
     statements that are closed, what an assistant said, facts of one kind about somebody else than the owner (health
     apart, which is everybody's), what others instruct or prefer, commands in a conversation of several people,
-    statements whose subject is named elsewhere, and deadlines and spans that have passed. Of facts in the same words
+    statements whose subject is named elsewhere, and deadlines that have passed. Of facts in the same words
     the newest is kept, of what instructs or forbids the newest of each project. Facts are ranked by whether they are in
     doubt, then (of health) by the harm if they were forgotten, by use (accesses, helpful feedback), whether they are
     commands or about the owner, whether they hold for years, importance, and age, newest first.
@@ -291,15 +287,16 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     stated = stated.filter((health & ~pl.col("commands")) | owners)
     block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
-    current_facts = _within_time(_still_true(stated), as_of)
-    for doubts in (_ended, _given_up, _other_dose):
-        current_facts = doubts(current_facts, rows)
-    lasting_facts = current_facts.filter(
-        health | instruction | (pl.col("importance_given").fill_null(1.0) >= LEAST_IMPORTANCE),
-        ~(heard & pl.col("leans")),
-        ~((pl.col("people") > 1) & pl.col("commands")),
-        ~project | current,
-    ).with_row_index("fact")
+    lasting_facts = (
+        _still_true(stated)
+        .filter(
+            health | instruction | (pl.col("importance_given").fill_null(1.0) >= LEAST_IMPORTANCE),
+            ~(heard & pl.col("leans")),
+            ~((pl.col("people") > 1) & pl.col("commands")),
+            ~project | current,
+        )
+        .with_row_index("fact")
+    )
     projects = lasting_facts.filter(project)
     overdue = projects["fact"].filter(_overdue(projects, as_of))
     about = pl.when(of_user | pl.col("commands")).then(1).otherwise(0)
@@ -382,7 +379,8 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     numbered = stated.with_row_index("fact")
     closed = numbered.select("fact", "sentence", over="closed_statements").explode("over").drop_nulls("over")
     closed = closed.with_columns(over=pl.col("over").struct.field("sentence"))
-    kept = _without(numbered, closed.filter(_says_so())).with_row_index("fact")
+    over = closed.filter(_says_so())["fact"].unique().implode()
+    kept = numbered.filter(~pl.col("fact").is_in(over)).drop("fact").with_row_index("fact")
     doubts = kept.select("fact", "sentence", "section", "lasting", "doubted").explode("doubted").drop_nulls("doubted")
     doubts = doubts.unnest("doubted").with_columns(over=pl.col("statement").fill_null(""))
     firm = pl.col("lasting") | (pl.col("section") == core_facts.INSTRUCTION)
@@ -393,92 +391,6 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
 def _says_so() -> pl.Expr:
     """Return whether a sentence holds the words that are over."""
     return pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True)
-
-
-def _since(stated: pl.DataFrame, at: pl.Expr) -> pl.DataFrame:
-    """Return statements with an earlier doubt, if there is one."""
-    return stated.with_columns(doubted_since=pl.min_horizontal("doubted_since", at))
-
-
-def _ended(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Date the doubts about a job, a relationship, a home or an animal that its speaker says has ended later."""
-    earnest = memories.select(*_VOICE, ended_at="created_at", low=tokens.fold(memories["content"]))
-    earnest = earnest.filter(core_facts.in_earnest(pl.col("low")))
-    by = [*_VOICE, "what"]
-    for ending, ended in ENDS:
-        ends = earnest.with_columns(what=pl.col("low").str.extract(ending)).drop_nulls("what")
-        last = ends.group_by(by).agg(pl.col("ended_at").max())
-        matched = stated.with_columns(what=tokens.fold(stated["sentence"]).str.extract(ended))
-        joined = matched.join(last, on=by, how="left", nulls_equal=True, maintain_order="left")
-        later = pl.when(pl.col("ended_at") > pl.col("created_at")).then("ended_at")
-        stated = _since(joined, later).drop("what", "ended_at")
-    return stated
-
-
-def _within_time(stated: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
-    """Drop the statements that hold for a number of days which have passed, unless they state a lasting condition."""
-    over = pl.col("created_at") + pl.duration(days="days") <= pl.lit(as_of, dtype=INSTANT)
-    dated = stated.with_columns(days=core_facts.spans(stated["sentence"]))
-    return dated.filter(~over.fill_null(value=False) | pl.col("lasting")).drop("days")
-
-
-def _given_up(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Date the doubts about a thing that was given up or came to an end later, unless it is a lasting condition.
-
-    What is only done or gone, such as a run or the coffee, ends no more than a project.
-    """
-    things = core_facts.ended_things(memories["content"])
-    at = memories.select(*_VOICE, ended_at="created_at").with_row_index("row")
-    ended = things.with_columns(pl.col("row").cast(pl.UInt32)).join(at, on="row")
-    named = stated.with_row_index("fact").with_columns(said=tokens.content_stems(stated["sentence"]))
-    shared = pl.col("stems").list.set_intersection("said").list.len()
-    over = (
-        named.filter(~(pl.col("lasting") & (pl.col("section") == core_facts.HEALTH)))
-        .select("fact", *_VOICE, "section", "created_at", "said", head=pl.col("said"))
-        .explode("head")
-        .with_columns(pl.col("head").str.head(ALIKE))
-        .join(ended.with_columns(pl.col("head").str.head(ALIKE)), on=[*_VOICE, "head"], nulls_equal=True)
-        .filter(
-            pl.col("ended_at") > pl.col("created_at"),
-            2 * shared >= pl.col("stems").list.len(),
-            ~pl.col("task") | (pl.col("section") == core_facts.PROJECT),
-        )
-        .group_by("fact")
-        .agg(pl.col("ended_at").min())
-    )
-    return _since(named.join(over, on="fact", how="left", maintain_order="left"), pl.col("ended_at")).drop(
-        "fact", "said", "ended_at"
-    )
-
-
-def _without(numbered: pl.DataFrame, over: pl.DataFrame) -> pl.DataFrame:
-    """Drop the facts, numbered by `fact`, that are over; of an introduction the name stays."""
-    out = pl.col("fact").is_in(over["fact"].unique().implode())
-    name = pl.col("sentence").str.extract(OWN_NAME) + "."
-    kept = numbered.with_columns(sentence=pl.when(out).then(name).otherwise("sentence"))
-    return kept.drop_nulls("sentence").drop("fact")
-
-
-def _other_dose(stated: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Date the doubts about a medicine that was ended later or has another dose, unless it is an allergy."""
-    named = stated.with_row_index("fact").with_columns(medicines=core_facts.medicines(stated["sentence"]))
-    changes = memories.select(
-        *_VOICE, changed_at="created_at", medicines=core_facts.changed_medicines(memories["content"])
-    )
-    last = changes.explode("medicines").drop_nulls("medicines")
-    last = last.group_by(*_VOICE, "medicines").agg(pl.col("changed_at").max())
-    over = (
-        named.filter(~pl.col("lasting"))
-        .select("fact", *_VOICE, "created_at", "medicines")
-        .explode("medicines")
-        .join(last, on=[*_VOICE, "medicines"], nulls_equal=True)
-        .filter(pl.col("changed_at") > pl.col("created_at"))
-        .group_by("fact")
-        .agg(pl.col("changed_at").min())
-    )
-    return _since(named.join(over, on="fact", how="left", maintain_order="left"), pl.col("changed_at")).drop(
-        "fact", "medicines", "changed_at"
-    )
 
 
 def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:

@@ -90,6 +90,22 @@ def of_two_owners(older: Floats, newer: Floats) -> NDArray[np.bool_]:
     return result
 
 
+def keeps_condition(older: Floats, newer: Floats) -> NDArray[np.bool_]:
+    """Return whether the older memory of each pair states a lasting condition of a body and the newer is not of health.
+
+    An allergy that looks outdated does more harm than one that is told once too often.
+
+    Args:
+        older: what the reader says of the sentences of each older memory, [pairs, `sentence_kinds.WIDTH`].
+        newer: the same of each newer one.
+    """
+    health = [sentence_kinds.probability(side, "kind", "health") >= _ASIDE for side in (older, newer)]
+    result: NDArray[np.bool_] = (
+        health[0] & (sentence_kinds.probability(older, "holds", "lasting") >= _ASIDE) & ~health[1]
+    )
+    return result
+
+
 def _labels(kinds: Floats) -> Floats:
     shares = [sentence_kinds.probability(kinds, group, label) for group, labels in _LABELS.items() for label in labels]
     return np.stack(shares, axis=1)

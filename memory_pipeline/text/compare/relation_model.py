@@ -30,7 +30,6 @@ from memory_pipeline.text.compare.relation_features import (
     statement_pairs,
 )
 from memory_pipeline.text.compare.relation_reading import Reading
-from memory_pipeline.text.lang.en.core_cues import CONDITION, CONDITION_CHANGES
 from memory_pipeline.text.parse.tokens import fold, occurrences
 
 Rows = NDArray[np.int64]
@@ -134,11 +133,10 @@ class ReaderModel:
         speakers = reading.memories["speaker"]
         others = (speakers.gather(ends[0]) != speakers.gather(ends[1])).fill_null(value=False).to_numpy()
         found[read[others & pair_context.of_two_owners(*sides)]] = _NOTHING
+        found[read[pair_context.keeps_condition(*sides)], _UPDATE] = 0.0
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
-        low = reading.statements["low"]
-        _bar_of_copies(probability, low, left, right)
-        _bar_of_conditions(probability, low, left, right)
+        _bar_of_copies(probability, reading.statements["low"], left, right)
         return _judged(
             reading,
             (older, newer),
@@ -273,7 +271,6 @@ def _guard(
     probability[unrelated, _CONFLICT] = 0.0
     probability[unrelated, _DUPLICATE] = 0.0
     _bar_of_copies(probability, reading.statements["low"], left, right)
-    _bar_of_conditions(probability, reading.statements["low"], left, right)
     return differ
 
 
@@ -324,19 +321,6 @@ def _bar_of_copies(probability: Floats, low: pl.Series, left: Rows, right: Rows)
     rows = np.flatnonzero(probability[:, changes].max(axis=1, initial=0.0))
     same = rows[(low.gather(left[rows]) == low.gather(right[rows])).to_numpy()]
     probability[np.ix_(same, changes)] = 0.0
-
-
-def _bar_of_conditions(probability: Floats, low: pl.Series, left: Rows, right: Rows) -> None:
-    """Set to zero, in place, the probability that a lasting condition of a body is outdated by no news of one.
-
-    An allergy that looks outdated does more harm than one that is told once too often.
-    """
-    rows = np.flatnonzero(probability[:, _UPDATE] >= LEAST_CONFIDENCE)
-    if not len(rows):
-        return
-    older, newer = (low.gather(side[rows]).str for side in (left, right))
-    news = newer.contains(CONDITION) & newer.contains(CONDITION_CHANGES)
-    probability[rows[(older.contains(CONDITION) & ~news).to_numpy()], _UPDATE] = 0.0
 
 
 def _bar(probability: Floats, reading: Reading, left: Rows, right: Rows) -> None:

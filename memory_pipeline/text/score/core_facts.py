@@ -1,7 +1,6 @@
 """Finds the sentences of a text that an agent should know before every session, and the kind of fact each states.
 
-The reader tells what each sentence says; a few closed cues of the language (`lang/en/core_cues`) guard it: fiction,
-questions, what is for the moment, and lasting conditions. Not here: the reader's labels (`sentence_kinds`), and which
+The reader tells what each sentence says. Not here: the reader's labels (`sentence_kinds`), and which
 of these facts still hold and come first (`consolidation/core_memory`).
 """
 
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 from memory_pipeline.text import credentials, display
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang import identification
-from memory_pipeline.text.lang.ascii_patterns import Form
 from memory_pipeline.text.lang.en import core_cues
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, tokens
@@ -41,14 +39,12 @@ LEAST_OF_SAFETY: Final = 0.4
 """Minimum probability of health or safety, of which too much does less harm than too little."""
 LEAST_STAYING: Final = 0.35
 """Minimum probability of health or safety to hold on: what was found today stays."""
-CERTAIN_RULE: Final = 0.93
-"""Least probability of an instruction, less that of holding for a while, of a rule about a certain thing."""
-LASTING_RULE: Final = 0.25
-"""Least probability of holding for years that makes it a rule all the same."""
+MOST_DOUBTED: Final = 0.5
+"""Probability from which a fact counts as past, asked, supposed, or told by others."""
+MOST_PASSING: Final = 0.25
+"""Probability of holding for a while or a moment from which an instruction is no standing one."""
 
 WORD: Final = r"[\p{L}\p{N}]+"
-_COUNTS: Final = {"a": 1, "an": 1} | {word: n for n, word in enumerate(core_cues.COUNTS.split(), start=1)}
-_DAYS: Final = {"day": 1, "week": 7, "month": 31}
 MOST_WORDS: Final = 40
 """Longer sentences are lists or stories, which state many things."""
 _TURN: Final = rf"^\W*{display.ROLES}\s*[:\x{{ff1a}}]"
@@ -84,17 +80,18 @@ def core_facts(
     _, numbers = unpacked(known)
     by_kind = np.stack([_of_kind(numbers, *kinds) for kinds in KINDS.values()], axis=1)
     low = tokens.fold(sentences["sentence"])
-    idle = _of_kind(numbers, "opinion", "chatter", "question", "request") >= LEAST
-    by_kind[low.str.contains(core_cues.CONDITION).to_numpy() & ~idle, 0] = 1.0  # no allergy is left to a guess
     section = pl.Series("section", list(KINDS), dtype=pl.String).gather(by_kind.argmax(axis=1))
     health, project = ((section == name).to_numpy() for name in (HEALTH, PROJECT))
     stays = _holds(numbers, "lasting", "current") + np.where(project, _holds(numbers, "while"), 0.0)
-    certain = by_kind[:, 0] >= LEAST_OF_SAFETY
-    stated = ((by_kind.sum(axis=1) >= LEAST) | certain) & (stays >= np.where(health, LEAST_STAYING, LEAST))
+    safety = by_kind[:, 0] >= LEAST_OF_SAFETY
+    stated = ((by_kind.sum(axis=1) >= LEAST) | safety) & (stays >= np.where(health, LEAST_STAYING, LEAST))
     forbidden = health & (_of_kind(numbers, "safety") > _of_kind(numbers, "health"))
     ordered = pl.Series(forbidden) & ~low.str.contains(_USERS_TURN)
     of_own = section.is_in([HEALTH, IDENTITY]).to_numpy() & low.str.contains(core_cues.OWN).to_numpy()
     others_wish = _wished_by_another(numbers, section)
+    firm = section.is_in([HEALTH, INSTRUCTION]).to_numpy()  # a warning or a rule of others holds all the same
+    doubted = np.where(firm, 0.0, _stance(numbers, "possible", "reported")) + _stance(numbers, "asked", "ended")
+    once = (section == INSTRUCTION).to_numpy() & (_holds(numbers, "while", "moment") >= MOST_PASSING)
     owner = ((sentence_kinds.probability(numbers, "whom", "owner", "agent") >= LEAST) | of_own) & ~others_wish
     return sentences.with_columns(
         section,
@@ -104,11 +101,7 @@ def core_facts(
         of_user=pl.Series(owner),
         harm=pl.Series(sentence_kinds.expected(numbers, "harm")),
     ).filter(
-        pl.Series(stated),
-        ~_framed(pl.lit(low), str) & ~pl.lit(low).str.contains(r"\?"),
-        pl.col("section").is_in([HEALTH, INSTRUCTION]) | in_earnest(pl.lit(low)),
-        ~((pl.col("section") == INSTRUCTION) & (_of_the_moment(pl.lit(low)) | _of_a_task(pl.lit(low), numbers))),
-        ~((pl.col("section") == HEALTH) & pl.lit(low).str.contains(core_cues.FORMER)),
+        pl.Series(stated & (doubted < MOST_DOUBTED) & ~once),
         ~(_is_quoted_turn(pl.lit(low), pl.col("row")) & (pl.col("section").is_in([INSTRUCTION, PREFERENCE]) | ordered)),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
         pl.col("sentence").str.contains(r"\p{L}"),  # a mark or a date between two lines states nothing
@@ -181,65 +174,12 @@ def _of_kind(numbers: NDArray[np.float64], *kinds: str) -> NDArray[np.float64]:
     return sentence_kinds.probability(numbers, "kind", *kinds)
 
 
+def _stance(numbers: NDArray[np.float64], *labels: str) -> NDArray[np.float64]:
+    return sentence_kinds.probability(numbers, "stance", *labels)
+
+
 def _holds(numbers: NDArray[np.float64], *labels: str) -> NDArray[np.float64]:
     return sentence_kinds.probability(numbers, "holds", *labels)
-
-
-def changed_medicines(texts: pl.Series) -> pl.Series:
-    """Return the medicines of which each text states the end or another dose, in lower case, each once.
-
-    Cost: a search for medicines in each text; the sentences of those that name one are read.
-    """
-    low = pl.Series("low", tokens.fold(texts))
-    medicine = rf"(?-u:\b){core_cues.MEDICINE}(?-u:\b)"
-    read = pl.DataFrame({"row": pl.int_range(len(low), eager=True), "low": low})
-    sentence = (
-        read.filter(pl.col("low").str.contains(medicine)).with_columns(pl.col("low").str.split(". ")).explode("low")
-    )
-    changed = sentence.filter(pl.col("low").str.contains(core_cues.DOSE_CHANGE)).select(
-        "row", medicines=pl.col("low").str.extract_all(medicine)
-    )
-    named = changed.explode("medicines").drop_nulls().group_by("row").agg(pl.col("medicines").unique().sort())
-    return read.join(named, on="row", how="left", maintain_order="left")["medicines"].fill_null([])
-
-
-def ended_things(texts: pl.Series) -> pl.DataFrame:
-    """Return the things that texts say in earnest somebody has given up or is done with, or have come to an end.
-
-    Returns:
-        row (index of the text), head (stem of the noun, as `marathon`), stems (all content words, as `half marathon`)
-        and task (whether only a task can have ended so). Texts without one have no row.
-    """
-    read = pl.DataFrame({"row": pl.int_range(len(texts), eager=True), "low": tokens.fold(texts)})
-    read = read.filter(in_earnest(pl.col("low")))
-    patterns = {
-        core_cues.GIVEN_UP: False,
-        core_cues.COME_TO_AN_END: False,
-        core_cues.DONE: True,
-        core_cues.IS_DONE: True,
-    }
-    found = pl.concat(
-        read.select("row", thing=pl.col("low").str.extract(pattern), task=pl.lit(task))
-        for pattern, task in patterns.items()
-    ).drop_nulls("thing")
-    nouns = tokens.content_stems(found["thing"].str.replace(core_cues.OF_A_THING, ""))
-    stems = tokens.content_stems(found["thing"])
-    return found.select("row", head=nouns.list.last(), stems=stems, task="task").drop_nulls("head")
-
-
-def medicines(sentences: pl.Series) -> pl.Series:
-    """Return the medicines that each sentence names, in lower case."""
-    return tokens.fold(sentences).str.extract_all(rf"(?-u:\b){core_cues.MEDICINE}(?-u:\b)")
-
-
-def spans(sentences: pl.Series) -> pl.Series:
-    """Return for how many days each sentence holds from the day on which it was said; null if it does not say."""
-    low = pl.DataFrame({"low": tokens.fold(sentences)})
-    ahead = ~pl.col("low").str.contains(core_cues.UP_TO_NOW) & ~pl.col("low").str.contains(core_cues.FROM_ANOTHER_DAY)
-    count = pl.col("low").str.extract(core_cues.FOR_A_WHILE, 1)
-    unit = pl.col("low").str.extract(core_cues.FOR_A_WHILE, 2).replace_strict(_DAYS, return_dtype=pl.Int64)
-    spelled = pl.coalesce(count.replace_strict(_COUNTS, default=None), count.cast(pl.Int64, strict=False))
-    return low.select(pl.when(ahead).then(spelled * unit)).to_series()
 
 
 def parts(texts: pl.Series) -> pl.DataFrame:
@@ -281,48 +221,11 @@ def _placed(texts: pl.Series) -> pl.DataFrame:
     several = pl.col("row").is_duplicated()
     alone = lines.filter(~several).with_columns(place=pl.lit(1, pl.UInt32))
     unfilled = pl.col("sentence").str.contains(core_cues.PLACEHOLDER)  # it is left out, and must not take others along
-    leans = _leans(pl.col("sentence")) & ~unfilled & (pl.int_range(pl.len()).over("row") > 0)
+    leans = (
+        pl.col("sentence").str.contains(core_cues.LEANING_START) & ~unfilled & (pl.int_range(pl.len()).over("row") > 0)
+    )
     joined = lines.filter(several).with_columns(place=(~leans).cum_sum().over("row"))
     return pl.concat([alone, joined.cast({"place": pl.UInt32})]).sort("row", "part")
-
-
-def _leans(sentence: pl.Expr) -> pl.Expr:
-    """Return whether a sentence leans on the one before.
-
-    By its first words, by a pronoun or a "there" that nothing explains, as an exemption from a rule, or by being short.
-    """
-    return (
-        sentence.str.contains(core_cues.LEANING_START)
-        | ~sentence.str.extract(core_cues.PERSON).str.contains(core_cues.PERSON_NAMED).fill_null(value=True)
-        | ~sentence.str.extract(core_cues.THING).str.contains(core_cues.THING_NAMED).fill_null(value=True)
-        | ~sentence.str.extract(core_cues.OBJECT).str.contains(core_cues.IN_A_CLAUSE_BEFORE).fill_null(value=True)
-        | sentence.str.contains(core_cues.AT_THAT_PLACE)
-        | sentence.str.contains(core_cues.EXEMPTS)
-        | sentence.str.contains(core_cues.ONE)
-        | sentence.str.contains(core_cues.SHORT)
-    )
-
-
-def in_earnest(low: pl.Expr) -> pl.Expr:
-    """Return whether a folded text is in earnest: no fiction, joke, hearsay, hypothetical case or question."""
-    supposed = low.str.contains(core_cues.HYPOTHETICAL) | low.str.contains(core_cues.SUPPOSED)
-    return ~(_framed(low, str) | low.str.contains(core_cues.REPORTED) | supposed | low.str.contains(r"\?"))
-
-
-def _of_the_moment(low: pl.Expr) -> pl.Expr:
-    """Return whether a folded sentence is about the task at hand: today, "this run", a deed to do once."""
-    at_hand = low.str.contains(core_cues.AT_HAND) | low.str.contains(core_cues.RELATIVE_DAY)
-    return at_hand & ~low.str.contains(core_cues.FROM_NOW_ON)
-
-
-def _of_a_task(low: pl.Expr, numbers: NDArray[np.float64]) -> pl.Expr:
-    """Return whether an instruction is about a certain thing at a certain time, or for once: no rule.
-
-    Left out rather than let in: of 118 standing instructions that the reader never saw, this takes 7 along.
-    """
-    certain = _of_kind(numbers, "instruction") - _holds(numbers, "while", "moment") >= CERTAIN_RULE
-    rule = pl.Series(certain | (_holds(numbers, "lasting") >= LASTING_RULE)) | low.str.contains(core_cues.ANY_TIME)
-    return low.str.contains(core_cues.ONE_THING) & (low.str.contains(core_cues.DURING) | ~rule)
 
 
 def _is_quoted_turn(low: pl.Expr, row: pl.Expr) -> pl.Expr:
@@ -332,8 +235,3 @@ def _is_quoted_turn(low: pl.Expr, row: pl.Expr) -> pl.Expr:
     """
     begins = low.str.contains(_TURN) & ~(low.str.contains(_OF_THE_USER) & row.is_first_distinct())
     return begins | low.str.contains(_TURN_WITHIN)
-
-
-def _framed(text: pl.Expr, form: Form) -> pl.Expr:
-    """Return whether a folded sentence is about a work of fiction, a dream or a joke."""
-    return text.str.contains(form(core_cues.FICTION)) | text.str.contains(form(core_cues.JOKE))
