@@ -1,9 +1,11 @@
 """Type, category and importance of a memory: given, and by what the reader says."""
 
+from pathlib import Path
+
 import polars as pl
 import pytest
 
-from memory_pipeline.text.classification import canonical_category, canonical_type, inferred
+from memory_pipeline.text.classification import HOLDING, PASSING, Meaning, canonical_category, canonical_type, inferred
 from memory_pipeline.text.score import core_facts
 from memory_pipeline.text.score.sentence_kinds import GROUPS
 
@@ -69,6 +71,17 @@ def test_a_text_that_was_not_read_is_a_plain_memory():
 )
 def test_the_reader_tells_type_and_category(text, expected):
     assert inferred(core_facts.read(pl.Series([text]))).row(0)[:2] == expected
+
+
+def test_the_table_of_the_page_is_that_of_the_program():
+    page = (Path(__file__).parents[1] / "docs" / "what-to-store.md").read_text("utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.partition("| kind of the sentence |")[2].splitlines()[2:]]
+    told = {kind: row[1:] for row in rows if len(row) == 4 for kind in row[0].split(", ")}
+    assert set(told) == set(GROUPS["kind"])
+    for kind, (memory_type, category, passing) in told.items():
+        held = HOLDING.get(kind, Meaning())
+        assert held == (memory_type, category), kind
+        assert PASSING.get(kind, Meaning()) == (held if passing == "the same" else tuple(passing.split(", "))), kind
 
 
 def test_given_names_are_case_insensitive():

@@ -164,7 +164,7 @@ class Enrichment(dy.Schema):
     question = dy.Bool(description="Whether the text asks something.")
     tokens = count("Length in tokens: words and punctuation.")
     gist = text("One line that summarises a long text; a short text itself.")
-    rule_importance = share("Importance estimated by rules from the text alone, 0..1.")
+    rule_importance = share("Importance by rare words, names, numbers and dates, for texts that are not read, 0..1.")
 
 
 class CoreSentences(dy.Schema):

@@ -230,8 +230,8 @@ def missing() -> str | None:
     if not gone:
         return None
     return (
-        f"the reader's weights are not installed ({', '.join(gone)} in {_folder()}): no new sentence is read for core "
-        "memory and token budgets, and no change of a fact is found; install the package anew"
+        f"the reader's weights are not installed ({', '.join(gone)} in {_folder()}): no new text is read for core "
+        "memory, types, importance and token budgets, and no change of a fact is found; install the package anew"
     )
 
 
