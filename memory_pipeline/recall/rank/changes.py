@@ -165,7 +165,8 @@ def _apart(index: Index, rows: Integers, of_self: Marks) -> Marks:
     number = {name: place for place, name in enumerate(dict.fromkeys(names)) if name not in USERS}
     person = np.array([*(number.get(name, -1) for name in names), -1])[index.speaker[rows]]
     of_self = of_self & (person >= 0)
-    return of_self & of_self[:, np.newaxis] & (person != person[:, np.newaxis])
+    both = of_self & of_self[:, np.newaxis]
+    return np.asarray(both & (person != person[:, np.newaxis]), dtype=np.bool_)
 
 
 def _best(pairs: Floats) -> Floats:
