@@ -255,6 +255,17 @@ def test_a_new_memory_is_shown_what_it_may_replace(client):
     assert state(client, old) == (stored.memory_id, "update")
 
 
+def test_a_memory_without_a_user_is_that_of_the_only_one(client):
+    client.remember(UPDATED[0], user_id="ana")
+    client.consolidate()
+    assert [pair.older.content for pair in client.remember_checked(UPDATED[1]).likely] == [UPDATED[0]]
+    client.consolidate()
+    assert UPDATED in pairs_of(client)
+    client.remember("The ferry is late today.", user_id="ben")
+    client.consolidate()
+    assert UPDATED not in pairs_of(client)
+
+
 @pytest.mark.parametrize("steps", sampling.first(14, 40))
 def test_tables_equal_a_rebuild_and_the_tail_equals_the_fold(tmp_path, client, steps):
     chance = random.Random(7)
@@ -333,6 +344,9 @@ def test_answers_on_the_command_line(tmp_path):
     assert "nothing needs an answer" in text("review", home=home)
     assert "no longer holds" in text("correct", new, "User works for himself now.", home=home)
     assert "is no pair" in refused("resolve", "abc", "update", home=home)
+    told = text("digest", "--since", f"{START:%Y-%m-%d}", home=home)
+    assert "- 2 facts changed\n" in told
+    assert f"- “{UPDATED[0]}” -> “{UPDATED[1]}” (2026-03-01)\n" in told
 
 
 def test_a_session_in_a_terminal_asks_takes_back_and_notes(tmp_path):

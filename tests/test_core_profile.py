@@ -511,6 +511,20 @@ def test_full_blocks_take_the_room_that_others_leave_instructions_first():
     assert {name: len(block) for name, block in wide.items()} == {"standing_instructions": 9, "user_profile": 9}
 
 
+def test_what_is_vital_and_who_the_user_is_crowd_out_no_instruction():
+    rows = said(
+        *(f"I'm allergic to the pollen of tree number {n}." for n in range(6)),
+        *(f"I live in a barn near Kells {n}." for n in range(9)),
+        "Always reply in English and never book anything for me on a Wednesday afternoon.",
+    )
+    told = compiled(*rows, core_memory_tokens=160)
+    assert {block: len(facts) for block, facts in told.items()} == {
+        "user_profile": 1,
+        "health_and_safety": 6,
+        "standing_instructions": 1,
+    }
+
+
 def test_old_projects_are_over():
     text = "I'm building a cedar canoe in the garage."
     assert compiled({"content": text, "created_at": ago(core_profile.PROJECT_DAYS - 1)}) == {"current_projects": [text]}

@@ -154,6 +154,16 @@ def test_the_image_is_made_of_what_the_repository_has():
     assert set(extras.split(",")) <= set(project["optional-dependencies"])
 
 
+def test_links_of_the_readme_lead_from_a_registry_into_the_repository():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    shown = (ROOT / "README.md").read_text("utf-8")
+    for change in project["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        shown = re.sub(change["pattern"], change["replacement"], shown)
+    targets = re.findall(r"\]\(([^)]+)\)", shown)
+    assert len(targets) > 20
+    assert all(target.startswith(("https://", "http://", "#")) for target in targets)
+
+
 def test_units_name_the_settings_and_the_folder_that_the_pipeline_reads():
     names = {f"{loading.ENVIRONMENT_PREFIX}{name.upper()}" for name in loading.deployment_names()}
     for path in UNITS:

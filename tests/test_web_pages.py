@@ -144,6 +144,9 @@ def test_search_shows_the_reasons_of_each_score_and_records_no_access(client, to
     first, *_ = reasons(best.parts)
     assert f"score {best.score:.2f}: {first.name} {100 * first.share:.0f} %" in found.text
     assert all(escape(words) in found.text for words, _ in first.parts)
+    holding = client.get("/ui/search", params={"q": "launch", "k": "9", "current": "yes"}).text
+    assert 'class="score"' in holding
+    assert "no longer current" not in holding
     unsure = "Perhaps none of them answers this."
     assert unsure not in client.get("/ui/search", params={"q": best.content}).text
     assert unsure in client.get("/ui/search", params={"q": "Who tuned the zeppelin?"}).text

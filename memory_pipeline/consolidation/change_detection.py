@@ -262,6 +262,7 @@ def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as
     return (
         memories.with_columns(
             voice=ownership.voices(memories, policy),
+            user_id=ownership.user(),
             file=whereabouts.file(),
             heading=whereabouts.heading(),
             project=whereabouts.project(),

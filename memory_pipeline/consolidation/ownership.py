@@ -51,6 +51,12 @@ def shared(memories: pl.DataFrame) -> pl.Series:
     return several["profile_id"].sort()
 
 
+def user() -> pl.Expr:
+    """Return whose each memory is: its user, else the only one of its profile; null where several share it."""
+    first, last = pl.col("user_id").min().over("profile_id"), pl.col("user_id").max().over("profile_id")
+    return pl.coalesce("user_id", pl.when(first == last).then(first))
+
+
 def changed(before: pl.DataFrame, after: pl.DataFrame, policy: Policy) -> Mapping[tuple[str, str | None], str | None]:
     """Return who owns memories of which somebody else was the owner before: profile and user, and the owner's name.
 

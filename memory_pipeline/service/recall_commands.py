@@ -296,10 +296,10 @@ def digest(
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         stored = sum(row.kind == ORIGINAL for row in client.list({"since": start}, _EVERYTHING, deep=True))
-        pairs = client.review(_DOUBTS)
+        pairs, answered = client.review(_DOUBTS), client.answered(start)
     with existing_lake(settings_in_force()) as lake:
         decided = undo.in_force(lake, [owner]).filter(pl.col("as_of") >= start)
-        changes = telling.tell(decided, lake.read("memories", profiles=[owner]))
+        changes = pl.concat([answered, telling.tell(decided, lake.read("memories", profiles=[owner]))])
         home = lake.home
     if as_json:
         document = {"profile_id": owner, "since": start, "until": now, "stored": stored}

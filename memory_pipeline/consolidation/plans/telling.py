@@ -158,6 +158,30 @@ def tell(plan: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame([_told([*own], texts) for _, own in grouped], schema=TOLD, orient="row")
 
 
+def tell_answers(said: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Return what answers have ended, as decisions are told (`TOLD`).
+
+    Args:
+        said: answers about pairs of memories (`answers.standing`).
+        memories: table `memories` of their profiles.
+    """
+    ending = said.filter(pl.col("relation").is_in(answers.CLOSING)).sort("at")
+    closings = ending.select(
+        *KEY,
+        target_id="other_id",
+        decision_id="event_id",
+        action=pl.lit(Action.CLOSE.value),
+        rule=pl.lit(answers.RULE),
+        reason=pl.lit(""),
+        status=pl.lit("applied"),
+        before=pl.lit("{}"),
+        after=pl.struct("statement").struct.json_encode(),
+        factors=pl.lit("{}"),
+        ordinal=pl.int_range(pl.len()),
+    )
+    return tell(closings, memories)
+
+
 def headlines(told: pl.DataFrame) -> pl.DataFrame:
     """Return what a plan does to each profile, a line a group (`profile_id`, `group`, `rows`, `headline`), in order.
 

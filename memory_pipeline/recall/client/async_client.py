@@ -93,6 +93,7 @@ class AsyncMemoryClient:
     remember_checked = _asynchronous(MemoryClient.remember_checked)
     correct = _asynchronous(MemoryClient.correct)
     review = _asynchronous(MemoryClient.review)
+    answered = _asynchronous(MemoryClient.answered)
     resolve = _asynchronous(MemoryClient.resolve)
     restore = _asynchronous(MemoryClient.restore)
     session_start = _asynchronous(MemoryClient.session_start)

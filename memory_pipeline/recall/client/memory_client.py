@@ -272,6 +272,19 @@ class MemoryClient:
         check_count("limit", limit)
         return reviewing.review(self._lake, self._state_cache, self._profile, limit)
 
+    def answered(self, since: datetime | str) -> pl.DataFrame:
+        """Return what answers and corrections have ended since an instant, as people read it (`telling.TOLD`).
+
+        Raises:
+            ValueError: the instant is no time.
+            LakeError: the store cannot be read.
+        """
+        from memory_pipeline.consolidation.plans import telling
+
+        self._check_open()
+        said = self._state_cache.answered().filter(pl.col("at") >= instant("since", since))
+        return telling.tell_answers(said, self._state_cache.current().pool.index.memories)
+
     def resolve(
         self,
         pair: str | tuple[str, str],

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import judging, relation_guards, whereabouts
+from memory_pipeline.consolidation import judging, ownership, relation_guards, whereabouts
 from memory_pipeline.consolidation.change_detection import unanswered
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.sessions import SAID_AT
@@ -116,9 +116,11 @@ class FirstReading:
     def _judged(self, index: Index, row: int) -> pl.DataFrame:
         """Return what the judge finds between a memory and those nearest to it: `FOUND`."""
         members = np.append(_nearest(index, row), row)
+        whose = index.memories.select(ownership.user())["user_id"]
         points = (
             index.memories[members]
             .with_columns(
+                user_id=whose[members],
                 new=pl.Series(members == row),
                 since=pl.coalesce("valid_from", SAID_AT),
                 file=whereabouts.file(),

@@ -116,13 +116,14 @@ def search(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     options: dict[str, Any] = {
         "k": _count("k", asked.get("k", "10")),
         "deep": "deep" in asked,
+        "current": "current" in asked,
         "ranking": asked.get("ranking", RANKINGS[0]),
         "as_of": asked.get("as_of"),
     }
     shown: dict[str, Any] = {"query": asked.get("q", ""), "options": options, "rankings": RANKINGS}
     shown |= {"others": _others(visit), "also": asked.get("also")}
     if "q" not in asked:
-        newest = memory.list(limit=NEWEST, deep=options["deep"])
+        newest = memory.list(limit=NEWEST, deep=options["deep"], current=options["current"])
         return shown | {"answer": None, "newest": newest, "confident": None}
     answer = memory.recall(asked["q"], **options, profiles=_searched(visit), record=False)
     text = text_of(memory)
