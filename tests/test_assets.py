@@ -35,7 +35,7 @@ def instance():
 
 @pytest.fixture(scope="module")
 def history():
-    return homes.events()
+    return homes.events(memories=60)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ NOW = datetime(2026, 6, 2, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def told():
-    return homes.events()
+    return homes.events(memories=60)
 
 
 @pytest.fixture
