@@ -342,6 +342,8 @@ def withdrawn(
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE))
     made = live.filter(pl.col("kind") == FACT).with_columns(entry=pl.col("members").list.first())
+    if made.is_empty():
+        return made.select(*KEY, reason=pl.lit(None, pl.String))
     entries_ = live.filter(pl.col("kind") == ORIGINAL).join(
         made.select("profile_id", memory_id="entry"), on=KEY, how="semi"
     )

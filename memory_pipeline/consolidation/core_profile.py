@@ -166,6 +166,8 @@ def numbers(texts: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
         texts: profile_id, content_hash, speaker, content.
         known: table `core_sentences`: texts that need not be read again; default: none.
     """
+    if texts.is_empty():
+        return pl.Series("added", [], dtype=pl.List(pl.Float64))
     table = TABLES["core_sentences"].empty() if known is None else known.filter(model=encoder.SENTENCES)
     read = texts.select(_TEXT).join(
         _texts(table).select(*_TEXT, "numbers"), on=_TEXT, how="left", maintain_order="left"

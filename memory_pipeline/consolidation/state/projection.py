@@ -223,6 +223,8 @@ def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.Data
         .filter(pl.col("as_of") >= pl.col("created_at"))
         .with_columns(at=pl.max_horizontal(pl.coalesce("at", "as_of"), "created_at"))
     )
+    if requested.is_empty():
+        return TABLES["tier_changes"].conform(tier_changes)
     changes = tier_changes.with_columns(position=pl.lit(-1, pl.Int64))
     for tier, (below, edge_type) in _LINEAGE.items():
         start = changes.filter(pl.col("to_tier") == below).select(*KEY, since="at", from_position="position")

@@ -50,6 +50,20 @@ MOST_WORDS: Final = 40
 _TURN: Final = rf"^\W*{display.ROLES}\s*[:\x{{ff1a}}]"
 """How a turn of a chat begins."""
 _TURN_WITHIN: Final = rf"[^\p{{L}}\p{{N}}\s,;]\s*{display.ROLES}\s*[:\x{{ff1a}}]"
+_STATED: Final = pl.Schema(
+    {
+        "row": pl.UInt32(),
+        "place": pl.UInt32(),
+        "sentence": pl.String(),
+        "section": pl.String(),
+        "lasting": pl.Boolean(),
+        "commands": pl.Boolean(),
+        "leans": pl.Boolean(),
+        "of_user": pl.Boolean(),
+        "harm": pl.Float64(),
+    }
+)
+"""Columns of what `core_facts` returns."""
 _OF_THE_USER: Final = r"^(?:user|human)\b"
 _USERS_TURN: Final = r"(?-u:\b)(?:user|human)\s*[:\x{ff1a}]"
 
@@ -76,6 +90,8 @@ def core_facts(
         `read`, if it is not given.
     """
     known = read(texts, speakers) if readings is None else readings
+    if not (known.list.len() > 0).any():
+        return pl.DataFrame(schema=_STATED)
     sentences = _sentences(texts.set(known.list.len() == 0, ""))
     _, numbers = unpacked(known)
     by_kind = np.stack([_of_kind(numbers, *kinds) for kinds in KINDS.values()], axis=1)
@@ -131,7 +147,7 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
 
     Cost: see `sentence_kinds.read`.
     """
-    if encoder.missing():
+    if encoder.missing() or texts.is_empty():
         return pl.Series([[]], dtype=pl.List(pl.Float64)).new_from_index(0, len(texts))
     spoken = pl.Series([None] * len(texts), dtype=pl.String) if speakers is None else speakers
     role = spoken.str.to_lowercase().is_in(sorted(USERS)).fill_null(value=False)
