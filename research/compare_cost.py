@@ -1,25 +1,21 @@
 """Measures the cost of comparing facts as the number of memories grows, on made-up texts.
 
-Run with `python research/compare_cost.py [--largest 30000]` for CPU time and the changes found; the peer judges every
-pair of a small store. Not here: what is found in labelled stores (`quality_stores`).
+Run with `python research/compare_cost.py [--largest 30000]` for CPU time and the changes found. Not here: what is found
+in labelled stores (`quality_stores`).
 """
 
 import argparse
-import itertools
 import time
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
-import numpy as np
 import polars as pl
 from quality_page import Row
 
 from memory_pipeline.consolidation import change_detection
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare import relation_reading
-from memory_pipeline.text.compare.relation_model import WordModel
 
 MEMORIES: Final = 16_000
 """Memories of the figure on the quality page."""
@@ -103,7 +99,7 @@ def row(count: int = MEMORIES) -> Row:
 
 
 def main() -> None:
-    """Print CPU time and found changes of growing stores, and the time of a judge that reads every pair."""
+    """Print CPU time and found changes of growing stores."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--largest", type=int, default=30_000)
     largest = parser.parse_args().largest
@@ -119,14 +115,6 @@ def main() -> None:
         print(
             f"{count:8} {seconds:7.2f} {1e6 * seconds / count:11.0f} {len(pairs):16} {share:7.2f} {len(got - pairs):15}"
         )
-    said, _ = texts(1_000)
-    _, ours = compared(said)
-    older, newer = np.array(list(itertools.combinations(range(1_000), 2))).T
-    began = time.process_time()
-    points = memories(said).with_columns(since=pl.col("created_at"))
-    reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
-    WordModel().judge(reading, older, newer)
-    print(f"every pair of 1000: {(time.process_time() - began) / ours:.1f} times the CPU time of candidates only")
 
 
 if __name__ == "__main__":

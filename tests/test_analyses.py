@@ -46,7 +46,7 @@ def store(tmp_path_factory):
     """A store of one profile for each preset after three nights; yields it with the states after each."""
     home = tmp_path_factory.mktemp("store")
     policies = "".join(f'[profiles.sample-{n}]\npreset = "{name}"\n' for n, name in enumerate(PRESETS, 1))
-    (home / "memory_pipeline.toml").write_text(f'[policy]\njudge = "rules"\n{policies}', "utf-8")
+    (home / "memory_pipeline.toml").write_text(policies, "utf-8")
     with homes.filled(home, homes.events(profiles=len(PRESETS), memories=30)) as lake:
         states = {}
         for as_of in NIGHTS:

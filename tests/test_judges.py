@@ -34,7 +34,7 @@ class Repeating:
 def test_every_module_is_a_judge_and_an_unknown_one_is_refused():
     assert tuple(JUDGES) == judges()
     assert Policy().judge in JUDGES
-    with pytest.raises(ValidationError, match=r"unknown judge.*rules"):
+    with pytest.raises(ValidationError, match=r"unknown judge.*reader"):
         Policy(judge="oracle")
 
 

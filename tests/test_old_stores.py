@@ -127,7 +127,7 @@ def test_a_policy_keeps_what_it_meant_when_it_was_recorded():
     policy = read_policy(old, version=0)
     assert (policy.archive_threshold, policy.close_confidence, policy.summaries) == (0.1, 0.7, "all")
     assert (policy.core_facts, policy.split_entries, policy.llm_pairs) == ("superlocal", False, 0)
-    assert (policy.judge, read_policy({"preset": "default"}, version=1).judge) == ("rules", "rules")
+    assert (policy.judge, read_policy({"preset": "default"}, version=1).judge) == ("reader", "reader")
     today = Policy(token_budget=0.5)
     assert read_policy(today.model_dump(mode="json"), version=POLICY_VERSION) == today
     with pytest.raises(SettingsError, match="upgrade memory-pipeline"):

@@ -211,7 +211,7 @@ def test_without_embeddings_texts_are_read_and_no_vector_is_made():
     assert (words.height, sorted(points["model"])) == (1, ["hashing", "reader"])
     same, read = apply("enrich_texts", context(enrichments=("keywords",)), memories=memories)
     assert read["model"].to_list() == ["reader"]  # what the judge reads
-    unread = context(enrichments=("keywords",), judge="rules")
+    unread = context(enrichments=("keywords",), fact_changes=False)
     assert apply("enrich_texts", unread, memories=memories)[1].is_empty()
     assert_frame_equal(same, words)
     again = apply("enrich_texts", context(), memories=memories, enrichment=words, vectors=points)

@@ -77,27 +77,25 @@ def test_of_people_and_places_each_keeps_its_own():
 
 
 @pytest.mark.parametrize(
-    ("judge", "statement", "rule", "confidence", "closes"),
+    ("statement", "rule", "confidence", "closes"),
     [
-        ("reader", None, "whole", 0.93, True),
-        ("reader", None, "whole", 0.91, False),
-        ("reader", None, "likely", 0.99, False),
-        ("reader", "The rent is 640 euros.", "whole", 0.99, False),
-        ("reader", "The rent is 640 euros.", "ended", 0.95, True),
-        ("rules", None, "likely", 0.99, False),
-        ("rules", None, "changed_value", 0.95, True),
+        (None, "whole", 0.93, True),
+        (None, "whole", 0.91, False),
+        (None, "likely", 0.99, False),
+        ("The rent is 640 euros.", "whole", 0.99, False),
+        ("The rent is 640 euros.", "ended", 0.95, True),
     ],
 )
 def test_an_update_closes_if_it_is_stated_or_surely_read_of_a_memory_of_one_statement(
-    judge, statement, rule, confidence, closes
+    statement, rule, confidence, closes
 ):
-    assert surely_closes(judge=judge, statement=statement, rule=rule, confidence=confidence) is closes
+    assert surely_closes(statement=statement, rule=rule, confidence=confidence) is closes
 
 
-def surely_closes(*, judge="reader", value="The rent is 640 euros.", other_value="It is 690 now.", **row):
+def surely_closes(*, value="The rent is 640 euros.", other_value="It is 690 now.", **row):
     values = {"relation": "update", "statement": None, "rule": "whole", "confidence": 0.99} | row
     found = pl.DataFrame([values | {"value": value, "other_value": other_value}], schema_overrides=TEXTS)
-    return found.select(judging.sure(Policy(judge=judge))).item()
+    return found.select(judging.sure(Policy())).item()
 
 
 TEXTS = {"statement": pl.String, "value": pl.String, "other_value": pl.String}
@@ -135,7 +133,6 @@ def test_only_sure_repetitions_are_recorded():
     assert rows.select("older_hash", "newer_hash", "numbers").rows() == [
         (points["content_hash"][0], points["content_hash"][1], [0.96])
     ]
-    assert judging.sure_repeats(found, points, Policy(judge="rules"), first_read(points, found)).is_empty()
     assert judging.sure_repeats(found, points, Policy(), first_read(points, found.clear())).is_empty()
 
 

@@ -193,8 +193,7 @@ class Policy(Values):
     judge: Judge = Field(
         "reader",
         description="What judges whether a memory updates, contradicts or repeats an older one: reader (trees over "
-        "words and the reader's vectors) or rules (words alone); llm_model answers the questions of "
-        "review as well (llm_pairs).",
+        "words and the reader's vectors); llm_model answers the questions of review as well (llm_pairs).",
     )
     fact_confidence: Share = Field(0.50, description="Minimum confidence for linking an older memory as outdated.")
     repeat_confidence: Share = Field(0.35, description="Minimum confidence for linking two memories of one fact.")

@@ -58,12 +58,18 @@ def _settings_of_five(values: Recorded) -> Recorded:
     return {"core_memory_tokens": max(1, round(values.get("core_memory_char_limit", 2600) * 600 / 2600))} | values
 
 
+def _settings_of_six(values: Recorded) -> Recorded:
+    """Name the judge that is left; one of words alone is gone."""
+    return {**values, "judge": "reader"} if values.get("judge") == "rules" else values
+
+
 STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {
     1: _settings_of_one,
     2: _settings_of_two,
     3: _settings_of_three,
     4: _settings_of_four,
     5: _settings_of_five,
+    6: _settings_of_six,
 }
 """Steps by the version that they produce, each from the version before it."""
 

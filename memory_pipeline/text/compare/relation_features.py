@@ -73,21 +73,19 @@ def _dot(one: sparse.csr_array, other: sparse.csr_array, left: Rows, right: Rows
     return result
 
 
-def columns(reading: Reading, older: Rows, newer: Rows, *, at_most: bool = False) -> dict[str, Floats]:
+def columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floats]:
     """Return all features of pairs of statements except the ranks.
 
     Args:
         reading: the memories.
         older: index of the older statement of each pair.
         newer: index of the newer.
-        at_most: skip the clauses, which are most of the cost: `OF_CLAUSES` are then the largest possible values; the
-            least is 0.
     """
     found = {
         **_shared(reading, older, newer),
         **_values_compared(reading, older, newer),
         **_cue_columns(reading, older, newer),
-        **(_clauses_at_most if at_most else _clause_columns)(reading, older, newer),
+        **_clause_columns(reading, older, newer),
         **_circumstances(reading, older, newer),
     }
     return found | _together(found)
@@ -242,15 +240,6 @@ _CHANGING: Final = ("change", "end", "onset", "return")
 _DENYING: Final = ("negation", "end")
 _MOST_PLAIN: Final = 3.0
 """Upper bound on what the plain words of two clauses count."""
-OF_CLAUSES: Final = frozenset(
-    {
-        *("clause_match", "clause_plain", "clause_old", "clause_new", "change_plain", "change_match", "end_plain"),
-        *(f"clause_old_{name}" for name in _OLD_CLAUSE_CUES),
-        *(f"clause_new_{name}" for name in _NEW_CLAUSE_CUES),
-        *("changed_value", "changed_attribute"),
-    }
-)
-"""Features that need the clauses; none is below 0."""
 
 
 def _clause_columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floats]:
@@ -278,25 +267,6 @@ def _clause_columns(reading: Reading, older: Rows, newer: Rows) -> dict[str, Flo
         "end_plain": _most(plain * denying, pair, len(older)),
         **{f"clause_old_{name}": _any_cue(cues, (name,))[left[best]] for name in _OLD_CLAUSE_CUES},
         **{f"clause_new_{name}": _any_cue(cues, (name,))[right[best]] for name in _NEW_CLAUSE_CUES},
-    }
-
-
-def _clauses_at_most(reading: Reading, older: Rows, newer: Rows) -> dict[str, Floats]:
-    """Return the largest values that `_clause_columns` can have."""
-    old, new, one = reading.clause_cues[older], reading.clause_cues[newer], np.ones(len(older))
-    changing, denying = _any_cue(new, _CHANGING), _any_cue(new, _DENYING)
-    clauses = np.bincount(reading.clauses[0], minlength=len(reading.statements))
-    return {
-        "old_clauses": clauses[older].astype(np.float64),
-        "clause_match": one,
-        "clause_plain": one * _MOST_PLAIN,
-        "clause_old": one,
-        "clause_new": one,
-        "change_plain": changing * _MOST_PLAIN,
-        "change_match": changing,
-        "end_plain": denying * _MOST_PLAIN,
-        **{f"clause_old_{name}": _any_cue(old, (name,)) for name in _OLD_CLAUSE_CUES},
-        **{f"clause_new_{name}": _any_cue(new, (name,)) for name in _NEW_CLAUSE_CUES},
     }
 
 

@@ -1,10 +1,10 @@
-"""The judges by features: boosted trees that read words and vectors (the default), and a linear model of words alone.
+"""The judge by boosted trees that read words and vectors.
 
-The linear model's probability is the softmax of four linear scores over `relation_features`; the weights were fitted on
-synthetic stores (`research/fit_relations.py`) and are in `models/relations.toml`. Not here: the trees
-(`relation_trees`). Nothing depends on particular texts. The rule of an update is `changed_value` or `ended` where the
-newer memory states the change outright (`stated_changes`), `whole` where the reader finds that it outdates all of the
-older one, else `likely`.
+Of two memories those statements are compared that a linear model of words finds likeliest to be related: its
+probability is the softmax of four linear scores over `relation_features`; the weights were fitted on synthetic stores
+(`research/fit_relations.py`) and are in `models/relations.toml`. Not here: the trees (`relation_trees`). Nothing
+depends on particular texts. The rule of an update is `changed_value` or `ended` where the newer memory states the
+change outright (`stated_changes`), `whole` where the reader finds that it outdates all of the older one, else `likely`.
 """
 
 from collections.abc import Mapping
@@ -16,19 +16,11 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.compare import holders, pair_context, relation_trees, stances, stated_changes
+from memory_pipeline.text.compare import pair_context, relation_trees, stated_changes
 from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS, WHOLE
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
-from memory_pipeline.text.compare.numbered_things import are_others
-from memory_pipeline.text.compare.relation_features import (
-    OF_CLAUSES,
-    columns,
-    features,
-    parts,
-    ranks,
-    statement_pairs,
-)
+from memory_pipeline.text.compare.relation_features import features, statement_pairs
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.parse.tokens import fold, occurrences
 
@@ -38,12 +30,6 @@ Mask = NDArray[np.bool_]
 
 LEAST_CONFIDENCE: Final = 0.15
 """Probability below which a pair counts as unrelated."""
-_POSSIBLE: Final = 0.2
-"""Probability from which a repetition may turn out to be another relation (`_bar`)."""
-_ROUNDING: Final = 1e-6
-"""Largest difference of scores that can come from the order of summation."""
-_QUESTION: Final = r"^[^,.;:!]*\?\W*$"
-"""A statement that only asks."""
 _NOTHING: Final = np.eye(len(RELATIONS))[RELATIONS.index("unrelated")]
 _EXCERPT: Final = 120
 """Maximum number of characters quoted of a statement."""
@@ -60,35 +46,12 @@ _NEITHER: Final = "Neither changes, contradicts or repeats the other."
 _BESIDE: Final = "The newer memory only plans, supposes, reports or asks what the older one states."
 _WHOLE: Final = 0.85
 """Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
+
+
 _STATED: Final = 0.95
 """Confidence of a change that the newer memory states outright."""
 _OTHER_NAME: Final = 0.85
 """Confidence of a change where the newer memory gives another name for something that the subject has only one of."""
-
-
-class WordModel:
-    """The judge `rules`, by features of the words alone. Deterministic, offline; judges texts in English."""
-
-    reads: Final = False
-
-    def judge(
-        self,
-        reading: Reading,
-        older: Rows,
-        newer: Rows,
-        *,
-        closeness: Closeness | None = None,  # noqa: ARG002 - it reads words alone
-        least: Mapping[str, float] = NO_LEAST,
-    ) -> pl.DataFrame:
-        """Judge pairs of memories: see `RelationJudge.judge`. Cost: about 10 µs per pair of short memories."""
-        needed = _needed(least)
-        pair, left, right = statement_pairs(reading, older, newer)
-        probability = screened(reading, pair, left, right, needed)
-        differ = _guard(reading, (older, newer), (pair, left, right), probability)
-        stated = stated_changes.find(reading.memories, older, newer)
-        apart = np.bincount(pair, ~differ, len(older)) == 0
-        stated = stated.filter(~pl.Series(apart[stated["pair"].to_numpy()]))
-        return _judged(reading, (older, newer), (pair, left, right), probability, needed, stated)
 
 
 class ReaderModel:
@@ -187,8 +150,8 @@ def _judged(
     needed: Floats,
     stated: pl.DataFrame,
     *,
-    whole: Floats | None = None,
-    aside: Mask | None = None,
+    whole: Floats,
+    aside: Mask,
 ) -> pl.DataFrame:
     """Return the judgement of each pair of memories, from the probabilities of its pairs of statements.
 
@@ -199,8 +162,8 @@ def _judged(
         probability: [pairs of statements, relations].
         needed: minimum confidence of each relation.
         stated: what `stated_changes` finds in these pairs of memories.
-        whole: share of the probability of an update that it outdates all of the older memory; default: unknown.
-        aside: whether the newer memory of each pair only plans, supposes, reports or asks; default: none does.
+        whole: share of the probability of an update that it outdates all of the older memory.
+        aside: whether the newer memory of each pair only plans, supposes, reports or asks.
     """
     (older, _), (pair, left, right) = memories, statements
     related = 1.0 - probability[:, _UNRELATED]
@@ -211,8 +174,7 @@ def _judged(
     differing = np.where(other == _UNRELATED, 0.0, probability[best, other])
     confidence = np.minimum(probability[best, relation] + differing, 1.0)
     rule = np.full(len(older), "likely", dtype="<U13")
-    if whole is not None:
-        rule[(relation == _UPDATE) & (whole >= _WHOLE)] = WHOLE
+    rule[(relation == _UPDATE) & (whole >= _WHOLE)] = WHOLE
     place, kind = stated["pair"].to_numpy(), stated["kind"].to_numpy()
     relation[place] = _UPDATE
     confidence[place] = np.where(kind == "likely", _OTHER_NAME, _STATED)
@@ -236,7 +198,7 @@ def _judged(
         judged, on="index", how="left", maintain_order="left"
     )
     unrelated = 1.0 - confidence
-    beside = pl.lit(pl.Series(np.zeros(len(older), dtype=np.bool_) if aside is None else aside))
+    beside = pl.lit(pl.Series(aside))
     return everything.select(
         pl.col("relation").fill_null("unrelated"),
         pl.col("confidence").fill_null(pl.Series(unrelated)),
@@ -249,96 +211,12 @@ def _judged(
     ).cast(pl.Schema(JUDGEMENT_COLUMNS))
 
 
-def _guard(
-    reading: Reading, memories: tuple[Rows, Rows], statements: tuple[Rows, Rows, Rows], probability: Floats
-) -> Mask:
-    """Set to zero, in place, the probability of relations that words alone mistake, as `_judged` gets them.
-
-    Returns:
-        Whether the statements of each pair are about different people or things.
-    """
-    (older, newer), (pair, left, right) = memories, statements
-    asks = reading.statements["low"].str.contains(_QUESTION).to_numpy()
-    probability[asks[left] | asks[right] | are_others(reading.statements["low"], left, right)] = _NOTHING
-    about = holders.read(reading)
-    differ = about.differ(left, right)
-    probability[differ] = _NOTHING
-    several = (np.diff(reading.start) > 1)[older] & (np.diff(reading.start) > 1)[newer]
-    probability[several[pair], _DUPLICATE] = 0.0
-    _bar(probability, reading, left, right)
-    unsure = np.flatnonzero(probability[:, [_DUPLICATE, _CONFLICT]].max(axis=1, initial=0.0) >= LEAST_CONFIDENCE)
-    unrelated = unsure[holders.only_subject(reading, about, left[unsure], right[unsure])]
-    probability[unrelated, _CONFLICT] = 0.0
-    probability[unrelated, _DUPLICATE] = 0.0
-    _bar_of_copies(probability, reading.statements["low"], left, right)
-    return differ
-
-
-def screened(reading: Reading, pair: Rows, left: Rows, right: Rows, needed: Floats) -> Floats:
-    """Return the probability of each relation of pairs of statements, [pairs, relations].
-
-    Clauses, which cost most, are read only for pairs of memories for which the other features leave a relation
-    possible; the other pairs, about nine in ten, are unrelated. Half the minimum confidence counts as possible, but no
-    less than `_POSSIBLE`, since `_bar` may add the probability of a repetition to that of another relation.
-
-    Args:
-        reading: the memories.
-        pair: the pair of memories that each pair of statements belongs to.
-        left: index of the older statement of each.
-        right: index of the newer.
-        needed: minimum confidence of each relation except `unrelated`.
-    """
-    least = np.minimum(needed, np.maximum(needed / 2, _POSSIBLE))
-    possible, similarity = np.empty((len(pair), len(RELATIONS) - 1)), np.empty(len(pair))
-    for part in parts(len(pair)):
-        bounds = columns(reading, left[part], right[part], at_most=True)
-        similarity[part], possible[part] = bounds["similarity"], _at_most(bounds)
-    placed = ranks(similarity, left, right)
-    possible += _at_most(placed)
-    possible += _weights(("similarity",))[1][:_UNRELATED] - _weights(("similarity",))[1][_UNRELATED]
-    likely = np.bincount(pair, (possible >= np.log(least / (1 - least)) - _ROUNDING).any(axis=1))[pair] > 0
-    rows = np.flatnonzero(likely)
-    result = np.tile(_NOTHING, (len(pair), 1))
-    for part in parts(len(rows)):
-        at = rows[part]
-        table = columns(reading, left[at], right[at]) | {name: values[at] for name, values in placed.items()}
-        result[at] = probabilities(tuple(table), np.stack(list(table.values()), axis=1))
-    return result
-
-
-def _at_most(table: Mapping[str, Floats]) -> Floats:
-    """Return the most by which some features can raise the score of each relation above that of `unrelated`."""
-    weights = _weights(tuple(table))[0]
-    gain = weights[:, :_UNRELATED] - weights[:, [_UNRELATED]]
-    unread = np.array([name in OF_CLAUSES for name in table])
-    gain = np.where(unread[:, np.newaxis], np.maximum(gain, 0.0), gain)
-    return np.stack(list(table.values()), axis=1) @ gain
-
-
 def _bar_of_copies(probability: Floats, low: pl.Series, left: Rows, right: Rows) -> None:
     """Set to zero, in place, the probability that the same words update or contradict each other."""
     changes = [_UPDATE, _CONFLICT]
     rows = np.flatnonzero(probability[:, changes].max(axis=1, initial=0.0))
     same = rows[(low.gather(left[rows]) == low.gather(right[rows])).to_numpy()]
     probability[np.ix_(same, changes)] = 0.0
-
-
-def _bar(probability: Floats, reading: Reading, left: Rows, right: Rows) -> None:
-    """Set to zero, in place, the probability that statements repeat or contradict each other where they cannot.
-
-    A statement that says in similar words that the other has ended or resumed is likely to update it; one that denies
-    it in the same words, to contradict it.
-    """
-    rows = np.flatnonzero(probability[:, _DUPLICATE] >= _POSSIBLE)
-    turned, denied, changed = stances.differ(reading.statements["low"], left[rows], right[rows])
-    opposed = denied & ~changed & stances.same_words(reading, left[rows], right[rows])
-    for relation, which in ((_UPDATE, rows[changed]), (_CONFLICT, rows[opposed])):
-        probability[which, relation] += probability[which, _DUPLICATE]
-    probability[rows[turned], _DUPLICATE] = 0.0
-    rows = np.flatnonzero(probability[:, [_DUPLICATE, _CONFLICT]].max(axis=1) >= LEAST_CONFIDENCE)
-    told_twice, measured_twice = stances.of_other_occasions(reading, left[rows], right[rows])
-    probability[rows[told_twice], _DUPLICATE] = 0.0
-    probability[rows[measured_twice], _CONFLICT] = 0.0
 
 
 def probabilities(names: tuple[str, ...], table: Floats) -> Floats:

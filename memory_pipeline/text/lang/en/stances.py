@@ -1,7 +1,7 @@
 """Words by which a statement denies, limits, doubts or intends something.
 
-Closed classes of English, as patterns over folded text, for `compare/stances` and for facts worded by a model. Not
-here: cues of change (`relation_cues`).
+Closed classes of English, as patterns over folded text, for facts worded by a model. Not here: cues of change
+(`relation_cues`).
 """
 
 from collections.abc import Mapping
