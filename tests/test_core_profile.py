@@ -386,6 +386,11 @@ def test_what_others_undertake_or_are_is_none_of_the_owners():
 @pytest.mark.parametrize(
     "text",
     [
+        "Rewrite the importer in Go and remove the old files when done.",
+        "Port the crawler to Zig and throw away the old repo afterwards.",
+        "Remove the feature flags when you're through.",
+        "Replace all print calls by logging.",
+        "Leave the README alone.",
         "Don't push to main today, always ask me first in this session.",
         "In this run, never touch the tests.",
         "Please always run the linter for this pull request.",
@@ -426,7 +431,6 @@ def test_orders_of_the_moment_prompts_and_output_of_programs_are_no_instructions
     "text",
     [
         "Always use tabs in this branch.",
-        "Rewrite the importer in Go and remove the old files when done.",
         "Port the parser to Zig and delete the C sources once that works.",
         "Port the scheduler to Kotlin and delete the Java sources afterwards.",
         "Truncate the staging tables before you start.",
