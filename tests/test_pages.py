@@ -120,6 +120,9 @@ def test_the_first_page_runs_in_order_after_the_demo_in_its_profile(shown, monke
     asked = next(words for words in calls("README.md") if words[0] == "recall")
     assert "4413" in call(*asked).stdout.splitlines()[0], "the present one comes first"
     play("README.md", folder)
+    now, then = call(*asked).stdout.splitlines()[0:3:2]
+    assert "9051" in now
+    assert "no longer current" in then, "what was added has outdated it"
     for code in blocks("README.md", "python"):
         exec(compile(code, "README.md", "exec"), {"__name__": "page"})  # noqa: S102 - pages of ours
     assert [row["profile_id"] for row in json.loads(call("profiles", "--json").stdout)] == ["nora"]
