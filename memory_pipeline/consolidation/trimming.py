@@ -29,6 +29,8 @@ _LONG: Final = 3
 """Minimum number of sentences of a text that may be trimmed; a shorter one stays whole or leaves."""
 _WHOLE: Final = 4
 """Minimum words of a sentence that stands alone; shorter ones echo the one before or follow an abbreviation."""
+_SETTLES: Final = 0.5
+"""Probability from which a sentence states a decision, an instruction or a matter of health or safety."""
 _EMPTY: Final = 1.5
 """Value below which a sentence says nothing that anyone may ask for, whatever it denies or supposes."""
 
@@ -55,8 +57,8 @@ def select(
     touched.
 
     A text of three and more sentences, in a language that the rules read, may lose whole sentences, never its opening
-    or one that holds a figure, a negation, a condition or an outcome, nor one that a remaining sentence rests on
-    (`pieces`).
+    or one that holds a figure, a negation, a condition or by the reader a decision, nor one that a remaining sentence
+    rests on (`pieces`).
 
     At most `spare` originals are archived, those of lowest rank and worth. The others keep what cannot be trimmed until
     a later run, even if this exceeds the budget.
@@ -232,8 +234,8 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.D
 
     Returns:
         row, place (of its first clause), clause (its text), tokens, value (of its words), worth (that, by what the
-        reader says), sentences (their number), chain, and holds: the opening, a figure, a negation, a condition or an
-        outcome.
+        reader says), sentences (their number), chain, and holds: the opening, a figure, a negation, a condition, or by
+        the reader a decision, an instruction or a matter of safety.
     """
     sentence = pl.col("ends").shift(1).over("row").fill_null(value=False).cast(pl.Int32).cum_sum().over("row")
     sentences = (
@@ -262,7 +264,7 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.D
 
 
 def _worth(sentences: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
-    """Add to sentences the value of their words times what the reader says of them.
+    """Add to sentences the value of their words times what the reader says of them, and whether they settle something.
 
     Of a chat of several people the value stays: there small events are asked for, which the reader finds idle.
     """
@@ -273,7 +275,11 @@ def _worth(sentences: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> p
         .join(of_row, on="row", how="left", maintain_order="left")
         .join(said, on=[*KEY, "said"], how="left", maintain_order="left")
         .with_columns(factor=pl.when("chat").then(1.0).otherwise(worth.factor(pl.col("age"))))
-        .select(*sentences.columns, worth=pl.col("value") * pl.col("factor"))
+        .select(
+            *sentences.columns,
+            worth=pl.col("value") * pl.col("factor"),
+            settles=(pl.max_horizontal("decides", "safety", "instructs") >= _SETTLES).fill_null(value=False),
+        )
     )
 
 
@@ -284,7 +290,7 @@ def _flagged(sentences: pl.DataFrame) -> pl.DataFrame:
     read = sentences.with_columns(
         chain=_chains(sentences, low),
         opens=(sentences["sentence"] == 0) & ~exclaims & ~asks & (sentences["value"] > clause_value.MIN_VALUE),
-        holds=low.str.contains(HOLDS),
+        holds=low.str.contains(HOLDS) | pl.col("settles"),
         exclaims=exclaims,
     )
     empty = pl.col("exclaims") & ~pl.col("holds") & (pl.col("value") < _EMPTY)

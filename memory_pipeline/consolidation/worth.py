@@ -26,6 +26,7 @@ SCHEMA: Final = pl.Schema(
         "safety": pl.Float64(),
         "instructs": pl.Float64(),
         "measures": pl.Float64(),
+        "decides": pl.Float64(),
     }
 )
 LEAST: Final = 0.3
@@ -44,9 +45,9 @@ def of_sentences(memories: pl.DataFrame, known: pl.DataFrame | None = None) -> p
     Returns:
         profile_id, memory_id, said (the sentence, on one line), harm (if it were forgotten, 0..3), asked (whether it
         will be asked for, 0..3), and probabilities: grave (forgetting it does real damage, a harm of 2 or 3), lasting
-        (it holds for years), safety (it is a matter of health or safety), instructs (it is a standing instruction) and
-        measures (it states what was measured). A sentence that a memory says twice has one row. Cost:
-        10 ms per sentence that is not known, 10 µs otherwise.
+        (it holds for years), safety (it is a matter of health or safety), instructs (it is a standing instruction),
+        measures (it states what was measured) and decides (it states a decision). A sentence that a memory says twice
+        has one row. Cost: 10 ms per sentence that is not known, 10 µs otherwise.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE))
     texts = live.unique(["profile_id", "content_hash"], keep="first", maintain_order=True)
@@ -64,6 +65,7 @@ def of_sentences(memories: pl.DataFrame, known: pl.DataFrame | None = None) -> p
         safety=pl.Series(sentence_kinds.probability(of_part, "kind", "health", "safety"), dtype=pl.Float64),
         instructs=pl.Series(sentence_kinds.probability(of_part, "kind", "instruction"), dtype=pl.Float64),
         measures=pl.Series(sentence_kinds.probability(of_part, "kind", "measurement"), dtype=pl.Float64),
+        decides=pl.Series(sentence_kinds.probability(of_part, "kind", "decision"), dtype=pl.Float64),
     )
     keyed = texts.select("profile_id", "content_hash").with_row_index("row")
     said = said.unique(["row", "said"], keep="first", maintain_order=True)

@@ -1,4 +1,4 @@
-"""Classes of English words that decide which sentences of a memory a token budget cannot part.
+"""Closed classes of English words that decide which sentences of a memory a token budget cannot part.
 
 Each is an expression over folded text (`tokens.fold`) for the regular expressions of Polars. Not here: which sentences
 are worth most (`consolidation/worth`, `text/score/clause_value`).
@@ -14,18 +14,10 @@ def _any_of(expressions: str) -> str:
 
 _TURNS: Final = r"""
     not; never; no; none; nobody; nothing; nowhere; neither; nor; cannot; without; hardly; barely; [a-z]+n't; except;
-    unless; otherwise; instead; therefore; thus; turned out; in the end; after all; finally
+    unless; otherwise; instead; therefore; thus
 """
-HOLDS: Final = r"\d|" + _any_of(
-    _TURNS
-    + r"""
-    ; unable; fail(?:s|ed)?; refus\w*; only; if; until; whether; provided; as long as; in case; must; may; should;
-    decid\w*; decisions?; agree[ds]?; agreements?; approv\w*; accept(?:s|ed)?; sign(?:s|ed); reject\w*; results?;
-    outcomes?; concluded?; conclusions?; resolv\w*; settled; cho(?:se|sen); from now on; secrets?; confidential;
-    asked (?:me|us|him|her|them) (?:not )?to
-"""
-)
-"""Marks of sentences that a text cannot lose: a figure, a negation, a condition, an outcome."""
+HOLDS: Final = r"\d|" + _any_of(f"{_TURNS}; only; if; until; whether; provided; as long as; in case; must; may; should")
+"""Marks of sentences that a text cannot lose: a figure, a negation, a condition."""
 
 PERSONS: Final = _any_of("he; she; him; her; hers; he's; she's; he'd; she'd; he'll; she'll; himself; herself")
 """Pronouns of somebody named before."""
