@@ -305,10 +305,16 @@ def digest(
         document = {"profile_id": owner, "since": start, "until": now, "stored": stored}
         show_json(document | {"changes": changes.to_dicts(), "review": pairs.to_dict()})
         return
-    command = report.command(home, "resolve", "--profile", owner)
-    times = {"since": start, "until": now}
     text = digests.write(
-        changes, pairs.frame(), profile_id=owner, stored=stored, waiting=pairs.waiting, command=command, **times
+        changes,
+        pairs.frame(),
+        profile_id=owner,
+        since=start,
+        until=now,
+        stored=stored,
+        waiting=pairs.waiting,
+        review=report.command(home, "review", "--profile", owner),
+        resolve=report.command(home, "resolve", "--profile", owner),
     )
     out().print(text.rstrip(), soft_wrap=True, markup=False, highlight=False)
 

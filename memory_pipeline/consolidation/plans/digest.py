@@ -49,7 +49,8 @@ def write(
     until: datetime,
     stored: int,
     waiting: int,
-    command: str,
+    review: str,
+    resolve: str,
 ) -> str:
     """Return the digest of a profile: counts, then what changed, was merged, is in doubt and left.
 
@@ -61,7 +62,8 @@ def write(
         until: where it ends.
         stored: memories stored meanwhile.
         waiting: all pairs that wait for an answer.
-        command: the command line that answers one, without pair and answer.
+        review: the command line that asks about them.
+        resolve: the command line that answers one, without pair and answer.
     """
     rows = changes.filter(pl.col("group").is_in(list(_TITLES)), ~pl.col("held"))
     counts = [f"{stored:,} {'memory' if stored == 1 else 'memories'} stored"]
@@ -71,7 +73,8 @@ def write(
     for group in ("changed", "merged"):
         parts += _section(_TITLES[group], [_told(row) for row in rows.filter(group=group).iter_rows(named=True)])
     asked = _section("In doubt", [_doubt(row) for row in doubts.iter_rows(named=True)], count=waiting)
-    parts += [*asked, f"Answer one: `{command} PAIR update|partial|repeat|conflict|none`"] if asked else []
+    answers = f"Answer them: `{review}`; one alone: `{resolve} PAIR update|partial|repeat|conflict|none`"
+    parts += [*asked, answers] if asked else []
     for group in ("left", "deleted", "shortened"):
         parts += _section(_TITLES[group], [_told(row) for row in rows.filter(group=group).iter_rows(named=True)])
     return "\n\n".join(parts) + "\n"
@@ -97,8 +100,9 @@ def _told(row: Mapping[str, Any]) -> str:
         day = next((side["day"] for side in row["newer"] if side["day"]), None)
         return f"{' / '.join(older)} -> {' / '.join(newer)}{f' ({day})' if day else ''}"
     if row["group"] == "merged":
-        others = [] if older == newer else ["->", *newer]
-        return f"{' '.join([' / '.join(older), *others])} ({len(row['older'])} x: {', '.join(days)})"
+        others = [text for text in older if text not in newer]
+        told = [*([" / ".join(others), "->"] if others else []), *newer]
+        return f"{' '.join(told)} ({len(row['older'])} x: {', '.join(days)})"
     if row["group"] == "shortened" and newer:
         return f"{' / '.join(older)} -> {' / '.join(newer)}"
     return f"{' / '.join(older)} ({', '.join(days)}; {one_line(row['why'])})"
