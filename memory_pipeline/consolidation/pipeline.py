@@ -346,6 +346,8 @@ def _groups(
 
 def _of(profiles: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
     """Return the rows of some profiles, in order; without a copy if the table is sorted by profile."""
+    if table.is_empty():
+        return table
     owners = table["profile_id"]
     if profiles.height and owners.is_sorted():
         first, last = profiles["profile_id"].sort()[[0, -1]]

@@ -192,6 +192,8 @@ def unpacked(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64
 
 def fit(texts: pl.Series, readings: pl.Series) -> pl.Series:
     """Return whether each reading has the numbers of all sentences of its text, as this program splits it, or none."""
+    if not (readings.list.len() > 0).any():
+        return readings.list.len() == 0
     counts = _sentences(texts).group_by("row").agg(sentences=pl.len())
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": counts.schema["row"]})
     wanted = rows.join(counts, on="row", how="left", maintain_order="left")["sentences"].fill_null(0)
