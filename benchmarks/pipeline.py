@@ -71,8 +71,8 @@ LIMITS = {
     },
 }
 SMALL = (
-    "two thirds of it was aligning the tokens of pairs one by one, which are now aligned side by side. Of what is left "
-    "half is some 5,000 queries over small tables, whatever their number of rows, and .5 CPU s the snapshot's file"
+    "aligning the tokens of pairs one by one was a third of it; they are aligned side by side now. Of what is left a "
+    "quarter is some 5,000 queries over small tables, which 60 memories take too, and an eighth the snapshot's file"
 )
 DAGSTER = (
     "13 CPU s at first. Dagster's databases stay open through a run, seven steps hand their tables on, and only what "
