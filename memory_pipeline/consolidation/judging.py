@@ -174,17 +174,17 @@ def sure_repeats(
     """
     repeated = (pl.col("relation") == "duplicate") & (pl.col("confidence") >= policy.merge_confidence)
     rows = found.filter(repeated & pl.lit(JUDGES[policy.judge].reads))
-    rows = relation_guards.one_fact(rows, points, sentences)
-    hashes = points["content_hash"]
-    repeats = rows.select(
+    named = rows.with_columns(
         profile_id=points["profile_id"].gather(rows["older"]),
-        older_hash=hashes.gather(rows["older"]),
-        newer_hash=hashes.gather(rows["newer"]),
-        model=pl.lit(REPEATS),
-        numbers=pl.concat_list(pl.col("confidence")),
-    ).unique(_TEXTS, keep="first", maintain_order=True)
+        older_hash=points["content_hash"].gather(rows["older"]),
+        newer_hash=points["content_hash"].gather(rows["newer"]),
+    )
     first = readings.filter(pl.col("model") == alignment.MODEL)
-    return TABLES["pair_readings"].conform(repeats.join(first, on=_TEXTS, how="semi", maintain_order="left"))
+    new = named.join(first, on=_TEXTS, how="semi", maintain_order="left")
+    repeats = relation_guards.one_fact(new, points, sentences).unique(_TEXTS, keep="first", maintain_order=True)
+    return TABLES["pair_readings"].conform(
+        repeats.select(*_TEXTS, model=pl.lit(REPEATS), numbers=pl.concat_list(pl.col("confidence")))
+    )
 
 
 def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:
