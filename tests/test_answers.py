@@ -4,6 +4,7 @@ import io
 import random
 import sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from unittest.mock import patch
 
 import pytest
@@ -180,8 +181,10 @@ def test_what_a_run_is_unsure_of_waits_for_an_answer(reviewed):
     assert '"User works at Siemens in Munich."' in lines[1]
     assert reviewed.resolve(pair.pair_id, "skip") is None
     assert UPDATED in pairs_of(reviewed)
+    assert UPDATED[0] in reviewed.session_start().text()
     reviewed.resolve(pair.pair_id, "update")
     assert UPDATED not in pairs_of(reviewed)
+    assert UPDATED[0] not in reviewed.session_start().text()
     assert state(reviewed, pair.older.memory_id) == (pair.newer.memory_id, "update")
     reviewed.consolidate()
     assert UPDATED not in pairs_of(reviewed)
@@ -224,6 +227,19 @@ def test_an_answered_repeat_that_differs_in_a_fact_is_only_linked(client, one, o
     client.consolidate()
     assert [client.get(name).lifecycle for name in ids] == ["active", "active"]
     assert {edge["edge_type"] for edge in client.explain(ids[0]).edges} >= {"MAY_REPEAT"}
+
+
+def test_what_a_run_closed_and_a_later_one_is_less_sure_of_is_not_outdated_by_itself(tmp_path, client):
+    old = client.remember("User's gym membership costs 30 euros.")
+    new = client.remember("User's gym membership now costs 35 euros.")
+    client.consolidate()
+    assert state(client, old) == (new, "update")
+    Path(tmp_path, "memory_pipeline.toml").write_text("[policy]\nclose_confidence = 1.0\n", "utf-8")
+    with MemoryClient(tmp_path, clock=lambda: START + timedelta(days=2)) as later:
+        later.consolidate()
+        assert state(later, old) == (new, "update")
+        first, *_ = later.recall("what does the gym membership cost?")
+        assert (first.memory_id, first.outdated_by) == (new, ())
 
 
 def test_near_copies_answered_to_be_different_stay_apart(client):

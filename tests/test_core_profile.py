@@ -328,6 +328,12 @@ def test_a_fact_names_who_said_it():
     }
 
 
+def test_a_note_without_a_speaker_in_a_session_is_nobody_elses():
+    told = said("Always quote prices without tax.", speaker="Signe", session_id="s")
+    told += said("The bus to Trim leaves at 8 every weekday.", session_id="s")
+    assert list(compiled(*told).values()) == [["Signe: Always quote prices without tax."]]
+
+
 def test_people_who_talk_give_each_other_no_instructions_for_an_agent():
     chat = said("Never open the oven early, Jem.", "I live in Trim by the river.", speaker="Signe", session_id="s")
     chat += said("I'm allergic to thyme.", "Always salt the water.", "I live in Kells.", speaker="Jem", session_id="s")

@@ -270,7 +270,7 @@ def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 
 def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known: pl.DataFrame | None) -> pl.DataFrame:
     """Return the core facts that memories state, with what ranks them."""
-    several = pl.col("session_id").is_not_null() & (pl.col("speaker").n_unique().over("profile_id", "session_id") > 1)
+    several = pl.col("session_id").is_not_null() & (pl.col("voice").n_unique().over("profile_id", "session_id") > 1)
     people = pl.when(several).then(2).otherwise(1)
     current = pl.lit(as_of, dtype=INSTANT) - pl.col("created_at") <= timedelta(days=PROJECT_DAYS)
     rows = memories.with_columns(people=people).join(_main_names(memories), on="profile_id", how="left")

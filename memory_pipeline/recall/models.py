@@ -413,7 +413,7 @@ class Pair:
             "update": "does the newer replace the older",
             "partial": f"does the newer replace {_quoted(self.statement or '')} in the older",
             "repeat": "do both say the same",
-            "conflict": "can both be true",
+            "conflict": "do they contradict each other",
         }
         return f"{asked[self.relation]}? likely {self.confidence:.0%}"
 
@@ -463,8 +463,10 @@ class Review(Sequence[Pair]):
         return iter(self.pairs)
 
     def text(self) -> str:
-        """Return the pairs as text for a prompt, with letters and ids; empty if nothing waits for an answer."""
-        return "\n".join(pair.text(_letter(place)) for place, pair in enumerate(self.pairs))
+        """Return the pairs as text for a prompt, with letters and ids, and how many more wait; empty if none does."""
+        more = self.waiting - len(self.pairs)
+        lines = [pair.text(_letter(place)) for place, pair in enumerate(self.pairs)]
+        return "\n".join([*lines, *([f"{more} more wait for an answer; review again"] if more else [])])
 
     def frame(self) -> pl.DataFrame:
         """Return the pairs as a table (`digest.DOUBTS`)."""

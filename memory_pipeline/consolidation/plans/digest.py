@@ -28,7 +28,7 @@ _ASKED: Final = {
     "update": "does the newer replace the older?",
     "partial": "does the newer replace a part of the older?",
     "repeat": "do both say the same?",
-    "conflict": "can both be true?",
+    "conflict": "do they contradict each other?",
 }
 _TITLES: Final = {
     "changed": "Changed",

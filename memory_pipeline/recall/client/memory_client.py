@@ -737,7 +737,8 @@ class MemoryClient:
     def core_memory(self, project: str | None = None) -> tuple[Block, ...]:
         """Return the blocks of core memory as compiled by the last run; not recorded as an access.
 
-        Facts of which the validity has ended since then are left out. Days are those of the setting `timezone`.
+        Facts that have ended since then are left out, by their validity, a correction or an answer. Days are those of
+        the setting `timezone`.
 
         A client that serves a user (`user_id`) gets the sections of that user and of nobody in particular, and what
         threatens the health of the others.
@@ -755,7 +756,11 @@ class MemoryClient:
         if blocks.height:
             ends = ["profile_id", "memory_id", "valid_from", "valid_until", "kind", "members", "created_at"]
             dated = self._lake.read("memories", profiles=[self._profile], columns=ends)
-            blocks = core_memory.in_zone(core_memory.holding(blocks, dated, self._now()), dated, str(self._zone))
+            present = self._state_cache.current().pool.index.memories.select("memory_id", "valid_until")
+            ended = dated.join(present, on="memory_id", suffix="_now").with_columns(
+                valid_until=pl.coalesce("valid_until_now", "valid_until")
+            )
+            blocks = core_memory.in_zone(core_memory.holding(blocks, ended, self._now()), dated, str(self._zone))
         if (user := self._ids.get("user_id")) is not None and blocks.height:
             people = ["profile_id", "memory_id", "user_id"]
             blocks = core_memory.for_user(

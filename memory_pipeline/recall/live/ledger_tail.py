@@ -191,17 +191,19 @@ class LedgerTail:
         possible = pl.col("relation").is_in(["doubt", "update", ASIDE]) & ~pl.col("decided")
         if (changes := changes.filter(possible)).is_empty():
             return changes.select(_CHANGE)
-        merged = self._lake.read("memories", profiles=[self._profile], columns=["memory_id", "superseded_by"])
-        merged = merged.drop_nulls("superseded_by")
+        columns = ["memory_id", "superseded_by", "superseded_kind"]
+        superseded = self._lake.read("memories", profiles=[self._profile], columns=columns)
+        merged = superseded.filter(pl.col("superseded_kind") == "summary")
         for end in ("memory_id", "other_id"):
             by = merged.select(pl.col("memory_id").alias(end), pl.col("superseded_by").alias(f"{end}_by"))
             changes = changes.join(by, on=end, how="left", maintain_order="left")
         moved = pl.any_horizontal(pl.col("memory_id_by", "other_id_by").is_not_null())
-        return changes.filter((pl.col("relation") != "update") | moved).select(
+        placed = changes.filter((pl.col("relation") != "update") | moved).select(
             memory_id=pl.coalesce("memory_id_by", "memory_id"),
             other_id=pl.coalesce("other_id_by", "other_id"),
             relation="relation",
         )
+        return placed.filter(pl.col("memory_id") != pl.col("other_id"))
 
     def answers_and_changes(self) -> pl.DataFrame:
         """Return all answers of the profile about pairs of memories, and the updates of those memories (`events`)."""
