@@ -224,7 +224,7 @@ def test_the_weights_of_the_policy_count_in_the_score_of_engram(tmp_path, clock)
 
 @pytest.mark.parametrize("runs", sampling.first(False, True))
 def test_formulas_judge_by_the_scores_that_a_run_at_that_instant_gives(client, clock, lake, runs):
-    client.remember("Ben prefers green tea.")
+    client.remember("Ben prefers green tea.", importance=0.6, memory_type="Preference", category="semantic")
     clock.pass_(days=1)
     if runs:
         client.consolidate()
@@ -419,6 +419,7 @@ def test_an_update_counts_at_once(client, clock):
 
 def test_an_update_of_tags_importance_and_metadata_shows_at_once_and_after_a_run(client, clock):
     ids = told(client, clock=clock, tags=["x"], metadata={"page": 3}, importance=0.4)
+    client.consolidate(task="decay")  # types follow from what a run reads
     clock.pass_(minutes=1)
     changed = client.update(ids[1], tags=("drinks", "ben"), importance=0.9, metadata={"source": [1]})
     assert (changed.tags, changed.importance, changed.metadata) == (("drinks", "ben"), 0.9, {"source": [1]})

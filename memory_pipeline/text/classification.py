@@ -1,7 +1,7 @@
 """Type and category of a memory: names that agents gave in canonical form, or what the reader's labels mean.
 
 All functions work on a column, so that a fold of a million rows stays vectorised. Not here: the labels
-(`score/sentence_kinds`), and that given names take precedence (`consolidation/types`).
+(`score/sentence_kinds`), and that given names take precedence (`consolidation/memory_types`).
 """
 
 from collections.abc import Iterable, Mapping
