@@ -314,7 +314,7 @@ def test_the_client_works_within_a_running_event_loop():
 
 def test_without_the_package_the_message_says_what_to_do(monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
-    with pytest.raises(CompletionUnavailable, match=r"pip install 'memory-pipeline\[llm\]'.*unset llm_model"):
+    with pytest.raises(CompletionUnavailable, match=r"pip install 'openai.*'.*unset llm_model"):
         OpenAICompletionClient(LanguageModel()).complete(prompts("Hello?"))
 
 
