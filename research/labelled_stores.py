@@ -357,8 +357,15 @@ def relations(outcome: Outcome) -> dict[str, tuple[int, int]]:
 
 
 def losses(outcome: Outcome) -> dict[str, int]:
-    """Count outdated memories kept, unmarked, without their correction, and facts of which both copies are gone."""
+    """Count outdated memories kept, unmarked, without their correction, and facts of which both copies are gone.
+
+    What is merged is there as long as the merged memory is.
+    """
     live = set(outcome.memories.filter(pl.col("lifecycle").is_in(LIVE))["memory_id"])
+    merged = outcome.memories.filter(
+        pl.col("superseded_kind") == "summary", pl.col("superseded_by").is_in(sorted(live))
+    )
+    live |= set(merged["memory_id"])
     ended = set(outcome.memories.filter(pl.col("valid_until").is_not_null())["memory_id"])
     wanted = outcome.store.relations
     return {
