@@ -36,6 +36,13 @@ def test_other_users_and_headings_are_not_related(relation, place, names):
     assert not permitted(relation, *SAME, **{place: names})
 
 
+@pytest.mark.parametrize("headings", [["Shop", None], [None, "Shop"]])
+def test_what_is_under_no_heading_may_change_what_is_under_one(headings):
+    assert permitted("update", *SAME, heading=headings)
+    assert permitted("conflict", *SAME, heading=headings)
+    assert not permitted("duplicate", *SAME, heading=headings)
+
+
 def test_the_same_in_two_files_is_said_twice_on_purpose():
     assert not permitted("duplicate", *SAME, file=["a.md", "b.md"])
     assert permitted("update", *SAME, file=["a.md", "b.md"])

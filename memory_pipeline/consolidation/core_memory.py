@@ -469,9 +469,9 @@ def _filled_by_tokens(
 ) -> dict[int, tuple[list[str], str]]:
     """Fill the blocks that profile one person: place of each block to its memories and its text.
 
-    Vital facts come first, and all of them. Then each block has a share of the limit, health and safety first, standing
-    instructions second, and what they leave is for those that are full, instructions before others. A fact that has no
-    room is left out for the next that has.
+    Vital facts come first, and all of them, then the best fact of each block. Then each block has a share of the limit,
+    health and safety first, standing instructions second, and what they leave is for those that are full, instructions
+    before others. A fact that has no room is left out for the next that has.
     """
     safety, rules = (core_profile.NAMES.index(name) for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
     costs = {place: _costs([text for _, text, *_ in listed]) for place, listed in facts.items()}
@@ -480,8 +480,9 @@ def _filled_by_tokens(
     limit = policy.core_memory_tokens
     shared = [(place, limit // SHARES) for place in sorted(facts, key=lambda one: (one != safety, one != rules, one))]
     left = [(place, limit) for place in sorted(facts, key=lambda one: (one != rules, one))]
-    for place, share in (*shared, *left):
-        for row, cost in enumerate(costs[place]):
+    best = [(place, limit, 1) for place in facts if not any(told[place])]
+    for place, share, most in (*best, *((*one, None) for one in (*shared, *left))):
+        for row, cost in enumerate(costs[place][:most]):
             if told[place][row]:
                 continue
             if spent[place] + cost <= share and sum(spent.values()) + cost <= limit:

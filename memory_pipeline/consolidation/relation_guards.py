@@ -69,14 +69,17 @@ def _sides(pairs: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 def _elsewhere() -> pl.Expr:
     """Return whether the two are of other users, under other headings, repeat in two files, or instruct two projects.
 
-    Whom two texts of one user are about is the judge's to tell.
+    What is under no heading may change what is under one, but does not repeat it. Whom two texts of one user are about
+    is the judge's to tell.
     """
     user, heading, file, project = (
         pl.col(f"older_{name}").ne_missing(pl.col(f"newer_{name}"))
         for name in ("user_id", "heading", "file", "project")
     )
     instruct = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(core_facts.INSTRUCTION) for side in _SIDES)
-    return user | heading | (file & (pl.col("relation") == "duplicate")) | (project & instruct)
+    repeats = pl.col("relation") == "duplicate"
+    headed = pl.all_horizontal(pl.col(f"{side}_heading").is_not_null() for side in _SIDES)
+    return user | (heading & (headed | repeats)) | (file & repeats) | (project & instruct)
 
 
 def _told_apart(name: str) -> pl.Expr:

@@ -7,6 +7,7 @@ two memories, a closing with the links of its pair. Pure. Not here: how a row lo
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -284,6 +285,11 @@ class _Texts:
         who = f"{row['speaker']}: " if row["several"] and row["speaker"] else ""
         return {"memory_id": memory_id, "day": row["day"], "text": f"{who}{shown}"}
 
+    def since(self, profile_id: str, side: Mapping[str, str | None]) -> tuple[datetime, int]:
+        """Return from when on the memory of a side holds, and its place in the ledger: what a run calls older."""
+        row = self._known[profile_id, side["memory_id"] or ""]
+        return row["valid_from"] or row["said_at"] or row["created_at"], row["seq"]
+
     def content(self, profile_id: str, side: Mapping[str, str | None]) -> str:
         """Return the text of the memory of a side, without who said it."""
         return str(self._known[profile_id, side["memory_id"] or ""]["content"])
@@ -347,7 +353,7 @@ def _sides(
             older = [text(memory_id, after.get("statement"))]
         case Action.LINK | Action.PRUNE:
             # Links about facts lead from the newer memory to the older, others from the earlier to the later.
-            ends = sorted(filter(None, older + newer), key=lambda side: side["day"] or "")
+            ends = sorted(filter(None, older + newer), key=partial(texts.since, profile_id))
             older, newer = ends[:1], ends[1:]
         case Action.TRIM:
             newer = [text(memory_id, after["trimmed"])] if after.get("trimmed") else []
