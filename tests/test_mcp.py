@@ -675,7 +675,9 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
     assert "## Updated: 0\n" in changes[0]
     assert "## Stored: 3\n" in changes[2]
     assert "## Updated: 1\n- [" in changes[2]
-    assert "- close " in changes[0]
+    moved = "“The website launch is on 12 June.” -> “The website launch moved to 26 June.”"
+    assert f"## Changed\n\n- {moved} (" in changes[0]
+    assert "ASSOCIATED" not in changes[0], "links are no news"
     assert "## Stored: 0" in changes[1]
     assert "is not a memory of profile" in refusals[0]
     assert "in which nothing was stored; correct the id" in refusals[1]

@@ -1,4 +1,4 @@
-"""Statements of what lasts, of what happened once, and of what was measured."""
+"""Statements of what lasts, and of what happened or was measured once."""
 
 import polars as pl
 
@@ -21,12 +21,11 @@ OCCASIONS = [
     "I had lunch with Ines.",
     "Parked on level 5.",
     "My pulse is 64.",
+    "Ran 8 km.",
+    "Her sugar was 9.1 this evening.",
 ]
-READINGS = ["The lake is at 62 % of its volume.", "Weight 80.3.", "Ran 8 km.", "Her sugar was 9.1 this evening."]
 
 
 def test_what_is_so_is_told_from_what_happened_once():
     assert standing.are_standing(pl.Series(STANDING)).all()
     assert not standing.are_standing(pl.Series(OCCASIONS)).any()
-    assert standing.are_readings(pl.Series(READINGS)).all()
-    assert not standing.are_readings(pl.Series([*STANDING, "The attic is 40 square metres."])).any()

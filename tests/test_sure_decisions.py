@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 from test_clustering import clustered, groups
 
+from memory_pipeline import MemoryClient
 from memory_pipeline.consolidation import judging
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare import alignment
 
 DENTIST = (
     "The dentist moved to the corner house by the station.",
@@ -117,35 +117,51 @@ def test_what_only_the_reader_finds_closes_one_clause_whose_figures_are_replaced
     assert surely_closes(value=value, other_value=other_value, rule="changed_value")
 
 
-def test_only_sure_repetitions_are_recorded():
-    points = frames.memories({"content": text} for text in DENTIST).with_columns(
-        row=pl.int_range(3), **dict.fromkeys(("file", "heading", "project"), pl.lit(None, pl.String))
-    )
-    found = pl.DataFrame(
-        {
-            "older": [0, 0, 1],
-            "newer": [1, 2, 2],
-            "relation": ["duplicate", "duplicate", "update"],
-            "confidence": [0.96, 0.7, 0.99],
-        }
-    )
-    rows = judging.sure_repeats(found, points, Policy(), first_read(points, found))
-    assert rows.select("older_hash", "newer_hash", "numbers").rows() == [
-        (points["content_hash"][0], points["content_hash"][1], [0.96])
-    ]
-    assert judging.sure_repeats(found, points, Policy(), first_read(points, found.clear())).is_empty()
+def placed(memories):
+    """Memories as they are compared: outside of files and projects."""
+    return memories.with_columns(**dict.fromkeys(("file", "heading", "project"), pl.lit(None, pl.String)))
 
 
-def first_read(points, pairs):
-    """Rows of `pair_readings` of pairs whose texts a run has aligned for the first time."""
-    hashes = {f"{side}_hash": points["content_hash"].gather(pairs[side]) for side in ("older", "newer")}
-    rows = pl.DataFrame({"profile_id": "p", **hashes, "model": alignment.MODEL, "numbers": [[0.0]] * pairs.height})
-    return TABLES["pair_readings"].conform(rows)
+def first_repeats(points, *pairs, recorded=None):
+    """What is recorded of pairs that were judged: older, newer, relation, confidence."""
+    found = pl.DataFrame(pairs, ["older", "newer", "relation", "confidence"], orient="row")
+    known = TABLES["pair_readings"].empty() if recorded is None else recorded
+    return judging.first_repeats(found, points, Policy(), known, None)
+
+
+def test_how_surely_two_texts_repeat_is_what_was_judged_first():
+    memories = frames.memories({"content": text} for text in DENTIST)
+    points = placed(memories)
+    judged = [(0, 1, "duplicate", 0.96), (1, 2, "duplicate", 0.7), (0, 2, "update", 0.99)]
+    read = first_repeats(points, *judged)
+    assert sorted(read["numbers"].to_list()) == [[0.7], [0.96]]
+    assert groups(clustered(memories, read=read)) == [["m0", "m1"]]
+    assert groups(clustered(memories, Policy(merge_confidence=0.7), read=read)) == [["m0", "m1", "m2"]]
+    assert first_repeats(points, (0, 1, "duplicate", 0.5), (1, 2, "duplicate", 0.99), recorded=read).is_empty()
 
 
 def test_a_second_allergy_is_never_merged_with_the_first():
-    points = frames.memories({"content": f"I am allergic to {it}."} for it in ("penicillin", "latex")).with_columns(
-        **dict.fromkeys(("file", "heading", "project"), pl.lit(None, pl.String))
-    )
-    found = pl.DataFrame({"older": [0], "newer": [1], "relation": ["duplicate"], "confidence": [0.99]})
-    assert judging.sure_repeats(found, points, Policy(), first_read(points, found)).is_empty()
+    memories = frames.memories({"content": f"I am allergic to {it}."} for it in ("penicillin", "latex"))
+    read = first_repeats(placed(memories), (0, 1, "duplicate", 0.99))
+    assert read["numbers"].to_list() == [[0.0]]
+    assert groups(clustered(memories, Policy(merge_confidence=0.01), read=read)) == []
+
+
+REWORDED = (
+    (
+        "Staging database: Postgres 16 on host heron, port 5433.",
+        "Postgres 16 is the staging database; it listens on heron, port 5433.",
+    ),
+    ("Unit tests are run with `tox -e py312` from `server/`.", "`tox -e py312` in `server/` runs the unit tests."),
+)
+
+
+@pytest.mark.usefixtures("unpublished")
+def test_a_run_merges_what_surely_repeats_in_other_words_and_the_next_finds_nothing_more(tmp_path):
+    with MemoryClient(tmp_path) as client:
+        ids = [[client.remember(text) for text in pair] for pair in REWORDED]
+        client.remember("The heron build is on Monday.")
+        client.consolidate()
+        stand = [{client.get(name).superseded_by for name in pair} for pair in ids]
+        assert all(len(names) == 1 and None not in names for names in stand)
+        assert client.consolidate(dry_run=True).plan.is_empty()

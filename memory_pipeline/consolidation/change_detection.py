@@ -111,7 +111,8 @@ def compare(
     open_pairs = _unsettled(pairs, points, policy)
     unsettled = open_pairs.filter(judging.likely(policy)).with_columns(relation=judging.reported_as(policy))
     found = _described(unsettled, points, vectors, policy)
-    repeats = judging.sure_repeats(unsettled, points, policy, readings, sentences)
+    known = readings if recorded is None else recorded
+    repeats = judging.first_repeats(unsettled, points, policy, known, sentences)
     odds = pairs.clear() if policy.token_budget is None else pairs
     return Compared(
         TABLES["fact_changes"].conform(found.with_columns(plan_id=pl.lit(plan_id))),

@@ -155,6 +155,8 @@ def in_zone(blocks: pl.DataFrame, memories: pl.DataFrame, zone: str) -> pl.DataF
         memories: profile_id, memory_id, kind, members and created_at of all memories of these profiles.
         zone: name of the time zone.
     """
+    if zone == "UTC":
+        return blocks
     at, day = pl.col("created_at"), pl.col("created_at").dt.date().cast(pl.String)
     dated = _with_member_dates(memories).with_columns(
         day=day, local=at.dt.convert_time_zone(zone).dt.date().cast(pl.String)
@@ -478,10 +480,12 @@ def _filled_by_tokens(
     told = {place: [vital for *_, vital in listed] for place, listed in facts.items()}
     spent = {place: _sum(costs[place], told[place]) for place in facts}
     limit = policy.core_memory_tokens
-    shared = [(place, limit // SHARES) for place in sorted(facts, key=lambda one: (one != safety, one != rules, one))]
-    left = [(place, limit) for place in sorted(facts, key=lambda one: (one != rules, one))]
     best = [(place, limit, 1) for place in facts if not any(told[place])]
-    for place, share, most in (*best, *((*one, None) for one in (*shared, *left))):
+    shared = [
+        (place, limit // SHARES, None) for place in sorted(facts, key=lambda one: (one != safety, one != rules, one))
+    ]
+    left = [(place, limit, None) for place in sorted(facts, key=lambda one: (one != rules, one))]
+    for place, share, most in (*best, *shared, *left):
         for row, cost in enumerate(costs[place][:most]):
             if told[place][row]:
                 continue

@@ -40,7 +40,7 @@ STATED: Final = ("changed_value", "ended")
 """Rules of updates that the newer text states outright; such an update may end one statement of several."""
 
 REPEATS: Final = "repeats 1"
-"""Model of the rows of `pair_readings` that hold the confidence of a repetition sure enough to merge."""
+"""Model of the rows of `pair_readings` that hold how surely two texts are one fact (`first_repeats`)."""
 
 DOUBT: Final = 0.15
 """Minimum confidence of an update that is reported although it makes no link."""
@@ -152,38 +152,35 @@ def sure(policy: Policy) -> pl.Expr:
     return update & (pl.col("confidence") >= policy.close_confidence)
 
 
-def sure_repeats(
-    found: pl.DataFrame,
-    points: pl.DataFrame,
-    policy: Policy,
-    readings: pl.DataFrame,
-    sentences: pl.DataFrame | None = None,
+def first_repeats(
+    found: pl.DataFrame, points: pl.DataFrame, policy: Policy, recorded: pl.DataFrame, sentences: pl.DataFrame | None
 ) -> pl.DataFrame:
-    """Return rows of `pair_readings` for the repetitions that are sure enough to merge the two texts.
+    """Return rows of `pair_readings`: how surely two texts are one fact, as judged when first found to repeat.
 
-    They are recorded because a merged memory is not judged again, and what was merged must stay so. Only texts that
-    were read together for the first time count: what a merge leaves beside two others makes them no surer, so a night
-    without news merges nothing.
+    That is recorded because a merged memory is not judged again, and what was merged must stay so. Later judgements do
+    not count: what a merge leaves beside two others makes them no surer, so a night without news merges nothing. 0 for
+    two that a guard keeps apart.
 
     Args:
         found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
         points: the memories that are compared.
-        policy: the judge, and the least confidence for merging.
-        readings: rows of `pair_readings` that this run adds.
-        sentences: table `core_sentences`; default: none.
+        policy: the judge.
+        recorded: table `pair_readings` so far.
+        sentences: table `core_sentences`, if there is one.
     """
-    repeated = (pl.col("relation") == "duplicate") & (pl.col("confidence") >= policy.merge_confidence)
-    rows = found.filter(repeated & pl.lit(JUDGES[policy.judge].reads))
-    named = rows.with_columns(
+    rows = found.filter((pl.col("relation") == "duplicate") & pl.lit(JUDGES[policy.judge].reads))
+    named = rows.select(
+        *("older", "newer", "confidence"),
         profile_id=points["profile_id"].gather(rows["older"]),
         older_hash=points["content_hash"].gather(rows["older"]),
         newer_hash=points["content_hash"].gather(rows["newer"]),
-    )
-    first = readings.filter(pl.col("model") == alignment.MODEL)
-    new = named.join(first, on=_TEXTS, how="semi", maintain_order="left")
-    repeats = relation_guards.one_fact(new, points, sentences).unique(_TEXTS, keep="first", maintain_order=True)
+    ).unique(_TEXTS, keep="first", maintain_order=True)
+    known = recorded.filter(pl.col("model") == REPEATS)
+    new = named.join(known, on=_TEXTS, how="anti", maintain_order="left")
+    one = relation_guards.one_fact(new, points, sentences).select(*_TEXTS, sure="confidence")
+    read = new.join(one, on=_TEXTS, how="left", maintain_order="left")
     return TABLES["pair_readings"].conform(
-        repeats.select(*_TEXTS, model=pl.lit(REPEATS), numbers=pl.concat_list(pl.col("confidence")))
+        read.select(*_TEXTS, model=pl.lit(REPEATS), numbers=pl.concat_list(pl.col("sure").fill_null(0.0)))
     )
 
 

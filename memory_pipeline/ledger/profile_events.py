@@ -185,6 +185,13 @@ def has_events(transaction: Transaction, profile_id: str, memory_ids: Collection
     )
 
 
+def may_end_memories(transaction: Transaction, profile_id: str, *, after: int) -> bool:
+    """Return whether an answer or an update, which may end a memory, was written after a position."""
+    ending = EVENTS.c.event_type.in_([EventType.RESOLVED.value, EventType.UPDATED.value])
+    query = sa.select(EVENTS.c.seq).where(EVENTS.c.seq > after, EVENTS.c.profile_id.concat("") == profile_id, ending)
+    return transaction.connection.scalar(query.limit(1)) is not None
+
+
 def id_at(transaction: Transaction, position: int) -> str | None:
     """Return the id of the newest event up to a position, of whichever profile; None if there is none."""
     query = sa.select(EVENTS.c.event_id).where(EVENTS.c.seq <= position).order_by(EVENTS.c.seq.desc()).limit(1)

@@ -221,7 +221,7 @@ class PairReadings(dy.Schema):
     model = text("What was read, with its version, such as alignment 1.", key=True)
     numbers = dy.List(
         dy.Float64(allow_nan=False, allow_inf=False),
-        description="Features of an alignment, scores of the relations, or confidence that the two repeat each other.",
+        description="Features of an alignment, scores of relations, or how surely both are one fact, as first judged.",
     )
 
 

@@ -18,6 +18,7 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, Resource
 from pydantic import Field
 
+from memory_pipeline.consolidation.plans import digest, telling
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.validation_errors import shown
@@ -31,7 +32,7 @@ from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.text.display import BUDGET, one_line
 
 SHOWN: Final = 50
-"""Memories and decisions that a text shows; more would fill an agent's context."""
+"""Memories that a text shows; more would fill an agent's context."""
 _EVERYTHING: Final = 10**9
 _SESSION_TOKENS: Final = 8000
 """Most tokens of a conversation that a resource returns."""
@@ -117,21 +118,21 @@ class MemoryReads:
         since: Annotated[str, Field(description=_SINCE)] = "",
         profile_id: Annotated[str, Field(description=_PROFILE)] = "",
     ) -> str:
-        """Tell what is new and what changed in memory, and what runs decided about it."""
+        """Tell what is new in memory, and what answers and runs made of it."""
         with self._memory(profile_id, context) as memory:
             start = instant("since", since or None) or datetime.now(UTC) - _DAY
             rows = [row for row in memory.list(None, _EVERYTHING, deep=True) if row.kind == ORIGINAL]
+            answered, of_profile = memory.answered(start), [self._profile(profile_id, context)]
             with Lake(self._home) as lake:
-                decided = undo.in_force(lake, [self._profile(profile_id, context)]).filter(pl.col("as_of") >= start)
+                decided = undo.in_force(lake, of_profile).filter(pl.col("as_of") >= start)
+                changes = pl.concat([answered, telling.tell(decided, lake.read("memories", profiles=of_profile))])
         stored = [row for row in rows if row.created_at >= start]
         updated = [row for row in rows if row.created_at < start and (row.updated_at or row.created_at) >= start]
-        shown = decided.head(SHOWN).to_dicts()
-        lines = [one_line(f"- {row['action']} {row['memory_id']}: {row['reason']}") for row in shown]
         parts = [
             f"Tell me in a few sentences what changed in your memory since {start:%Y-%m-%d %H:%M} UTC. {_NO_ORDERS}",
             _section("Stored", len(stored), [_line(row) for row in stored[:SHOWN]]),
             _section("Updated", len(updated), [_line(row) for row in updated[:SHOWN]]),
-            _section("Decided by runs", decided.height, lines),
+            *digest.sections(changes),
         ]
         return "\n\n".join(parts)
 

@@ -85,7 +85,7 @@ def cluster(
         neighbours: table `neighbours` of the same memories, if it holds all pairs from `duplicate_similarity` on;
             default: it does not, and near duplicates are compared anew.
         answered: answers about pairs of memories, as `answers.standing` returns them; default: none.
-        read: rows of `pair_readings` of texts that repeat each other (see `judging.sure_repeats`); default: none.
+        read: rows of `pair_readings` of texts that repeat each other (see `judging.first_repeats`); default: none.
 
     Returns:
         The four tables.

@@ -65,19 +65,36 @@ def write(
         review: the command line that asks about them.
         resolve: the command line that answers one, without pair and answer.
     """
-    rows = changes.filter(pl.col("group").is_in(list(_TITLES)), ~pl.col("held"))
+    rows = _decided(changes)
     counts = [f"{stored:,} {'memory' if stored == 1 else 'memories'} stored"]
     counts += telling.headlines(rows)["headline"].to_list()
     counts += [f"{waiting:,} {'pair waits' if waiting == 1 else 'pairs wait'} for an answer"] if waiting else []
     parts = [f"# Memory of {one_line(profile_id)}, {since:%Y-%m-%d} to {until:%Y-%m-%d}", _list(counts)]
-    for group in ("changed", "merged"):
-        parts += _section(_TITLES[group], [_told(row) for row in rows.filter(group=group).iter_rows(named=True)])
+    parts += sections(changes, "changed", "merged")
     asked = _section("In doubt", [_doubt(row) for row in doubts.iter_rows(named=True)], count=waiting)
     answers = f"Answer them: `{review}`; one alone: `{resolve} PAIR update|partial|repeat|conflict|none`"
     parts += [*asked, answers] if asked else []
-    for group in ("left", "deleted", "shortened"):
-        parts += _section(_TITLES[group], [_told(row) for row in rows.filter(group=group).iter_rows(named=True)])
+    parts += sections(changes, "left", "deleted", "shortened")
     return "\n\n".join(parts) + "\n"
+
+
+def sections(changes: pl.DataFrame, *groups: str) -> list[str]:
+    """Return what decisions made of memories, a section for each group that has any; links and scores have none.
+
+    Args:
+        changes: decisions as people read them (`telling.TOLD`).
+        groups: of changed, merged, left, deleted and shortened; default: all.
+    """
+    rows = _decided(changes)
+    return [
+        part
+        for group in groups or _TITLES
+        for part in _section(_TITLES[group], [_told(row) for row in rows.filter(group=group).iter_rows(named=True)])
+    ]
+
+
+def _decided(changes: pl.DataFrame) -> pl.DataFrame:
+    return changes.filter(pl.col("group").is_in(list(_TITLES)), ~pl.col("held"))
 
 
 def _section(title: str, lines: list[str], *, count: int | None = None) -> list[str]:

@@ -66,8 +66,7 @@ def project(inputs: Inputs, context: Context) -> Outputs:
     named = memory_types.named(state.memories, sentences)
     if (inside := scope.inside(context.scope, state.memories)) is not None:
         left = memory_types.taken_over(state.memories, inputs.memories)
-        within = state.memories.join(inside, on=KEY, how="semi").select(KEY)
-        rows = pl.concat([named.join(within, on=KEY, how="semi"), left.join(within, on=KEY, how="anti")])
+        rows = pl.concat([named.join(inside, on=KEY, how="semi"), left.join(inside, on=KEY, how="anti")])
         named = state.memories.select(KEY).join(rows, on=KEY, how="left", maintain_order="left").select(named.columns)
     if "importance" not in context.policy.enrichments:
         named = named.with_columns(importance_read=pl.lit(None, pl.Float64))

@@ -44,7 +44,7 @@ from memory_pipeline.recall.models import Memory
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.baselines import Context, recent_names
 from memory_pipeline.recall.rank.formulas import WEIGHTS
-from memory_pipeline.schemas import Lifecycle
+from memory_pipeline.schemas import INSTANT, Lifecycle
 from memory_pipeline.settings import Policy, Settings, program
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
@@ -193,6 +193,17 @@ class StateCache:
         present = associations.decay(self._edges(state), self._policy, as_of=now)
         followed = ~pl.col("edge_type").is_in(NOT_FOLLOWED) & (pl.col("weight") >= self._policy.link_usable_weight)
         return present.filter(followed, ~edge_rows.is_fact_link()).select("source", "target", "weight")
+
+    def ended(self) -> pl.DataFrame:
+        """Return the memories that end by what was written since the last run: memory_id, valid_until.
+
+        Cost: a look-up in the ledger; that of the current state if an answer or an update was written.
+        """
+        runs = self._lake.read("profiles", profiles=[self._profile], columns=["seq"])["seq"].to_list()
+        with self._lake.ledger.reading() as transaction:
+            if not profile_events.may_end_memories(transaction, self._profile, after=max(runs, default=0)):
+                return pl.DataFrame(schema={"memory_id": pl.String, "valid_until": INSTANT})
+        return self.current().pool.index.memories.select("memory_id", "valid_until").drop_nulls()
 
     def answered(self) -> pl.DataFrame:
         """Return the answers that count on pairs of memories (see `answers.standing`), those of the tail included."""

@@ -34,7 +34,6 @@ _NOTHING: Final = np.eye(len(RELATIONS))[RELATIONS.index("unrelated")]
 _EXCERPT: Final = 120
 """Maximum number of characters quoted of a statement."""
 _UPDATE: Final = RELATIONS.index("update")
-_DUPLICATE: Final = RELATIONS.index("duplicate")
 _CONFLICT: Final = RELATIONS.index("conflict")
 _UNRELATED: Final = RELATIONS.index("unrelated")
 _REASONS: Final = {

@@ -26,7 +26,6 @@ _CLOCK: Final = frozenset({"am", "pm", "o'clock"})
 _AT: Final = frozenset({"at", "until", "till", "by", "before", "after"})
 _HOURS: Final = 24
 _STATES: Final = re.compile(rf"\b(?:{words.STATES})\b")
-_SHARE: Final = re.compile(r"[0-9] ?(?:%|per ?cent\b)")
 _PASSING: Final = re.compile(rf"\b(?:{words.PASSING}|{words.SAME_FORM})\b|\?")
 _BE: Final = frozenset({"is", "are", "am", "i'm", "we're", "they're", "you're", "he's", "she's", "it's", "be", "not"})
 
@@ -37,22 +36,6 @@ def are_standing(texts: pl.Series) -> pl.Series:
     Cost: about 20 µs per text.
     """
     return pl.Series("standing", [_is_standing(text) for text in fold(texts).to_list()], dtype=pl.Boolean)
-
-
-def are_readings(texts: pl.Series) -> pl.Series:
-    """Return whether each text gives a figure that was measured, counted or paid once ("weight 71.2", "ran 10 km").
-
-    A share in per cent counts unless it was agreed: it is of its day, even if the text says that it "is" so.
-
-    Cost: about 20 µs per text.
-    """
-    return pl.Series("reading", [_is_reading(text) for text in fold(texts).to_list()], dtype=pl.Boolean)
-
-
-def _is_reading(low: str) -> bool:
-    found = _TOKEN.findall(low)
-    passing = bool(_PASSING.search(low) or _SHARE.search(low))
-    return has_measure(found) and (passing or not _STATES.search(low) or _happened(found))
 
 
 def _is_standing(low: str) -> bool:
