@@ -39,7 +39,7 @@ DEPTH: Final = 10
 _MARKED: Final = 3
 """First results whose marks are looked at."""
 _HALF: Final = 0.5
-_NIGHT: Final = time(2, tzinfo=UTC)
+NIGHT: Final = time(2, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
         state: one of `STATES`.
     """
     events = replay.stored(store.turns)
-    night = datetime.combine(store.last, _NIGHT)
+    night = datetime.combine(store.last, NIGHT)
     if state == "raw":
         return _stored(store, events, replay.policy_for(embedder=policy.embedder))
     if state not in ("consolidated", "asked"):
@@ -205,7 +205,7 @@ def _answered(store: LabelledStore, night: Night) -> pl.DataFrame:
     changes = night.tables["fact_changes"].filter(pl.col("relation").is_in(list(questions_of_runs.ANSWERS)))
     possible = changes.filter(~pl.col("decided")).with_columns(likelihood="confidence")
     asked = questions_of_runs.ranked(possible, after, night.tables["core_sentences"]).head(store.turns.height)
-    relation = [_label(store, older, newer) for older, newer in asked.select("memory_id", "other_id").iter_rows()]
+    relation = [label(store, older, newer) for older, newer in asked.select("memory_id", "other_id").iter_rows()]
     told = asked.with_columns(relation=pl.Series(relation, dtype=pl.String))
     partial = pl.col("relation") == "partial"
     told = told.filter(~partial | pl.col("statement").is_not_null())
@@ -214,7 +214,7 @@ def _answered(store: LabelledStore, night: Night) -> pl.DataFrame:
     )
 
 
-def _label(store: LabelledStore, older: str, newer: str) -> str:
+def label(store: LabelledStore, older: str, newer: str) -> str:
     """Return the answer that the labels give about two memories."""
     labels = {"update": "update", "weak update": "partial", "duplicate": "repeat", "weak duplicate": "repeat"}
     labels |= {"contradiction": "conflict", "weak contradiction": "conflict"}

@@ -356,7 +356,10 @@ def test_answers_on_the_command_line(tmp_path):
         client.consolidate()
     listed = as_json("review", home=home)
     assert [(pair["older"]["memory_id"], pair["newer"]["memory_id"]) for pair in listed["pairs"]] == [(old, new)]
-    assert "noted; undo with" in text("resolve", listed["pairs"][0]["pair_id"], "update", home=home)
+    assert "ANSWER is one of: replaces (the older is over), part (" in text("review", home=home)
+    assert "give one of: replaces (" in refused("resolve", listed["pairs"][0]["pair_id"], "later on", home=home)
+    assert text("resolve", listed["pairs"][0]["pair_id"], "later", home=home) == "left for later\n"
+    assert "noted; undo with" in text("resolve", listed["pairs"][0]["pair_id"], "replaces", home=home)
     assert "nothing needs an answer" in text("review", home=home)
     assert "no longer holds" in text("correct", new, "User works for himself now.", home=home)
     assert "is no pair" in refused("resolve", "abc", "update", home=home)
@@ -382,10 +385,20 @@ def test_a_session_in_a_terminal_asks_takes_back_and_notes(tmp_path):
     assert "1 of 2: " in said
     assert "r replaces  s same  c conflict  b both true  l later  q quit" in said
     assert "r replaces  p part of it  s same  c conflict  b both true  l later  u take the last back  q quit" in said
-    assert "2 answered, 0 wait; take the last back: memory-pipeline undo " in said
+    assert f"2 answered, 0 wait; take the last back: memory-pipeline --home {home} undo " in said
     with MemoryClient(home, clock=Clock()) as client:
         assert [one.sentence for one in client.get(ids[0]).closed_statements] == [part]
         assert state(client, ids[2]) == (ids[3], "update")
+
+
+def test_a_part_that_was_asked_about_needs_no_words_again(client):
+    old = client.remember(f"{UPDATED[0]} The bins go out on Monday.")
+    client.remember(UPDATED[1])
+    client.consolidate()
+    (pair,) = client.review()
+    assert (pair.relation, pair.statement) == ("partial", UPDATED[0])
+    client.resolve(pair.pair_id, "partial")
+    assert [one.sentence for one in client.get(old).closed_statements] == [UPDATED[0]]
 
 
 def test_answers_over_http(tmp_path):

@@ -41,7 +41,7 @@ def written(changes, doubts=(DOUBT,), waiting=1):
         stored=62,
         waiting=waiting,
         review="memory-pipeline review",
-        resolve="memory-pipeline resolve",
+        resolve="memory-pipeline resolve PAIR same|both",
         **times,
     )
 
@@ -58,10 +58,7 @@ def test_a_digest_has_counts_first_and_one_line_per_change(changes):
     ]
     assert f"- “Ada lives in Bath.” -> “Home › Ada lives in Cork.” ({ago(1):%Y-%m-%d})" in lines
     assert f"- “{TEA}” (2 x: {ago(30):%Y-%m-%d}, {ago(20):%Y-%m-%d})" in lines
-    assert any(
-        line.startswith("Answer them: `memory-pipeline review`; one alone: `memory-pipeline resolve PAIR ")
-        for line in lines
-    )
+    assert "Answer them: `memory-pipeline review`; one alone: `memory-pipeline resolve PAIR same|both`" in lines
     assert any(line.startswith("- “The bus was late.”") for line in lines)
     assert [line for line in lines if line.startswith("## ")] == [
         "## Changed", "## Repeats merged", "## In doubt", "## Left"

@@ -5,6 +5,7 @@ import json
 import compare_cost
 import labelled_stores
 import measure_keeping
+import measure_review
 import polars as pl
 import pytest
 import quality_quotes
@@ -190,3 +191,12 @@ def test_core_memory_and_what_a_budget_loses_are_counted_against_the_labels(stor
     assert (counts["harm shown"], counts["harm"], counts["core shown"], counts["core"]) == (1, 2, 1, 2)
     lost = measure_keeping.harm_lost(outcome, core)
     assert lost == {"half: harm lost": 1, "half: harm": 2, "half: harmless kept": 1}, "a copy of m4 is there"
+
+
+def test_questions_are_counted_by_confidence_and_by_what_the_labels_say(store):
+    found = measure_review.pairs(store)
+    assert found["related"].sum() >= found["right"].sum()
+    assert found.filter("asked").height <= found.height
+    counted = measure_review.shares(found)
+    assert counted["pairs"].sum() == found.height
+    assert "pairs asked about, of 4 memories" in measure_review.report([store])

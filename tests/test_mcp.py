@@ -701,7 +701,7 @@ def test_an_agent_is_asked_what_a_new_memory_replaces_and_settles_it(tmp_path):
 
     likely, settled, old, new = talk(tmp_path, conversation, profile_id="ana")
     assert f'"{UPDATED[0]}"' in likely
-    assert "undo withdraws it" in said(settled)
+    assert "noted; undo: " in said(settled)
     assert old["superseded_by"] == new["memory_id"]
 
 

@@ -22,7 +22,7 @@ NOTES = (
 REPLACED = {"gym": "library", "porch": "Odile"}
 
 
-def ranked(pairs, sentences=(), **of):
+def ranked(pairs, sentences=(), for_people=False, **of):
     rows = [{"memory_id": name, "created_at": ago(9), **of.get(name, {})} for name in "abcdef"]
     memories = frames.memories(rows)
     hashes = dict(memories.select("memory_id", "content_hash").iter_rows())
@@ -41,16 +41,24 @@ def ranked(pairs, sentences=(), **of):
     row = {"profile_id": "p", "read": "r", "model": "m", "texts": texts}
     known = pl.DataFrame([row], schema=table.empty().schema) if texts else table.empty()
     given = pl.DataFrame(pairs, schema=["memory_id", "other_id", "likelihood"], orient="row")
-    found = questions.ranked(given.with_columns(profile_id=pl.lit("p")), memories, known)
+    found = questions.ranked(given.with_columns(profile_id=pl.lit("p")), memories, known, for_people=for_people)
     return ["".join(row) for row in found.select("memory_id", "other_id").iter_rows()]
 
 
-def test_likely_pairs_come_first_then_health_then_use_then_likelihood():
+def test_the_likeliest_comes_first_unless_another_has_more_weight():
     pairs = [("a", "b", 0.5), ("c", "d", 0.6), ("e", "f", 0.2)]
     assert ranked(pairs) == ["cd", "ab", "ef"]
-    assert ranked(pairs, b={"access_count": 2}) == ["ab", "cd", "ef"]
-    assert ranked(pairs, "a", c={"access_count": 2}, e={"access_count": 9}) == ["ab", "cd", "ef"]
-    assert ranked(pairs, "e") == ["cd", "ab", "ef"]
+    assert ranked(pairs, b={"access_count": 3}) == ["ab", "cd", "ef"]
+    assert ranked(pairs, "a") == ["ab", "cd", "ef"]
+    assert ranked(pairs, "e", e={"access_count": 99}) == ["cd", "ab", "ef"]
+    assert ranked([("a", "b", 0.36), ("c", "d", 0.75)], "a") == ["cd", "ab"]
+
+
+def test_pairs_that_are_hardly_likely_are_not_asked_about_unless_they_have_weight():
+    pairs = [("a", "b", 0.5), ("c", "d", 0.45), ("e", "f", 0.36)]
+    assert ranked(pairs, for_people=True) == ["ab"]
+    assert ranked(pairs, "e", for_people=True, d={"access_count": 2}) == ["ef", "cd", "ab"]
+    assert ranked([("e", "f", 0.3)], "e", for_people=True, e={"access_count": 9}) == []
 
 
 def test_what_has_left_or_is_closed_is_not_asked_about():

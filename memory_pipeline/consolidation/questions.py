@@ -14,22 +14,34 @@ from memory_pipeline.text.score.core_facts import HEALTH
 
 ANSWERS: Final = {"update": "update", "doubt": "update", "duplicate": "repeat", "conflict": "conflict"}
 """The answer that each relation of `fact_changes` suggests."""
+ASKED: Final = 0.5
+"""Least worth of a pair that somebody is asked about: one that is likelier than not, or less likely and of some weight.
+A language model is asked about the others later."""
 LIKELY: Final = 0.35
-"""Minimum likelihood of a relation that somebody is asked about; a language model is asked about the others later."""
+"""Least likelihood of a pair that somebody is asked about, whatever its weight; below, three in four are different."""
 
+_HEALTH: Final = 1.0
+"""What it adds to the weight of a pair that it is about somebody's health."""
+_USE: Final = 0.1
+"""What each recall of its memories adds."""
+_MOST_USES: Final = 5
+"""Recalls that count, so that no habit of asking outweighs what is sure."""
 _TEXT: Final = ("profile_id", "content_hash")
 
 
-def ranked(pairs: pl.DataFrame, memories: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
+def ranked(
+    pairs: pl.DataFrame, memories: pl.DataFrame, sentences: pl.DataFrame, *, for_people: bool = False
+) -> pl.DataFrame:
     """Order pairs of memories by what an answer is worth.
 
-    Likely pairs come first; among them those about somebody's health, then those whose memories are asked for most,
-    then the likeliest. The others follow in the same order. Pairs of which a memory is no longer live are left out.
+    That is how likely they are related, times their weight: 1, more if they are about somebody's health, and more for
+    each time that they were recalled. Pairs of which a memory is no longer live are left out.
 
     Args:
         pairs: profile_id, memory_id, other_id, likelihood (that they are related), and any other columns.
         memories: table `memories`.
         sentences: table `core_sentences`, for what is about health.
+        for_people: leave out what is not worth the time of a person or an agent (`ASKED`, `LIKELY`).
 
     Cost: two joins of the pairs with the memories.
     """
@@ -43,12 +55,12 @@ def ranked(pairs: pl.DataFrame, memories: pl.DataFrame, sentences: pl.DataFrame)
             "profile_id", *(pl.col(name).alias(f"{side}_{name}") for name in ("used", "health")), end="memory_id"
         )
         rows = rows.join(of_side.rename({"end": end}), on=["profile_id", end])
-    health = (pl.col("older_health") | pl.col("newer_health")).fill_null(value=False)
-    used = pl.col("older_used") + pl.col("newer_used")
-    order = [pl.col("likelihood") >= LIKELY, health, used, pl.col("likelihood")]
-    return rows.sort(*order, *KEY, "other_id", descending=[*[True] * len(order), False, False, False]).select(
-        pairs.columns
-    )
+    health = pl.coalesce("older_health", "newer_health", pl.lit(value=False))
+    used = (pl.col("older_used") + pl.col("newer_used")).clip(upper_bound=_MOST_USES)
+    worth = pl.col("likelihood") * (1 + _HEALTH * health + _USE * used)
+    asked = (pl.col("worth") >= ASKED) & (pl.col("likelihood") >= LIKELY)
+    kept = rows.with_columns(worth=worth).filter(asked | (not for_people))
+    return kept.sort("worth", *KEY, "other_id", descending=[True, False, False, False]).select(pairs.columns)
 
 
 def _about_health(sentences: pl.DataFrame) -> pl.DataFrame:

@@ -4,7 +4,7 @@ Apart from what acts on them, so that the command line knows its options before 
 """
 
 from enum import StrEnum
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 Answer = Literal["update", "partial", "repeat", "conflict", "none", "open", "skip"]
 """What can be answered about a pair of memories; skip records nothing."""
@@ -17,6 +17,11 @@ class Key(NamedTuple):
     label: str
     meaning: str
 
+    @property
+    def word(self) -> str:
+        """The answer on a command line."""
+        return self.label.split()[0].lower()
+
 
 KEYS: Final[dict[Answer, Key]] = {
     "update": Key("r", "Replaces", "the older is over"),
@@ -26,7 +31,24 @@ KEYS: Final[dict[Answer, Key]] = {
     "none": Key("b", "Both true", "leave both as they are"),
     "skip": Key("l", "Later", "ask me another time"),
 }
-"""The answers that a review offers, in the terminal and on the page."""
+"""The answers that people give, in the terminal and on the page."""
+
+ANSWERS: Final = ", ".join(f"{key.word} ({key.meaning})" for key in KEYS.values())
+"""Their words on a command line, each with its meaning."""
+
+
+def relation_of(word: str) -> str:
+    """Return the relation that an answer of a person names; the name of a relation stays as it is.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    relations: dict[str, str] = {key.word: relation for relation, key in KEYS.items()}
+    if word in get_args(Answer):
+        return word
+    if word not in relations:
+        raise ValueError(f"answer is {word!r}; give one of: {ANSWERS}")
+    return relations[word]
 
 
 class Task(StrEnum):

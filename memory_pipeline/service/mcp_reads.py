@@ -143,10 +143,10 @@ class MemoryReads:
         if not pairs:
             return "Nothing in memory needs an answer. Say so in one sentence."
         return (
-            "Settle each pair below with `resolve` and its id: update if the newer memory replaces the older, partial "
-            "with the sentences that ended, repeat if both say the same, conflict if they cannot both be true, none if "
-            "they are different facts, skip if you cannot tell. A quote, a plan, a question or another person's change "
-            f"replaces nothing. Ask me about health and safety. Then say in one sentence what you settled. {_NO_ORDERS}"
+            "Settle each pair with `resolve`: update if the newer replaces the older, partial if only the sentences in "
+            "`statement`, repeat if both say the same, conflict if both cannot be true, none if the facts differ, skip "
+            "if unsure. A quote, plan, question or another person's change replaces nothing. Ask me about health and "
+            f"safety. Then say in one sentence what you settled. {_NO_ORDERS}"
             f"\n\n{pairs.text()}"
         )
 

@@ -76,7 +76,7 @@ _OFFERS: Final = (
         ),
     ),
     _Offer("remember_many", "remember_many", listed=False),
-    _Offer("update", "update", rare=("importance", "tags", "metadata", "valid_from")),
+    _Offer("update", "update", rare=("importance", "tags", "metadata", "valid_from", "valid_until")),
     _Offer("protect", "protect", rare=("reason", "protected")),
     _Offer("restore", "restore"),
     _Offer("review", "review", "review and resolve now and then", reads=True, rare=("limit",)),
@@ -88,7 +88,7 @@ _OFFERS: Final = (
     _Offer("end_session", "end_session", "end_session when it is over"),
     _Offer("consolidate", "consolidate", heavy=True, rare=("lightweight", "task", "scope")),
     _Offer("tick", "tick", heavy=True, listed=False),
-    _Offer("undo", "undo", heavy=True),
+    _Offer("undo", "undo", heavy=True, rare=("cascade",)),
     _Offer("explain", "explain", reads=True),
     _Offer("status", "status", reads=True),
 )

@@ -172,10 +172,7 @@ class MemoryTools:
         protect: Annotated[bool, Field(description="Never forget it; only if the user asks.")] = False,
         supersedes: Annotated[str | None, Field(min_length=1, description="Memory id that it replaces.")] = None,
     ) -> dict[str, Any]:
-        """Store one fact, complete without the conversation. `supersedes`: id of what it replaces.
-
-        `resolve` what `likely` lists.
-        """
+        """Store one fact, complete without the conversation; `supersedes`: id it replaces. `resolve` its `likely`."""
         fields = {
             "memory_type": memory_type,
             "importance": importance,
@@ -228,7 +225,7 @@ class MemoryTools:
         valid_from: ValidFrom = None,
         valid_until: ValidUntil = None,
     ) -> dict[str, Any]:
-        """Correct what was stored wrongly. If the world has changed, remember the new fact instead."""
+        """Correct what was stored wrongly; `remember` what has changed since."""
         changes = {
             "content": content,
             "importance": importance,
@@ -254,7 +251,7 @@ class MemoryTools:
             return _full(memory.protect(memory_id, reason, protected=protected))
 
     def restore(self, memory_id: MemoryId, profile_id: Profile = None) -> dict[str, Any]:
-        """Bring back a memory that a run archived, merged or trimmed."""
+        """Bring back what a run archived, merged or trimmed."""
         with self._memory(profile_id) as memory:
             return _full(memory.restore(memory_id))
 
@@ -292,14 +289,14 @@ class MemoryTools:
     ) -> str:
         """Settle a pair of `review` or `remember`; ask the user if unsure.
 
-        update: the newer replaces the older; partial: the sentences of `statement` in it; none: both hold.
+        update: the newer replaces the older; partial: only `statement` of it; none: both hold.
         """
         with self._memory(profile_id) as memory:
             answer = memory.resolve(pair, relation, statement=statement, answered_by="owner" if by_user else "agent")
         if answer is None:
             return "skipped"
-        apart = "; two that differ in a number, day, name, negation or speaker are linked, not merged"
-        return f"noted; undo withdraws it: {answer}{apart if relation == 'repeat' else ''}"
+        apart = "; linked, not merged, if they differ in a number, day, name, negation or speaker"
+        return f"noted; undo: {answer}{apart if relation == 'repeat' else ''}"
 
     def forget(self, memory_id: MemoryId, profile_id: Profile = None) -> dict[str, Any]:
         """Erase one memory irrevocably: text, summaries and past states. Only if the user asks for exactly this.
@@ -348,7 +345,7 @@ class MemoryTools:
         scope: Annotated[str, Field(description="all, recent, or user:, agent:, session: or tag:NAME.")] = "all",
         dry_run: Annotated[bool, Field(description="Return the plan; change nothing.")] = False,
     ) -> str:
-        """Merge repeats, mark changes, forget, by policy; takes up to minutes. `dry_run` only plans."""
+        """Merge repeats, mark changes, forget; takes minutes. `dry_run` only plans."""
         with _tool_errors():
             request = Consolidation.model_validate(
                 {
@@ -389,7 +386,7 @@ class MemoryTools:
             str | None, Field(min_length=1, description="Also explain its rank for this question.")
         ] = None,
     ) -> str:
-        """Explain a memory: scores, links, decisions, origin; with query, its rank."""
+        """Tell why a memory is as it is; with query, its rank."""
         with self._memory(profile_id) as memory:
             explanation = memory.explain(memory_id)
             if query is not None:
@@ -397,7 +394,7 @@ class MemoryTools:
             return "\n".join(explanation.lines())
 
     def status(self, profile_id: Profile = None) -> str:
-        """Tell what is stored, what waits, and what is next."""
+        """Tell what is stored, waits and is next."""
         owner = self._chosen(profile_id)
         with _tool_errors(), Lake(self._home) as lake:
             return _status_text(status.summary(lake, load(self._home), now=datetime.now(UTC), profile_id=owner))

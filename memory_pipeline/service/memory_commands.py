@@ -1,11 +1,11 @@
 """The commands that write single memories, and those that answer how two memories relate."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memory_pipeline.service.choices import KEYS, Answer
+from memory_pipeline.service.choices import ANSWERS, KEYS, relation_of
 from memory_pipeline.service.options import (
     JsonOption,
     MemoryArgument,
@@ -127,7 +127,7 @@ def review(
     as_json: JsonOption = False,
 ) -> None:
     """Review uncertain pairs. Asks about each in a terminal, else lists them for `resolve`."""
-    from memory_pipeline.service.report import line
+    from memory_pipeline.service.report import command, line
 
     owner = existing_profile(profile)
     with existing_client(owner) as client:
@@ -138,7 +138,9 @@ def review(
             line(out(), "nothing needs an answer")
         elif not (sys.stdin.isatty() and out().is_terminal):
             line(out(), pairs.text())
-            line(out(), f"{len(pairs)} of {pairs.waiting}; answer with: memory-pipeline resolve PAIR RELATION")
+            answering = command(settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", owner)
+            line(out(), f"answer with: {answering}")
+            line(out(), f"ANSWER is one of: {ANSWERS}")
         else:
             _ask(client, pairs)
 
@@ -147,7 +149,7 @@ def _ask(client: "MemoryClient", pairs: "Review") -> None:
     """Ask about pairs one after the other; an answer counts at once, and can be taken back."""
     from rich.prompt import Prompt
 
-    from memory_pipeline.service.report import line
+    from memory_pipeline.service.report import command, line
     from memory_pipeline.service.report_plan import compared
 
     console = out()
@@ -174,7 +176,7 @@ def _ask(client: "MemoryClient", pairs: "Review") -> None:
         both = (pair.older.memory_id, pair.newer.memory_id)
         answers.append(client.resolve(both, relation, statement=ended, answered_by="owner"))
     given = [answer for answer in answers if answer]
-    undo = f"; take the last back: memory-pipeline undo {given[-1]}" if given else ""
+    undo = f"; take the last back: {command(settings_in_force().home, 'undo', given[-1])}" if given else ""
     line(console, f"{len(given)} answered, {pairs.waiting - len(given)} wait{undo}")
 
 
@@ -199,26 +201,28 @@ def _ended(pair: "Pair") -> str | None:
 @app.command()
 def resolve(
     pair: Annotated[str, typer.Argument(metavar="PAIR", help="Id of a pair, as `review` shows it.")],
-    relation: Annotated[str, typer.Argument(metavar="RELATION", help=f"{', '.join(get_args(Answer))}.")],
+    answer: Annotated[str, typer.Argument(metavar="ANSWER", help=f"{ANSWERS}.")],
     newer: Annotated[
         str | None, typer.Option(metavar="MEMORY", help="Memory that replaces the other, if not the later one.")
     ] = None,
     statement: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="With partial: the sentences that no longer hold.")
+        str | None,
+        typer.Option(metavar="TEXT", help="With part: the sentences that are over; default: those asked about."),
     ] = None,
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Answer how two memories relate. It takes effect at once; `undo` withdraws it."""
-    from memory_pipeline.service.report import line
+    from memory_pipeline.service.report import command, line
 
     owner = existing_profile(profile)
     with existing_client(owner) as client:
-        answer = client.resolve(pair, relation, newer=newer, statement=statement)
+        noted = client.resolve(pair, relation_of(answer), newer=newer, statement=statement)
     if as_json:
-        show_json({"profile_id": owner, "answer_id": answer})
+        show_json({"profile_id": owner, "answer_id": noted})
     else:
-        line(out(), "skipped" if answer is None else f"noted; undo with: memory-pipeline undo {answer}")
+        withdraw = command(settings_in_force().home, "undo", noted or "")
+        line(out(), "left for later" if noted is None else f"noted; undo with: {withdraw}")
 
 
 @app.command()

@@ -288,6 +288,7 @@ def digest(
     from memory_pipeline.consolidation.state.folding import ORIGINAL
     from memory_pipeline.runs import undo
     from memory_pipeline.service import report
+    from memory_pipeline.service.choices import KEYS
 
     now = datetime.now(UTC)
     start = instant(since, "--since") or now - _WEEK
@@ -305,6 +306,7 @@ def digest(
         document = {"profile_id": owner, "since": start, "until": now, "stored": stored}
         show_json(document | {"changes": changes.to_dicts(), "review": pairs.to_dict()})
         return
+    words = "|".join(key.word for key in KEYS.values())
     text = digests.write(
         changes,
         pairs.frame(),
@@ -314,7 +316,7 @@ def digest(
         stored=stored,
         waiting=pairs.waiting,
         review=report.command(home, "review", "--profile", owner),
-        resolve=report.command(home, "resolve", "--profile", owner),
+        resolve=f"{report.command(home, 'resolve', '--profile', owner)} PAIR {words}",
     )
     out().print(text.rstrip(), soft_wrap=True, markup=False, highlight=False)
 

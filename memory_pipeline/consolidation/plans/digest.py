@@ -63,7 +63,7 @@ def write(
         stored: memories stored meanwhile.
         waiting: all pairs that wait for an answer.
         review: the command line that asks about them.
-        resolve: the command line that answers one, without pair and answer.
+        resolve: the command line that answers one.
     """
     rows = _decided(changes)
     counts = [f"{stored:,} {'memory' if stored == 1 else 'memories'} stored"]
@@ -72,7 +72,7 @@ def write(
     parts = [f"# Memory of {one_line(profile_id)}, {since:%Y-%m-%d} to {until:%Y-%m-%d}", _list(counts)]
     parts += sections(changes, "changed", "merged")
     asked = _section("In doubt", [_doubt(row) for row in doubts.iter_rows(named=True)], count=waiting)
-    answers = f"Answer them: `{review}`; one alone: `{resolve} PAIR update|partial|repeat|conflict|none`"
+    answers = f"Answer them: `{review}`; one alone: `{resolve}`"
     parts += [*asked, answers] if asked else []
     parts += sections(changes, "left", "deleted", "shortened")
     return "\n\n".join(parts) + "\n"

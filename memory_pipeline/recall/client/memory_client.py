@@ -331,7 +331,8 @@ class MemoryClient:
         if relation == "skip":
             return None
         if relation == "partial":
-            statement = reviewing.statement_of(replaced, statement)
+            named = statement or reviewing.asked_about(self._lake, self._profile, older, later)
+            statement = reviewing.statement_of(replaced, named)
         answer = self._answer(older, later, relation, statement=statement, answered_by=answered_by)
         self._lake.ledger.append([answer])
         if relation != "update":

@@ -66,6 +66,13 @@ def find(lake: Lake, cache: StateCache, profile_id: str, pair: str) -> tuple[str
     return by_id[pair]
 
 
+def asked_about(lake: Lake, profile_id: str, older: str, newer: str) -> str | None:
+    """Return the sentences of the older memory that the last run asks about; None if it asks about all of it."""
+    changes = lake.read("fact_changes", profiles=[profile_id], columns=["memory_id", "other_id", "statement"])
+    named: list[str] = changes.filter(memory_id=older, other_id=newer)["statement"].drop_nulls().to_list()
+    return next(iter(named), None)
+
+
 def statement_of(memory: Memory, statement: str | None) -> str:
     """Return the sentences of a memory that no longer hold, as written.
 
@@ -100,13 +107,12 @@ def likely(cache: StateCache, memory_id: str, policy: Policy) -> tuple[Pair, ...
 
 
 def _waiting(lake: Lake, cache: StateCache, state: State, profile_id: str) -> pl.DataFrame:
-    """Return the pairs of live memories that are neither decided nor answered, those most worth an answer first."""
+    """Return the pairs of live memories that are worth an answer and neither decided nor answered, the best first."""
     changes = lake.read("fact_changes", profiles=[profile_id]).with_columns(likelihood="confidence")
-    likely_enough = (pl.col("relation") != "doubt") | (pl.col("likelihood") >= questions.LIKELY)
-    possible = changes.filter(pl.col("relation").is_in(list(questions.ANSWERS)), ~pl.col("decided"), likely_enough)
+    possible = changes.filter(pl.col("relation").is_in(list(questions.ANSWERS)), ~pl.col("decided"))
     open_pairs = unanswered(possible, cache.answered())
     sentences = lake.read("core_sentences", profiles=[profile_id])
-    return questions.ranked(open_pairs, state.pool.index.memories, sentences)
+    return questions.ranked(open_pairs, state.pool.index.memories, sentences, for_people=True)
 
 
 def _described(cache: StateCache, state: State, rows: pl.DataFrame) -> tuple[Pair, ...]:
