@@ -100,9 +100,9 @@ def test_notes_items_and_paragraphs_become_memories_with_tags_links_and_instants
             "[decision] We use Polars\nbecause it is fast.\n\n```python\n# no heading\n- no item\n```",
             ["Memory", "Work", "Choices", "decision"],
         ),
-        ("The boat is in [[project boat]]", ["Memory", "Work", "Choices"]),
+        ("The boat is in project boat", ["Memory", "Work", "Choices"]),
         ("A paragraph over\ntwo lines.", ["Memory", "Work"]),
-        ("Ana is a carpenter in Bergen.\n\n**Why:** she said so. See [[Project Boat]] and [[nothing]].", ["user"]),
+        ("Ana is a carpenter in Bergen.\n\n**Why:** she said so. See Project Boat and nothing.", ["user"]),
         ("The boat is red.", None),
     ]
     assert stored["occurred_at"].to_list()[-2:] == [
@@ -185,7 +185,7 @@ def test_an_edited_folder_updates_ends_and_adds(folder, ledger):
     report = imported(ledger, folder, day=1)
     rows = written(ledger, before).select("event_type", "memory_id", "content", "valid_until").rows()
     assert ("memory.updated", first["Ana prefers tea. #drinks"], "Ana prefers green tea. #drinks", None) in rows
-    gone = first["The boat is in [[project boat]]"]
+    gone = first["The boat is in project boat"]
     assert ("memory.updated", gone, None, NOW + timedelta(days=1)) in rows
     assert [row[2] for row in rows if row[0] == "memory.stored"] == ["Ben has a new saw"]
     assert ("memory.updated", first["The boat is red."], None, None) in rows, "a renamed file stays the same memory"
@@ -285,12 +285,41 @@ def test_files_under_git_are_dated_by_their_first_commit(folder, ledger):
         ("%% a remark %%\n\n![[beds.png]]\n\n```dataview\nLIST\n```\n", []),
         (
             "- The deposit is paid. ^b1\n> [!note] Beds\n> They face south.\n",
-            ["The deposit is paid.", "> [!note] Beds\n> They face south."],
+            ["The deposit is paid.", "They face south."],
+        ),
+        (
+            "The deposit %%ask Bo%% is paid.\n%%\nA remark\n\nof two paragraphs.\n%%\nDone <!-- or not -->\n",
+            ["The deposit is paid.", "Done"],
+        ),
+        (
+            "Use `a %% b %% c` and\n\n```\nx %% y %% z\n```\n\n50 %% off\n",
+            ["Use `a %% b %% c` and", "```\nx %% y %% z\n```", "50 %% off"],
+        ),
+        ("> [!warning]- \n> Mind the step.\n", ["Mind the step."]),
+        ("> [!todo] Call Bo\n\n> A plain quote.\n", ["Call Bo", "> A plain quote."]),
+        ("#+BEGIN_TIP\nWater them at night.\n#+END_TIP\n", ["Water them at night."]),
+        (
+            "Ask [[People/Bo Lind|Bo]] about [[Boat#Sails]] and [[Boat]]; see `[[x|y]]`, ![[a.png]], [it]([[Log]]).\n",
+            ["Ask Bo about Boat › Sails and Boat; see `[[x|y]]`, ![[a.png]], it."],
         ),
     ],
 )
 def test_blocks(text, units):
     assert [unit.text for unit in markdown_text.read(text).units] == units
+
+
+def test_callouts_give_their_title_as_heading_and_their_kind_as_tag():
+    (unit,) = markdown_text.read("# Garden\n\n> [!note] Beds\n> They face south.\n").units
+    assert (unit.heading, unit.tags) == (("Garden", "Beds"), ("Garden", "note"))
+    assert unit.written == "> [!note] Beds\n> They face south."
+
+
+def test_a_line_of_tags_tags_what_follows_and_is_neither_memory_nor_heading():
+    text = "#home #[[old house]]\n\n# Garden\n\n#green/beds\n\n- They face south.\n\n# Roof\n\nIt was mended.\n"
+    beds, roof = markdown_text.read(text).units
+    assert (beds.text, beds.heading) == ("They face south.", ("Garden",))
+    assert beds.tags == ("Garden", "home", "old house", "green/beds")
+    assert (roof.text, roof.tags) == ("It was mended.", ("Roof", "home", "old house"))
 
 
 def test_line_ends_of_another_system_are_read_beside_what_a_dream_wrote():

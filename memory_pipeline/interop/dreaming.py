@@ -46,7 +46,9 @@ class Place:
     whole: bool
     """Whether it is the whole content of the file."""
     text: str = ""
-    """What it says."""
+    """How it is written there."""
+    plain: bool = True
+    """Whether its memory says just that; else links, marks or remarks of an editor are in it."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,10 @@ def changes(
 
     A summary takes the place of the first of its members, with its id and in that member's shape: as an item with the
     same marker, as a paragraph, or as the text of the file if that member was a file of its own. Line ends stay.
-    Tables, code, quotes, tasks, list items with others below them, blocks that other notes refer to, and lines that are
-    only a link always stay, and so do the steps of a numbered list: one that is done twice is written twice. The file
-    of a day is a record of it: what later days outdate stays there. A file with nothing left but headings is removed,
+    Tables, code, quotes, tasks, list items with others below them, blocks that other notes refer to, and lines with
+    links to pages or remarks always stay, and so do the steps of a numbered list: one that is done twice is written
+    twice. The file of a day is a record of it: what later days outdate stays there. A file with nothing left but
+    headings is removed,
     with the lines that only point to it.
 
     Args:
@@ -76,7 +79,7 @@ def changes(
         leaving: memories that no longer hold.
         summaries: memories that are to be in the folder instead.
     """
-    gone = [place for place in places if place.memory_id in leaving and not _is_structure(place.text)]
+    gone = [place for place in places if place.memory_id in leaving and place.plain and not _is_structure(place.text)]
     kept = _steps(texts, gone, summaries) | _referred_to(texts, gone) | _of_a_day(gone, summaries)
     gone = [place for place in gone if place.memory_id not in kept]
     hosted = _hosted(gone, summaries)

@@ -80,7 +80,8 @@ FORMATS: Final[Mapping[str, Format]] = {
     for one in (
         Format(
             "markdown",
-            "A folder of Markdown notes: MEMORY.md, auto memory, OpenClaw, memory tools, wikis, our own export",
+            "A folder of Markdown notes, such as a vault of Obsidian or Logseq: MEMORY.md, auto memory, OpenClaw, "
+            "memory tools, wikis, our own export",
             "a folder with .md files, or one such file",
             markdown.events,
             lambda seen: any(name.lower().endswith(markdown.SUFFIXES) for name in seen.names),

@@ -165,10 +165,16 @@ def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None)
     """Return the place of each memory of a folder that was just imported; arguments as for `events`."""
     source = _source(path, datetime.now(UTC), profile, name)
     before = open_memories(ledger, profile, source.instance) | _exported(path, profile, ledger)
-    return [
-        Place(one.memory_id, one.file, one.unit.line - 1, one.unit.after - 1, one.note.whole, one.unit.text)
-        for one in _named(_Folder.of(path).places, before, source, ledger, _taken_out(ledger, profile))
-    ]
+    return [_place(one) for one in _named(_Folder.of(path).places, before, source, ledger, _taken_out(ledger, profile))]
+
+
+def _place(one: _Place) -> Place:
+    """Return where a memory stands, and how its text is written there."""
+    unit = one.unit
+    written = unit.text if unit.written is None else unit.written
+    return Place(
+        one.memory_id, one.file, unit.line - 1, unit.after - 1, one.note.whole, written, plain=unit.written is None
+    )
 
 
 def texts(path: Path) -> dict[str, str]:

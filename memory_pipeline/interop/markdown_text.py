@@ -46,14 +46,29 @@ _ONLY_REFERS: Final = re.compile(
 """A block that only shows another one, a file, or what a query finds, in Logseq or Obsidian."""
 _BLOCK_ID: Final = re.compile(r"[ \t]\^[A-Za-z0-9-]+\Z")
 """The id by which Obsidian refers to a block."""
+_OPENING: Final = re.compile(r"^[ \t]*(?:`{3,}|~{3,})|`|%%|<!--", re.MULTILINE)
+"""Where code or a comment may begin."""
+_CALLOUT: Final = re.compile(r">[ \t]*\[!([\w-]+)[^\]\n]*\][+-]?[ \t]*(.*)")
+"""The first line of a callout: its kind and title."""
+_QUOTED: Final = re.compile(r"(?:[ \t]*>)+[ \t]?")
+_ADMONITION: Final = re.compile(
+    r"[ \t]*#\+(?:BEGIN|END)_(?:NOTE|TIP|IMPORTANT|CAUTION|WARNING|PINNED|CENTER)[ \t]*", re.IGNORECASE
+)
+"""A line that begins or ends a callout of Logseq."""
+_TAGS: Final = re.compile(r"(?:\s*(?:#[^\W\d_][\w/-]*|#\[\[[^\[\]\n]+\]\]))+\s*")
+"""A text that is nothing but tags."""
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _BOLD: Final = re.compile(r"\*\*([^*\n]+?):?\*\*:?")
 _RULE: Final = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}|-{2,})")
 _NO_PROSE: Final = re.compile(r"`[^`]*`|[A-Za-z][A-Za-z0-9+.-]{0,30}://\S+")
 """Code and addresses."""
-_TAG: Final = re.compile(r"(?<![\w/#&])#([^\W\d_][\w/-]*)")
+_TAG: Final = re.compile(r"(?<![\w/#&])#(?:([^\W\d_][\w/-]*)|\[\[([^\[\]\n]+)\]\])")
 _CATEGORY: Final = re.compile(r"\[([^\W\d_][\w -]{1,40})\] ")
 _WIKI: Final = re.compile(r"\[\[([^\[\]|#\n]+)(?:[#|][^\[\]\n]*)?\]\]")
+_SHOWN: Final = re.compile(r"(!?)\[\[([^\[\]\n|]+)(?:\|([^\[\]\n]*))?\]\]")
+"""A link to a page: what it names, and what it shows instead."""
+_PAGE_LINK: Final = re.compile(r"\[([^\[\]\n]+)\]\(\[\[([^\[\]\n]+)\]\]\)")
+"""A link to a page of Logseq that shows something else."""
 _FILE_LINK: Final = re.compile(r"\[[^\[\]\n]*\]\(<?([^()\s<>]+\.md)>?(?:#[^()\s]*)?\)")
 _RELATION: Final = re.compile(r"([^\W\d_][\w -]{1,40}) (\[\[[^\[\]\n]+\]\])(?: \(.*\))?")
 _PLAIN: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*):[ \t]+(\S.*)")
@@ -78,6 +93,8 @@ class Unit:
     tags: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
     """Edge type and target, as written."""
+    written: str | None = None
+    """The text as the file has it, if that is more than the text."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +136,7 @@ def read(text: str) -> Note:
     rest = "".join([*parts, whole[place:]])
     properties, rest = _properties(rest)
     front = {**properties, **front}
+    raw, (rest, comments) = rest.split("\n"), _without_comments(rest)
     exported = bool(ours) or INDEX_BEGINS in rest
     described = bool(front.get("name")) and isinstance(front.get("description"), str)
     alone = str(front["description"]).strip() if described else ""
@@ -127,11 +145,16 @@ def read(text: str) -> Note:
     if not exported and len(rest) < WHOLE and alone:
         unit = Unit(rest.strip() or alone, at.line(start), at.line(len(whole)))
         return Note(front, (_described(unit, front),), readable, whole=True)
-    left_out = Counter[str]()
+    left_out = Counter[str]({"comments": comments})
     blocks = [*_blocks(rest.split("\n"), at.line(start), left_out)]
     told = [unit for unit in blocks if not _ONLY_REFERS.fullmatch(unit.text)]
     left_out["blocks that only show others"] += len(blocks) - len(told)
-    units += [_described(unit, front) for unit in told]
+    first, lines = at.line(start), rest.split("\n")
+    spans = [(slice(unit.line - first, unit.after - first), _described(unit, front)) for unit in told]
+    units += [
+        unit if raw[span] == lines[span] else replace(unit, written="\n".join(raw[span]).strip())
+        for span, unit in spans
+    ]
     if exported:  # headings of topics and of the index are ours
         del left_out[_HEADINGS]
     return Note(front, tuple(sorted(units, key=lambda unit: unit.line)), readable, left_out=+left_out)
@@ -152,7 +175,7 @@ def _unix(text: str) -> str:
 
 def is_pointer(unit: Unit, files: Mapping[str, Any]) -> bool:
     """Return whether a unit only names another file of the folder, as the lines of an index do."""
-    match = _LINK_FIRST.fullmatch(unit.text)
+    match = _LINK_FIRST.fullmatch(unit.text if unit.written is None else unit.written)
     targets = [target for _, target in unit.links]
     return bool(match and len(unit.text) < WHOLE // 4 and targets and resolved(targets[0], files) is not None)
 
@@ -235,6 +258,7 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
     place = 0
     bare = list[int]()  # levels of the headings under which nothing stands yet
     introduced = Counter[tuple[str, ...]]()
+    tags = dict[str, int]()  # each with the depth of the heading under which it stands alone
     while place < len(lines):
         line, number = lines[place], first + place
         above = tuple(title for _, title in headings)
@@ -245,12 +269,14 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
             left_out[_HEADINGS] += sum(above >= level for above in bare)
             bare = [above for above in bare if above < level] + ([level] if match[2] else [])
             headings = [(depth, title) for depth, title in headings if depth < level]
+            tags = {tag: depth for tag, depth in tags.items() if depth < level}
             headings += [(level, match[2])] if match[2] else []
             place += 1
         elif match := _ITEM.fullmatch(line):
             end = _item_end(lines, place)
             bare = []
-            yield _item(lines[place:end], Unit(match[2], number, first + end, above), indent=len(match[1]))
+            unit = Unit(match[2], number, first + end, above, tags=tuple(tags))
+            yield _item(lines[place:end], unit, indent=len(match[1]))
             place = end
         elif not line.strip() or _EMPTY_ITEM.fullmatch(line):
             left_out["empty blocks"] += bool(line.strip())
@@ -261,13 +287,15 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
         else:
             end = _paragraph_end(lines, place)
             text = "\n".join(lines[place:end]).strip()
+            if _TAGS.fullmatch(text):
+                tags |= dict.fromkeys(_named_tags(text), headings[-1][0] if headings else 0)
+                place = end
+                continue
             level, title, told = _introduction(text, _next(lines, end))
             headings = [pair for pair in headings if pair[0] < level]
-            if not told:
-                left_out["comments"] += not title
-            else:
+            if told:
                 bare = []
-                yield Unit(text, number, first + end, tuple(title for _, title in headings))
+                yield Unit(text, number, first + end, tuple(title for _, title in headings), tags=tuple(tags))
             headings += [(level, _numbered(title, headings, introduced))] if title else []
             place = end
     left_out[_HEADINGS] += len(bare)
@@ -291,11 +319,10 @@ def _introduction(text: str, following: str) -> tuple[int, str, bool]:
     bold = None if alone or _BOLD.fullmatch(following.strip()) else _BOLD.fullmatch(text)
     if bold and len(text) <= _MOST_HEADING:
         return _IN_BOLD, bold[1], False
-    told = _without_comments(text).strip()
-    leading = _SENTENCE_END.split(told)[-1]
+    leading = _SENTENCE_END.split(text)[-1]
     title = leading.rstrip(".:") if _ITEM.fullmatch(following) and len(leading) <= _MOST_HEADING else ""
     level = _IN_BOLD if bold else _INTRODUCTION
-    return level, title, bool(told) and not (title and leading == text and text.endswith(":"))
+    return level, title, not (title and leading == text and text.endswith(":"))
 
 
 def _numbered(title: str, headings: list[tuple[int, str]], introduced: Counter[tuple[str, ...]]) -> str:
@@ -356,7 +383,13 @@ def _paragraph_end(lines: list[str], place: int) -> int:
         if (
             fence is None
             and end > place
-            and (not line.strip() or _begins(line) or _heading(line) or line.strip() == INDEX_BEGINS)
+            and (
+                not line.strip()
+                or _begins(line)
+                or _heading(line)
+                or line.strip() == INDEX_BEGINS
+                or _CALLOUT.match(line)
+            )
         ):
             break
         if fenced:
@@ -398,14 +431,56 @@ def _without_clock(lines: list[str]) -> list[str]:
 def _described(unit: Unit, front: Mapping[str, Any]) -> Unit:
     """Add the tags and links that the text names; where notes have permalinks, links have types."""
     match = _CATEGORY.match(unit.text)
-    written = [match[1]] if match else []
+    category = [match[1]] if match else []
     prose = _NO_PROSE.sub(" ", unit.text)
-    tags = labels([*unit.heading, *written, *_TAG.findall(prose)])
+    tags = labels([*unit.heading, *category, *unit.tags, *_named_tags(prose)])
     relation = _RELATION.fullmatch(unit.text) if front.get("permalink") else None
     kind = relation[1] if relation else "RELATES_TO"
     targets = [*_WIKI.findall(prose), *_FILE_LINK.findall(prose)]
     links = tuple((kind, target) for target in dict.fromkeys(targets))
-    return replace(unit, text=_BLOCK_ID.sub("", unit.text), tags=tuple(tags), links=links)
+    kind_of, heading, text = _out_of_callout(_BLOCK_ID.sub("", unit.text))
+    text = text if relation else _shown(text)
+    written = unit.text if text != _BLOCK_ID.sub("", unit.text) else None
+    all_tags = tuple(labels([*tags, *kind_of]))
+    return replace(unit, text=text, tags=all_tags, links=links, heading=(*unit.heading, *heading), written=written)
+
+
+def _named_tags(text: str) -> list[str]:
+    """Return the tags of a text, without `#` and brackets."""
+    return [word or page for word, page in _TAG.findall(text)]
+
+
+def _out_of_callout(text: str) -> tuple[list[str], list[str], str]:
+    """Return the kind of a callout, its title as a heading, and what it says; of any other text only the text."""
+    lines = [line for line in text.split("\n") if not _ADMONITION.fullmatch(line)]
+    begins = _CALLOUT.fullmatch(lines[0]) if lines else None
+    if begins is None or not all(_QUOTED.match(line) for line in lines):
+        return [], [], "\n".join(lines).strip() or text
+    said = "\n".join(_QUOTED.sub("", line, count=1) for line in lines[1:]).strip()
+    title = begins[2].strip()
+    return [begins[1].lower()], [title] if title and said else [], said or title or begins[1]
+
+
+def _shown(text: str) -> str:
+    """Return a text with what its links to pages show, but for embedded files and code."""
+    parts, place = list[str](), 0
+    for code in _NO_PROSE.finditer(text):
+        parts += [_linked(text[place : code.start()]), code[0]]
+        place = code.end()
+    return "".join([*parts, _linked(text[place:])])
+
+
+def _linked(prose: str) -> str:
+    return _SHOWN.sub(_of_link, _PAGE_LINK.sub(r"\1", prose))
+
+
+def _of_link(link: re.Match[str]) -> str:
+    """Return what an editor shows of a link: its alias, or the page and the heading in it."""
+    embedded, target, alias = link.groups()
+    if embedded:
+        return link[0]
+    page, _, part = target.partition("#")
+    return (alias or "").strip() or " \u203a ".join(filter(None, (page.rpartition("/")[2].strip(), part.strip(" ^#"))))
 
 
 def _heading(line: str) -> re.Match[str] | None:
@@ -413,12 +488,25 @@ def _heading(line: str) -> re.Match[str] | None:
     return _HEADING.fullmatch(line) if len(line) <= _MOST_HEADING else None
 
 
-def _without_comments(text: str) -> str:
-    """Return a text without its comments, of Markdown or of Obsidian; one that is not closed stays."""
-    for opening, closing in (("<!--", "-->"), ("%%", "%%")):
-        parts, place = list[str](), 0
-        while (begins := text.find(opening, place)) >= 0 and (ends := text.find(closing, begins + len(opening))) >= 0:
-            parts.append(text[place:begins])
-            place = ends + len(closing)
-        text = "".join([*parts, text[place:]])
-    return text
+def _without_comments(text: str) -> tuple[str, int]:
+    """Return a text without its comments, of Markdown or of Obsidian, and their number; every line stays a line.
+
+    What is within code, and what is not closed, is no comment.
+    """
+    parts, place, at, found = list[str](), 0, 0, 0
+    open_ended = set[str]()
+    while opening := _OPENING.search(text, at):
+        begins, mark = opening.end(), opening[0].strip()
+        closing = {"%%": "%%", "<!--": "-->"}.get(mark, f"\n{mark}" if len(mark) > 1 else mark)
+        end = -1 if closing in open_ended else text.find(closing, begins)
+        if end < 0:
+            open_ended.add(closing)
+        at = begins if end < 0 or (mark == "`" and "\n" in text[begins:end]) else end + len(closing)
+        comment = text[opening.start() : at]
+        if end < 0 or mark not in {"%%", "<!--"} or comment.strip() in (INDEX_BEGINS, INDEX_ENDS):
+            continue
+        before = text[place : opening.start()]
+        alone = not text[at : at + 1].strip()
+        parts += [before.rstrip(" \t") if alone else before, "\n" * comment.count("\n")]
+        place, found = at, found + 1
+    return "".join([*parts, text[place:]]), found
