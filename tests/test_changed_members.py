@@ -86,7 +86,7 @@ def test_what_a_member_says_now_holds_at_once_and_after_the_next_run(client, clo
     client.consolidate()
     assert shown(client, "kayak") == own
     assert f"{kayak.content} (archived)" in client.recall("kayak", deep=True, record=False).text()
-    assert "one of its members says something else now" in client.explain(kayak.memory_id).text()
+    assert "One of those it stands for says something else now." in client.explain(kayak.memory_id).text()
     assert "awful" in of_kind(client, "meta_pattern", "weather").content
     again = of_kind(client, "compression", "piano")
     assert (again.memory_id, again.valid_until) == (piano.memory_id, ENDED)

@@ -9,7 +9,7 @@ import difflib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 import polars as pl
@@ -43,6 +43,7 @@ def explain(
     profile_id: str | None = None,
     as_of: datetime | None = None,
     recalled: Mapping[str, Any] | None = None,
+    zone: tzinfo = UTC,
 ) -> Explanation:
     """Explain a memory: scores factor by factor, edges, clusters, decisions with reasons, accesses and lineage.
 
@@ -52,6 +53,7 @@ def explain(
         profile_id: its profile; needed only if several profiles use the id.
         as_of: use the tables of the last run whose clock was at or before this instant; default: now.
         recalled: its row of an answer (see `rank/ranking`), to explain its rank there too.
+        zone: time zone of the days of its text.
 
     Raises:
         UnknownMemory: no profile has the memory; suggests similar ids.
@@ -75,10 +77,19 @@ def explain(
         raise UnknownMemory(_unknown(memory_id, all_ids, where))
     scored = _first(tables.about("scored_memories"))
     edges = tables.between("association_edges", "source", "target")
+    refusals = tables.between("merge_refusals", "memory_id", "other_id")
+    facts, decisions, origin = (
+        tables.between("fact_changes", "memory_id", "other_id"),
+        tables.decisions(),
+        tables.origin(base),
+    )
+    closers = [one["closed_by"] for one in memory.get("closed_statements") or ()]
+    named = [*edges["other"], *refusals["other"], *facts["other"], memory["superseded_by"], *closers]
+    named += [row[end] for row in (*decisions, *origin) for end in ("memory_id", "target_id")]
     return Explanation(
         profile_id=owner,
         memory_id=memory_id,
-        as_of=clock if consolidated and clock else memory["updated_at"] or memory["created_at"],
+        as_of=(clock if consolidated and clock else memory["updated_at"] or memory["created_at"]).astimezone(zone),
         consolidated=consolidated,
         memory=memory,
         erased=tables.erasure(),
@@ -89,13 +100,14 @@ def explain(
         centrality=_first(tables.about("memory_importance")),
         edges=_rows(edges.sort(["weight", "other", "edge_type"], descending=[True, False, False])),
         clusters=_rows(tables.all("clusters").join(tables.about("cluster_members"), on="cluster_id", how="semi")),
-        refusals=_rows(tables.between("merge_refusals", "memory_id", "other_id")),
-        facts=_rows(tables.between("fact_changes", "memory_id", "other_id")),
-        decisions=tables.decisions(),
+        refusals=_rows(refusals),
+        facts=_rows(facts),
+        decisions=decisions,
         accesses=tables.accesses(),
-        events=tables.origin(base),
+        events=origin,
         members=_rows(memories.filter(pl.col("memory_id").is_in(memory["members"]))),
         summaries=_rows(memories.filter(pl.col("members").list.contains(memory_id))),
+        texts=tables.texts(memories, {*named} - {None, memory_id}),
     )
 
 
@@ -144,6 +156,13 @@ class _Tables:
         """Return the memory folded from its events alone."""
         events = self.events.filter(pl.col("memory_id") == self.memory_id)
         return _first(projection.project(events).memories.drop("profile_id"))
+
+    def texts(self, memories: pl.DataFrame, ids: set[str]) -> dict[str, str]:
+        """Return what memories say, those that no run has seen included, by id."""
+        seen = memories.filter(pl.col("memory_id").is_in(ids))
+        unseen = self.events.filter(pl.col("memory_id").is_in(ids - set(seen["memory_id"])))
+        told = [seen, projection.project(unseen).memories] if unseen.height else [seen]
+        return dict(pl.concat([one.select("memory_id", "content") for one in told]).iter_rows())
 
     def erasure(self) -> Row | None:
         """Return when and why the memory was erased, from the current ledger whatever the instant."""

@@ -1,21 +1,30 @@
-"""The explanation of a memory as values, JSON and lines of text.
+"""The explanation of a memory as values, JSON and sentences.
 
 Not here: reading the facts (`explain`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
+from operator import itemgetter
 from typing import Any, Final
 
-from memory_pipeline.schemas import LIVE, Lifecycle
+from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
+from memory_pipeline.consolidation.questions import LIKELY
+from memory_pipeline.recall.models import Part
+from memory_pipeline.recall.rank.reasons import reasons
+from memory_pipeline.schemas import Action, EventType, Lifecycle
 from memory_pipeline.text.compare.judge import ASIDE
-from memory_pipeline.text.display import one_line
+from memory_pipeline.text.display import one_line, preview
 
 Row = Mapping[str, Any]
 
 _SHOWN: Final = 10
 """Most rows of a list in the text; `to_dict` has all."""
+_NEAREST: Final = 3
+"""Related memories, and questions, that the text names."""
+_WORDS: Final = 32
+"""Words and marks of a text that are quoted."""
 _LINES: Final = 12
 """Most lines of the text that are printed in its place."""
 
@@ -71,13 +80,15 @@ class Explanation:
     """Members of a summary, with text and the event that stored each."""
     summaries: tuple[Row, ...]
     """Summaries that it is a member of."""
+    texts: Mapping[str, str]
+    """What the other memories say that it names, by id."""
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as JSON values, instants as ISO 8601 text."""
         return {name: _plain(value) for name, value in asdict(self).items()}
 
     def text(self) -> str:
-        """Return the explanation as text, one fact a line; long lists are truncated."""
+        """Return the explanation in sentences, one a line; long lists are cut, and numbers are left to `to_dict`."""
         return "\n".join(self.lines())
 
     def __repr__(self) -> str:
@@ -92,156 +103,204 @@ class Explanation:
         """Return the lines of `text`."""
         return [_enclosed(line) for line in self._lines()]
 
-    def _lines(self) -> list[str]:
-        """Return the lines as they are, in which a text may have lines of its own."""
-        return [
-            *self._state(),
-            *self._succession(),
-            *self._ranked(),
-            *_section("scores", [_factor(factor) for factor in self.scores], shown=None),
-            *self._protection(),
-            *_section(f"edges: {len(self.edges)}, strongest first", [_edge(row) for row in self.edges]),
-            *_section("clusters", [_cluster(row) for row in self.clusters]),
-            *_section(
-                "not merged with", [f"{row['other']}: {row['reason']}: {row['detail']}" for row in self.refusals]
-            ),
-            *_section("other values of its facts", [_fact(row) for row in self.facts]),
-            *_section("decisions", [_decision(row) for row in self.decisions], shown=None),
-            *_section(
-                f"recalled: {len(self.accesses)} {'time' if len(self.accesses) == 1 else 'times'}, latest first",
-                [_access(row) for row in reversed(self.accesses)],
-            )[: None if self.accesses else 0],
-            *_section("written by", [_event(row) for row in self.events]),
-            *_section("members", [_text(row) + f" (event {row['event_id']})" for row in self.members], shown=None),
-            *_section("in summaries", [_text(row) for row in self.summaries], shown=None),
-        ]
+    def _lines(self) -> Iterator[str]:
+        """Yield the sentences as they are, in which a text may have lines of its own."""
+        yield _quoted(self.memory["content"])
+        yield from self._said()
+        if self.memory["lifecycle"] != Lifecycle.ERASED.value:
+            yield from self._standing()
+            yield from self._ranked()
+            told = (row for row in self.facts if row["relation"] != "doubt" or row["confidence"] >= LIKELY)
+            yield from _most([_compared(row, self._named(row["other"])) for row in told])
+            yield from _most([self._refused(row) for row in self.refusals])
+            yield from self._kept()
+            yield from self._related()
+            yield from self._members()
+        yield from self._history()
+        yield f"memory {self.memory_id} of profile {self.profile_id}"
 
-    def _state(self) -> Iterator[str]:
+    def _said(self) -> Iterator[str]:
         memory = self.memory
-        yield f"memory {self.memory_id} of profile {self.profile_id}, as of {self.as_of.isoformat()}"
-        yield f"  {one_line(memory['content'])}"
+        who = f" by {memory['speaker']}" if memory["speaker"] else ""
+        said = f"It was said{who} on {self._day(memory.get('said_at') or memory['created_at'])}"
+        uses = memory["access_count"]
+        if uses:
+            last = f", last on {self._day(memory['last_accessed_at'])}" if memory["last_accessed_at"] else ""
+            said += f", and recalled {'once' if uses == 1 else f'{uses} times'}{last}"
+        yield f"{said}."
         if not self.consolidated:
-            yield "not consolidated yet: no run has processed it; the next one scores, links and groups it"
+            yield "No consolidation has read it yet; the next one compares it with the others."
         if memory["lifecycle"] == Lifecycle.ERASED.value:
-            why = f": {self.erased['reason']}" if self.erased else ""
-            yield f"erased: {memory['lifecycle_since'].isoformat()}{why}; nothing of its content is left"
-            yield f"stored: {memory['created_at'].isoformat()}"
-            return
-        inferred = " (inferred)" if memory["memory_type_inferred"] else ""
-        speaker = f", said by {memory['speaker']}" if memory["speaker"] else ""
-        last = f", last {memory['last_accessed_at'].isoformat()}" if memory["last_accessed_at"] else ""
-        yield f"  {memory['kind']}, {memory['memory_type']}{inferred}, {memory['category']}{speaker}"
-        yield f"stored: {memory['created_at'].isoformat()}, accesses: {memory['access_count']}{last}"
-        yield f"lifecycle: {memory['lifecycle']} since {memory['lifecycle_since'].isoformat()}, tier {memory['tier']}"
+            why = f": {self.erased['reason']}" if self.erased and self.erased["reason"] else ""
+            yield f"It was erased on {self._day(memory['lifecycle_since'])}{why}; nothing of what it said is left."
 
-    def _succession(self) -> Iterator[str]:
-        """Return lines on what replaced it, what a recall returns of it, and its validity."""
-        memory = self.memory
-        moves = [row for row in self.decisions if row["after"].get("lifecycle") == memory["lifecycle"]]
-        if memory["lifecycle"] not in LIVE and moves and not moves[-1]["reverted"]:
-            yield f"  by {_decision(moves[-1])}"
-        elif memory["lifecycle"] not in LIVE and memory["members"]:
-            yield "  because one of its members says something else now"
+    def _standing(self) -> Iterator[str]:
+        """Yield whether it holds, and what replaced it."""
+        memory, lifecycle = self.memory, self.memory["lifecycle"]
         if memory["superseded_by"]:
-            yield f"superseded by: {memory['superseded_by']} ({memory['superseded_kind']})"
+            new = self._named(memory["superseded_by"])
+            merged = memory["superseded_kind"] == "summary"
+            yield f"It was merged into {new}." if merged else f"It is no longer true: {new} replaced it."
+        elif lifecycle in _STATES:
+            moves = [row for row in self.decisions if row["after"].get("lifecycle") == lifecycle]
+            decided = moves and not moves[-1]["reverted"]
+            changed = " One of those it stands for says something else now." if memory["members"] else ""
+            yield f"{_STATES[lifecycle]} {moves[-1]['reason'] if decided else ''}{'' if decided else changed}".strip()
+        else:
+            yield "It is in use: a recall may return it."
         for one in memory.get("closed_statements") or ():
-            yield f"outdated since {_figure(one['valid_until'])} by {one['closed_by']}: {one_line(one['sentence'])}"
+            new = self._named(one["closed_by"])
+            ended = f"{_quoted(one['sentence'])} is no longer true since {self._day(one['valid_until'])}"
+            yield f"Of it, {ended}; now: {new}."
         if memory["trimmed"] is not None:
-            yield f"trimmed: recall shows {one_line(memory['trimmed'])!r}; a deep recall shows all of it"
+            yield f"A recall shows only {_quoted(memory['trimmed'])}; a deep one shows all of it."
         if memory["valid_from"] or memory["valid_until"]:
-            start, end = (_plain(memory[name]) or "open" for name in ("valid_from", "valid_until"))
-            yield f"valid: from {start} until {end}"
+            bounds = (("from", memory["valid_from"]), ("until", memory["valid_until"]))
+            yield f"It holds {' '.join(f'{word} {self._day(at)}' for word, at in bounds if at)}."
 
-    def _ranked(self) -> list[str]:
-        """Return lines on its rank in the answer asked about."""
+    def _ranked(self) -> Iterator[str]:
+        """Yield why it has its place in the answer asked about."""
         if self.recalled is None:
-            return []
-        parts = self.recalled.get("parts") or ()
-        lines = [f"{part['name']}: {_figure(part['value'])}, weight {_figure(part['weight'])}" for part in parts]
-        title = f"rank {self.recalled['rank']} of the answer, score {_figure(self.recalled['score'])}"
-        return _section(title, lines, shown=None) or [title]
+            return
+        grouped = reasons([Part(**part) for part in self.recalled.get("parts") or ()])
+        why = f", for {_listed([f'{one.name} ({one.share:.0%})' for one in grouped])}" if grouped else ""
+        yield f"It is number {self.recalled['rank']} of the answer{why}."
 
-    def _protection(self) -> Iterator[str]:
-        if self.is_protected is not None:
-            yield f"protection: {self.protection_reason or 'none'}"
-        elif self.consolidated and self.memory["lifecycle"] != Lifecycle.ERASED.value:
-            yield "protection: not needed, since only live memories can leave the live set"
-        if self.centrality:
-            degree = self.centrality["degree"]
-            around = f"{degree} {'neighbour' if degree == 1 else 'neighbours'}"
-            yield f"centrality: PageRank {_figure(self.centrality['pagerank'])}, {around}"
+    def _kept(self) -> Iterator[str]:
+        if self.is_protected:
+            yield f"It does not fade: {self.protection_reason}."
+        elif self.is_protected is not None:
+            yield "It may fade if nobody asks for it."
+
+    def _refused(self, row: Row) -> str:
+        return f"It was not merged with {self._named(row['other'])}: {row['detail'] or row['reason']}."
+
+    def _related(self) -> Iterator[str]:
+        others = list(dict.fromkeys(row["other"] for row in self.edges if row["edge_type"] not in _SAID_OF_FACTS))
+        if others:
+            nearest = _listed([self._named(other) for other in others[:_NEAREST]])
+            count = "one other" if len(others) == 1 else f"{len(others)} others"
+            yield f"It is related to {count}{', most of all to' if len(others) > _NEAREST else ':'} {nearest}."
+
+    def _members(self) -> Iterator[str]:
+        if self.members:
+            yield f"It stands for {len(self.members)} {'memory' if len(self.members) == 1 else 'memories'}:"
+            for row in self.members:
+                yield f"  {self._day(row['said_at'] or row['created_at'])} {row['content']}"
+        yield from (f"It is summarised in {_quoted(row['content'])}." for row in self.summaries)
+
+    def _history(self) -> Iterator[str]:
+        """Yield what happened to it since it was stored, and the questions that last found it."""
+        told = [(row["as_of"], _decided(row, self._named(row["target_id"]))) for row in self.decisions]
+        told += [(row["occurred_at"], self._event(row)) for row in self.events]
+        happened = [f"  {self._day(at)} {what}" for at, what in sorted(told, key=itemgetter(0)) if what]
+        if happened:
+            yield "What happened to it:"
+            yield from _most(happened, indent="  ")
+        if asked := [row for row in reversed(self.accesses) if row["query"]]:
+            yield "Last found by:"
+            found = dict.fromkeys(f"  {self._day(row['at'])} {_quoted(row['query'])}" for row in asked)
+            yield from list(found)[:_NEAREST]
+
+    def _event(self, row: Row) -> str:
+        if row["relation"] is None:
+            return _EVENTS.get(row["event_type"], "")
+        part = f", {_quoted(row['statement'])}" if row["statement"] else ""
+        older, newer = self._named(row["target_id"]), self._named(row["memory_id"])
+        return f"the {row['answered_by']} said: {_ANSWERED[row['relation']].format(older=older, newer=newer)}{part}"
+
+    def _named(self, memory_id: str | None) -> str:
+        """Return what a memory says, or its id if that is not known."""
+        if memory_id == self.memory_id:
+            return "it"
+        return _quoted(self.texts[memory_id]) if memory_id and memory_id in self.texts else str(memory_id)
+
+    def _day(self, at: datetime) -> str:
+        return f"{at.astimezone(self.as_of.tzinfo):%Y-%m-%d}"
+
+
+_STATES: Final = {
+    Lifecycle.COLD.value: "It is put away; only a deep recall finds it.",
+    Lifecycle.STUB.value: "Only its beginning is kept at hand; a deep recall finds it.",
+    Lifecycle.ARCHIVED.value: "It is archived; only a deep recall finds it.",
+    Lifecycle.EXPIRED.value: "Its time is over; only a deep recall finds it.",
+    Lifecycle.DELETED.value: "It was deleted.",
+}
+_SAID_OF_FACTS: Final = frozenset(PROPOSED.values())
+"""Links that say what the comparison of facts says."""
+_COMPARED: Final = {
+    ("update", True): ("{} may have replaced it", "It may have replaced {}"),
+    ("doubt", True): ("{} might have replaced it", "It might have replaced {}"),
+    ("duplicate", True): ("{} may say the same", "It may say the same as {}"),
+    ("conflict", True): ("{} contradicts it", "It contradicts {}"),
+    ("update", False): ("{} replaced it", "It replaced {}"),
+    ("duplicate", False): ("{} says the same", "It says the same as {}"),
+    ("conflict", False): ("{} contradicts it", "It contradicts {}"),
+    (ASIDE, True): ("{} mentions it without changing it", "It mentions {} without changing it"),
+}
+"""How another memory relates to it, by relation and doubt: where the other is the newer, and where it is the older."""
+_ANSWERED: Final = {
+    "update": "{newer} replaces {older}",
+    "partial": "{newer} replaces a part of {older}",
+    "repeat": "{newer} and {older} say the same",
+    "conflict": "{newer} and {older} contradict each other",
+    "none": "{newer} and {older} are both true",
+    "open": "how {newer} relates to {older} is open again",
+}
+_DONE: Final = {
+    Action.ARCHIVE.value: "archived",
+    Action.DELETE.value: "deleted",
+    Action.EXPIRE.value: "expired",
+    Action.COLD.value: "put away",
+    Action.STUB.value: "cut to its beginning",
+    Action.SUPERSEDE.value: "merged into {}",
+    Action.CLOSE.value: "no longer true since {}",
+    Action.TRIM.value: "shortened",
+    Action.SUMMARISE.value: "written as a joint text",
+}
+"""What became of a memory, by the decision; links and scores are told elsewhere."""
+_EVENTS: Final = {
+    EventType.STORED.value: "stored",
+    EventType.UPDATED.value: "changed",
+    EventType.ERASED.value: "erased",
+    EventType.FEEDBACK.value: "judged by somebody who had recalled it",
+}
+
+
+def _compared(row: Row, other: str) -> str:
+    """Return how a memory relates to another one that was compared with it."""
+    doubtful = not row["decided"]
+    newer, older = _COMPARED.get((row["relation"], doubtful)) or ("{} is about the same", "It is about the same as {}")
+    said = (newer if row["other"] == row["other_id"] else older).format(other)
+    sure = f" ({row['confidence']:.0%} sure)" if doubtful and row["confidence"] is not None else ""
+    return f"{said}{sure}."
+
+
+def _decided(row: Row, other: str) -> str:
+    done = _DONE.get(row["action"], "").format(other)
+    return f"{done}: {row['reason']}{' (undone)' if row['reverted'] else ''}" if done else ""
+
+
+def _most(lines: Sequence[str], *, indent: str = "") -> list[str]:
+    """Return the first lines, and how many more there are."""
+    rest = len(lines) - len(lines[:_SHOWN])
+    return [*lines[:_SHOWN], *([f"{indent}... and {rest} more"] if rest else [])]
+
+
+def _listed(parts: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+
+
+def _quoted(text: str) -> str:
+    return f"\u201c{one_line(preview(text, _WORDS))}\u201d"
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, datetime):
-        return value.isoformat()
+        return value.astimezone(UTC).isoformat()
     if isinstance(value, Mapping):
         return {name: _plain(inner) for name, inner in value.items()}
     return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def _section(title: str, lines: Sequence[str], *, shown: int | None = _SHOWN) -> list[str]:
-    """Return a title with its lines indented and truncated, or nothing without lines."""
-    rest = len(lines) - len(lines[:shown])
-    more = [f"  ... and {rest} more"] if rest else []
-    return [title, *(f"  {line}" for line in lines[:shown]), *more] if lines else []
-
-
-def _figure(value: float | str | datetime) -> str:
-    if isinstance(value, datetime):
-        return value.isoformat(timespec="minutes")
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-def _factor(factor: Factor) -> str:
-    return f"{factor.name:<20} {_figure(factor.value):>10}  {factor.meaning}"
-
-
-def _edge(row: Row) -> str:
-    kind = f"/{row['kind']}" if row["kind"] else ""
-    arrow = "from" if row["other"] == row["source"] else "to"
-    return f"{row['edge_type']}{kind} {arrow} {row['other']}, weight {_figure(row['weight'])}, {row['origin']}"
-
-
-def _cluster(row: Row) -> str:
-    cohesion = "" if row["cohesion"] is None else f", cohesion {_figure(row['cohesion'])}"
-    return f"{row['label']}: {row['method']}, size {row['cluster_size']}{cohesion} ({row['cluster_id']})"
-
-
-def _fact(row: Row) -> str:
-    place = "newer" if row["other"] == row["other_id"] else "older"
-    sure = "" if row["decided"] or row["relation"] == "conflict" else "possible "
-    relation = {"doubt": "update, too unsure for a link", ASIDE: "mention"}.get(row["relation"], row["relation"])
-    return f"{sure}{relation}: {place} {row['other']} by {row['rule']}: {row['reason']}"
-
-
-def _decision(row: Row) -> str:
-    undone = ", undone" if row["reverted"] else ""
-    what = f"{row['action']} {row['target_id']}" if row["target_id"] else row["action"]
-    return f"{row['as_of'].isoformat()} {what} by {row['rule']}: {row['reason']} (plan {row['plan_id']}{undone})"
-
-
-def _access(row: Row) -> str:
-    asked = f" by {one_line(row['query'])!r}" if row["query"] else ""
-    rank = f", rank {row['rank']}" if row["rank"] is not None else ""
-    session = f", session {row['session_id']}" if row["session_id"] else ""
-    return f"{row['at'].isoformat()}{asked}{rank}{session}{', over an association' if row['expanded'] else ''}"
-
-
-def _event(row: Row) -> str:
-    new = "" if row["consolidated"] else ", not consolidated yet"
-    if row["relation"] is not None:
-        part = f" of {one_line(row['statement'])!r}" if row["statement"] else ""
-        new = (
-            f": the {row['answered_by']} says {row['relation']}{part}, {row['memory_id']} after {row['target_id']}{new}"
-        )
-    return (
-        f"{row['event_type']} {row['event_id']} at {row['occurred_at'].isoformat()}, ledger position {row['seq']}{new}"
-    )
-
-
-def _text(row: Row) -> str:
-    return f"{row['memory_id']}: {one_line(row['content'])}"
 
 
 def _enclosed(line: str) -> str:
