@@ -67,6 +67,10 @@ def test_what_has_left_or_is_closed_is_not_asked_about():
     assert ranked(pairs, c={"superseded_by": "d", "superseded_kind": "update"}) == ["ab"]
 
 
+def test_the_same_words_are_no_question():
+    assert ranked([("a", "b", 0.9), ("c", "d", 0.9)], a={"content": "Tea."}, b={"content": "Tea."}) == ["cd"]
+
+
 def replaced(prompt):
     """Answer by labels: what moved is an update, all else differs."""
     verdicts = []

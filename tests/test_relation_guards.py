@@ -36,8 +36,10 @@ def test_other_users_and_headings_are_not_related(relation, place, names):
     assert not permitted(relation, *SAME, **{place: names})
 
 
-@pytest.mark.parametrize("headings", [["Shop", None], [None, "Shop"]])
-def test_what_is_under_no_heading_may_change_what_is_under_one(headings):
+@pytest.mark.parametrize(
+    "headings", [["Shop", None], [None, "Shop"], ["Shop", "Shop / Log"], ["Shop / Log / Till", "Shop"]]
+)
+def test_what_is_under_a_heading_or_none_may_change_what_is_below_and_above(headings):
     assert permitted("update", *SAME, heading=headings)
     assert permitted("conflict", *SAME, heading=headings)
     assert not permitted("duplicate", *SAME, heading=headings)

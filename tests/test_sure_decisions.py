@@ -61,6 +61,15 @@ def test_what_only_one_of_two_repetitions_adds_keeps_them_apart_only_if_nothing_
     assert groups(clustered(memories, read=repeated(memories, (0, 1)))) == [["m0", "m1"]]
 
 
+def test_the_same_words_of_another_day_are_merged_only_if_the_judge_is_sure():
+    """A figure that is said again may be measured again, which the words alone do not tell."""
+    text = "The plumber is Bo Lind, phone 0117 496 0123."
+    memories = frames.memories({"content": text, "created_at": frames.ago(day)} for day in (30, 20, 10))
+    assert groups(clustered(memories)) == []
+    assert groups(clustered(memories, read=repeated(memories, (0, 1)))) == [["m0", "m1", "m2"]]
+    assert groups(clustered(memories, read=repeated(memories, (0, 1), confidence=0.7))) == []
+
+
 def test_what_was_answered_outranks_what_is_read():
     memories = frames.memories({"content": text} for text in DENTIST[:2])
     answered = pl.DataFrame({"profile_id": ["p"], "low": ["m0"], "high": ["m1"], "relation": ["none"]})

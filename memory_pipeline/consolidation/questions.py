@@ -35,7 +35,8 @@ def ranked(
     """Order pairs of memories by what an answer is worth.
 
     That is how likely they are related, times their weight: 1, more if they are about somebody's health, and more for
-    each time that they were recalled. Pairs of which a memory is no longer live are left out.
+    each time that they were recalled. Pairs of which a memory is no longer live are left out, and those of the same
+    words: a run merges them, or they tell of two occasions.
 
     Args:
         pairs: profile_id, memory_id, other_id, likelihood (that they are related), and any other columns.
@@ -52,14 +53,17 @@ def ranked(
     rows = pairs
     for side, end in (("older", "memory_id"), ("newer", "other_id")):
         of_side = known.select(
-            "profile_id", *(pl.col(name).alias(f"{side}_{name}") for name in ("used", "health")), end="memory_id"
+            "profile_id",
+            *(pl.col(name).alias(f"{side}_{name}") for name in ("used", "health", "content_hash")),
+            end="memory_id",
         )
         rows = rows.join(of_side.rename({"end": end}), on=["profile_id", end])
     health = pl.coalesce("older_health", "newer_health", pl.lit(value=False))
     used = (pl.col("older_used") + pl.col("newer_used")).clip(upper_bound=_MOST_USES)
     worth = pl.col("likelihood") * (1 + _HEALTH * health + _USE * used)
     asked = (pl.col("worth") >= ASKED) & (pl.col("likelihood") >= LIKELY)
-    kept = rows.with_columns(worth=worth).filter(asked | (not for_people))
+    other_words = pl.col("older_content_hash") != pl.col("newer_content_hash")
+    kept = rows.with_columns(worth=worth).filter(other_words, asked | (not for_people))
     return kept.sort("worth", *KEY, "other_id", descending=[True, False, False, False]).select(pairs.columns)
 
 

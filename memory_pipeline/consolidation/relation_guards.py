@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_profile
+from memory_pipeline.consolidation import core_profile, whereabouts
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import core_facts
 
@@ -69,8 +69,9 @@ def _sides(pairs: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 def _elsewhere() -> pl.Expr:
     """Return whether the two are of other users, under other headings, repeat in two files, or instruct two projects.
 
-    What is under no heading may change what is under one, but does not repeat it. Whom two texts of one user are about
-    is the judge's to tell.
+    What is under a heading, or under none, may change what is under headings below it and the other way round, but does
+    not repeat it. What two headings beside each other name is often what their lines are about ("Acme", "Globex"),
+    which the judge does not read. Whom two texts of one user are about is the judge's to tell.
     """
     user, heading, file, project = (
         pl.col(f"older_{name}").ne_missing(pl.col(f"newer_{name}"))
@@ -78,8 +79,14 @@ def _elsewhere() -> pl.Expr:
     )
     instruct = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(core_facts.INSTRUCTION) for side in _SIDES)
     repeats = pl.col("relation") == "duplicate"
-    headed = pl.all_horizontal(pl.col(f"{side}_heading").is_not_null() for side in _SIDES)
-    return user | (heading & (headed | repeats)) | (file & repeats) | (project & instruct)
+    beside = ~pl.any_horizontal(_below(one, other) for one, other in (_SIDES, _SIDES[::-1]))
+    return user | (heading & (beside | repeats)) | (file & repeats) | (project & instruct)
+
+
+def _below(one: str, other: str) -> pl.Expr:
+    """Return whether the headings of one side are those of the other, or below them; all are below none."""
+    upper = pl.col(f"{other}_heading")
+    return upper.is_null() | (pl.col(f"{one}_heading") + whereabouts.JOIN).str.starts_with(upper + whereabouts.JOIN)
 
 
 def _told_apart(name: str) -> pl.Expr:

@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.columns import KEY
 SEPARATOR: Final = " \u203a "
 """Stands between the headings above a memory where they are shown, and before its text."""
 
-_JOIN: Final = " / "
+JOIN: Final = " / "
 """Stands between the headings in the metadata."""
 _LONGEST: Final = 60
 """Characters of a heading that are shown."""
@@ -71,7 +71,7 @@ def inherited(memories: pl.DataFrame) -> pl.DataFrame:
 def searched() -> pl.Expr:
     """Return the words by which each memory is found: the headings above it, then its text or that of its index."""
     text = pl.coalesce("index_text", "content")
-    named = _value("heading").str.replace_all(_JOIN, SEPARATOR, literal=True)
+    named = _value("heading").str.replace_all(JOIN, SEPARATOR, literal=True)
     return pl.when(named != "").then(named + "\n" + text).otherwise(text)
 
 
@@ -82,7 +82,7 @@ def shown_path(metadata: Mapping[str, Any] | None) -> str | None:
     """
     known = metadata or {}
     project, heading = (value if isinstance(value := known.get(name), str) else "" for name in ("project", "heading"))
-    parts = [" ".join(part.split())[:_LONGEST] for part in (project, *heading.split(_JOIN))]
+    parts = [" ".join(part.split())[:_LONGEST] for part in (project, *heading.split(JOIN))]
     named = [part for part in parts[1:] if not re.fullmatch(_DATE, part)]
     return SEPARATOR.join(part for part in (parts[0], *named) if part) or None
 
@@ -96,7 +96,7 @@ def shown_below(column: str) -> pl.Expr:
     """Return the texts of a column behind where their memories stand (see `shown_path`)."""
     part = pl.element().str.replace_all(r"\s+", " ").str.strip_chars().str.slice(0, _LONGEST)
     named = part.filter(~part.str.contains(f"^(?:{_DATE})?$"))
-    headings = _value("heading").str.split(_JOIN).list.eval(named)
+    headings = _value("heading").str.split(JOIN).list.eval(named)
     projects = pl.concat_list(project()).list.eval(part.filter(part != ""))
     path = pl.concat_list(projects, headings.fill_null([])).list.join(SEPARATOR)
     return pl.when(path != "").then(path + SEPARATOR + pl.col(column)).otherwise(column).alias(column)

@@ -135,7 +135,8 @@ def _repeats(
 ) -> pl.DataFrame:
     """Return the pairs of memories that say the same: profile_id and `answers.PAIR`.
 
-    An answer outranks what was read. Of memories with the same text, owner and place the oldest stands for all.
+    An answer outranks what was read. Of memories with the same text, owner and place the oldest stands for all. The
+    same words of another day are a repeat only if the reader is sure: they may tell of another occasion.
     """
     pair = ["profile_id", *answers.PAIR]
     given = pl.DataFrame(schema=dict.fromkeys((*pair, "relation"), pl.String)) if answered is None else answered
@@ -148,7 +149,11 @@ def _repeats(
         newer, on=[*near_duplicates.KIN, "newer_hash"], nulls_equal=True
     )
     ends = ["older", "newer"]
-    read_so = found.select("profile_id", low=pl.min_horizontal(ends), high=pl.max_horizontal(ends)).unique()
+    again = sure.filter(pl.col("older_hash") == pl.col("newer_hash")).select("profile_id", content_hash="older_hash")
+    repeated = points.join(again, on=["profile_id", "content_hash"], how="semi").select(*copies, newer="memory_id")
+    same_words = repeated.join(oldest.rename({"memory_id": "older"}), on=copies, nulls_equal=True)
+    both = pl.concat([one.select("profile_id", *ends) for one in (found, same_words)])
+    read_so = both.select("profile_id", low=pl.min_horizontal(ends), high=pl.max_horizontal(ends)).unique()
     said = given.filter(pl.col("relation") == "repeat").select(pair)
     return pl.concat([said, read_so.join(given, on=pair, how="anti")])
 
