@@ -331,7 +331,8 @@ def test_the_past_is_as_it_was_before_an_answer(client):
 def test_explain_names_who_answered(client):
     old, new = client.remember(OLD), client.remember(NEW)
     client.resolve((old, new), "update", answered_by="agent")
-    assert f"the agent says update, {new} after {old}" in client.explain(old).text()
+    assert f"the agent said: \u201c{NEW}\u201d replaces it" in client.explain(old).text()
+    assert f"the agent said: it replaces \u201c{OLD}\u201d" in client.explain(new).text()
 
 
 @pytest.mark.parametrize(

@@ -416,7 +416,7 @@ def test_an_agent_recalls_what_it_remembered_and_forgets_what_it_is_asked_to(tmp
     assert re.search(rf"- \[\d{{4}}-\d\d-\d\d\] Ana drinks green tea\. \(memory_id {ids[0]}\)\nnext page", found)
     assert "The office moved to Basel in March." in told
     assert noted == "noted"
-    assert "rank 1 of the answer" in why
+    assert "It is number 1 of the answer" in why
     assert receipt["erased"] == [ids[0]]
     assert receipt["not_covered"]
     assert ids[0] not in ids_in(left)

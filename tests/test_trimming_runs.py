@@ -418,11 +418,10 @@ def test_what_was_marked_as_important_is_never_archived_for_a_budget(tmp_path):
         reasons = dict(lake.read("scored_memories").select("memory_id", "protection_reason").rows())
         assert (reasons["decided"], reasons["important"]) == ("protected type: Decision", "importance at least 0.7")
         told_of = "\n".join(explain(lake, "inferred").lines())
-        assert "by token_budget: It says what is worth least" in told_of
-        assert "protection: not needed" in told_of
+        assert "It is archived; only a deep recall finds it. It says what is worth least" in told_of
         live = next(name for name, one in stands.items() if name.startswith("fact") and one in LIVE)
         told_of = "\n".join(explain(lake, live).lines())
-        assert "protection: younger than 90 days; a token budget goes before that" in told_of
+        assert "It does not fade: younger than 90 days; a token budget goes before that." in told_of
         assert "the rest is protected" not in said_of(lake, "run")
         homes.settings(tmp_path, token_budget=5.0, max_archived_share=1.0)
         night(lake, as_of=homes.NIGHT + timedelta(hours=1), run_id="narrow")

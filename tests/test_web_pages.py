@@ -5,6 +5,7 @@ import re
 import shutil
 from concurrent.futures import Future
 from contextlib import contextmanager
+from datetime import UTC
 from pathlib import Path
 from typing import ClassVar
 from urllib.parse import urlsplit
@@ -236,7 +237,7 @@ def test_the_history_of_a_memory_has_each_text_that_it_had(tmp_path):
     with within(tmp_path, runs=Here, pages=True) as client:
         enter(client, auth_tokens.create(tmp_path, Role.ADMIN)[0])
         page = client.get("/ui/memory", params={"id": "m1"})
-    assert all(f"<td>{text}</td>" in page.text for text in texts)
+    assert all(f'<td data-label="text">{text}</td>' in page.text for text in texts)
 
 
 def test_core_memory_what_faded_and_health(client, tokens, home):
@@ -334,7 +335,7 @@ def test_a_run_is_undone_and_the_plan_read_and_applied_once(tokens, tmp_path, ho
         for row in changes:
             assert escape(row["why"]) in planned.text
             assert f'name="without-{row["row_id"]}"' in planned.text
-        assert re.search(r"<button class=\"main\">Apply \d+ decision", planned.text)
+        assert re.search(r"<button class=\"main\">Apply this plan<", planned.text)
         assert "<ins>+ " in planned.text
         stale = client.post("/ui/apply", data=keys | {"plan": "0" * 64})
         assert (stale.status_code, Here.applied) == (409, [])
@@ -462,11 +463,11 @@ def test_charts_lay_out_their_marks():
         "lifecycle": ["active", "active"],
         "lifecycle_since": [homes.START] * 2,
     }
-    whole = charts.growth(pl.DataFrame(rows))
+    whole = charts.growth(pl.DataFrame(rows), UTC)
     assert whole.stored == whole.live
     assert (whole.first, whole.last) == (rows["created_at"][0], rows["created_at"][1])
     rows |= {"lifecycle": ["archived", "active"], "lifecycle_since": [homes.START + homes.days(10), homes.START]}
-    left = charts.growth(pl.DataFrame(rows))
+    left = charts.growth(pl.DataFrame(rows), UTC)
     assert (left.stored_now, left.live_now, left.last) == (2, 1, homes.START + homes.days(10))
     assert left.stored.split()[0] == left.live.split()[0] == f"0.0,{charts.HEIGHT / 2}"
     assert (left.stored.split()[-1], left.live.split()[-1]) == ("640.0,0.0", f"640.0,{charts.HEIGHT / 2}")

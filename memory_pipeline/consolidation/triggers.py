@@ -7,7 +7,7 @@ checks and launches (`sensors/`, `jobs/`).
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import polars as pl
@@ -109,7 +109,7 @@ def due(
         progress: last successful run of each task (see `PROGRESS`).
         policies: policy of each profile in `activity`; nothing is due for a profile without one or with `enabled` off.
         now: the present.
-        night: last tick of the nightly schedule at or before `now`, if there is one.
+        night: last tick of the nightly schedule at or before `now`, in the time zone in which it is told; None: none.
 
     Returns:
         Columns of `DUE`, sorted by profile and trigger.
@@ -281,10 +281,10 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
 def _timed(present: pl.Expr, night: datetime | None) -> Iterable[_Rule]:
     """Return rules that depend on time alone."""
     if night is not None:
-        tick = pl.lit(night, INSTANT)
+        tick = pl.lit(night.astimezone(UTC), INSTANT)
         missed = pl.coalesce(_last("full"), "first_event_at") < tick
         late = pl.col("nightly_run") & missed & (present - tick >= NIGHT_GRACE)
-        yield _Rule("nightly", "full", late, pl.lit(f"the nightly run of {night:%Y-%m-%d %H:%M} UTC has not run yet"))
+        yield _Rule("nightly", "full", late, pl.lit(f"the nightly run of {night:%Y-%m-%d %H:%M %Z} has not run yet"))
     for task in INTERVALS:
         seconds, last = pl.col(f"{task}_interval"), _last(task)
         over = last.is_null() | (present - last >= pl.duration(seconds=seconds))

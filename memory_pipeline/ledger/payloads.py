@@ -51,6 +51,15 @@ def _instant(value: object) -> object:
         return value
 
 
+def _moment(value: object) -> object:
+    """Parse an instant as `_instant` does, but leave one without an offset to whoever knows the reader's time zone."""
+    try:
+        instant = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
+    return instant if isinstance(instant, datetime) and instant.tzinfo is None else _instant(instant)
+
+
 def written(instant: datetime) -> str:
     """Format a UTC instant for JSON, with microseconds."""
     return instant.isoformat(timespec="microseconds").replace("+00:00", "Z")
@@ -102,6 +111,8 @@ Text = Annotated[str, Field(strict=True, pattern=r"\S")]
 Share = Annotated[float, Field(strict=True, ge=0, le=1)]
 Switch = Annotated[bool, Field(strict=True)]
 Instant = Annotated[datetime, Field(strict=True), BeforeValidator(_instant, json_schema_input_type=datetime)]
+Moment = Annotated[datetime, Field(strict=True), BeforeValidator(_moment, json_schema_input_type=datetime)]
+"""An instant that somebody asks about or states; without an offset it is one of the setting `timezone`."""
 Rank = Annotated[int, Field(strict=True, ge=1, le=10**9)]
 Answer = Literal["update", "partial", "repeat", "conflict", "none", "open"]
 Metadata = Annotated[str, BeforeValidator(_metadata, json_schema_input_type=dict[str, Any])]

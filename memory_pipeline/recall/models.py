@@ -42,7 +42,8 @@ _CUT: Final = re.compile(rf"(?:(?:^|(?<=[.!?])\s+|\n+){_BEFORE})+")
 class Filters:
     """Conditions on the memories of a recall or a list; all must hold, and None admits everything.
 
-    Instants may be ISO 8601 text, read as UTC without an offset; a single memory type or tag may be a plain string.
+    Instants may be ISO 8601 text; without an offset they are of the setting `timezone` of the client that is asked. A
+    single memory type or tag may be a plain string.
 
     Raises:
         ValueError: a value is of the wrong kind; names it.
@@ -78,11 +79,20 @@ class Filters:
             object.__setattr__(self, name, _words(name, getattr(self, name)))
         object.__setattr__(self, "metadata", _object(self.metadata))
         for name in ("since", "until"):
-            object.__setattr__(self, name, instant(f"filters.{name}", getattr(self, name)))
-        if self.since and self.until and self.until <= self.since:
+            object.__setattr__(self, name, instant(f"filters.{name}", getattr(self, name), None))
+        since, until = self.since, self.until
+        comparable = since and until and (since.tzinfo is None) == (until.tzinfo is None)
+        if since and until and comparable and until <= since:
             raise ValueError(
-                f"filters.until is {self.until.isoformat()}, which is not after filters.since; give a later instant"
+                f"filters.until is {until.isoformat()}, which is not after filters.since; give a later instant"
             )
+
+    def in_zone(self, zone: tzinfo) -> "Filters":
+        """Return the filters with instants in UTC, those without an offset read in a time zone."""
+        if self.since is None and self.until is None:
+            return self
+        since, until = instant("filters.since", self.since, zone), instant("filters.until", self.until, zone)
+        return replace(self, since=since, until=until)
 
     @staticmethod
     def of(filters: "Filters | Mapping[str, Any] | None") -> "Filters":
@@ -299,7 +309,7 @@ class Answer(Sequence[Recalled]):
         """Return what was asked, and the memories as a prompt has them."""
         count = "no memory" if not self else "1 memory" if len(self) == 1 else f"{len(self)} memories"
         doubt = "; perhaps none of them answers it" if self.confident is False and self else ""
-        asked = f"{count} for {one_line(self.query)!r}, as of {self.as_of:%Y-%m-%d %H:%M} UTC{doubt}"
+        asked = f"{count} for {one_line(self.query)!r}, as of {self.as_of:%Y-%m-%d %H:%M %Z}{doubt}"
         return _listed(asked, within([memory.line(self.recalled) for memory in self.recalled], BUDGET))
 
     __repr__ = __str__
@@ -659,7 +669,7 @@ class Consolidated:
     """None for a dry run, which wrote nothing."""
     task: str
     as_of: datetime
-    """Clock of the run."""
+    """Clock of the run, in the time zone of the reader."""
     profiles: pl.DataFrame
     """Table `profiles`: the profiles of the run and the state it started from."""
     plan: pl.DataFrame
@@ -672,7 +682,7 @@ class Consolidated:
         """The plan by what it does to memories: one row per change, with both texts (`telling.TOLD`)."""
         from memory_pipeline.consolidation.plans import telling  # noqa: PLC0415 - no recall reads plans
 
-        return telling.tell(self.plan, self.memories)
+        return telling.tell(self.plan, self.memories, self.as_of.tzinfo or UTC)
 
     @property
     def actions(self) -> dict[str, int]:
@@ -699,13 +709,13 @@ class Consolidated:
         """Return how much of each kind changes, a sentence each, such as "2 repeats -> 1"."""
         from memory_pipeline.consolidation.plans import telling  # noqa: PLC0415 - no recall reads plans
 
-        return telling.headlines(self.changes)["headline"].to_list()
+        return telling.summary(self.changes)
 
     def __str__(self) -> str:
         """Return what the run changed, or would change, as a few lines."""
         head = f"plan of {self.task}, nothing written" if self.run_id is None else f"run {self.run_id} of {self.task}"
         held = [f"{self.held} decisions held back by the quota"] if self.held else []
-        return _listed(f"{head}, as of {self.as_of:%Y-%m-%d %H:%M} UTC", [*self.told(), *held] or ["nothing to change"])
+        return _listed(f"{head}, as of {self.as_of:%Y-%m-%d %H:%M %Z}", [*self.told(), *held] or ["nothing to change"])
 
     __repr__ = __str__
 
@@ -715,12 +725,13 @@ def in_zone(values: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
     return {name: value.astimezone(zone) if isinstance(value, datetime) else value for name, value in values.items()}
 
 
-def instant(name: str, value: Any) -> datetime | None:
+def instant(name: str, value: Any, zone: tzinfo | None = UTC) -> datetime | None:
     """Return an instant in UTC, parsed if it is text; None stays None.
 
     Args:
         name: name of the value in the error message.
-        value: a datetime or ISO 8601 text; without an offset it is read as UTC.
+        value: a datetime or ISO 8601 text, such as a day.
+        zone: time zone of an instant without an offset; None: it stays without.
 
     Raises:
         ValueError: the value is neither.
@@ -730,7 +741,8 @@ def instant(name: str, value: Any) -> datetime | None:
         if parsed is None:
             return None
         if isinstance(parsed, datetime):
-            return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+            known = parsed if parsed.tzinfo else parsed.replace(tzinfo=zone)
+            return known.astimezone(UTC) if known.tzinfo else known
     except (ValueError, OverflowError):
         pass
     raise ValueError(f"{name} is {shown(value)}; give an instant such as 2026-01-31T12:00:00Z")

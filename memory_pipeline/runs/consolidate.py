@@ -224,7 +224,7 @@ def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
         for name in ("verdicts", "completions")
     ]
     plan = tables["consolidation_plan"]
-    changes = telling.tell(plan, tables["memories"])
+    changes = telling.tell(plan, tables["memories"], settings.zone)
     return {"profiles": profiles, "consolidation_plan": plan, "changes": changes, "completions": pl.concat(answers)}
 
 

@@ -31,7 +31,8 @@ def due(lake: Lake, settings: Settings, *, now: datetime) -> pl.DataFrame:
     runs, active = last_runs(lake), profiles(lake)
     policies = {profile_id: settings.policy_of(profile_id) for profile_id in active["profile_id"]}
     night = triggers.last_tick(settings.nightly, settings.timezone, now)
-    return triggers.due(counts(lake, active, runs, policies), runs, policies, now=now, night=night)
+    shown = night and night.astimezone(settings.zone)
+    return triggers.due(counts(lake, active, runs, policies), runs, policies, now=now, night=shown)
 
 
 def last_runs(lake: Lake) -> pl.DataFrame:

@@ -303,11 +303,11 @@ def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
             raise
     with existing_lake(settings) as lake:
         done = report_runs.run_document(lake, launched.run_id)
-        changes = report_runs.changes_of(lake, done)
+        changes = report_runs.changes_of(lake, done, settings.zone)
         if as_json:
             show_json(done | {"changes": changes.to_dicts()})
         else:
-            report_runs.run(out(), lake, done, changes)
+            report_runs.run(out(), lake, done, changes, settings.zone)
 
 
 @app.command("embedder")
@@ -346,7 +346,7 @@ def show_status(profile: ProfileFilter = None, as_json: JsonOption = False) -> N
     if as_json:
         show_json(summary)
     else:
-        report.status(out(), summary)
+        report.status(out(), summary, settings.zone)
 
 
 @app.command("profiles")
@@ -360,7 +360,7 @@ def show_profiles(as_json: JsonOption = False) -> None:
     if as_json:
         show_json(rows)
     else:
-        report.profiles(out(), rows)
+        report.profiles(out(), rows, settings.zone)
 
 
 @app.command()
@@ -436,13 +436,14 @@ def snapshot_list(as_json: JsonOption = False) -> None:
     from memory_pipeline.lake import snapshot
     from memory_pipeline.service import report
 
-    with existing_lake(settings_in_force()) as lake:
+    settings = settings_in_force()
+    with existing_lake(settings) as lake:
         address = snapshot.address(lake)
         listing = snapshot.listing(lake.home, address=address)
     if as_json:
         show_json(listing.to_dicts())
     else:
-        report.snapshots(out(), listing, lake.home, address=address)
+        report.snapshots(out(), listing, lake.home, address=address, zone=settings.zone)
 
 
 _OPENINGS: Final = 3

@@ -13,7 +13,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Json, Tag
 from starlette.convertors import Convertor, register_url_convertor
 
-from memory_pipeline.ledger.payloads import Instant
+from memory_pipeline.ledger.payloads import Moment
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.choices import Answer
@@ -85,7 +85,7 @@ class Question(RequestBody):
         None, ge=1, description=f"Maximum total of tokens to return; the text keeps to {BUDGET} by default."
     )
     min_score: float | None = Field(None, ge=0, le=1, description="Only memories with at least this score.")
-    as_of: Instant | None = Field(None, description="Search the state of this instant; default: now.")
+    as_of: Moment | None = Field(None, description="Search the state of this instant; default: now.")
     deep: bool = Field(False, description="Include archived, cold and superseded memories, at a lower score.")
     current: bool = Field(False, description="Only memories that hold at that instant.")
     filters: Conditions | None = Field(None, description="Only memories that meet all of these.")
@@ -134,8 +134,8 @@ class Change(RequestBody):
     importance: float | None = Field(None, ge=0, le=1, description="New importance.")
     tags: list[str] | None = Field(None, description="Replaces all tags; an empty list removes them.")
     metadata: dict[str, Any] | None = Field(None, description="Replaces all metadata.")
-    valid_from: Instant | None = Field(None, description="True from this instant on.")
-    valid_until: Instant | None = Field(None, description="True until this instant.")
+    valid_from: Moment | None = Field(None, description="True from this instant on.")
+    valid_until: Moment | None = Field(None, description="True until this instant.")
 
 
 class Protection(RequestBody):
@@ -201,7 +201,7 @@ Client = Annotated[MemoryClient, Depends(_client)]
 Heavy: Final = Depends(_heavy)
 Memory = Annotated[str, Path(min_length=1, description="Id of the memory.")]
 Session = Annotated[str, Path(min_length=1, description="Id of the session.")]
-AsOf = Annotated[Instant | None, Query(description="As it was at this instant; default: now.")]
+AsOf = Annotated[Moment | None, Query(description="As it was at this instant; default: now.")]
 
 _REFUSED: Final[dict[int | str, dict[str, Any]]] = {
     403: {"model": Problem, "description": "The token is for another profile, or an administrator's is needed."},
@@ -284,7 +284,7 @@ def erase_user(
 def erase_questions(
     grant: Authorized,
     client: Client,
-    since: Annotated[Instant, Query(description="Questions asked since this instant, such as that of an erasure.")],
+    since: Annotated[Moment, Query(description="Questions asked since this instant, such as that of an erasure.")],
 ) -> JSONResponse:
     """Erase the words of every question asked since an instant for good; needs an administrator's token."""
     _require_admin(grant)

@@ -29,6 +29,7 @@ from memory_pipeline.runs import undo
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service.mcp_access import allowed_profile, grant_of
 from memory_pipeline.service.profile_choice import choose_profile
+from memory_pipeline.service.report import moment
 from memory_pipeline.text.display import BUDGET, one_line
 
 SHOWN: Final = 50
@@ -120,16 +121,18 @@ class MemoryReads:
     ) -> str:
         """Tell what is new in memory, and what answers and runs made of it."""
         with self._memory(profile_id, context) as memory:
-            start = instant("since", since or None) or datetime.now(UTC) - _DAY
+            start = instant("since", since or None, memory.zone) or datetime.now(UTC) - _DAY
             rows = [row for row in memory.list(None, _EVERYTHING, deep=True) if row.kind == ORIGINAL]
             answered, of_profile = memory.answered(start), [self._profile(profile_id, context)]
             with Lake(self._home) as lake:
                 decided = undo.in_force(lake, of_profile).filter(pl.col("as_of") >= start)
-                changes = pl.concat([answered, telling.tell(decided, lake.read("memories", profiles=of_profile))])
+                changes = pl.concat(
+                    [answered, telling.tell(decided, lake.read("memories", profiles=of_profile), memory.zone)]
+                )
         stored = [row for row in rows if row.created_at >= start]
         updated = [row for row in rows if row.created_at < start and (row.updated_at or row.created_at) >= start]
         parts = [
-            f"Tell me in a few sentences what changed in your memory since {start:%Y-%m-%d %H:%M} UTC. {_NO_ORDERS}",
+            f"Tell me in a few sentences what changed in your memory since {moment(start, memory.zone)}. {_NO_ORDERS}",
             _section("Stored", len(stored), [_line(row) for row in stored[:SHOWN]]),
             _section("Updated", len(updated), [_line(row) for row in updated[:SHOWN]]),
             *digest.sections(changes),

@@ -8,7 +8,7 @@ Not here: which tools are offered and how they are annotated (`mcp_server`), and
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -19,7 +19,7 @@ from pydantic import Field, ValidationError
 from memory_pipeline.consolidation.plans import plan_document, telling
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import InvalidEvent
-from memory_pipeline.ledger.payloads import Instant
+from memory_pipeline.ledger.payloads import Moment
 from memory_pipeline.ledger.validation_errors import reason
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
@@ -31,7 +31,7 @@ from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.choices import Answer
 from memory_pipeline.service.profile_choice import choose_profile
-from memory_pipeline.service.report import many
+from memory_pipeline.service.report import many, moment
 from memory_pipeline.service.request_bodies import Conditions, NewMemory, present_fields
 from memory_pipeline.settings import load
 from memory_pipeline.text.display import BUDGET, one_line, preview
@@ -41,11 +41,11 @@ MemoryId = Annotated[str, Field(min_length=1, description="Memory id.")]
 SessionId = Annotated[str | None, Field(min_length=1, description="This conversation.")]
 Project = Annotated[str | None, Field(min_length=1, description="Project at work.")]
 Filters = Annotated[Conditions | None, Field(description="All of these must hold; since <= stored < until.")]
-AsOf = Annotated[Instant | None, Field(description="State at an instant, e.g. 2026-03-01T00:00:00Z.")]
+AsOf = Annotated[Moment | None, Field(description="State at an instant, e.g. 2026-03-01T00:00:00Z.")]
 Current = Annotated[bool, Field(description="Only what holds now.")]
 Deep = Annotated[bool, Field(description="Also search archived and superseded memories.")]
-ValidFrom = Annotated[Instant | None, Field(description="True from this instant.")]
-ValidUntil = Annotated[Instant | None, Field(description="True until this instant.")]
+ValidFrom = Annotated[Moment | None, Field(description="True from this instant.")]
+ValidUntil = Annotated[Moment | None, Field(description="True until this instant.")]
 
 
 class MemoryTools:
@@ -165,7 +165,7 @@ class MemoryTools:
         speaker: Annotated[str | None, Field(min_length=1, description="Who said it.")] = None,
         project: Project = None,
         tags: Annotated[list[str] | None, Field(description="Tags to filter by.")] = None,
-        occurred_at: Annotated[Instant | None, Field(description="When it was said; default: now.")] = None,
+        occurred_at: Annotated[Moment | None, Field(description="When it was said; default: now.")] = None,
         valid_from: ValidFrom = None,
         valid_until: ValidUntil = None,
         expires_in: Annotated[str | None, Field(min_length=1, description='E.g. "30 days"; then it is hidden.')] = None,
@@ -317,7 +317,7 @@ class MemoryTools:
 
     def erase_questions(
         self,
-        since: Annotated[Instant, Field(description="Instant of the erasure.")],
+        since: Annotated[Moment, Field(description="Moment of the erasure.")],
         profile_id: Profile = None,
     ) -> dict[str, Any]:
         """Erase the words of all questions asked since an erasure; they may quote erased text. Returns a receipt."""
@@ -397,7 +397,8 @@ class MemoryTools:
         """Tell what is stored, waits and is next."""
         owner = self._chosen(profile_id)
         with _tool_errors(), Lake(self._home) as lake:
-            return _status_text(status.summary(lake, load(self._home), now=datetime.now(UTC), profile_id=owner))
+            settings = load(self._home)
+            return _status_text(status.summary(lake, settings, now=datetime.now(UTC), profile_id=owner), settings.zone)
 
     @contextmanager
     def _memory(self, profile_id: str | None) -> Iterator[MemoryClient]:
@@ -458,7 +459,7 @@ def _run_text(row: dict[str, Any]) -> str:
 
 def _plan_text(changes: pl.DataFrame) -> str:
     """Return a plan as people read it, within the budget of a text: counts, then what it does to which texts."""
-    counts = [*telling.headlines(changes)["headline"]]
+    counts = telling.summary(changes)
     rows = [_change_text(row) for row in changes.filter(pl.col("group").is_in(_SAID)).iter_rows(named=True)]
     return "\n".join([*counts, *within(rows, BUDGET)] if counts else ["Nothing to change."])
 
@@ -476,16 +477,16 @@ _SIDE: Final = 24
 """Words and marks of a text that a plan quotes."""
 
 
-def _status_text(summary: dict[str, Any]) -> str:
+def _status_text(summary: dict[str, Any], zone: tzinfo) -> str:
     """Return the state of a profile in a few lines."""
     (row,) = summary["profiles"]
-    last = f"{row['last_as_of']:%Y-%m-%d %H:%M} UTC" if row["last_as_of"] else "never"
+    last = moment(row["last_as_of"], zone) if row["last_as_of"] else "never"
     due = "; ".join(f"{one['task']} ({one['reason']})" for one in row["due"][:_DUE])
     night = min((task["next_due"] for task in row["tasks"] if task["next_due"]), default=None)
     stored, waiting = many(row["memories"], "memory"), many(row["waiting"], "event")
     lines = [
         f"{row['profile_id']}: {stored}, {row['live'] or 0} live, {waiting} waiting",
-        f"consolidated: {last}; next: {f'{night:%Y-%m-%d %H:%M} UTC' if night else 'only on request'}",
+        f"consolidated: {last}; next: {moment(night, zone) if night else 'only on request'}",
         *([f"due now: {due}"] if due else []),
         *([f"held back by the quota: {row['held']} decisions; a person must look"] if row["held"] else []),
     ]

@@ -85,7 +85,10 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON and nothing
 InstantOption = Annotated[
     str | None,
     typer.Option(
-        "--as-of", metavar="T", help="Instant, such as 2026-03-01T02:00:00Z; default: now.", show_default=False
+        "--as-of",
+        metavar="T",
+        help="When a day such as 2026-03-01 begins, or an instant such as 2026-03-01T02:00:00Z; default: now.",
+        show_default=False,
     ),
 ]
 
@@ -260,11 +263,13 @@ def _json_text(value: object) -> str:
 
 
 def instant(text: str | None, option: str = "--as-of") -> datetime | None:
-    """Parse the instant of an option; without an offset it is UTC."""
+    """Parse the instant of an option; without an offset it is one of the setting `timezone`."""
     if text is None:
         return None
     try:
         parsed = datetime.fromisoformat(text)
-        return parsed.astimezone(UTC) if parsed.tzinfo else parsed.replace(tzinfo=UTC)
+        return (parsed if parsed.tzinfo else parsed.replace(tzinfo=settings_in_force().zone)).astimezone(UTC)
     except (ValueError, OverflowError):
-        raise Misused(f"{option} {text!r} is not an instant; write it like 2026-03-01T02:00:00Z") from None
+        raise Misused(
+            f"{option} {text!r} is not an instant; write it like 2026-03-01 or 2026-03-01T02:00:00Z"
+        ) from None

@@ -252,15 +252,15 @@ def explain(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain a memory. Scores factor by factor, edges, cluster, decisions with reasons, lineage."""
+    """Explain a memory. In sentences; --json has scores, links, decisions and origin with all numbers."""
     from memory_pipeline.recall.client.explain import explain as explain_memory
     from memory_pipeline.recall.client.validation import past_instant
     from memory_pipeline.service import rank_explanation
     from memory_pipeline.service.report import line
 
-    clock = past_instant(instant(as_of), datetime.now(UTC))
+    clock = past_instant(instant(as_of), datetime.now(UTC), settings_in_force().zone)
     with existing_lake(settings_in_force()) as lake:
-        explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock)
+        explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock, zone=settings_in_force().zone)
     if query is not None:
         with existing_client(explanation.profile_id) as client:
             explanation = rank_explanation.with_rank(client, explanation, query, as_of=clock)
@@ -269,6 +269,7 @@ def explain(
         return
     for text in explanation.lines():
         line(out(), text)
+    line(out(), "scores, links and decisions with their numbers: --json", style="dim")
 
 
 @app.command()
@@ -290,7 +291,7 @@ def digest(
     from memory_pipeline.service import report
     from memory_pipeline.service.choices import KEYS
 
-    now = datetime.now(UTC)
+    now, zone = datetime.now(UTC), settings_in_force().zone
     start = instant(since, "--since") or now - _WEEK
     if start >= now:
         raise Misused(f"--since {since} is not in the past; give an earlier instant")
@@ -300,7 +301,7 @@ def digest(
         pairs, answered = client.review(_DOUBTS), client.answered(start)
     with existing_lake(settings_in_force()) as lake:
         decided = undo.in_force(lake, [owner]).filter(pl.col("as_of") >= start)
-        changes = pl.concat([answered, telling.tell(decided, lake.read("memories", profiles=[owner]))])
+        changes = pl.concat([answered, telling.tell(decided, lake.read("memories", profiles=[owner]), zone)])
         home = lake.home
     if as_json:
         document = {"profile_id": owner, "since": start, "until": now, "stored": stored}
@@ -311,8 +312,8 @@ def digest(
         changes,
         pairs.frame(),
         profile_id=owner,
-        since=start,
-        until=now,
+        since=start.astimezone(zone),
+        until=now.astimezone(zone),
         stored=stored,
         waiting=pairs.waiting,
         review=report.command(home, "review", "--profile", owner),

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -113,8 +113,8 @@ def profiles_document(lake: Lake, settings: Settings, *, now: datetime) -> list[
     ]
 
 
-def profiles(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Print one row per profile."""
+def profiles(console: Console, rows: Sequence[Mapping[str, Any]], zone: tzinfo) -> None:
+    """Print one row per profile, with times in a time zone."""
     shown = [
         (
             row["profile_id"],
@@ -123,21 +123,26 @@ def profiles(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
             row["memories"],
             row["live"],
             row["last_task"],
-            when(row["last_ran_at"], "never"),
+            when(row["last_ran_at"], "never", zone=zone),
         )
         for row in rows
     ]
-    headers = ("profile", "preset", "settings", "stored", "live", "last task", "last run (UTC)")
+    headers = ("profile", "preset", "settings", "stored", "live", "last task", f"last run ({zone})")
     table(console, headers, shown, empty="no profiles yet; the first memory creates one")
 
 
-def snapshots(console: Console, listing: pl.DataFrame, home: Path, *, address: str | None) -> None:
+def snapshots(console: Console, listing: pl.DataFrame, home: Path, *, address: str | None, zone: tzinfo) -> None:
     """Print the snapshots of a store, newest first, and the address of those in the bucket of the lake."""
     rows = [
-        (row["name"], f"{row['bytes'] / 1e6:.1f}", when(row["created_at"]), "newest" if row["newest"] else "")
+        (
+            row["name"],
+            f"{row['bytes'] / 1e6:.1f}",
+            when(row["created_at"], zone=zone),
+            "newest" if row["newest"] else "",
+        )
         for row in listing.iter_rows(named=True)
     ]
-    table(console, ("name", "MB", "created (UTC)", ""), rows, empty="no snapshots yet; the first run writes one")
+    table(console, ("name", "MB", f"created ({zone})", ""), rows, empty="no snapshots yet; the first run writes one")
     line(console, f"in {home / 'snapshots'}, as NAME.duckdb; memories.duckdb links to the newest")
     if address:
         line(console, f"also in {address}, but for those of past instants")
@@ -171,54 +176,88 @@ def together(tasks: Iterable[Mapping[str, Any]]) -> list[tuple[str, datetime | N
     return [(", ".join(names), *both) for both, names in times.items()]
 
 
-def status(console: Console, summary: Mapping[str, Any]) -> None:
-    """Print the state of every profile, what is due and recent runs."""
+def status(console: Console, summary: Mapping[str, Any], zone: tzinfo) -> None:
+    """Print the state of every profile, what is due and recent runs, with times in a time zone."""
+    home, profiles = Path(summary["home"]), summary["profiles"]
     line(console, summary["home"])
     if told := encoder.missing():
         line(console, told, style="red")
     if summary["default_profile"]:
         line(console, f"default profile: {summary['default_profile']}")
-    elif len(summary["profiles"]) > 1:
-        choosing = command(Path(summary["home"]), "config", "set", "default_profile", "NAME")
+    elif len(profiles) > 1:
+        choosing = command(home, "config", "set", "default_profile", "NAME")
         line(console, f"no default profile; choose one with: {choosing}")
-    names = ("profile_id", "preset", "memories", "live", "waiting")
-    rows = [(*(row[name] for name in names), when(row["last_as_of"], "never")) for row in summary["profiles"]]
-    headers = ("profile", "preset", "stored", "live", "waiting events", "consolidated as of")
-    table(
-        console,
-        headers,
-        rows,
-        empty="no memories yet; add some with: memory-pipeline remember TEXT, or memory-pipeline import",
-    )
-    tasks = [(names, when(last, "never"), when(due, "never")) for names, last, due in together(summary["tasks"])]
-    table(console, ("task", "last run", "next due"), tasks)
-    for row in summary["profiles"]:
+    _profile_rows(console, profiles, home, zone)
+    _next_rows(console, summary, zone)
+    for row in profiles:
         if row["held"]:
             line(console, held_notice(row["profile_id"], row["held"]), style="red")
-    due = [
-        (row["profile_id"], one["task"], one["reason"])
-        for row in summary["profiles"]
-        if row["enabled"]
-        for one in row["due"][:SHOWN]
+    due = [(row["profile_id"], one["reason"]) for row in profiles if row["enabled"] for one in row["due"][:SHOWN]]
+    for profile_id, reason in due:
+        line(console, f"due now for {profile_id}: {reason}")
+    _run_rows(console, summary["history"][:SHOWN], zone)
+    if due:
+        line(console, f"consolidate now: {command(home, 'consolidate')}")
+    if summary["dead_letters"]:
+        refused = many(summary["dead_letters"], "message")
+        line(console, f"{refused} could not be stored; see: {command(home, 'dead-letters', 'list')}")
+    line(console, f"{summary['disk_bytes'] / 1e6:.1f} MB on disk · times are {zone}")
+
+
+def _profile_rows(console: Console, profiles: Sequence[Mapping[str, Any]], home: Path, zone: tzinfo) -> None:
+    """Print how many memories each profile has, and what waits for a consolidation."""
+    presets = any(row["preset"] != "default" for row in profiles)
+    rows = [
+        (
+            row["profile_id"],
+            *([row["preset"]] if presets else []),
+            *(row[name] for name in ("memories", "live", "waiting")),
+            when(row["last_as_of"], "never", zone=zone),
+        )
+        for row in profiles
     ]
-    if due:
-        table(console, ("profile", "due", "reason"), due)
-    if summary["history"]:
-        columns = ("task", "profile_id", "outcome", "memories_processed")
-        runs = [
-            (when(run["ran_at"]), *(run[column] for column in columns), f"{run['duration_seconds']:.1f} s")
-            for run in summary["history"][:SHOWN]
-        ]
-        table(console, ("finished", "task", "profile", "outcome", "memories", "took"), runs)
-    if due:
-        line(console, f"consolidate now: {command(Path(summary['home']), 'consolidate')}")
-    waiting = summary["waiting_seconds"]
-    lag = f"oldest event has waited {_duration(waiting)}" if waiting else "no events waiting"
-    prose(
-        console,
-        f"ledger position {summary['position']} · {lag} · {many(summary['dead_letters'], 'dead letter')} · "
-        f"{summary['disk_bytes'] / 1e6:.1f} MB · times are UTC",
-    )
+    headers = ("profile", *(["preset"] if presets else []), "memories", "in use", "waiting", "last consolidated")
+    adding = " or ".join(command(home, *words) for words in (("remember", "TEXT"), ("import",)))
+    table(console, headers, rows, empty=f"no memories yet; add some with: {adding}")
+    if rows:
+        prose(console, f"in use: {IN_USE}; waiting: {WAITING}", style="dim")
+
+
+def _next_rows(console: Console, summary: Mapping[str, Any], zone: tzinfo) -> None:
+    """Print when the next consolidation is; where its parts have times of their own, those of each."""
+    rows = [
+        (names, when(last, "never", zone=zone), when(due, "on request", zone=zone))
+        for names, last, due in together(summary["tasks"])
+    ]
+    if len(rows) > 1:
+        table(console, ("part of a consolidation", "last", "next"), rows)
+    elif summary["profiles"]:
+        line(console, f"next consolidation: {rows[0][-1]}")
+
+
+def _run_rows(console: Console, history: Sequence[Mapping[str, Any]], zone: tzinfo) -> None:
+    """Print the last runs in words."""
+    runs = [
+        (
+            when(run["ran_at"], zone=zone),
+            RUNS.get(run["task"], run["task"]),
+            run["profile_id"],
+            OUTCOMES.get(run["outcome"], run["outcome"]),
+            run["memories_processed"],
+            f"{run['duration_seconds']:.1f} s",
+        )
+        for run in history
+    ]
+    table(console, ("finished", "run", "profile", "outcome", "memories", "took"), runs)
+
+
+IN_USE: Final = "neither merged, replaced nor faded"
+"""What it means that a memory is live."""
+WAITING: Final = "memories, changes, uses and answers that the next consolidation reads"
+RUNS: Final = {"full": "consolidation", "lightweight": "light consolidation", "tick": "quick pass"}
+"""What people call the runs of a task, where its name does not say it."""
+OUTCOMES: Final = {"committed": "done", "unchanged": "nothing new", "held": "partly held back", "reverted": "undone"}
+"""What people call the outcome of a run."""
 
 
 def checks(console: Console, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -300,9 +339,15 @@ def _records(console: Console, headers: Sequence[str], rows: Sequence[Sequence[s
             prose(console, f"{header}: {cell}" if header else cell)
 
 
-def when(instant: datetime | None, otherwise: str = "-") -> str:
-    """Return an instant to the minute."""
-    return f"{instant:%Y-%m-%d %H:%M}" if instant else otherwise
+def when(instant: datetime | None, otherwise: str = "-", *, zone: tzinfo | None = None) -> str:
+    """Return an instant to the minute, in a time zone; None: in its own."""
+    return f"{instant.astimezone(zone or instant.tzinfo):%Y-%m-%d %H:%M}" if instant else otherwise
+
+
+def moment(instant: datetime, zone: tzinfo | None = None) -> str:
+    """Return an instant to the minute, with its time zone."""
+    at = instant.astimezone(zone or instant.tzinfo)
+    return f"{when(at)} {at:%Z}"
 
 
 def figure(value: float) -> str:
@@ -337,10 +382,3 @@ def many(count: int, what: str) -> str:
     if count == 1 or what in set(Action):
         return f"{count} {what}"
     return f"{count} {what[:-1]}ies" if what.endswith("y") else f"{count} {what}s"
-
-
-def _duration(seconds: float) -> str:
-    for unit, length in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"

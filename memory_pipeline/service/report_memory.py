@@ -12,7 +12,7 @@ from rich.console import Console
 
 from memory_pipeline.recall.closed_statements import marked
 from memory_pipeline.recall.models import Answer, Memory, Opening, Recalled
-from memory_pipeline.service.report import command, flat, line, many, prose, when
+from memory_pipeline.service.report import command, flat, line, many, moment, prose, when
 from memory_pipeline.text.display import BUDGET, preview
 
 _TEXT: Final = 100
@@ -30,7 +30,7 @@ def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
     line(console)
     if hits.confident is False:
         line(console, "Perhaps none of them answers this.")
-    line(console, f"{many(len(hits), 'memory')}, {many(hits.tokens, 'token')}, as of {when(hits.as_of)} UTC")
+    line(console, f"{many(len(hits), 'memory')}, {many(hits.tokens, 'token')}, as of {moment(hits.as_of)}")
     explain = command(home, "explain", hits[0].memory_id, "--profile", hits[0].profile_id, "--query", hits.query)
     line(console, f"why the first one: {explain}")
 
@@ -70,16 +70,16 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
     fields = {
         "id": row.memory_id,
         "kind": f"{row.kind}, {row.memory_type}",
-        "stored": f"{when(row.created_at)} {row.created_at:%Z}",
-        "changed": row.updated_at and f"{when(row.updated_at)} {row.updated_at:%Z}",
+        "stored": moment(row.created_at),
+        "changed": row.updated_at and moment(row.updated_at),
         "session": row.session_id,
         "agent": row.agent_id,
         "user": row.user_id,
         "tags": ", ".join(row.tags),
         "lifecycle": f"{row.lifecycle}, tier {row.tier}",
         "protected": row.protected and (row.protected_reason or "yes"),
-        "valid from": row.valid_from and f"{when(row.valid_from)} {row.valid_from:%Z}",
-        "valid until": row.valid_until and f"{when(row.valid_until)} {row.valid_until:%Z}",
+        "valid from": row.valid_from and moment(row.valid_from),
+        "valid until": row.valid_until and moment(row.valid_until),
         "no longer true": row.closed_by and f"see {row.closed_by}",
         "sentences no longer true": ", ".join(
             f"{one.sentence!r}, see {one.closed_by}" for one in row.closed_statements
@@ -87,7 +87,7 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
         "superseded by": row.superseded_by,
         "members": ", ".join(row.members),
         "accessed": row.access_count and many(row.access_count, "time"),
-        "last accessed": row.last_accessed_at and f"{when(row.last_accessed_at)} {row.last_accessed_at:%Z}",
+        "last accessed": row.last_accessed_at and moment(row.last_accessed_at),
     }
     for name, value in fields.items():
         if value:

@@ -23,10 +23,6 @@ DIGITS: Final = 8
 
 _SHOWN: Final = 20
 """Rows of a group that are shown."""
-_FEW: Final = 3
-"""Rows that are shown of a group that changes no text."""
-MINOR: Final = ("promoted", "related", "unlinked", "taken_back", "deferred")
-"""Groups that change no text."""
 _ALONE: Final = ("core", "promoted")
 """Groups whose texts are not compared: they are no two versions of one."""
 _SIDES: Final = {"-": "red", "+": "green"}
@@ -34,6 +30,8 @@ _SIDES: Final = {"-": "red", "+": "green"}
 
 def told(console: Console, changes: pl.DataFrame) -> None:
     """Print a plan: how much of each kind, then each change with both texts, days, confidence, reason and ids.
+
+    What changes no text is one line.
 
     Args:
         console: where to.
@@ -45,11 +43,13 @@ def told(console: Console, changes: pl.DataFrame) -> None:
         if several:
             line(console)
             line(console, f"Profile {profile_id}", style="bold")
-        for headline in own["headline"]:
+        for headline in own.filter(~pl.col("group").is_in(telling.QUIET))["headline"]:
             line(console, f"  {headline}")
-    for profile_id, group, _, headline in lines.iter_rows():
+        if quiet := telling.quiet(own):
+            line(console, f"  {quiet}; --json has them", style="dim")
+    for profile_id, group, _, headline in lines.filter(~pl.col("group").is_in(telling.QUIET)).iter_rows():
         rows = changes.filter(profile_id=profile_id, group=group)
-        shown = rows.head(_FEW if group in MINOR else _SHOWN)
+        shown = rows.head(_SHOWN)
         line(console)
         line(console, f"{headline} ({profile_id})" if several else headline, style="bold")
         for row in shown.iter_rows(named=True):

@@ -5,6 +5,7 @@ Not here: how a run is started (`launch`), and how lines and tables are printed 
 
 import json
 from collections.abc import Collection, Iterable, Mapping
+from datetime import tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.service import report_plan
-from memory_pipeline.service.report import command, flat, line, many, prose, table, when
+from memory_pipeline.service.report import command, flat, line, many, moment, prose, table
 
 
 def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
@@ -78,7 +79,7 @@ def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
     """Return what a run did: one entry per profile, with its decisions counted by action and as people say it."""
     runs = lake.ledger.runs().filter(pl.col("run_id") == run_id).sort("profile_id")
     decisions = _decisions_of(lake, runs)
-    told = telling.headlines(telling.tell(decisions, _memories_of(lake, runs)))
+    told = telling.tell(decisions, _memories_of(lake, runs))
     counts = decisions.group_by("profile_id", "action").len("count").sort("profile_id", "action")
     return {
         "run_id": run_id,
@@ -86,7 +87,7 @@ def run_document(lake: Lake, run_id: str) -> dict[str, Any]:
             row
             | {
                 "actions": dict(counts.filter(profile_id=row["profile_id"]).select("action", "count").iter_rows()),
-                "told": told.filter(profile_id=row["profile_id"])["headline"].to_list(),
+                "told": telling.summary(told.filter(profile_id=row["profile_id"])),
             }
             for row in runs.to_dicts()
         ],
@@ -107,13 +108,13 @@ def _decisions_of(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
     return undo.in_force(lake, runs["profile_id"].to_list()).join(runs, on=["profile_id", "plan_id"], how="semi")
 
 
-def changes_of(lake: Lake, done: Mapping[str, Any]) -> pl.DataFrame:
-    """Return what a run changed as people read it (`telling.TOLD`), from its document."""
+def changes_of(lake: Lake, done: Mapping[str, Any], zone: tzinfo) -> pl.DataFrame:
+    """Return what a run changed as people read it (`telling.TOLD`), from its document, with days of a time zone."""
     runs = lake.ledger.runs().filter(pl.col("run_id") == done["run_id"])
-    return telling.tell(_decisions_of(lake, runs), _memories_of(lake, runs))
+    return telling.tell(_decisions_of(lake, runs), _memories_of(lake, runs), zone)
 
 
-def run(console: Console, lake: Lake, done: Mapping[str, Any], changes: pl.DataFrame) -> None:
+def run(console: Console, lake: Lake, done: Mapping[str, Any], changes: pl.DataFrame, zone: tzinfo) -> None:
     """Print what a run changed (`telling.TOLD`), what it could not do, and how it is undone."""
     if not done["profiles"]:
         line(console, "Nothing to do: no profile had a memory at that instant.")
@@ -124,7 +125,7 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any], changes: pl.DataF
     tables = {name: lake.read(name, seq=seq, profiles=profiles) for name in names}
     plans = pl.DataFrame(done["profiles"]).select("profile_id", "plan_id")
     decided = lake.ledger.decisions(seq=seq, profiles=profiles).join(plans, on=["profile_id", "plan_id"], how="semi")
-    _totals(console, done, tables)
+    _totals(console, done, tables, zone)
     report_plan.told(console, changes)
     line(console)
     _budgets(console, lake, done, decided, tables["memories"])
@@ -151,13 +152,13 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any], changes: pl.DataF
         line(console, f"undo the run: {command(lake.home, 'undo', done['run_id'])}")
 
 
-def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.DataFrame]) -> None:
+def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], zone: tzinfo) -> None:
     from memory_pipeline.consolidation.scoring import YIELDS  # noqa: PLC0415
 
     first = done["profiles"][0]
     line(
         console,
-        f"Consolidated {many(len(done['profiles']), 'profile')} as of {when(first['as_of'])} UTC "
+        f"Consolidated {many(len(done['profiles']), 'profile')} as of {moment(first['as_of'], zone)} "
         f"in {first['duration_seconds']:.1f} s",
     )
     scoped(console, done["profiles"])

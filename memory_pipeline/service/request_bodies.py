@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from memory_pipeline.ledger.payloads import Instant
+from memory_pipeline.ledger.payloads import Moment
 
 Id = Annotated[str, Field(min_length=1)]
 
@@ -25,7 +25,7 @@ class NewMemory(RequestBody):
     text: Id = Field(description="The text to remember.")
     memory_id: Id | None = Field(None, description="Its id; default: a new one.")
     event_id: Id | None = Field(None, description="Idempotency key: repeating it stores nothing.")
-    occurred_at: Instant | None = Field(None, description="When it was said; default: now.")
+    occurred_at: Moment | None = Field(None, description="When it was said; default: now.")
     session_id: Id | None = Field(None, description="Session it was said in.")
     agent_id: Id | None = Field(None, description="Agent that stores it.")
     user_id: Id | None = Field(None, description="Person it belongs to.")
@@ -33,8 +33,8 @@ class NewMemory(RequestBody):
     memory_type: Id | None = Field(None, description="Decision, Insight, Pattern, Preference, ...")
     importance: float | None = Field(None, ge=0, le=1, description="Importance, 0..1.")
     confidence: float | None = Field(None, ge=0, le=1, description="Confidence, 0..1.")
-    valid_from: Instant | None = Field(None, description="True from this instant on.")
-    valid_until: Instant | None = Field(None, description="True until this instant.")
+    valid_from: Moment | None = Field(None, description="True from this instant on.")
+    valid_until: Moment | None = Field(None, description="True until this instant.")
     expires_in: Id | None = Field(None, description='Hide it after a time such as "36 hours" or "30 days".')
     protected: bool | None = Field(None, description="Never archive, trim or delete it.")
     protected_reason: str | None = Field(None, description="Why it is protected.")
@@ -57,8 +57,8 @@ class Conditions(RequestBody):
     speaker: str | None = Field(None, description="Said by this speaker.")
     memory_types: list[str] | None = Field(None, min_length=1, description="Any of these types.")
     tags: list[str] | None = Field(None, min_length=1, description="Any of these tags.")
-    since: Instant | None = Field(None, description="Stored at or after this instant.")
-    until: Instant | None = Field(None, description="Stored before this instant.")
+    since: Moment | None = Field(None, description="Stored at or after this instant.")
+    until: Moment | None = Field(None, description="Stored before this instant.")
     metadata: dict[str, Any] | None = Field(None, description="With these values in the metadata; of a list, any.")
 
 

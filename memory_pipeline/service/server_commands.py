@@ -234,15 +234,20 @@ def token_list(as_json: JsonOption = False) -> None:
     """List the tokens. What each allows, never the token itself."""
     from memory_pipeline.service import auth_tokens, report
 
-    grants = auth_tokens.listing(settings_in_force().home)
+    settings = settings_in_force()
+    grants = auth_tokens.listing(settings.home)
     if as_json:
         show_json([_grant_row(grant) for grant in grants])
         return
     rows = [
-        (grant.token_id, grant.name, grant.role.value, _scope(grant), report.when(grant.created_at)) for grant in grants
+        (
+            *(grant.token_id, grant.name, grant.role.value, _scope(grant)),
+            report.when(grant.created_at, zone=settings.zone),
+        )
+        for grant in grants
     ]
     empty = "no tokens yet; create one with: memory-pipeline token create --role admin"
-    report.table(out(), ("id", "name", "role", "for", "created (UTC)"), rows, empty=empty)
+    report.table(out(), ("id", "name", "role", "for", f"created ({settings.zone})"), rows, empty=empty)
 
 
 @tokens.command("revoke")

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -76,7 +77,9 @@ class Settings(LanguageModel):
         "nobody. Unset: the store's only profile on the command line and over MCP, `default` in Python.",
     )
     timezone: Zone = Field(
-        "UTC", description="Time zone of the schedules, and of the days that are shown and asked for."
+        "UTC",
+        description="Time zone of the schedules, of the days and times that are shown, and of those that are asked for "
+        "without an offset.",
     )
     nightly: Cron = Field(
         "0 2 * * *",
@@ -177,6 +180,11 @@ class Settings(LanguageModel):
     def policy_of(self, profile_id: str) -> Policy:
         """Return the policy of a profile: its own, or the common one."""
         return self.profiles.get(profile_id, self.policy)
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """Time zone of the reader (`timezone`)."""
+        return ZoneInfo(self.timezone)
 
     def chosen(self, profile_id: str, name: str) -> bool:
         """Return whether somebody set a policy's value, which comes from neither preset nor embedder nor default."""

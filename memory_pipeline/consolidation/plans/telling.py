@@ -7,7 +7,7 @@ two memories, a closing with the links of its pair. Pure. Not here: how a row lo
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -57,7 +57,7 @@ _GROUPS: Final = {
     "shortened": ("{} is shortened, {tokens} tokens less", "{} are shortened, {tokens} tokens less"),
     "summarised": ("{} summary written", "{} summaries written"),
     "core": ("{} part of core memory rewritten", "{} parts of core memory rewritten"),
-    "promoted": ("{} moves up", "{} move up"),
+    "promoted": ("{} memory strengthened", "{} memories strengthened"),
     "related": ("{} related pair linked", "{} related pairs linked"),
     "unlinked": ("{} link removed", "{} links removed"),
     "taken_back": ("{} earlier decision taken back", "{} earlier decisions taken back"),
@@ -66,6 +66,9 @@ _GROUPS: Final = {
 """Groups in the order in which they are told, each with its headline for one row and for several."""
 
 GROUPS: Final = tuple(_GROUPS)
+
+QUIET: Final = ("promoted", "related", "unlinked", "taken_back", "deferred")
+"""Groups that change neither a text nor what holds: they are told in one line."""
 
 _LINKS: Final = {
     PROPOSED["conflict"]: "conflicts",
@@ -116,6 +119,7 @@ _BY_RULE: Final = {
 _RISES: Final = ("tier", "lifecycle", "category")
 """What a promotion raises."""
 _SENTENCES: Final = "Only these sentences are no longer true; the rest of the memory stays."
+_REORDERED: Final = "The same facts, with other days, marks or in another order."
 _SAME_WORDS: Final = "The same words again; one text stands for all."
 _OTHER_WORDS: Final = "They say the same; one text stands for all."
 
@@ -145,26 +149,28 @@ def rows(plan: pl.DataFrame) -> pl.DataFrame:
     return told.sort(*order).select(*plan.columns, "row_id", "group", "part")
 
 
-def tell(plan: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+def tell(plan: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo = UTC) -> pl.DataFrame:
     """Return a plan as people read it (`TOLD`).
 
     Args:
         plan: table `consolidation_plan`, or rows of the table `decisions`.
         memories: table `memories` of the same profiles, before the plan or after it.
+        zone: time zone of the days.
 
     Cost: linear in the plan.
     """
-    texts = _Texts(plan, memories)
+    texts = _Texts(plan, memories, zone)
     grouped = groupby(rows(plan).iter_rows(named=True), itemgetter("profile_id", "row_id"))
     return pl.DataFrame([_told([*own], texts) for _, own in grouped], schema=TOLD, orient="row")
 
 
-def tell_answers(said: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+def tell_answers(said: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo) -> pl.DataFrame:
     """Return what answers have ended, as decisions are told (`TOLD`).
 
     Args:
         said: answers about pairs of memories (`answers.standing`).
         memories: table `memories` of their profiles.
+        zone: time zone of the days.
     """
     ending = said.filter(pl.col("relation").is_in(answers.CLOSING)).sort("at")
     closings = ending.select(
@@ -180,7 +186,7 @@ def tell_answers(said: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         factors=pl.lit("{}"),
         ordinal=pl.int_range(pl.len()),
     )
-    return tell(closings, memories)
+    return tell(closings, memories, zone)
 
 
 def headlines(told: pl.DataFrame) -> pl.DataFrame:
@@ -201,6 +207,23 @@ def headlines(told: pl.DataFrame) -> pl.DataFrame:
         for row in counts.iter_rows(named=True)
     ]
     return counts.select("profile_id", "group", "rows", headline=pl.Series(lines, dtype=pl.String))
+
+
+def summary(told: pl.DataFrame) -> list[str]:
+    """Return what a plan does to all its profiles, a line a group; the quiet groups are the last line together."""
+    lines = headlines(told)
+    loud = lines.filter(~pl.col("group").is_in(QUIET))["headline"].to_list()
+    return [*loud, *filter(None, [quiet(lines)])]
+
+
+def quiet(lines: pl.DataFrame) -> str | None:
+    """Return the quiet groups as one line; None if there are none.
+
+    Args:
+        lines: what `headlines` returns.
+    """
+    parts = lines.filter(pl.col("group").is_in(QUIET))["headline"].to_list()
+    return f"behind the scenes: {', '.join(parts)}" if parts else None
 
 
 def _is(*actions: Action) -> pl.Expr:
@@ -256,7 +279,7 @@ def _unit(plan: pl.DataFrame) -> pl.Series:
 class _Texts:
     """What the memories of a plan say, as people read it."""
 
-    def __init__(self, plan: pl.DataFrame, memories: pl.DataFrame) -> None:
+    def __init__(self, plan: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo) -> None:
         """Read the texts of the memories that a plan names; who said them, where a profile has several speakers."""
         several = memories.group_by("profile_id").agg(several=pl.col("speaker").drop_nulls().n_unique() > 1)
         members = pl.col("after").str.json_decode(pl.Struct({"members": pl.List(pl.String)})).struct.field("members")
@@ -268,7 +291,7 @@ class _Texts:
             ]
         )
         named = memories.join(ids.drop_nulls(), on=KEY, how="semi").join(several, on="profile_id")
-        day = pl.coalesce("said_at", "created_at").dt.strftime("%Y-%m-%d")
+        day = pl.coalesce("said_at", "created_at").dt.convert_time_zone(str(zone)).dt.strftime("%Y-%m-%d")
         costs = named.select(count_tokens(named["content"]).alias("tokens")).to_series()
         self._known = {
             (row["profile_id"], row["memory_id"]): row
@@ -321,7 +344,7 @@ def _told(own: Sequence[Mapping[str, Any]], texts: _Texts) -> dict[str, Any]:
         "older": older,
         "newer": newer,
         "confidence": factors.get("confidence") if lead["action"] in _PAIRED else None,
-        "why": _why(lead, after, older),
+        "why": _why(lead, after, older, changed=bool(older or newer)),
         "tokens": tokens,
         "held": lead["status"] == "held",
     }
@@ -360,7 +383,7 @@ def _sides(
         case Action.COMPILE:
             was, now = ((fields.get("content") or "").split(core_memory.SEPARATOR) for fields in (before, after))
             older = [text(None, fact) for fact in was if fact and fact not in now]
-            newer = [text(None, fact) for fact in now if fact not in was]
+            newer = [text(None, fact) for fact in now if fact and fact not in was]
         case Action.PROMOTE:
             newer = [text(None, ", ".join(str(after[name]) for name in _RISES if after.get(name)))]
         case Action.WITHDRAW:
@@ -368,13 +391,15 @@ def _sides(
     return older, newer
 
 
-def _why(lead: Mapping[str, Any], after: Mapping[str, Any], older: Sequence[Any]) -> str:
+def _why(lead: Mapping[str, Any], after: Mapping[str, Any], older: Sequence[Any], *, changed: bool) -> str:
     """Return in a sentence why a change is there."""
     if lead["rule"] in _BY_RULE and lead["group"] in ("changed", "merged", "may_repeat"):
         return _BY_RULE[lead["rule"]]
     if lead["group"] == "merged":
         said = {side["text"] for side in older}
         return _SAME_WORDS if len(said) == 1 else _OTHER_WORDS
+    if lead["group"] == "core" and not changed:
+        return _REORDERED
     if lead["action"] == Action.CLOSE and after.get("statement"):
         return _SENTENCES
     return _WHY.get(lead["group"], str(lead["reason"]))

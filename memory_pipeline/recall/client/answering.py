@@ -68,7 +68,7 @@ def answer(
         query: the query.
         as_of: instant whose state was searched.
         ranking: name of the ranking.
-        zone: time zone in which the days of memories are shown.
+        zone: time zone in which days and times are shown.
         seen: keys of what earlier pages returned (see `rank/paging`).
     """
     rows = pool.rows(ranked["memory_id"].to_list(), _MEMORY_COLUMNS)
@@ -93,7 +93,12 @@ def answer(
     confident = any(sure) if sure or ranking == "default" else None
     cursor = paging.written([*seen, *(paging.key(hit["memory_id"]) for hit in hits)]) if hits else None
     return Answer(
-        query=query, as_of=as_of, ranking=ranking, recalled=tuple(recalled), confident=confident, cursor=cursor
+        query=query,
+        as_of=as_of.astimezone(zone),
+        ranking=ranking,
+        recalled=tuple(recalled),
+        confident=confident,
+        cursor=cursor,
     )
 
 

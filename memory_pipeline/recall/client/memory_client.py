@@ -16,11 +16,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Self, Unpack
-from zoneinfo import ZoneInfo
 
 import polars as pl
 from uuid6 import uuid7
@@ -134,7 +133,7 @@ class MemoryClient:
         self._profile = profile_id
         self._policy = self._settings.policy_of(profile_id)
         self._lake = Lake(Path(home or self._settings.home))
-        self._zone = ZoneInfo(self._settings.timezone)
+        self._zone = self._settings.zone
         self._state_cache = StateCache(self._lake, profile_id, self._policy, self._zone)
         self._together = dict[tuple[str, ...], TogetherCache]()
         self._checked = OrderedDict[str, tuple[str, str]]()
@@ -187,7 +186,7 @@ class MemoryClient:
     def _remembered(self, text: str, supersedes: str | None, fields: Mapping[str, Any]) -> Remembered:
         """Store one memory."""
         self._check_open()
-        event = self._event(stored_event({**fields, "text": text}, self._now()))
+        event = self._event(stored_event({**fields, "text": text}, self._now(), self._zone))
         if supersedes is not None:
             self._lake.ledger.append([event, self._superseding(event, supersedes)])
             return Remembered(memory_id=str(event.memory_id), likely=())
@@ -203,7 +202,7 @@ class MemoryClient:
 
     def _own_words(self, memory_id: str, content: str) -> tuple[str, builtins.list[str]]:
         """Return the new text of a memory without what it quotes of other memories, and their ids."""
-        event = self._event(stored_event({"memory_id": memory_id, "text": content}, self._now()))
+        event = self._event(stored_event({"memory_id": memory_id, "text": content}, self._now(), self._zone))
         (own,) = self._separated([event])
         if own.quoted and own.event is None:
             raise ValueError(
@@ -256,6 +255,11 @@ class MemoryClient:
         """
         return self.remember(text, supersedes=older, **fields)
 
+    @property
+    def zone(self) -> tzinfo:
+        """Time zone of the reader: of the days and times that are shown, and of those asked for without an offset."""
+        return self._zone
+
     def review(self, limit: int = 10) -> Review:
         """Return the pairs of memories of which the last run was unsure, those most worth an answer first.
 
@@ -282,8 +286,8 @@ class MemoryClient:
         from memory_pipeline.consolidation.plans import telling
 
         self._check_open()
-        said = self._state_cache.answered().filter(pl.col("at") >= instant("since", since))
-        return telling.tell_answers(said, self._state_cache.current().pool.index.memories)
+        said = self._state_cache.answered().filter(pl.col("at") >= instant("since", since, self._zone))
+        return telling.tell_answers(said, self._state_cache.current().pool.index.memories, self._zone)
 
     def resolve(
         self,
@@ -402,7 +406,7 @@ class MemoryClient:
         self._check_open()
         given = as_rows(rows, self._settings.max_batch)
         events = [
-            validation.numbered(lambda row: self._event(stored_event(row, self._now())), row, position)
+            validation.numbered(lambda row: self._event(stored_event(row, self._now(), self._zone)), row, position)
             for position, row in enumerate(given)
         ]
         answered, read = list[Event](), list[int]()
@@ -524,9 +528,9 @@ class MemoryClient:
         check_bool("current", current)
         check_bool("record", record)
         seen = paging.read(after)
-        now, conditions = self._now(), validation.conditions(filters, self._settings.max_tags)
+        now, conditions = self._now(), validation.conditions(filters, self._settings.max_tags, self._zone)
         asker = self._asker | validation.given_ids(session_id=session_id, user_id=user_id)
-        past = validation.past_instant(as_of, now)
+        past = validation.past_instant(as_of, now, self._zone)
         searched = self._searched(profiles, past)
         ranked = rank(
             searched.pool.index,
@@ -567,7 +571,7 @@ class MemoryClient:
         """
         self._check_open()
         check_id("memory_id", memory_id)
-        past = validation.past_instant(as_of, self._now())
+        past = validation.past_instant(as_of, self._now(), self._zone)
         state = self._state_cache.current() if past is None else self._state_cache.past(past)
         return self._memory(state, memory_id)
 
@@ -598,7 +602,7 @@ class MemoryClient:
         check_count("limit", limit)
         check_bool("deep", deep)
         check_bool("current", current)
-        conditions = validation.conditions(filters, self._settings.max_tags)
+        conditions = validation.conditions(filters, self._settings.max_tags, self._zone)
         state = self._state_cache.current()
         rows = state.pool.index.memories.select("memory_id", SAID_AT)
         allowed = state.pool.allowed(conditions)
@@ -651,7 +655,7 @@ class MemoryClient:
             "valid_from": valid_from,
             "valid_until": valid_until,
         }
-        return self._write_about(memory_id, EventType.UPDATED, payload)
+        return self._write_about(memory_id, EventType.UPDATED, validation.zoned(payload, self._zone))
 
     def protect(self, memory_id: str, reason: str | None = None, *, protected: bool = True) -> Memory:
         """Protect a memory from being archived, merged or deleted, or lift the protection; return the memory.
@@ -830,7 +834,7 @@ class MemoryClient:
         return self.consolidate(task="tick")
 
     def explain(self, memory_id: str, as_of: datetime | str | None = None) -> Explanation:
-        """Explain the state of a memory: scores, edges, decisions and origin.
+        """Explain the state of a memory: in sentences as text, with scores, edges, decisions and origin as fields.
 
         Args:
             memory_id: the memory.
@@ -843,9 +847,9 @@ class MemoryClient:
         from memory_pipeline.recall.client.explain import explain
 
         check_id("memory_id", memory_id)
-        past = validation.past_instant(as_of, self._now())
+        past = validation.past_instant(as_of, self._now(), self._zone)
         self.flush()
-        return explain(self._lake, memory_id, profile_id=self._profile, as_of=past)
+        return explain(self._lake, memory_id, profile_id=self._profile, as_of=past, zone=self._zone)
 
     def undo(self, target: str, cascade: bool = False) -> pl.DataFrame:
         """Undo a run, a merge or the decisions about one memory, and return the undone decisions.
@@ -897,7 +901,7 @@ class MemoryClient:
         from memory_pipeline.erasure.erase import erase_memories
 
         check_bool("profile", profile)
-        since = instant("questions_since", questions_since)
+        since = instant("questions_since", questions_since, self._zone)
         targets = {name: value for name, value in {"memory_id": memory_id, "user": user}.items() if value is not None}
         if len(targets) + profile + (since is not None) != 1:
             raise ValueError(
@@ -1030,7 +1034,8 @@ class MemoryClient:
                 snapshot.publish_after(self._lake, "the run is committed")
         plan = tables["consolidation_plan"]
         memories = tables["memories"]
-        return Consolidated(run_id=run_id, task=task, as_of=now, profiles=profiles, plan=plan, memories=memories)
+        at = now.astimezone(self._zone)
+        return Consolidated(run_id=run_id, task=task, as_of=at, profiles=profiles, plan=plan, memories=memories)
 
 
 def _told_apart(event: Event, own: quotations.Separated) -> Remembered:

@@ -5,7 +5,7 @@ Not here: the fields and limits of events (`ledger/event`) and of filters (`reca
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, TypedDict
@@ -58,16 +58,18 @@ class MemoryFields(TypedDict, total=False):
 
 _ID: Final[TypeAdapter[str]] = TypeAdapter(Identifier)
 _FIELDS: Final = ("text", "supersedes", *MemoryFields.__annotations__)
+_INSTANTS: Final = ("occurred_at", "valid_from", "valid_until")
 _EVENT_FIELDS: Final = frozenset(_FIELDS) & frozenset(Event.model_fields)
 """Fields of the event itself rather than of its payload."""
 
 
-def stored_event(row: Mapping[str, Any] | str, now: datetime) -> dict[str, Any]:
+def stored_event(row: Mapping[str, Any] | str, now: datetime, zone: tzinfo) -> dict[str, Any]:
     """Return the fields of the event that stores a memory.
 
     Args:
         row: a text, or a mapping with `text` and the names of `MemoryFields`; None values are ignored.
         now: when it was said, unless the row says so.
+        zone: time zone of instants without an offset.
 
     Raises:
         ValueError: the row is neither, has an unknown field, or expires in no time that can be read.
@@ -79,7 +81,7 @@ def stored_event(row: Mapping[str, Any] | str, now: datetime) -> dict[str, Any]:
         raise ValueError(f"{shown(unknown[0])} is not a field of a memory; {nearest(unknown[0], _FIELDS)}")
     text = fields.get("text")
     check_text("text", text)
-    present = {name: value for name, value in fields.items() if value is not None}
+    present = zoned({name: value for name, value in fields.items() if value is not None}, zone)
     payload = {
         name: as_list(value) if name == "tags" else value
         for name, value in present.items()
@@ -198,13 +200,13 @@ def check_recall(query: Any, *, most: int, k: Any, token_budget: Any, min_score:
         raise ValueError(f"ranking is {shown(ranking)}; {nearest(ranking, RANKINGS)}")
 
 
-def conditions(filters: Filters | Mapping[str, Any] | None, most: int) -> Filters:
-    """Return the filters of a call, each with at most `most` values.
+def conditions(filters: Filters | Mapping[str, Any] | None, most: int, zone: tzinfo) -> Filters:
+    """Return the filters of a call, each with at most `most` values, its instants without an offset in a time zone.
 
     Raises:
         ValueError: a name is unknown, or a value of the wrong kind or too long; names it.
     """
-    wanted = Filters.of(filters)
+    wanted = Filters.of(filters).in_zone(zone)
     for name in ("tags", "memory_types"):
         if (count := len(getattr(wanted, name) or ())) > most:
             raise ValueError(f"filters.{name} has {count:,} entries, more than max_tags = {most}; give fewer")
@@ -223,13 +225,26 @@ def given_ids(**ids: str | None) -> dict[str, str]:
     return given
 
 
-def past_instant(as_of: Any, now: datetime) -> datetime | None:
-    """Return the instant of a past state in UTC; None stays None.
+def zoned(values: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
+    """Return fields of a memory, with instants that have no offset in a time zone."""
+    return dict(values) | {name: _in_zone(values[name], zone) for name in _INSTANTS if name in values}
+
+
+def _in_zone(value: Any, zone: tzinfo) -> Any:
+    try:
+        parsed = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        return value  # refused when the event is parsed
+    return parsed.replace(tzinfo=zone) if isinstance(parsed, datetime) and parsed.tzinfo is None else value
+
+
+def past_instant(as_of: Any, now: datetime, zone: tzinfo) -> datetime | None:
+    """Return the instant of a past state in UTC, without an offset one of a time zone; None stays None.
 
     Raises:
         ValueError: it is not an instant, or lies in the future.
     """
-    at = instant("as_of", as_of)
+    at = instant("as_of", as_of, zone)
     if at is not None and at > now:
         raise ValueError(f"as_of is {at.isoformat()}, which lies in the future; give an instant up to now")
     return at

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from math import ceil, log10
 from typing import Final
 
@@ -94,11 +94,12 @@ def bars(counts: Sequence[tuple[str, int]]) -> Bars | None:
     return Bars(bars=drawn, up=up, along=[Tick(at=round(place * (at + 0.5), 1), label=counts[at][0]) for at in named])
 
 
-def growth(memories: pl.DataFrame) -> Growth | None:
+def growth(memories: pl.DataFrame, zone: tzinfo) -> Growth | None:
     """Lay out the numbers of stored and live memories over time; None without a memory.
 
     Args:
         memories: `created_at`, `lifecycle`, `lifecycle_since`.
+        zone: time zone of the days.
     """
     if memories.is_empty():
         return None
@@ -117,7 +118,10 @@ def growth(memories: pl.DataFrame) -> Growth | None:
         stored=_points(stored, top),
         live=_points(stored - gone, top),
         up=up,
-        along=[Tick(at=round(WIDTH * at, 1), label=f"{first + timedelta(seconds=span * at):%Y-%m-%d}") for at in days],
+        along=[
+            Tick(at=round(WIDTH * at, 1), label=f"{(first + timedelta(seconds=span * at)).astimezone(zone):%Y-%m-%d}")
+            for at in days
+        ],
         first=first,
         last=last,
         stored_now=len(came),

@@ -6,7 +6,7 @@ Not here: who may see it and how it is answered (`site`), how a plan is told (`c
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import cache
 from itertools import islice
 from typing import Any, Final
@@ -43,8 +43,6 @@ SHOWN: Final = 50
 """Rows that a list of a page shows."""
 CHANGES: Final = 100
 """Changes of each kind in a plan that are shown."""
-FEW: Final = 3
-"""Changes that are shown at first of a kind that changes no text."""
 NIGHTS: Final = 60
 """Runs that the chart of what faded shows."""
 FADING: Final = (*LEAVES, Action.SUPERSEDE.value, Action.CLOSE.value, Action.TRIM.value)
@@ -89,6 +87,8 @@ class Visit:
     profile_id: str
     asked: Mapping[str, str]
     """Query parameters, or fields of the form, without those left blank."""
+    zone: tzinfo
+    """Time zone of the reader."""
 
     @property
     def admin(self) -> bool:
@@ -167,7 +167,7 @@ def _decided(visit: Visit, memory_id: str) -> pl.DataFrame:
     profiles = [visit.profile_id]
     about = (pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id).fill_null(value=False)
     own = undo.in_force(visit.state.lake, profiles).filter(about)
-    return telling.tell(own, visit.state.lake.read("memories", profiles=profiles))
+    return telling.tell(own, visit.state.lake.read("memories", profiles=profiles), visit.zone)
 
 
 def core(_: Visit, memory: MemoryClient) -> dict[str, Any]:
@@ -203,8 +203,8 @@ class Group:
     name: str
     headline: str
     count: int
-    minor: bool
-    """Whether it changes no text."""
+    quiet: bool
+    """Whether it changes neither a text nor what holds."""
     rows: list[tuple[dict[str, Any], list[Any]]]
     """Told rows, each with its lines (see `report_plan.sides`)."""
 
@@ -216,7 +216,7 @@ def _groups(changes: pl.DataFrame) -> list[Group]:
             name=name,
             headline=headline,
             count=count,
-            minor=name in report_plan.MINOR,
+            quiet=name in telling.QUIET,
             rows=[(row, report_plan.sides(row)) for row in changes.filter(group=name).head(CHANGES).to_dicts()],
         )
         for _, name, count, headline in telling.headlines(changes).iter_rows()
@@ -233,8 +233,9 @@ def plan(visit: Visit, _: MemoryClient) -> dict[str, Any]:
     except (ValueError, Conflict) as overtaken:
         visit.signed_in.plan = None
         return {"plan": None, "overtaken": str(overtaken)}
-    held = sum(row["status"] == "held" for row in document["plan"])
-    return {"plan": document, "overtaken": None, "groups": _groups(plan_document.changes(document)), "held": held}
+    changes = plan_document.changes(document)
+    held = changes.filter("held").height
+    return {"plan": document, "overtaken": None, "groups": _groups(changes), "held": held}
 
 
 def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
@@ -267,8 +268,8 @@ def undoing(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
         "target": target,
         "run": next(iter(ended.to_dicts()), None),
         "text": None if ended.height else preview(text_of(memory)(target)),
-        "groups": _groups(telling.tell(chosen, memories)),
-        "more": telling.headlines(telling.tell(dependants, memories))["headline"].to_list(),
+        "groups": _groups(telling.tell(chosen, memories, visit.zone)),
+        "more": telling.summary(telling.tell(dependants, memories, visit.zone)),
     }
 
 
@@ -286,14 +287,14 @@ def _runs_of(visit: Visit, run_id: str) -> pl.DataFrame:
 
 def _changes(visit: Visit, run_id: str) -> pl.DataFrame:
     """Return what a run changed in the profile of a visit, and is in force (`telling.TOLD`)."""
-    told = report_runs.changes_of(visit.state.lake, {"run_id": run_id})
+    told = report_runs.changes_of(visit.state.lake, {"run_id": run_id}, visit.zone)
     return told.filter(profile_id=visit.profile_id)
 
 
 def _headlines(visit: Visit, run: Mapping[str, Any]) -> list[str]:
     if run["outcome"] in ("reverted", "unchanged"):
         return []
-    return telling.headlines(_changes(visit, run["run_id"]))["headline"].to_list()
+    return telling.summary(_changes(visit, run["run_id"]))
 
 
 def faded(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
@@ -307,7 +308,8 @@ def faded(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
         .with_columns(pl.col("reverted").fill_null(value=False))
         .sort("seq", "ordinal", descending=[True, False])
     )
-    nights = rows.filter(~pl.col("reverted")).group_by(day=pl.col("as_of").dt.strftime("%Y-%m-%d")).len().sort("day")
+    day = pl.col("as_of").dt.convert_time_zone(str(visit.zone)).dt.strftime("%Y-%m-%d")
+    nights = rows.filter(~pl.col("reverted")).group_by(day=day).len().sort("day")
     return {
         "rows": rows.head(SHOWN).to_dicts(),
         "count": rows.height,
@@ -326,8 +328,10 @@ def health(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     scored = lake.read("scored_memories", profiles=profiles, columns=[*key, "energy"])
     return {
         "summary": summary,
-        "growth": charts.growth(memories),
+        "growth": charts.growth(memories, visit.zone),
         "tasks": report.together(summary["tasks"]) if summary else [],
+        "in_use": report.IN_USE,
+        "waiting": report.WAITING,
         "pairs": memory.review(1).waiting,
         "tiers": metrics.health(live.join(scored, on=key)).to_dicts(),
         "findings": _findings(visit) if visit.admin and "doctor" in visit.asked else None,

@@ -7,13 +7,15 @@ import json
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import ExitStack
+from datetime import datetime
 from functools import cache, partial
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, pass_context
+from jinja2.runtime import Context
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import State
@@ -288,12 +290,14 @@ def _visit(request: Request, signed_in: SignedIn, asked: Mapping[str, str]) -> V
     """
     given = {name: value for name, value in asked.items() if value.strip()}
     named, lake = given.get("profile"), request.app.state.lake
-    owner = authorized_profile(signed_in.grant, named)
+    owner, settings = authorized_profile(signed_in.grant, named), load(request.app.state.home)
     if owner is None:
-        owner = load(request.app.state.home).default_profile or next(iter(stored_profiles(lake)), DEFAULT_PROFILE)
+        owner = settings.default_profile or next(iter(stored_profiles(lake)), DEFAULT_PROFILE)
     elif signed_in.grant.profile_id is None:
         require_memories(lake, owner)
-    request.state.visit = visit = Visit(state=request.app.state, signed_in=signed_in, profile_id=owner, asked=given)
+    request.state.visit = visit = Visit(
+        state=request.app.state, signed_in=signed_in, profile_id=owner, asked=given, zone=settings.zone
+    )
     return visit
 
 
@@ -320,9 +324,15 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"when": when, "figure": figure}
-    made.globals |= {"chart_width": charts.WIDTH, "chart_height": charts.HEIGHT, "few": pages.FEW}
+    made.filters |= {"when": _when, "figure": figure}
+    made.globals |= {"chart_width": charts.WIDTH, "chart_height": charts.HEIGHT}
     return made
+
+
+@pass_context
+def _when(context: Context, instant: datetime | None, otherwise: str = "-") -> str:
+    """Return an instant to the minute, in the time zone of the reader."""
+    return when(instant, otherwise, zone=context["visit"].zone)
 
 
 def _link(visit: Visit | None, page: str, **parameters: str) -> str:
