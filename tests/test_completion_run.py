@@ -2,6 +2,7 @@
 
 import re
 import sys
+from datetime import UTC
 from io import StringIO
 
 import dagster as dg
@@ -179,7 +180,7 @@ def reported(lake):
     """What the command line shows of the run."""
     console = Console(file=StringIO(), width=300)
     done = report_runs.run_document(lake, "run")
-    report_runs.run(console, lake, done, report_runs.changes_of(lake, done))
+    report_runs.run(console, lake, done, report_runs.changes_of(lake, done, UTC), UTC)
     return console.file.getvalue()
 
 

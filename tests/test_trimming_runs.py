@@ -234,7 +234,7 @@ def said_of(lake: Lake, run_id: str) -> str:
     """What the command line shows of a run, on lines without an end."""
     with Console(file=StringIO(), width=10_000) as console:
         done = report_runs.run_document(lake, run_id)
-        report_runs.run(console, lake, done, report_runs.changes_of(lake, done))
+        report_runs.run(console, lake, done, report_runs.changes_of(lake, done, UTC), UTC)
     return str(console.file.getvalue())
 
 

@@ -471,7 +471,7 @@ def test_charts_lay_out_their_marks():
     assert (left.stored_now, left.live_now, left.last) == (2, 1, homes.START + homes.days(10))
     assert left.stored.split()[0] == left.live.split()[0] == f"0.0,{charts.HEIGHT / 2}"
     assert (left.stored.split()[-1], left.live.split()[-1]) == ("640.0,0.0", f"640.0,{charts.HEIGHT / 2}")
-    assert charts.growth(pl.DataFrame(rows).clear()) is None
+    assert charts.growth(pl.DataFrame(rows).clear(), UTC) is None
 
 
 def test_without_being_asked_for_there_are_no_pages(home):
