@@ -194,14 +194,14 @@ def status(console: Console, summary: Mapping[str, Any], zone: tzinfo) -> None:
             line(console, held_notice(row["profile_id"], row["held"]), style="red")
     due = [(row["profile_id"], one["reason"]) for row in profiles if row["enabled"] for one in row["due"][:SHOWN]]
     for profile_id, reason in due:
-        line(console, f"due now for {profile_id}: {reason}")
+        prose(console, f"due now for {profile_id}: {reason}")
     _run_rows(console, summary["history"][:SHOWN], zone)
     if due:
         line(console, f"consolidate now: {command(home, 'consolidate')}")
     if summary["dead_letters"]:
         refused = many(summary["dead_letters"], "message")
         line(console, f"{refused} could not be stored; see: {command(home, 'dead-letters', 'list')}")
-    line(console, f"{summary['disk_bytes'] / 1e6:.1f} MB on disk · times are {zone}")
+    prose(console, f"{summary['disk_bytes'] / 1e6:.1f} MB on disk · times are {zone}")
 
 
 def _profile_rows(console: Console, profiles: Sequence[Mapping[str, Any]], home: Path, zone: tzinfo) -> None:
@@ -232,7 +232,7 @@ def _next_rows(console: Console, summary: Mapping[str, Any], zone: tzinfo) -> No
     if len(rows) > 1:
         table(console, ("part of a consolidation", "last", "next"), rows)
     elif summary["profiles"]:
-        line(console, f"next consolidation: {rows[0][-1]}")
+        prose(console, f"next consolidation: {rows[0][-1]}")
 
 
 def _run_rows(console: Console, history: Sequence[Mapping[str, Any]], zone: tzinfo) -> None:
