@@ -1,11 +1,9 @@
 """The triggers in a running daemon: real ticks, real runs in processes of their own."""
 
-import json
-import threading
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import alerts
 import dagster as dg
 import homes
 import launches
@@ -43,31 +41,6 @@ def lake(tmp_path):
     with homes.filled(tmp_path, told) as opened:
         opened.project()
         yield opened
-
-
-@pytest.fixture
-def alerts():
-    """Receive reports of failed runs over HTTP; yields the address and what came."""
-    came = []
-
-    class Receive(BaseHTTPRequestHandler):
-        def do_POST(self):
-            came.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-            self.send_response(204)
-            self.end_headers()
-
-        def log_message(self, *_):
-            """Keep the output of tests quiet."""
-
-    server = HTTPServer(("127.0.0.1", 0), Receive)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", came
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 def runs(instance, status, task="reflect"):
@@ -118,16 +91,18 @@ def daemon(home, *, address="http://127.0.0.1:9", promote=0):
 
 
 @pytest.mark.drill
-def test_every_kind_of_trigger_fires_when_it_should_and_stays_quiet_when_not(lake, alerts):
-    address, came = alerts
+def test_every_kind_of_trigger_fires_when_it_should_and_stays_quiet_when_not(lake):
     stage = lake.home / "runs"
     stage.write_text("in the way", "utf-8")  # where a run stages its tables: the first run fails
     success = dg.DagsterRunStatus.SUCCESS
-    with daemon(lake.home, address=address, promote=60) as (instance, wait):
+    with (
+        alerts.receiving() as (address, came),
+        daemon(lake.home, address=address, promote=60) as (instance, wait),
+    ):
         failed = wait(lambda: runs(instance, dg.DagsterRunStatus.FAILURE))
         assert lake.ledger.runs().is_empty()
         assert failed[0].tags["dagster/sensor_name"] == "reflection"
-        report = wait(lambda: [one for one in came if one["task"] == "reflect"])[0]
+        report = wait(lambda: [one for _, one in came if one["task"] == "reflect"])[0]
         assert (report["profiles"], report["task"]) == (["sample-1", "sample-2"], "reflect")
         stage.unlink()
 

@@ -1,10 +1,9 @@
 """Sensors and schedules on a real instance: what makes them ask for a run, and what makes them ask again."""
 
 import json
-import threading
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
 
+import alerts
 import dagster as dg
 import homes
 import launches
@@ -419,28 +418,8 @@ def test_tasks_of_one_schedule_are_asked_for_each_by_its_own_interval(lake, kept
 
 @pytest.fixture
 def receiver():
-    """Receive reports over HTTP; yields its address and what came."""
-    came = []
-
-    class Receive(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            came.append((self.headers["Content-Type"], json.loads(body)))
-            self.send_response(204 if self.path == "/alert" else 500)
-            self.end_headers()
-
-        def log_message(self, *_):
-            """Keep the output of tests quiet."""
-
-    server = HTTPServer(("127.0.0.1", 0), Receive)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", came
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with alerts.receiving() as received:
+        yield received
 
 
 def reported(home, instance, result, capfd, *, definitions=None):

@@ -9,47 +9,18 @@ from datetime import datetime
 import frames
 import polars as pl
 import pytest
-from frames import AS_OF, ago
+from frames import ago
+from grouping import grouped
 
-from memory_pipeline.consolidation import scoring
-from memory_pipeline.consolidation.groups import clustering
-from memory_pipeline.consolidation.summaries import summarising
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
-from memory_pipeline.text import enrich
 
 
 def clustered(memories, vectors, relevance, **thresholds):
     """Members, dominant type and span of each cluster, and the sentence that stands for it."""
     policy = Policy(**preset("automem") | thresholds)
-    known = frames.importance(memories)
-    scored = scoring.score(memories, known, frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
-    scored = scored.join(relevance, on="memory_id", how="left").with_columns(
-        relevance=pl.col("stored_relevance").fill_null(0.0)
-    )
-    enrichment = enrich.enrich(enrich.texts(memories))
-    found = clustering.cluster(
-        memories,
-        scored,
-        enrichment,
-        frames.vectors(vectors, of=memories),
-        frames.edges([]),
-        policy,
-        as_of=AS_OF,
-        plan_id="plan",
-    )
-    made = summarising.summarise(
-        found.clusters,
-        found.cluster_members,
-        memories,
-        scored,
-        enrichment,
-        TABLES["completions"].empty(),
-        policy,
-        plan_id="plan",
-    )
+    _, clusters, made = grouped(memories, policy, vectors=vectors, relevance=relevance)
     columns = ("members", "dominant_type", "temporal_span_days", "kind", "content")
-    return made.join(found.clusters, on=["profile_id", "cluster_id"]).select(columns).sort("members").rows(named=True)
+    return made.join(clusters, on=["profile_id", "cluster_id"]).select(columns).sort("members").rows(named=True)
 
 
 def relevances(rows):

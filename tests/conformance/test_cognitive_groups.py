@@ -9,41 +9,15 @@ from datetime import UTC, datetime, timedelta
 
 import frames
 import pytest
-from frames import AS_OF, ago
+from frames import ago
+from grouping import grouped
 
-from memory_pipeline.consolidation import scoring
-from memory_pipeline.consolidation.groups import clustering
-from memory_pipeline.consolidation.summaries import summarising
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
-from memory_pipeline.text import enrich
 
 
 def consolidated(memories, vectors, **thresholds):
     """Scored memories, members of each group in the order of age, and the summaries."""
-    policy = Policy(**preset("cognitive") | thresholds)
-    scored = scoring.score(memories, frames.importance(memories), frames.edges([]), policy, as_of=AS_OF, plan_id="plan")
-    enrichment = enrich.enrich(enrich.texts(memories))
-    found = clustering.cluster(
-        memories,
-        scored,
-        enrichment,
-        frames.vectors(vectors, of=memories),
-        frames.edges([]),
-        policy,
-        as_of=AS_OF,
-        plan_id="plan",
-    )
-    made = summarising.summarise(
-        found.clusters,
-        found.cluster_members,
-        memories,
-        scored,
-        enrichment,
-        TABLES["completions"].empty(),
-        policy,
-        plan_id="plan",
-    )
+    scored, _, made = grouped(memories, Policy(**preset("cognitive") | thresholds), vectors=vectors)
     return scored, sorted(made["members"].to_list()), made
 
 

@@ -8,36 +8,9 @@ from datetime import UTC, datetime, timedelta
 
 import frames
 import polars as pl
-from frames import AS_OF
+from grouping import grouped
 
-from memory_pipeline.consolidation import scoring
-from memory_pipeline.consolidation.groups import clustering
-from memory_pipeline.consolidation.summaries import summarising
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
-from memory_pipeline.text import enrich
-
-
-def run(memories, policy, *, vectors=None, edges=()):
-    """Clusters, their members, and the summaries."""
-    texts = enrich.texts(memories)
-    enrichment = enrich.enrich(texts)
-    linked = frames.edges(edges)
-    scored = scoring.score(memories, frames.importance(memories), linked, policy, as_of=AS_OF, plan_id="plan")
-    known = frames.vectors(vectors or {}, of=memories)
-    found = clustering.cluster(memories, scored, enrichment, known, linked, policy, as_of=AS_OF, plan_id="plan")
-    made = summarising.summarise(
-        found.clusters,
-        found.cluster_members,
-        memories,
-        scored,
-        enrichment,
-        TABLES["completions"].empty(),
-        policy,
-        plan_id="plan",
-    )
-    return found.clusters, made
-
 
 ENGRAM = Policy(**preset("engram"))
 NOON = datetime(2025, 12, 1, 12, tzinfo=UTC)
@@ -62,7 +35,7 @@ def said(*instants, **columns):
 
 def test_a_pause_of_more_than_half_an_hour_begins_a_new_episode():
     memories = said(*(NOON + timedelta(minutes=minute) for minute in (0, 20, 50, 81, 90)))
-    clusters, made = run(memories, ENGRAM)
+    _, clusters, made = grouped(memories, ENGRAM)
     assert sorted(clusters.select("level", "cluster_size").rows()) == [("episode", 2), ("episode", 3), ("session", 5)]
     by_kind = {(row["kind"], len(row["members"])): row for row in made.rows(named=True)}
     assert set(by_kind) == {("episode", 2), ("episode", 3), ("session", 5)}
@@ -72,9 +45,9 @@ def test_a_pause_of_more_than_half_an_hour_begins_a_new_episode():
 
 def test_a_pruned_episode_keeps_its_summary():
     instants = [NOON + timedelta(minutes=minute) for minute in (0, 10, 20)]
-    whole = run(said(*instants), ENGRAM)[1]
+    whole = grouped(said(*instants), ENGRAM).summaries
     pruned = said(*instants).with_columns(lifecycle=pl.Series(["active", "archived", "archived"]))
-    assert run(pruned, ENGRAM)[1]["summary_id"].equals(whole["summary_id"])
+    assert grouped(pruned, ENGRAM).summaries["summary_id"].equals(whole["summary_id"])
 
 
 # Engram's case
@@ -84,9 +57,9 @@ def test_episodes_of_engram(real_system):
     case = real_system("engram")["adr-sum-1"]
     events = case["input"]["events"]
     memories = said(*(datetime.fromisoformat(event["occurred_at"]) - timedelta(days=60) for event in events))
-    clusters, made = run(memories, ENGRAM)
+    _, clusters, made = grouped(memories, ENGRAM)
     assert clusters.select("level", "cluster_size").rows() == [("episode", case["expected"]["event_count"])]
-    again = run(memories[::-1], ENGRAM)[1]
+    again = grouped(memories[::-1], ENGRAM).summaries
     assert again["summary_id"].equals(made["summary_id"])
     assert made["members"].to_list() == [[event["event_id"] for event in events]]
     assert made["content"].to_list() == ["2025-12-14: Anna ran 5 km. Anna ran 6 km. Anna ran 7 km."]

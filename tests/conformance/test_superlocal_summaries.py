@@ -6,36 +6,10 @@ sentence of three members, ours the fullest member and every date, number and na
 
 import frames
 import polars as pl
-from frames import AS_OF
+from grouping import grouped
 
-from memory_pipeline.consolidation import scoring
-from memory_pipeline.consolidation.groups import clustering
-from memory_pipeline.consolidation.summaries import extracts, summarising
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.consolidation.summaries import extracts
 from memory_pipeline.settings import Policy, preset
-from memory_pipeline.text import enrich
-
-
-def run(memories, policy, *, vectors=None, edges=()):
-    """Clusters, their members, and the summaries."""
-    texts = enrich.texts(memories)
-    enrichment = enrich.enrich(texts)
-    linked = frames.edges(edges)
-    scored = scoring.score(memories, frames.importance(memories), linked, policy, as_of=AS_OF, plan_id="plan")
-    known = frames.vectors(vectors or {}, of=memories)
-    found = clustering.cluster(memories, scored, enrichment, known, linked, policy, as_of=AS_OF, plan_id="plan")
-    made = summarising.summarise(
-        found.clusters,
-        found.cluster_members,
-        memories,
-        scored,
-        enrichment,
-        TABLES["completions"].empty(),
-        policy,
-        plan_id="plan",
-    )
-    return found.clusters, made
-
 
 SUPERLOCAL = Policy(**preset("superlocal"))
 
@@ -47,19 +21,19 @@ def test_three_near_duplicates_are_one_compression_and_two_are_none():
     texts = ["I like green tea", "I like green tea.", "so, I like green tea"]
     memories = frames.memories({"content": text, "access_count": index} for index, text in enumerate(texts))
     vectors = {f"m{index}": [1.0, 0.01 * index] for index in range(3)}
-    clusters, made = run(memories, SUPERLOCAL, vectors=vectors)
+    _, clusters, made = grouped(memories, SUPERLOCAL, vectors=vectors)
     assert clusters.select("method", "cluster_size").rows() == [("near_duplicates", 3)]
     (row,) = made.rows(named=True)
     assert (row["kind"], row["supersedes"], row["access_count"]) == ("compression", True, 2)
     assert row["members"] == ["m0", "m1", "m2"]
     assert row["content"] == "I like green tea"
-    assert run(memories[:2], SUPERLOCAL, vectors=vectors)[1].is_empty()
+    assert grouped(memories[:2], SUPERLOCAL, vectors=vectors).summaries.is_empty()
 
 
 def test_a_text_that_says_more_is_no_near_duplicate():
     texts = ["Our office is in Oslo.", "our office is in Oslo", "Our office is in Oslo. It opens at 8 am."]
     memories = frames.memories({"content": text} for text in texts)
-    assert run(memories, SUPERLOCAL, vectors={f"m{index}": [1.0, 0.0] for index in range(3)})[1].is_empty()
+    assert grouped(memories, SUPERLOCAL, vectors={f"m{index}": [1.0, 0.0] for index in range(3)}).summaries.is_empty()
 
 
 # The system's cases
@@ -69,7 +43,7 @@ def test_compression_of_the_documents(real_system):
     case = real_system("superlocal")["slm-comp-1"]["expected_by_wiki"]
     memories = frames.memories({"content": text} for text in ("We use Postgres", "We use Postgres.", "we use Postgres"))
     vectors = {"m0": [1.0, 0.0], "m1": [1.0, 0.01], "m2": [1.0, 0.015]}
-    clusters, made = run(memories, SUPERLOCAL, vectors=vectors)
+    _, clusters, made = grouped(memories, SUPERLOCAL, vectors=vectors)
     assert len(clusters) == case["clusters_found"]
     assert clusters["cluster_size"].sum() == case["facts_compressed"]
     assert len(made) == case["summaries_created"]

@@ -5,35 +5,10 @@ and ours.
 """
 
 import frames
-from frames import AS_OF, ago
+from frames import ago
+from grouping import grouped
 
-from memory_pipeline.consolidation import scoring
-from memory_pipeline.consolidation.groups import clustering
-from memory_pipeline.consolidation.summaries import summarising
-from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy, preset
-from memory_pipeline.text import enrich
-
-
-def run(memories, policy, *, vectors=None, edges=()):
-    """Clusters, their members, and the summaries."""
-    texts = enrich.texts(memories)
-    enrichment = enrich.enrich(texts)
-    linked = frames.edges(edges)
-    scored = scoring.score(memories, frames.importance(memories), linked, policy, as_of=AS_OF, plan_id="plan")
-    known = frames.vectors(vectors or {}, of=memories)
-    found = clustering.cluster(memories, scored, enrichment, known, linked, policy, as_of=AS_OF, plan_id="plan")
-    made = summarising.summarise(
-        found.clusters,
-        found.cluster_members,
-        memories,
-        scored,
-        enrichment,
-        TABLES["completions"].empty(),
-        policy,
-        plan_id="plan",
-    )
-    return found.clusters, made
 
 
 def strong(weights):
@@ -46,7 +21,7 @@ def strong(weights):
 def units(weights, **columns):
     names = sorted({name for pair in weights for name in pair})
     memories = frames.memories({"memory_id": name, "content": f"We met {name} in Rome", **columns} for name in names)
-    return run(memories, Policy(**preset("three_tier")), edges=strong(weights))
+    return grouped(memories, Policy(**preset("three_tier")), edges=strong(weights))[1:]
 
 
 # Our own inputs and numbers
