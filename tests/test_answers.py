@@ -60,6 +60,7 @@ def test_a_memory_that_supersedes_another_closes_it_at_once_and_for_good(client)
         assert state(client, old) == (new, "update")
 
 
+@pytest.mark.drill
 def test_a_transcript_imported_again_brings_nothing_back(client):
     said = START - timedelta(days=9)
     old = client.remember(OLD, occurred_at=said)

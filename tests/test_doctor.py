@@ -10,6 +10,7 @@ import duckdb
 import homes
 import polars as pl
 import pytest
+import sampling
 import sqlalchemy as sa
 from commands import as_json, call
 from lake_rows import files_of
@@ -222,8 +223,10 @@ def half_of_them(home):
         file.unlink()
 
 
-@pytest.mark.parametrize("loss", [everything, everything_and_snapshots, files_alone, truncated, half_of_them])
-@pytest.mark.parametrize("nights", ["one", "undone"])
+@pytest.mark.parametrize(
+    "loss", sampling.first(everything_and_snapshots, everything, files_alone, truncated, half_of_them)
+)
+@pytest.mark.parametrize("nights", sampling.first("one", "undone"))
 def test_one_repair_makes_the_whole_lake_again(copy, loss, nights):
     """With merges and core memory, in one go, and the snapshot shows them."""
     if nights == "undone":  # the tables of the first profile are those of memories without a run

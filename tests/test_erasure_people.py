@@ -218,7 +218,7 @@ def test_ids_named_after_a_person_are_replaced_and_longer_words_are_not(value, n
     assert people.renamed(value) == expected
 
 
-@pytest.mark.parametrize("other", ["ana-maria", "ana maria", "de.ana", "ana+news@x.org", "ana/bob"])
+@pytest.mark.parametrize("other", sampling.first("ana-maria", "ana maria", "de.ana", "ana+news@x.org", "ana/bob"))
 def test_people_whose_ids_contain_an_erased_one_keep_theirs(tmp_path, other):
     sessions = {"s": f"{other}/1", "t": "ana/1", "u": f"ana and {other}"}
     with Lake(tmp_path / "home") as lake:

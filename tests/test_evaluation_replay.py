@@ -359,6 +359,7 @@ def test_one_job_of_quality_is_scored_by_both_retrievers(tmp_path):
 NAME = model_files.ranking_name(EMBEDDER)
 
 
+@pytest.mark.drill
 def test_a_job_of_quality_ranks_by_the_models_that_it_is_given(tmp_path):
     path = conversation(tmp_path / "1.json")
     backwards = {

@@ -39,8 +39,7 @@ SPELLINGS = [
 @pytest.mark.parametrize(("text", "query"), SPELLINGS)
 def test_a_word_is_found_in_another_spelling(tmp_path, text, query):
     with MemoryClient(tmp_path, clock=lambda: START) as client:
-        for row in NOISE:
-            client.remember(row, occurred_at=START - timedelta(days=3))
+        client.remember_many({"text": row, "occurred_at": START - timedelta(days=3)} for row in NOISE)
         wanted = client.remember(text, occurred_at=START - timedelta(days=30))
         assert client.recall(query, 1, record=False)[0].memory_id == wanted
 

@@ -104,6 +104,7 @@ def test_neither_permuted_rows_nor_the_seed_of_random_modules_change_anything(la
     homes.same({name: made[name] for name in names}, {name: night[1][name] for name in names})
 
 
+@pytest.mark.drill  # each push runs two shards: `test_engines.py`
 def test_groups_of_profiles_change_nothing_that_is_stored(lake, night, monkeypatch):
     """In memory, Polars may leave other unseen text under nulls; no file holds it."""
     settings = homes.settings(lake.home)

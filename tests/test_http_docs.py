@@ -35,6 +35,7 @@ def test_the_page_needs_no_token_and_allows_only_its_own_script(home):
     assert "://" not in page.text, "it loads nothing from elsewhere"
 
 
+@pytest.mark.drill  # each push searches the pages in a browser: `test_web_pages.py`
 @pytest.mark.skipif(BROWSER is None, reason="no browser; install one with `apt-get install chromium`, or Google Chrome")
 def test_a_request_can_be_tried_with_a_token_and_without_network(home):
     token, _ = auth_tokens.create(home, Role.AGENT, profile_id="ana")

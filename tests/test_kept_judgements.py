@@ -189,6 +189,7 @@ def test_only_new_texts_are_read_and_only_a_profile_that_changed_is_folded_compa
     assert_rebuilt(lake)
 
 
+@pytest.mark.drill
 def test_a_commit_between_two_reads_of_a_preview_changes_nothing_of_it(lake, monkeypatch):
     import_events(lake.ledger, [stored(BUSY, "late", "Nobody has seen the grey heron.", 2)])
     lake.project()

@@ -57,12 +57,13 @@ def workers() -> Iterator[ProcessPoolExecutor]:
 # --- reading
 
 
-@pytest.mark.parametrize("name", TABLES)
-def test_a_table_without_rows_is_empty_and_typed(lake: Lake, name: str) -> None:
-    frame = lake.read(name)
-    assert frame.equals(TABLES[name].empty())
-    assert frame.schema == TABLES[name].empty().schema
-    assert lake.read(name, seq=0, profiles=["ana"], columns=["profile_id"][: "profile_id" in frame.columns]).is_empty()
+def test_a_table_without_rows_is_empty_and_typed(lake: Lake) -> None:
+    for name, table in TABLES.items():
+        frame = lake.read(name)
+        assert frame.equals(table.empty()), name
+        assert frame.schema == table.empty().schema, name
+        columns = ["profile_id"][: "profile_id" in frame.columns]
+        assert lake.read(name, seq=0, profiles=["ana"], columns=columns).is_empty(), name
 
 
 def test_columns_and_profiles_are_chosen(lake: Lake) -> None:

@@ -21,8 +21,7 @@ def lake(lake_home: Path) -> Iterator[Lake]:
         yield opened
 
 
-@pytest.mark.parametrize("name", ["memories", "events", "vectors"])
-@pytest.mark.parametrize("harm", ["missing", "damaged", "cut"])
+@pytest.mark.parametrize(("name", "harm"), [("memories", "missing"), ("events", "cut"), ("vectors", "damaged")])
 def test_a_lost_or_damaged_file_is_found_said_and_mended(lake: Lake, name: str, harm: str) -> None:
     lake.ledger.append(batch(5))
     lake.project()

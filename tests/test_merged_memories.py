@@ -205,23 +205,21 @@ def test_a_newer_memory_ends_what_was_merged_before(tmp_path, clock):
 
 
 @pytest.mark.usefixtures("unpublished")
-@pytest.mark.parametrize(
-    "text",
-    [
+@pytest.mark.parametrize("apart", [{"days": 1}, {"agents": True}])
+def test_equal_texts_with_a_number_of_two_days_or_agents_stay_two(tmp_path, clock, apart):
+    texts = (
         "The rent of the studio is 900 euros.",
         "Weight this morning: 71.2 kg.",
         "Paid 18.90 for lunch.",
         "The backup job of the warehouse system wrote 4,120 files to the second disk, and nobody had to restart it.",
-    ],
-)
-@pytest.mark.parametrize("apart", [{"days": 1}, {"agents": True}])
-def test_equal_texts_with_a_number_of_two_days_or_agents_stay_two(tmp_path, clock, text, apart):
+    )
     for index in range(2):
         with MemoryClient(tmp_path, clock=clock, agent_id=f"agent {index}" if "agents" in apart else None) as client:
-            client.remember(text, occurred_at=FIRST + timedelta(days=index * apart.get("days", 0), minutes=index))
+            at = FIRST + timedelta(days=index * apart.get("days", 0), minutes=index)
+            client.remember_many({"text": text, "occurred_at": at} for text in texts)
     with MemoryClient(tmp_path, clock=clock) as client:
         assert "supersede" not in client.consolidate().actions
-        assert len(client.list()) == 2
+        assert len(client.list()) == 2 * len(texts)
 
 
 @pytest.mark.usefixtures("unpublished")

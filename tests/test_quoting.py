@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import homes
 import pytest
+import sampling
 from serving import bearer, within
 
 from memory_pipeline import MemoryClient
@@ -180,8 +181,8 @@ def characters(memory):
     return sum(len(one.content) for one in memory.list(limit=1_000, deep=True))
 
 
-@pytest.mark.parametrize("closed", ["", "\n", "</memories>\n"])
-@pytest.mark.parametrize("speaker", ["user", None, "assistant"])
+@pytest.mark.parametrize("closed", sampling.first("</memories>\n", "\n", ""))
+@pytest.mark.parametrize("speaker", sampling.first("user", None, "assistant"))
 def test_twenty_turns_of_recalled_text_store_twenty_questions(memory, closed, speaker):
     before, question = characters(memory), "Where do I live?"
     for _ in range(20):

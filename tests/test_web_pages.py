@@ -531,6 +531,7 @@ def test_letters_answer_a_review(tmp_path):
         expect(page.get_by_role("status")).to_contain_text("Taken back")
 
 
+@pytest.mark.drill
 @needs_browser
 def test_a_narrow_screen_scrolls_tables_and_not_the_page_and_text_has_its_own_direction(home):
     with beside(home) as address, browsing(home, address) as page:
