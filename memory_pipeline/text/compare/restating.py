@@ -48,13 +48,13 @@ def fault(fact: str, sentences: Sequence[str], own: Sequence[int]) -> str | None
     Args:
         fact: one sentence.
         sentences: all sentences of the text, in order.
-        own: places of those that the fact was taken from, ascending.
+        own: indices of those that the fact was taken from, ascending.
 
     Returns:
         One of the reasons of this module. A pronoun is taken to mean the first name of the nearest earlier sentence
         that has any. Cost: about 2 ms.
     """
-    sources = [sentences[place] for place in own]
+    sources = [sentences[index] for index in own]
     return (
         _stance(fact, sources)
         or (ELSEWHERE if _is_from_elsewhere(fact, sentences, own) else None)
@@ -78,17 +78,17 @@ def _stance(fact: str, sources: Sequence[str]) -> str | None:
 def _scope(source: str, words: frozenset[str], stance: str) -> str:
     """Return the parts of a sentence from which a fact of these words can be taken."""
     blocks = _BLOCK.split(source)
-    taken = [place for place, block in enumerate(blocks) if words & _content(block)]
+    taken = [index for index, block in enumerate(blocks) if words & _content(block)]
     if stance in _GOVERNING and taken:
         taken = list(range(taken[-1] + 1))
-    scope = [blocks[place] for place in taken]
+    scope = [blocks[index] for index in taken]
     return " ; ".join([_head(block, words) for block in scope] if stance == "denied" else scope) or source
 
 
 def _head(block: str, words: frozenset[str]) -> str:
     """Return a block up to the last of its enumerated parts that has one of the words."""
     parts = _PART.split(block)
-    last = max((place for place, part in enumerate(parts) if words & _content(part)), default=len(parts))
+    last = max((index for index, part in enumerate(parts) if words & _content(part)), default=len(parts))
     return ", ".join(parts[: last + 1])
 
 
@@ -98,8 +98,8 @@ def _content(low: str) -> frozenset[str]:
 
 def _is_from_elsewhere(fact: str, sentences: Sequence[str], own: Sequence[int]) -> bool:
     """Return whether the fact has a name or figure that only other sentences have, unless a pronoun means the name."""
-    sources = " ".join(sentences[place] for place in own)
-    others = " ".join(sentence for place, sentence in enumerate(sentences) if place not in own)
+    sources = " ".join(sentences[index] for index in own)
+    others = " ".join(sentence for index, sentence in enumerate(sentences) if index not in own)
     figures = set(_FIGURE.findall(fact)) & set(_FIGURE.findall(others)) - set(_FIGURE.findall(sources))
     here = {word.lower() for word in _WORD.findall(sources)}
     names = {
@@ -111,9 +111,9 @@ def _is_from_elsewhere(fact: str, sentences: Sequence[str], own: Sequence[int]) 
     return bool(figures) or not names <= meant
 
 
-def _named_before(sentences: Sequence[str], place: int) -> str:
+def _named_before(sentences: Sequence[str], index: int) -> str:
     """Return the first name of the nearest earlier sentence that has any."""
-    for sentence in reversed(sentences[:place]):
+    for sentence in reversed(sentences[:index]):
         (names,) = entities.names(pl.Series([sentence])).to_list()
         if names:
             return str(min(names, key=sentence.find))

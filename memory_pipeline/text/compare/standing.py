@@ -48,28 +48,28 @@ def _is_standing(low: str) -> bool:
 def _happened(tokens: Sequence[str]) -> bool:
     """Return whether a verb is in the past tense; a participle after "is" is not."""
     return any(
-        lemma(word).endswith(PAST) and not (place and tokens[place - 1] in _BE)
-        for place, word in enumerate(tokens)
+        lemma(word).endswith(PAST) and not (index and tokens[index - 1] in _BE)
+        for index, word in enumerate(tokens)
         if word.isalpha()
     )
 
 
 def has_measure(tokens: Sequence[str]) -> bool:
     """Return whether a figure among the words of a text measures or counts; see `is_measure`."""
-    return any(is_measure(tokens, place) for place, word in enumerate(tokens) if word in NUMBERS or _FIGURE.match(word))
+    return any(is_measure(tokens, index) for index, word in enumerate(tokens) if word in NUMBERS or _FIGURE.match(word))
 
 
-def is_measure(tokens: Sequence[str], place: int) -> bool:
-    """Return whether the word at a place is a figure, but not a time, a date, an agreed amount or part of a name.
+def is_measure(tokens: Sequence[str], index: int) -> bool:
+    """Return whether the word at an index is a figure, but not a time, a date, an agreed amount or part of a name.
 
     Args:
         tokens: words and figures of a text in lower case, in order.
-        place: index of one of them.
+        index: that of one of them.
     """
-    word = tokens[place]
+    word = tokens[index]
     if not (_FIGURE.match(word) or word in NUMBERS) or _TIME.fullmatch(word) or not words.AGREED.isdisjoint(tokens):
         return False
-    following, before = [*tokens[place + 1 : place + 2]], [*tokens[max(place - 1, 0) : place]]
+    following, before = [*tokens[index + 1 : index + 2]], [*tokens[max(index - 1, 0) : index]]
     if not _CLOCK.isdisjoint(following) or not {*MONTHS, *WEEKDAYS}.isdisjoint(following + before):
         return False
     if following and following[0] in words.MEASURES:
@@ -78,4 +78,4 @@ def is_measure(tokens: Sequence[str], place: int) -> bool:
         return True
     digits = NUMBERS.get(word, word)
     on_the_hour = not _AT.isdisjoint(before) and digits.isdecimal() and int(digits) <= _HOURS
-    return not on_the_hour and words.NAMING.isdisjoint(tokens[:place])
+    return not on_the_hour and words.NAMING.isdisjoint(tokens[:index])

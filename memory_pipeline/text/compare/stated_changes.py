@@ -73,19 +73,19 @@ class Clause:
     def __getitem__(self, part: slice) -> "Clause":
         return Clause(self.stems[part], self.low[part], self.named[part])
 
-    def without(self, *places: int) -> "Clause":
-        """Return the clause without the words at some places."""
-        rest = [place for place in range(len(self)) if place not in places]
+    def without(self, *indices: int) -> "Clause":
+        """Return the clause without the words at some indices."""
+        rest = [index for index in range(len(self)) if index not in indices]
         return Clause(
-            tuple(self.stems[place] for place in rest),
-            tuple(self.low[place] for place in rest),
-            tuple(self.named[place] for place in rest),
+            tuple(self.stems[index] for index in rest),
+            tuple(self.low[index] for index in rest),
+            tuple(self.named[index] for index in rest),
         )
 
     def find(self, *wanted: str) -> int:
-        """Return the place of adjacent words, -1 if they are not there."""
+        """Return the index of adjacent words, -1 if they are not there."""
         size = len(wanted)
-        return next((place for place in range(len(self) - size + 1) if self.low[place : place + size] == wanted), -1)
+        return next((index for index in range(len(self) - size + 1) if self.low[index : index + size] == wanted), -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ def statement(sentence: str) -> Clause | None:
     moved = next((change for change in _moved(clause) if change.how == "value"), None)
     if moved is not None and moved.subject.low[0] not in words.THIRD:
         return _joined(moved.subject, Clause(("be",), ("is",), (False,)), moved.new)
-    clause = clause.without(*(place for place, word in enumerate(clause.low) if word == "now"))
+    clause = clause.without(*(index for index, word in enumerate(clause.low) if word == "now"))
     readable = 1 < len(clause) <= _MAX_WORDS and clause.low[0] not in words.THIRD
     return clause if readable and _is_present(clause) else None
 
@@ -292,9 +292,9 @@ def _clause(text: str) -> Clause:
     stems = tuple(words.FORMS.get(word) or stem(word) for word in low)
     clause = Clause(stems, low, tuple(word[:1].isupper() and word != "I" for word in remaining))
     doing = (
-        place
-        for place in range(len(clause) - 1)
-        if stems[place] == "be" and low[place] not in words.PAST and low[place + 1].endswith("ing")
+        index
+        for index in range(len(clause) - 1)
+        if stems[index] == "be" and low[index] not in words.PAST and low[index + 1].endswith("ing")
     )
     return clause.without(*doing)
 
@@ -312,9 +312,9 @@ def _is_present(clause: Clause) -> bool:
     """Return whether no verb is in the past tense; a participle after "is" is not."""
     return not any(
         word in words.PAST
-        or (word.endswith("ed") and len(word) >= _PAST_LETTERS and not (place and clause.stems[place - 1] == "be"))
-        for place, word in enumerate(clause.low)
-        if not clause.named[place]
+        or (word.endswith("ed") and len(word) >= _PAST_LETTERS and not (index and clause.stems[index - 1] == "be"))
+        for index, word in enumerate(clause.low)
+        if not clause.named[index]
     )
 
 
@@ -323,11 +323,11 @@ def _endings(clause: Clause) -> Iterator[Change]:
     for cut in _ended(clause):
         if _is_present(cut):
             yield Change("ended", "statement", cut)
-    for place in range(1, len(clause)):
-        word, before, after = clause.low[place], clause[:place], clause[place + 1 :]
-        if word in words.CALLED_OFF and clause.stems[place - 1] == "be" and not len(after):
+    for index in range(1, len(clause)):
+        word, before, after = clause.low[index], clause[:index], clause[index + 1 :]
+        if word in words.CALLED_OFF and clause.stems[index - 1] == "be" and not len(after):
             yield Change("ended", "event", _thing(_without_auxiliaries(before)))
-        elif word in _GIVEN_UP and clause.stems[place - 1] != "be" and len(after):
+        elif word in _GIVEN_UP and clause.stems[index - 1] != "be" and len(after):
             yield Change("ended", "object", _without_auxiliaries(before), after)
 
 
@@ -342,21 +342,21 @@ def _ended(clause: Clause) -> Iterator[Clause]:
         yield clause.without(denial, helper, more, more + 1)
     if used > 0 and clause.stems[used - 1] not in _AUXILIARIES:
         yield clause.without(used, used + 1)
-    for place in range(1, len(clause) - 1):
-        if clause.low[place] in {"stopped", "quit"} and clause.low[place + 1].endswith("ing"):
-            yield _joined(_without_auxiliaries(clause[:place]), clause[place + 1 :])
+    for index in range(1, len(clause) - 1):
+        if clause.low[index] in {"stopped", "quit"} and clause.low[index + 1].endswith("ing"):
+            yield _joined(_without_auxiliaries(clause[:index]), clause[index + 1 :])
 
 
 def _moved(clause: Clause) -> Iterator[Change]:
     """Yield what a clause says was moved, switched or replaced."""
-    place = next((place for place, word in enumerate(clause.low) if place and word in _MOVING), -1)
-    if place < 0:
+    index = next((index for index, word in enumerate(clause.low) if index and word in _MOVING), -1)
+    if index < 0:
         return
-    subject, rest = _without_auxiliaries(clause[:place]), clause[place + 1 :]
+    subject, rest = _without_auxiliaries(clause[:index]), clause[index + 1 :]
     if rest.low[:1] and rest.low[0] in words.DIRECTIONS:
         rest = rest[1:]
-    if clause.low[place] in {"replaced", "swapped"}:
-        with_ = max(rest.find("with"), rest.find("for") if clause.low[place] == "swapped" else -1)
+    if clause.low[index] in {"replaced", "swapped"}:
+        with_ = max(rest.find("with"), rest.find("for") if clause.low[index] == "swapped" else -1)
         if with_ > 0:
             yield Change("changed_value", "object", subject, _thing(rest[:with_]), _tail(rest[with_ + 1 :]))
         return
@@ -369,17 +369,17 @@ def _moved(clause: Clause) -> Iterator[Change]:
     moved = before[: start if start >= 0 else to]
     if _values(new):
         yield _revalued(_thing(moved if len(moved) else subject), old, new)
-    elif len(old) and not len(moved) and clause.low[place] == "moved" and all(old.named) and _name(new, 0) == new:
+    elif len(old) and not len(moved) and clause.low[index] == "moved" and all(old.named) and _name(new, 0) == new:
         home = _joined(subject, Clause((_LIVE, "in"), ("live", "in"), (False, False)))
         yield Change("changed_value", "place", home, old, new)
-    elif len(old) and not len(moved) and clause.low[place] in words.SWITCHES:
+    elif len(old) and not len(moved) and clause.low[index] in words.SWITCHES:
         yield Change("changed_value", "object", subject, old, _tail(new))
 
 
 def _now(clause: Clause) -> Iterator[Change]:
     """Yield what a clause says holds now."""
-    place = clause.find("now")
-    if place < 0:
+    index = clause.find("now")
+    if index < 0:
         return
     rest = clause.without(*(at for at, word in enumerate(clause.low) if word == "now"))
     instead = rest.find(*_INSTEAD)
@@ -426,17 +426,17 @@ def _place(clause: Clause, at: int) -> int:
 
 def _given(clause: Clause) -> tuple[Clause, Clause]:
     """Return the subject of a statement and what its verb assigns to it; the latter is empty without such a verb."""
-    for place in range(1, len(clause)):
+    for index in range(1, len(clause)):
         for verb in _BEGINNINGS:
-            if clause.stems[place : place + len(verb)] == verb:
-                subject = _thing(clause[:place])
+            if clause.stems[index : index + len(verb)] == verb:
+                subject = _thing(clause[:index])
                 known = any(word not in STOP_WORDS for word in subject.low)
-                return subject, clause[place + len(verb) :] if known else Clause()
+                return subject, clause[index + len(verb) :] if known else Clause()
     return clause, Clause()
 
 
 def _name(clause: Clause, start: int) -> Clause:
-    """Return the capitalised words from a place on."""
+    """Return the capitalised words from an index on."""
     end = start
     while end < len(clause) and clause.named[end]:
         end += 1
@@ -445,7 +445,7 @@ def _name(clause: Clause, start: int) -> Clause:
 
 def _tail(clause: Clause) -> Clause:
     """Return what follows the thing that a clause begins with, if any."""
-    end = next((place for place, word in enumerate(clause.low) if word in words.BOUNDARY), len(clause))
+    end = next((index for index, word in enumerate(clause.low) if word in words.BOUNDARY), len(clause))
     return clause[end:]
 
 
@@ -465,19 +465,19 @@ def _without_auxiliaries(clause: Clause) -> Clause:
 def _values(clause: Clause) -> Mapping[str, frozenset[str]]:
     """Return the values of a clause by their type; a count has the type of what is counted."""
     kinds: dict[str, set[str]] = {}
-    for place, word in enumerate(clause.low):
-        if kind := _value_kind(clause, place):
+    for index, word in enumerate(clause.low):
+        if kind := _value_kind(clause, index):
             value = _ORDINAL.sub(r"\1", word).replace(",", "")
             kinds.setdefault(kind, set()).add(WEEKDAYS.get(value) or MONTHS.get(value) or NUMBERS.get(value) or value)
     return {kind: frozenset(values) for kind, values in kinds.items()}
 
 
-def _value_kind(clause: Clause, place: int) -> str | None:
-    """Return the type of the value at a place; None if there is none."""
-    word = clause.low[place]
-    following = clause.low[place + 1] if place + 1 < len(clause) else ""
+def _value_kind(clause: Clause, index: int) -> str | None:
+    """Return the type of the value at an index; None if there is none."""
+    word = clause.low[index]
+    following = clause.low[index + 1] if index + 1 < len(clause) else ""
     figure = bool(_FIGURE.match(word)) or word in NUMBERS
-    beside = {following, *clause.low[max(place - 1, 0) : place]}
+    beside = {following, *clause.low[max(index - 1, 0) : index]}
     tests = {
         "day": word in WEEKDAYS,
         "date": word in MONTHS or _ORDINAL.fullmatch(word) or (figure and not beside.isdisjoint(MONTHS)),
@@ -495,8 +495,8 @@ def _others(clause: Clause) -> set[str]:
     """Return the words of a clause that are neither values nor go with them."""
     return {
         root
-        for place, (root, word) in enumerate(zip(clause.stems, clause.low, strict=True))
-        if word not in words.PLACED and word not in words.UNITS and _value_kind(clause, place) is None
+        for index, (root, word) in enumerate(zip(clause.stems, clause.low, strict=True))
+        if word not in words.PLACED and word not in words.UNITS and _value_kind(clause, index) is None
     }
 
 
