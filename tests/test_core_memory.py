@@ -111,6 +111,7 @@ def test_each_block_takes_its_own_and_the_best_first():
         "block": "active_decisions",
         "content": "Decision 7.\n---\nDecision 3.",
         "members": ["d7", "d3"],
+        "marks": None,
         "version": 1,
         "compiled_by": "rules",
         "compiled_at": AS_OF,

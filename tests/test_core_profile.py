@@ -126,9 +126,11 @@ def test_days_are_told_in_a_time_zone():
     scored = memories.select("profile_id", "memory_id", importance="importance_given")
     given = {"as_of": AS_OF, "edges": frames.edges(links)}
     blocks = core_memory.candidates(memories, scored, frames.enrichment({}, of=memories), Policy(), **given)
-    there = core_memory.in_zone(blocks, memories, "America/New_York")
+    there = core_memory.in_zone(blocks, "America/New_York")
     assert there.drop("content").equals(blocks.drop("content"))
-    assert core_memory.in_zone(blocks, memories, "UTC").equals(blocks)
+    assert core_memory.in_zone(blocks, "UTC").equals(blocks)
+    unmarked = blocks.with_columns(marks=pl.lit(None, blocks.schema["marks"]))
+    assert core_memory.in_zone(unmarked, "America/New_York").equals(unmarked)
     facts = [fact for content in there["content"] for fact in content.split(core_memory.SEPARATOR)]
     year = AS_OF.year
     assert facts == [

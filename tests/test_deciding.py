@@ -199,12 +199,12 @@ def test_a_block_says_its_text_what_it_was_made_from_and_what_it_was_before():
     first = only(decision_rows.blocks(compiled([{}]), compiled([], "core_memory_blocks")))
     assert (first["action"], first["memory_id"], first["target_id"]) == ("compile", "user_profile", None)
     assert (first["rule"], first["before"], first["factors"]) == ("rules", {}, {"size": 1})
-    text = {"compiled_by": "rules", "content": "Ada lives in Cork.", "members": ["a"], "version": 1}
+    text = {"compiled_by": "rules", "content": "Ada lives in Cork.", "marks": None, "members": ["a"], "version": 1}
     assert (first["after"], first["subject"]) == (text, "1 Ada lives in Cork.")
     emptied = compiled([{"content": "", "members": [], "version": 2}])
     second = only(decision_rows.blocks(emptied, compiled([{}, {"profile_id": "q"}], "core_memory_blocks")))
     assert second["before"] == text
-    assert second["after"] == {"compiled_by": "rules", "content": "", "members": [], "version": 2}
+    assert second["after"] == {"compiled_by": "rules", "content": "", "marks": None, "members": [], "version": 2}
 
 
 def test_a_deferral_says_its_place_and_changes_nothing():

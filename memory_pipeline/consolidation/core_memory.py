@@ -11,9 +11,9 @@ when blocks are compiled (`triggers`).
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import groupby
+from itertools import compress, groupby
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -42,12 +42,32 @@ _BLOCK: Final = ["profile_id", "block"]
 _OWN: Final = ("original", "compression", "consolidation")
 """Kinds of memories that repeat nothing; the members of other kinds of summaries stay live themselves."""
 
-Fact = tuple[str, str, str, bool]
-"""Memory id, its text on one line, its gist, and whether it is vital: it never lacks room."""
+Mark = Mapping[str, Any] | None
+"""What stands in brackets behind a fact, if anything (see `core_memory_blocks.marks`)."""
 SHARES: Final = 4
 """Parts of the limit in tokens, one of which each block has before it takes what others leave."""
 _PERSON: Final = ["profile_id", "person"]
 _EVERY: Final = pl.lit(value=True)
+
+
+class Fact(NamedTuple):
+    """A fact that a block may hold."""
+
+    memory_id: str
+    text: str
+    """On one line, with what stands behind it."""
+    gist: str
+    vital: bool
+    """Whether it never lacks room."""
+    mark: Mark
+
+
+class Filled(NamedTuple):
+    """What a block holds."""
+
+    members: list[str]
+    marks: list[Mark] | None
+    content: str
 
 
 @dataclass(frozen=True)
@@ -106,8 +126,8 @@ def in_order(blocks: pl.DataFrame) -> pl.DataFrame:
     Args:
         blocks: any table with the columns profile_id and block.
     """
-    places = {name: place for place, name in enumerate((*core_profile.NAMES, *(block.name for block in BLOCKS[1:])))}
-    return blocks.sort("profile_id", pl.col("block").replace_strict(places, default=len(places)), "block")
+    order = {name: index for index, name in enumerate((*core_profile.NAMES, *(block.name for block in BLOCKS[1:])))}
+    return blocks.sort("profile_id", pl.col("block").replace_strict(order, default=len(order)), "block")
 
 
 def for_user(blocks: pl.DataFrame, memories: pl.DataFrame, user_id: str) -> pl.DataFrame:
@@ -145,43 +165,22 @@ def holding(blocks: pl.DataFrame, memories: pl.DataFrame, now: datetime) -> pl.D
     return _without(blocks, memories.filter(~holds(now)), _EVERY)
 
 
-def in_zone(blocks: pl.DataFrame, memories: pl.DataFrame, zone: str) -> pl.DataFrame:
-    """Return blocks that profile the user with the days of their facts in a time zone instead of in UTC.
+def in_zone(blocks: pl.DataFrame, zone: str) -> pl.DataFrame:
+    """Return blocks with the days of their facts in a time zone instead of in UTC.
 
-    A doubt has the day of the first memory of the day in UTC that its fact names.
+    Blocks that bear no marks, and blocks that a model worded, stay.
 
     Args:
         blocks: table `core_memory_blocks`.
-        memories: profile_id, memory_id, kind, members and created_at of all memories of these profiles.
         zone: name of the time zone.
     """
     if zone == "UTC":
         return blocks
-    at, day = pl.col("created_at"), pl.col("created_at").dt.date().cast(pl.String)
-    dated = _with_member_dates(memories).with_columns(
-        day=day, local=at.dt.convert_time_zone(zone).dt.date().cast(pl.String)
-    )
-    said = dated.select("profile_id", "day", "local", members="memory_id")
-    first = dated.sort("created_at").unique(["profile_id", "day"], keep="first").select("profile_id", "day", "local")
-    numbered = _numbered(blocks)
-    facts = _singled(numbered).with_row_index("place")
-    marked = facts.with_columns(pl.col("fact").str.extract_groups(core_profile.MARKED)).unnest("fact")
-    for name, days, by in (("said", said, ["members"]), ("doubted", first, []), ("disputed", first, [])):
-        keys = ["profile_id", *by]
-        marked = (
-            marked.join(days.rename({"day": name}), on=[*keys, name], how="left", maintain_order="left")
-            .with_columns(pl.coalesce("local", name).alias(name))
-            .drop("local")
-        )
-    marks = pl.concat_str(
-        pl.col("said"),
-        pl.format("maybe outdated since {}", "doubted"),
-        pl.format("disputed: {}, {}", "other", "disputed"),
-        separator="; ",
-        ignore_nulls=True,
-    )
-    shown = marked.with_columns(fact=pl.coalesce(pl.format("{} ({})", "text", marks), facts["fact"]))
-    return _rewritten(numbered, shown).select(blocks.columns)
+    numbered = _numbered(blocks, pl.col("marks").is_not_null())
+    mark = pl.col("marks")
+    local = pl.col("fact").str.strip_suffix(core_profile.shown(mark)) + core_profile.shown(mark, zone)
+    facts = _singled(numbered).with_columns(fact=pl.coalesce(local, "fact"))
+    return _rewritten(numbered, facts).select(blocks.columns)
 
 
 def _without(blocks: pl.DataFrame, memories: pl.DataFrame, concerned: pl.Expr) -> pl.DataFrame:
@@ -204,18 +203,19 @@ def _numbered(blocks: pl.DataFrame, concerned: pl.Expr = _EVERY) -> pl.DataFrame
 
 
 def _singled(numbered: pl.DataFrame) -> pl.DataFrame:
-    """Return the facts of blocks, a row each, in order: row, profile_id, members (one memory) and fact."""
-    told = numbered.drop_nulls("fact").select("row", "profile_id", "members", "fact")
-    return told.explode("members", "fact")
+    """Return the facts of blocks, a row each, in order: row, profile_id, members and marks (one each), and fact."""
+    unmarked = pl.lit(None).repeat_by(pl.col("members").list.len())
+    facts = numbered.drop_nulls("fact").with_columns(pl.coalesce("marks", unmarked))
+    return facts.select("row", "profile_id", "members", "marks", "fact").explode("members", "marks", "fact")
 
 
 def _rewritten(numbered: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
     """Return blocks that hold these facts instead of their own; without those that have none left."""
-    own = facts.group_by("row", maintain_order=True).agg("members", content=pl.col("fact").str.join(SEPARATOR))
+    own = facts.group_by("row", maintain_order=True).agg("members", "marks", content=pl.col("fact").str.join(SEPARATOR))
     changed = numbered.join(own, on="row", how="left", suffix="_own", maintain_order="left")
     as_facts = pl.col("fact").is_not_null()
     cut = changed.with_columns(
-        pl.when(as_facts).then(f"{name}_own").otherwise(name).alias(name) for name in ("members", "content")
+        pl.when(as_facts).then(f"{name}_own").otherwise(name).alias(name) for name in ("members", "marks", "content")
     )
     return cut.drop_nulls("content")
 
@@ -257,8 +257,8 @@ def candidates(
         changes: table `fact_changes`, which names the outdated statement; read likewise; default: none.
 
     Returns:
-        profile_id, block, members (in order) and content; empty blocks have no row. Sorted by profile, then in the
-        order of `names`.
+        profile_id, block, members (in order), marks and content; empty blocks have no row. Sorted by profile, then in
+        the order of `names`.
 
     Cost: a filter and a sort of the live memories per block.
     """
@@ -360,7 +360,7 @@ def _facts(
     """Return the facts of each block as lists, best first.
 
     Returns:
-        profile_id, person (whose section it is), place (of the block), memory_id, text, gist and vital.
+        profile_id, person (whose section it is), index (of the block), memory_id, text, gist, vital and mark.
     """
     shared = pl.col("profile_id").is_in(ownership.shared(memories).implode())
     voiced = memories.with_columns(voice=ownership.voices(memories, policy), person=pl.when(shared).then("user_id"))
@@ -376,22 +376,23 @@ def _facts(
         drawn = TABLES["proposed_edges"].empty() if edges is None else edges
         of_statements = TABLES["fact_changes"].empty() if changes is None else changes
         chosen = core_profile.facts(own, scored, drawn, of_statements, as_of=as_of, others=others, known=known)
+        chosen = chosen.with_columns(text=pl.col("text") + core_profile.shown(pl.col("mark")))
         chosen = chosen.with_columns(gist="text")
     else:
         chosen = _counted(eligible, scored, enrichment, policy).with_columns(
-            vital=pl.lit(value=False), person=pl.lit(None, pl.String)
+            vital=pl.lit(value=False), person=pl.lit(None, pl.String), mark=pl.lit(None)
         )
     return (
         chosen.join(eligible.select(*KEY, "metadata"), on=KEY, how="left", maintain_order="left")
         .with_columns(whereabouts.shown_below(name) for name in ("text", "gist"))
-        .group_by(*_PERSON, "place", maintain_order=True)
-        .agg("memory_id", "text", "gist", "vital")
-        .sort(*_PERSON, "place")
+        .group_by(*_PERSON, "index", maintain_order=True)
+        .agg("memory_id", "text", "gist", "vital", "mark")
+        .sort(*_PERSON, "index")
     )
 
 
 def _counted(eligible: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return the facts of the blocks of SuperLocalMemory, best first: profile_id, place, memory_id, text, gist."""
+    """Return the facts of the blocks of SuperLocalMemory, best first: profile_id, index, memory_id, text, gist."""
     rated = (
         eligible.with_columns(_attributed("content").alias("text"))
         .join(scored.select(*KEY, "importance"), on=KEY, how="left")
@@ -408,8 +409,8 @@ def _counted(eligible: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFr
         .unique(["profile_id", "text"], keep="first", maintain_order=True)
         .group_by("profile_id", maintain_order=True)
         .head(min(block.most or fitting, fitting))
-        .select("profile_id", "memory_id", "text", "content_hash", "kind", "speaker", place=pl.lit(place))
-        for place, block in enumerate(BLOCKS)
+        .select("profile_id", "memory_id", "text", "content_hash", "kind", "speaker", index=pl.lit(index))
+        for index, block in enumerate(BLOCKS)
     ]
     gists = enrichment.select("profile_id", "content_hash", "gist")
     return (
@@ -444,83 +445,83 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
     """Fill the blocks of each profile in order, with a model's wording where one fits and else with facts.
 
     Returns:
-        profile_id, block, members, content, and `worded` (a model wrote the content); a block without text has no row.
+        profile_id, block, members, marks, content, and `worded` (a model wrote the content); a block without text has
+        no row.
     """
     fill = _filled_by_tokens if policy.core_facts == PROFILE else _filled
     rows = []
-    for (profile_id, _), of_person in groupby(facts.sort(*_PERSON, "place").iter_rows(), key=itemgetter(0, 1)):
-        listed = {place: list(zip(*lists, strict=True)) for _, _, place, *lists in of_person}
-        worded = {place: wordings.get((profile_id, names(policy)[place]), "") for place in listed}
-        for place, (members, content) in fill(listed, worded, policy).items():
-            if content:
-                rows.append((profile_id, names(policy)[place], members, content, content == worded[place]))
+    for (profile_id, _), of_person in groupby(facts.sort(*_PERSON, "index").iter_rows(), key=itemgetter(0, 1)):
+        listed = {index: [Fact(*one) for one in zip(*lists, strict=True)] for _, _, index, *lists in of_person}
+        worded = {index: wordings.get((profile_id, names(policy)[index]), "") for index in listed}
+        for index, filled in fill(listed, worded, policy).items():
+            if filled.content:
+                rows.append((profile_id, names(policy)[index], *filled, filled.content == worded[index]))
     types = TABLES["core_memory_blocks"].empty().schema
-    schema = {name: types[name] for name in (*_BLOCK, "members", "content")} | {"worded": pl.Boolean()}
-    order = {name: place for place, name in enumerate(names(policy))}
+    schema = {name: types[name] for name in (*_BLOCK, *Filled._fields)} | {"worded": pl.Boolean()}
+    order = {name: index for index, name in enumerate(names(policy))}
     sections = pl.DataFrame(rows, schema=schema, orient="row").group_by(_BLOCK, maintain_order=True)
-    filled = sections.agg(
+    blocks = sections.agg(
         pl.col("members").list.explode(keep_nulls=False, empty_as_null=False),
+        pl.when(pl.col("marks").is_not_null().all()).then(pl.col("marks").list.explode().implode()).first(),
         pl.col("content").str.join(SEPARATOR),
         pl.col("worded").any(),
     )
-    return filled.sort("profile_id", pl.col("block").replace_strict(order, return_dtype=pl.Int64))
+    return blocks.sort("profile_id", pl.col("block").replace_strict(order, return_dtype=pl.Int64))
 
 
 def _filled_by_tokens(
     facts: Mapping[int, Sequence[Fact]], wordings: Mapping[int, str], policy: Policy
-) -> dict[int, tuple[list[str], str]]:
-    """Fill the blocks that profile one person: place of each block to its memories and its text.
+) -> dict[int, Filled]:
+    """Fill the blocks that profile one person, by the index of each.
 
     Vital facts come first, and all of them, then the best fact of each block. Then each block has a share of the limit,
     health and safety first, standing instructions second, and what they leave is for those that are full, instructions
     before others. A fact that has no room is left out for the next that has.
     """
     safety, rules = (core_profile.NAMES.index(name) for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
-    costs = {place: _costs([text for _, text, *_ in listed]) for place, listed in facts.items()}
-    told = {place: [vital for *_, vital in listed] for place, listed in facts.items()}
-    spent = {place: _sum(costs[place], told[place]) for place in facts}
+    costs = {index: _costs([fact.text for fact in listed]) for index, listed in facts.items()}
+    taken = {index: [fact.vital for fact in listed] for index, listed in facts.items()}
+    spent = {index: _sum(costs[index], taken[index]) for index in facts}
     limit = policy.core_memory_tokens
-    best = [(place, limit, 1) for place in facts if not any(told[place])]
+    best = [(index, limit, 1) for index in facts if not any(taken[index])]
     shared = [
-        (place, limit // SHARES, None) for place in sorted(facts, key=lambda one: (one != safety, one != rules, one))
+        (index, limit // SHARES, None) for index in sorted(facts, key=lambda one: (one != safety, one != rules, one))
     ]
-    left = [(place, limit, None) for place in sorted(facts, key=lambda one: (one != rules, one))]
-    for place, share, most in (*best, *shared, *left):
-        for row, cost in enumerate(costs[place][:most]):
-            if told[place][row]:
+    left = [(index, limit, None) for index in sorted(facts, key=lambda one: (one != rules, one))]
+    for index, share, most in (*best, *shared, *left):
+        for row, cost in enumerate(costs[index][:most]):
+            if taken[index][row]:
                 continue
-            if spent[place] + cost <= share and sum(spent.values()) + cost <= limit:
-                told[place][row], spent[place] = True, spent[place] + cost
+            if spent[index] + cost <= share and sum(spent.values()) + cost <= limit:
+                taken[index][row], spent[index] = True, spent[index] + cost
     filled = {}
-    for place, listed in facts.items():
-        chosen = [fact for fact, is_told in zip(listed, told[place], strict=True) if is_told]
-        content = SEPARATOR.join(text for _, text, *_ in chosen)
-        cost = _costs([wordings[place]])[0]
-        if wordings[place] and sum(spent.values()) - spent[place] + cost <= limit:
-            content, spent[place] = wordings[place], cost
-        filled[place] = ([memory_id for memory_id, *_ in chosen], content)
+    for index, listed in facts.items():
+        chosen = [*compress(listed, taken[index])]
+        members, marks = [fact.memory_id for fact in chosen], [fact.mark for fact in chosen]
+        filled[index] = Filled(members, marks, SEPARATOR.join(fact.text for fact in chosen))
+        cost = _costs([wordings[index]])[0]
+        if wordings[index] and sum(spent.values()) - spent[index] + cost <= limit:
+            filled[index], spent[index] = Filled(members, None, wordings[index]), cost
     return filled
 
 
-def _sum(costs: Sequence[int], told: Sequence[bool]) -> int:
-    return sum(cost for cost, is_told in zip(costs, told, strict=True) if is_told)
+def _sum(costs: Sequence[int], taken: Sequence[bool]) -> int:
+    return sum(compress(costs, taken))
 
 
 def _costs(texts: Sequence[str]) -> list[int]:
     return count_tokens(pl.Series(texts, dtype=pl.String)).to_list()
 
 
-def _filled(
-    facts: Mapping[int, Sequence[Fact]], wordings: Mapping[int, str], policy: Policy
-) -> dict[int, tuple[list[str], str]]:
-    """Fill the blocks of SuperLocalMemory: place of each block to its memories and its text."""
-    remaining, filled = policy.core_memory_char_limit, dict[int, tuple[list[str], str]]()
-    for place in sorted(facts):
+def _filled(facts: Mapping[int, Sequence[Fact]], wordings: Mapping[int, str], policy: Policy) -> dict[int, Filled]:
+    """Fill the blocks of SuperLocalMemory, by the index of each."""
+    remaining, filled = policy.core_memory_char_limit, dict[int, Filled]()
+    for index in sorted(facts):
         room = min(policy.block_char_limit, remaining)
-        members, content = _fill_block(facts[place], policy.block_char_limit, room)
-        wording = wordings[place]
-        filled[place] = (members, wording if 0 < len(wording) <= room else content)
-        remaining -= len(filled[place][1])
+        members, content = _fill_block(facts[index], policy.block_char_limit, room)
+        wording = wordings[index]
+        filled[index] = Filled(members, None, wording if 0 < len(wording) <= room else content)
+        remaining -= len(filled[index].content)
     return filled
 
 
@@ -532,12 +533,12 @@ def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str]
     """
     members: list[str] = []
     content = ""
-    for memory_id, text, gist, _ in facts:
-        fact = text if len(text) <= limit else _clipped(gist, limit)
-        longer = SEPARATOR.join((content, fact)) if content else fact
-        if not fact or len(longer) > min(limit, room):
+    for fact in facts:
+        line = fact.text if len(fact.text) <= limit else _clipped(fact.gist, limit)
+        longer = SEPARATOR.join((content, line)) if content else line
+        if not line or len(longer) > min(limit, room):
             break
-        members.append(memory_id)
+        members.append(fact.memory_id)
         content = longer
     return members, content
 

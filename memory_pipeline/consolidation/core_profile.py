@@ -43,12 +43,6 @@ LEAST_NAMED: Final = 3
 MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
-MARKED: Final = (
-    r"(?s)^(?<text>.*) \((?<said>\d{4}-\d\d-\d\d)(?:; maybe outdated since (?<doubted>\d{4}-\d\d-\d\d))?"
-    r'(?:; disputed: (?<other>".*"), (?<disputed>\d{4}-\d\d-\d\d))?\)$'
-)
-"""A fact as `facts` writes it: the day on which it was said, since when it is in doubt, and what contradicts it."""
-
 _DOUBT: Final = 0.35
 """Minimum confidence of an update, too unsure for a link, that dates a line as perhaps outdated."""
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
@@ -57,8 +51,8 @@ _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 _TEXT: Final = ["profile_id", "content_hash"]
 _SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "harm")
 _COLUMNS: Final = (
-    *("place", "memory_id", "text", "about", "lasting", "harm", "importance", "access_count", "created_at"),
-    *("doubted_since", "disputed", "vital", "person", "project"),
+    *("index", "memory_id", "text", "about", "lasting", "harm", "importance", "access_count", "created_at"),
+    *("doubted_since", "disputed_by", "disputed_at", "vital", "person", "project"),
 )
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
 
@@ -97,10 +91,10 @@ def facts(
         known: table `core_sentences`: texts that need not be read again; default: none.
 
     Returns:
-        profile_id, place (of the block in `NAMES`), person, memory_id, text (a sentence, or all of a short memory, on
-        one line, after the names of user and speaker and before the day on which it was said, since a change that no
-        link shows stays unseen, and any doubt) and vital (it never lacks room). Cost: that of `core_facts.core_facts`
-        for texts that are not known.
+        profile_id, index (of the block in `NAMES`), person, memory_id, text (a sentence, or all of a short memory, on
+        one line, after the names of user and speaker), mark (when it was said, since a change that no link shows stays
+        unseen, and any doubt: see `core_memory_blocks.marks`) and vital (it never lacks room). Cost: that of
+        `core_facts.core_facts` for texts that are not known.
     """
     everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at", "content") for frame in (memories, others)])
     present = memories.filter(~by_assistant(pl.col("speaker")))
@@ -109,21 +103,35 @@ def facts(
         "profile_id", "created_at", "memory_id"
     )
     found = _stated(present, scored, as_of, known)
-    doubtful = pl.any_horizontal(pl.col("doubted_since", "disputed").is_not_null())
+    doubtful = pl.any_horizontal(pl.col("doubted_since", "disputed_by").is_not_null())
     ranked = found.sort(
-        *("profile_id", "place", doubtful, "harm", "access_count", "about", "lasting", "importance", "created_at"),
+        *("profile_id", "index", doubtful, "harm", "access_count", "about", "lasting", "importance", "created_at"),
         *("memory_id", "text"),
         descending=[False, False, False, *[True] * 6, False, False],
     )
-    marks = pl.concat_str(
-        pl.col("created_at").dt.date(),
-        pl.format("maybe outdated since {}", pl.col("doubted_since").dt.date()),
-        pl.format("disputed: {}", "disputed"),
+    mark = pl.struct("disputed_at", "disputed_by", "doubted_since", said_at="created_at")
+    return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", mark=mark)
+
+
+def shown(mark: pl.Expr, zone: str = "UTC") -> pl.Expr:
+    """Return what stands behind a fact: the day on which it was said, and any doubt; null where there is no mark.
+
+    Args:
+        mark: as `facts` returns it.
+        zone: name of the time zone of the days.
+    """
+
+    def day(name: str) -> pl.Expr:
+        return mark.struct.field(name).dt.convert_time_zone(zone).dt.date()
+
+    parts = pl.concat_str(
+        day("said_at"),
+        pl.format("maybe outdated since {}", day("doubted_since")),
+        pl.format('disputed: "{}", {}', mark.struct.field("disputed_by"), day("disputed_at")),
         separator="; ",
         ignore_nulls=True,
     )
-    columns = ("profile_id", "place", "person", "memory_id", "vital")
-    return _once(ranked).select(*columns, text=pl.format("{} ({})", "text", marks))
+    return pl.when(mark.struct.field("said_at").is_not_null()).then(pl.format(" ({})", parts))
 
 
 def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -241,22 +249,22 @@ def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFram
 
 
 def _disputed(edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
-    """Return for each contradicted memory what the latest other one says, and when: KEY, disputed."""
+    """Return for each contradicted memory what the latest other one says, and when: KEY, disputed_by, disputed_at."""
     conflicts = edges.filter(
         pl.col("edge_type") == "CONTRADICTS", pl.col("kind").ne_missing(pl.lit("contrast"))
     ).select("profile_id", "source", "target")
     both = pl.concat([conflicts, conflicts.select("profile_id", source="target", target="source")]).unique()
     other = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
-        "profile_id", target="memory_id", said=_LINE, day=pl.col("created_at").dt.date()
+        "profile_id", target="memory_id", said=_LINE, disputed_at="created_at"
     )
     short = pl.when(pl.col("said").str.len_chars() > MOST_CHARACTERS).then(
         pl.col("said").str.slice(0, MOST_CHARACTERS) + "…"
     )
     return (
         both.join(other, on=["profile_id", "target"])
-        .sort("profile_id", "source", "day", "target")
+        .sort("profile_id", "source", pl.col("disputed_at").dt.date(), "target")
         .group_by("profile_id", memory_id="source")
-        .agg(disputed=pl.format('"{}", {}', short.otherwise("said"), "day").last())
+        .agg(disputed_by=short.otherwise("said").last(), disputed_at=pl.col("disputed_at").last())
     )
 
 
@@ -287,7 +295,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     project = pl.col("section") == core_facts.PROJECT
     owners = (pl.col("voice") == OWNER) & (of_user | pl.col("commands"))
     stated = stated.filter((health & ~pl.col("commands")) | owners)
-    block = pl.col("section").replace_strict({name: place for place, name in enumerate(NAMES)}, return_dtype=pl.Int32)
+    block = pl.col("section").replace_strict({name: index for index, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
     lasting_facts = (
         _still_true(stated)
@@ -306,7 +314,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
         harm=pl.when(health).then(pl.col("harm").round()).otherwise(0.0),
         vital=health & (pl.col("harm") >= WHOLE_FROM),
         about=about,
-        place=block,
+        index=block,
         project=pl.when("commands").then("project"),
     )
     return (
@@ -427,7 +435,7 @@ def _once(rows: pl.DataFrame) -> pl.DataFrame:
     said = tokens.fold(rows["text"])
     words = said.str.extract_all(core_facts.WORD).list.join(" ")
     counted = rows.with_columns(words=words, rank=pl.int_range(pl.len()))
-    same = ["profile_id", "place", "project", "words"]
+    same = ["profile_id", "index", "project", "words"]
     newest = counted.sort("created_at", "rank", descending=[True, False]).unique(
         same, keep="first", maintain_order=True
     )

@@ -189,7 +189,8 @@ class _Redaction:
         facts = (block.get("content") or "").split(core_memory.SEPARATOR)
         aligned = len(facts) == len(old_members) and block.get("compiled_by") == core_memory.RULES
         room = max(self.policy.block_char_limit, len(block.get("content") or ""))
-        members, content = list[str](), ""
+        old_marks = block.get("marks")
+        members, marks, content = list[str](), list[Document | None](), ""
         for index, memory_id in enumerate(old_members):
             unchanged = aligned and memory_id not in self.summaries
             fact = facts[index] if unchanged else self.lines.get(memory_id, "")
@@ -198,8 +199,14 @@ class _Redaction:
             if memory_id in self.gone or not fits or self.quotes.in_text(fact):
                 continue
             members.append(memory_id)
+            marks.append(old_marks[index] if old_marks and unchanged else None)
             content = longer
-        return {"members": members, "content": content, "compiled_by": core_memory.RULES}
+        return {
+            "members": members,
+            "marks": marks if old_marks else None,
+            "content": content,
+            "compiled_by": core_memory.RULES,
+        }
 
 
 def _documents(row: Row) -> dict[str, Document]:

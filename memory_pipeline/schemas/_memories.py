@@ -131,6 +131,20 @@ class CoreMemoryBlocks(dy.Schema):
     )
     content = text("Text of the block: facts, separated by a line of three dashes.")
     members = words("Memories from which it was compiled, in order.")
+    marks = dy.List(
+        dy.Struct(
+            {
+                "disputed_at": instant("When what contradicts it was stated.", nullable=True),
+                "disputed_by": text("What contradicts it, on one line.", nullable=True),
+                "doubted_since": instant("Since when it may be outdated.", nullable=True),
+                "said_at": instant("When it was stated.", nullable=True),
+            },
+            nullable=True,
+        ),
+        nullable=True,
+        description="What stands in brackets behind each fact, one for each of `members`; null where a model worded "
+        "the block and where its facts bear no days.",
+    )
     version = count("Version, which rises when the text changes.")
     compiled_by = text("rules, or the language model that wrote it.")
     compiled_at = instant("Clock of the run that last changed it.")

@@ -6,10 +6,11 @@ instants in UTC with microseconds. Not here: which changes become decisions (`pl
 do to a state (`projection`, `lifecycle`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 import polars as pl
+from polars.datatypes import DataTypeClass
 
 from memory_pipeline.schemas import INSTANT, TABLES, Action, Lifecycle
 
@@ -80,7 +81,7 @@ LEAVES: Final = {
 }
 """Lifecycle after each action that removes a memory from the live set; the policy names that of superseded ones."""
 
-BLOCK: Final = _fields("core_memory_blocks", "content", "members", "version", "compiled_by")
+BLOCK: Final = _fields("core_memory_blocks", "content", "members", "marks", "version", "compiled_by")
 """Fields of a core memory block."""
 
 
@@ -91,14 +92,12 @@ def write(fields: Fields, *, suffix: str = "") -> pl.Expr:
 
 def read(column: str, fields: Fields) -> list[pl.Expr]:
     """Return columns held by the JSON in `column`; null where it has no value."""
-    json_types = {name: pl.String() if kind == INSTANT else _wide(kind) for name, kind in fields.items()}
-    decoded = pl.col(column).str.json_decode(pl.Struct(json_types)).struct
-    return [
-        decoded.field(name).str.to_datetime(INSTANT_FORMAT, time_unit="us", time_zone="UTC")
-        if kind == INSTANT
-        else decoded.field(name).cast(kind)
-        for name, kind in fields.items()
-    ]
+    decoded = pl.col(column).str.json_decode(pl.Struct({name: _json(kind) for name, kind in fields.items()})).struct
+
+    def instant(value: pl.Expr) -> pl.Expr:
+        return value.str.to_datetime(INSTANT_FORMAT, time_unit="us", time_zone="UTC")
+
+    return [_with_instants(decoded.field(name), kind, instant).cast(kind) for name, kind in fields.items()]
 
 
 def link_algorithm() -> pl.Expr:
@@ -108,10 +107,24 @@ def link_algorithm() -> pl.Expr:
 
 
 def _written(name: str, kind: pl.DataType, suffix: str) -> pl.Expr:
-    value = pl.col(name + suffix)
-    return (value.dt.strftime(INSTANT_FORMAT) if kind == INSTANT else value.cast(_wide(kind))).alias(name)
+    value = _with_instants(pl.col(name + suffix), kind, lambda value: value.dt.strftime(INSTANT_FORMAT))
+    return value.cast(_json(kind)).alias(name)
 
 
-def _wide(kind: pl.DataType) -> pl.DataType:
-    """Write single precision as the equal double, so that it reads back exactly."""
-    return pl.Float64() if kind == pl.Float32 else kind
+def _with_instants(value: pl.Expr, kind: pl.DataType, convert: Callable[[pl.Expr], pl.Expr]) -> pl.Expr:
+    """Convert a column of instants, and the instants within a list of structures."""
+    if kind == INSTANT:
+        return convert(value)
+    if isinstance(kind, pl.List) and isinstance(kind.inner, pl.Struct):
+        instants = [convert(pl.field(part.name)) for part in kind.inner.fields if part.dtype == INSTANT]
+        return value.list.eval(pl.element().struct.with_fields(instants))
+    return value
+
+
+def _json(kind: pl.DataType | DataTypeClass) -> pl.DataType | DataTypeClass:
+    """Return the type in JSON: instants as text, single precision as the equal double, which reads back exactly."""
+    if isinstance(kind, pl.List):
+        return pl.List(_json(kind.inner))
+    if isinstance(kind, pl.Struct):
+        return pl.Struct({part.name: _json(part.dtype) for part in kind.fields})
+    return pl.String() if kind == INSTANT else pl.Float64() if kind == pl.Float32 else kind

@@ -759,12 +759,10 @@ class MemoryClient:
         self._check_open()
         blocks = self._lake.read("core_memory_blocks", profiles=[self._profile])
         if blocks.height:
-            dates = ["profile_id", "memory_id", "valid_from", "valid_until", "kind", "members", "created_at"]
+            dates = ["profile_id", "memory_id", "valid_from", "valid_until"]
             dated = self._lake.read("memories", profiles=[self._profile], columns=dates)
             ended = dated.update(self._state_cache.ended(), on="memory_id")
-            blocks = core_memory.in_zone(
-                core_memory.holding(blocks, ended, self._now()), dated, self._settings.timezone
-            )
+            blocks = core_memory.in_zone(core_memory.holding(blocks, ended, self._now()), self._settings.timezone)
         if (user := self._ids.get("user_id")) is not None and blocks.height:
             people = ["profile_id", "memory_id", "user_id"]
             blocks = core_memory.for_user(
