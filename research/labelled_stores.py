@@ -24,8 +24,9 @@ from memory_pipeline.evaluation.conversations import TURNS
 from memory_pipeline.evaluation.decided_pairs import Decided, Pair, closed_sentences, decided, in_order, standing
 from memory_pipeline.evaluation.replay import LiveIndex
 from memory_pipeline.evaluation.simulation import Night, simulate
+from memory_pipeline.ledger import event as ledger_events
 from memory_pipeline.recall.rank.confidence import CONFIDENT
-from memory_pipeline.schemas import LIVE, TABLES
+from memory_pipeline.schemas import LIVE, TABLES, EventType
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.tokens import count_tokens
 
@@ -195,7 +196,13 @@ def _uses(store: LabelledStore, index: LiveIndex) -> list[pl.DataFrame]:
         if question["gold"] and asked_before(question):
             found = index.recall(question["question"], now=question["at"], k=DEPTH)
             gold = found.filter(pl.col("memory_id").is_in(_gold(question)))["memory_id"].to_list()
-            events += replay.used({**question, "text": question["question"]}, found, gold[:1], len(events))
+            asked, number = {**question, "text": question["question"]}, len(events)
+            events += replay.access_events(asked, found, number)
+            for memory in gold[:1]:
+                marked = {"memory_id": memory, "payload": {"helpful": True}}
+                subject = f"{number} {question['id']} {memory}"
+                row = replay.event_row(EventType.FEEDBACK, asked, subject, marked, 10**7 + number)
+                events.append(ledger_events.frame([row]))
     return events
 
 
@@ -209,9 +216,14 @@ def _answered(store: LabelledStore, night: Night) -> pl.DataFrame:
     told = asked.with_columns(relation=pl.Series(relation, dtype=pl.String))
     partial = pl.col("relation") == "partial"
     told = told.filter(~partial | pl.col("statement").is_not_null())
-    return replay.resolved(
-        told.with_columns(statement=pl.when(partial).then("statement")), night.at + timedelta(hours=1)
-    )
+    told = told.with_columns(statement=pl.when(partial).then("statement"))
+    rows: list[tuple[Any, ...]] = []
+    for row in told.select("memory_id", "other_id", "relation", "statement").iter_rows(named=True):
+        payload = {"target_id": row["memory_id"], "relation": row["relation"], "statement": row["statement"]}
+        fields = {"memory_id": row["other_id"], "payload": payload | {"answered_by": "agent"}}
+        subject, at = f"{row['memory_id']} {row['other_id']}", night.at + timedelta(hours=1)
+        rows.append(replay.event_row(EventType.RESOLVED, {"at": at}, subject, fields, 10**8 + len(rows)))
+    return ledger_events.frame(rows)
 
 
 def label(store: LabelledStore, older: str, newer: str) -> str:

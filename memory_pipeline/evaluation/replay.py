@@ -4,7 +4,7 @@ Here: turns become events, nights pass, and questions are asked at their times. 
 (`simulation.py`), the figures (`metrics.py`), and files (`replay_files.py`).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, pairwise
@@ -137,7 +137,7 @@ def run(
             for row in due.iter_rows(named=True):
                 ranked = index.recall(row["text"], now=row["at"], k=depth, ranking=ranking)
                 if row["training"]:
-                    accesses += _accesses(row, ranked, len(accesses))
+                    accesses += access_events(row, ranked, len(accesses))
                 else:
                     results.append(ranked.select(query_id=pl.lit(row["id"]), rank="rank", id="memory_id"))
     memories = finished[-1].after["memories"]
@@ -184,14 +184,14 @@ def stored(turns: pl.DataFrame) -> pl.DataFrame:
     ordered = turns.sort("at", maintain_order=True)
     for row in ordered.iter_rows(named=True):
         rows.append(
-            _row(EventType.STORED, row, row["id"], {"memory_id": row["id"], "payload": _payload(row)}, len(rows))
+            event_row(EventType.STORED, row, row["id"], {"memory_id": row["id"], "payload": _payload(row)}, len(rows))
         )
     sessions = ordered.group_by("session_id", maintain_order=True).agg(
         first=pl.col("at").min(), last=pl.col("at").max()
     )
     for row in sessions.drop_nulls("session_id").iter_rows(named=True):
         for event_type, at in ((EventType.SESSION_STARTED, row["first"]), (EventType.SESSION_ENDED, row["last"])):
-            rows.append(_row(event_type, row | {"at": at}, row["session_id"], {}, len(rows)))
+            rows.append(event_row(event_type, row | {"at": at}, row["session_id"], {}, len(rows)))
     return ledger_events.frame(rows)
 
 
@@ -202,9 +202,18 @@ def _payload(row: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value is not None}
 
 
-def _row(
+def event_row(
     event_type: EventType, row: Mapping[str, Any], subject: str, fields: Mapping[str, Any], seq: int
 ) -> tuple[Any, ...]:
+    """Return a row of table `events`.
+
+    Args:
+        event_type: what happened.
+        row: `at` and, if known, `session_id` of what it is about.
+        subject: what it is about; names the event together with its type.
+        fields: other fields of the event.
+        seq: number of events before it.
+    """
     raw = {
         "event_id": stable_id(PROFILE, event_type.value, subject),
         "profile_id": PROFILE,
@@ -225,64 +234,14 @@ def _questions(queries: pl.DataFrame, training: pl.DataFrame | None) -> pl.DataF
     return pl.concat(parts).sort("at", "training", maintain_order=True)
 
 
-def _accesses(row: Mapping[str, Any], ranked: pl.DataFrame, number: int) -> list[pl.DataFrame]:
-    """Return the first results of a training question as an access event."""
+def access_events(row: Mapping[str, Any], ranked: pl.DataFrame, number: int) -> list[pl.DataFrame]:
+    """Return the first results of a question as an access event, the `number`th one."""
     ids = ranked["memory_id"].head(_ACCESSED).to_list()
     if not ids:
         return []
     payload = {"memory_ids": ids, "ranks": list(range(1, len(ids) + 1)), "query": row["text"]}
     subject = f"{number} {row['id']}"
-    return [ledger_events.frame([_row(EventType.ACCESSED, row, subject, {"payload": payload}, 10**6 + number)])]
-
-
-def used(row: Mapping[str, Any], ranked: pl.DataFrame, helpful: Sequence[str], number: int) -> list[pl.DataFrame]:
-    """Return the events of one question: its first results count as accessed, and some are marked helpful.
-
-    Args:
-        row: id, text and at of the question.
-        ranked: its results, best first.
-        helpful: memories marked helpful.
-        number: events before it, which makes their ids unique.
-    """
-    marks = [
-        _row(
-            EventType.FEEDBACK,
-            row,
-            f"{number} {row['id']} {memory}",
-            {"memory_id": memory, "payload": {"helpful": True}},
-            10**7 + number + index,
-        )
-        for index, memory in enumerate(helpful)
-    ]
-    return [*_accesses(row, ranked, number), *([ledger_events.frame(marks)] if marks else [])]
-
-
-def resolved(pairs: pl.DataFrame, at: datetime) -> pl.DataFrame:
-    """Return the events of answers about pairs of memories.
-
-    Args:
-        pairs: memory_id (the older), other_id, relation (see `client.resolve`) and statement.
-        at: when they were given.
-    """
-    rows = [
-        _row(
-            EventType.RESOLVED,
-            {"at": at},
-            f"{row['memory_id']} {row['other_id']}",
-            {
-                "memory_id": row["other_id"],
-                "payload": {
-                    "target_id": row["memory_id"],
-                    "relation": row["relation"],
-                    "statement": row["statement"],
-                    "answered_by": "agent",
-                },
-            },
-            10**8 + place,
-        )
-        for place, row in enumerate(pairs.to_dicts())
-    ]
-    return ledger_events.frame(rows)
+    return [ledger_events.frame([event_row(EventType.ACCESSED, row, subject, {"payload": payload}, 10**6 + number)])]
 
 
 def _originals(memory_id: str, members_by_summary: Mapping[str, Iterable[str]]) -> set[str]:
