@@ -19,6 +19,7 @@ from pathlib import Path
 import foreign_stores
 import mutations
 import pytest
+import sampling
 from foreign_stores import REAL, TEXTS
 
 from memory_pipeline.interop import chatgpt, files, formats, inert_pickle, langgraph, records, scopes
@@ -576,11 +577,12 @@ def test_an_export_that_breaks_off_gives_what_comes_before(ledger, tmp_path):
     assert "stops being valid JSON" in report.refused[0].reason
 
 
+@pytest.mark.parametrize("times", sampling.first(3, 12))
 @pytest.mark.parametrize("form", TEXTS)
-def test_damage_anywhere_is_survived(tmp_path, form):
+def test_damage_anywhere_is_survived(tmp_path, form, times):
     chance = random.Random(form)  # where the damage goes
     options = {name: True for name in formats.FORMATS[form].options if name in formats.FLAGS}
-    for number in range(12):
+    for number in range(times):
         name = chance.choice(list(TEXTS[form]))
         value = TEXTS[form][name]
         for _ in range(chance.randint(1, 3)):
@@ -592,11 +594,12 @@ def test_damage_anywhere_is_survived(tmp_path, form):
             assert not isinstance(item, Event) or item.row()
 
 
+@pytest.mark.parametrize("times", sampling.first(2, 8))
 @pytest.mark.parametrize("form", ["chatgpt", "claude", "claude-code", "automem", "mcp-memory", "cognitive-memory"])
-def test_damage_to_one_record_loses_no_other(tmp_path, form):
+def test_damage_to_one_record_loses_no_other(tmp_path, form, times):
     chance = random.Random(form)
     name = next(iter(TEXTS[form]))
-    for number in range(8):
+    for number in range(times):
         whole = TEXTS[form][name]
         parts = whole["nodes"] if form == "automem" else whole
         place = chance.randrange(len(parts))
