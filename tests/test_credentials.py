@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import string
 
 import polars as pl
@@ -39,9 +40,33 @@ SECRETS = {
     "PyPI token": ["pypi-" + "AgE" + made(WORDS, 70)],
     "JSON web token": ["ey" + "J" + made(WORDS, 20) + ".ey" + "J" + made(WORDS, 40) + "." + made(WORDS, 43)],
     "private key": ["-----BEGIN RSA PRIVATE" + " KEY-----\n" + made(WORDS, 64) + "\n-----END RSA PRIVATE KEY-----"],
-    "password": ["postgresql://harbour:" + made(WORDS, 16) + "@db.internal:5432/tides"],
+    "model service key": [
+        "sk-" + "or-v1-" + made(HEX, 64),
+        "gs" + "k_" + made(WORDS, 52),
+        "r8" + "_" + made(WORDS, 37),
+    ],
+    "service token": [
+        "lin" + "_api_" + made(WORDS, 40),
+        "da" + "pi" + made(HEX, 32),
+        "hv" + "s." + made(WORDS, 95),
+        "dckr" + "_pat_" + made(WORDS, 27),
+        "ntn" + "_" + made(string.digits, 11) + made(WORDS, 35),
+        "NR" + "AK-" + made(string.ascii_uppercase + string.digits, 27),
+        "sb" + "p_" + made(HEX, 40),
+    ],
+    "token": ["Author" + "ization: Bearer 7" + made(WORDS, 30)],
+    "password": [
+        f"{scheme}://{user}:{password}@db.internal:5432/tides"
+        for scheme, user, password in (
+            ("postgresql", "harbour", made(WORDS, 16)),
+            ("redis", "", made(WORDS, 16)),
+            ("amqp", "harbour", made(WORDS, 8) + "@" + made(WORDS, 8)),
+            ("mysql", "harbour", made(WORDS, 8) + ":" + made(WORDS, 8)),
+        )
+    ],
 }
 CASES = [(kind, secret) for kind, secrets in SECRETS.items() for secret in secrets]
+KEPT = ("Authorization", "internal", "postgresql", "harbour", "session", "PRIVATE")
 HARMLESS = [
     "The commit is " + made(HEX, 40) + " on main.",
     "Run 6ce8df42-4a8b-406a-b099-d05236045649 failed.",
@@ -54,6 +79,9 @@ HARMLESS = [
     "Mail ana@example.org or call 0151:2200.",
     "sk-learn and ya29 are words, AKIA is a prefix.",
     "eyJ is how base64 of JSON begins.",
+    "Authorization: basic understanding-of-the-house is enough; Authorization: Bearer <token>.",
+    "[Plans](http://harbour:8080)[Ida](mailto:ida@harbour.example)",
+    "It begins with -----BEGIN RSA PRIVATE" + " KEY----- and is in the safe.",
     "-----BEGIN PUBLIC KEY----- " + made(WORDS, 64) + " -----END PUBLIC KEY-----",
 ]
 
@@ -66,6 +94,17 @@ def test_a_credential_is_replaced_by_its_kind_and_the_rest_stays(kind, secret):
     assert shown.endswith(", said Ida.")
     assert credentials.redacted(shown) == shown
     assert credentials.held(pl.Series([f"Use {secret}", "Use tea"])).to_list() == [True, False]
+
+
+def test_nothing_of_a_credential_is_left():
+    for secret in (secret for _, secret in CASES):
+        shown = credentials.redacted(f"Always use {secret}, said Ida.")
+        assert not [part for part in re.findall(r"[A-Za-z0-9]{7,}", secret) if part in shown and part not in KEPT]
+
+
+def test_a_private_key_that_was_cut_off_is_replaced():
+    cut = "-----BEGIN OPENSSH PRIVATE" + " KEY-----\n" + "\n".join(made(WORDS, 64) for _ in range(3))
+    assert credentials.redacted(f"It is {cut}\nfor now") == "It is [redacted private key]\nfor now"
 
 
 @pytest.mark.parametrize("text", HARMLESS)
@@ -82,7 +121,13 @@ def files_with(home, secret):
 def test_none_reaches_a_file_of_the_store(tmp_path):
     secret = SECRETS["GitHub token"][0]
     with MemoryClient(tmp_path) as client:
-        first = client.remember(f"Always use the token {secret} for pushes.", metadata={"a": [secret]}, tags=[secret])
+        beside = {"metadata": {"a": [secret], secret: "b"}, "tags": [secret], "speaker": secret, "project": secret}
+        first = client.remember(f"Always use the token {secret} for pushes.", **beside)
+        for name in ("memory_id", "session_id", "agent_id", "user_id", "event_id"):
+            with pytest.raises(ValueError, match=rf"{name}.*credential.*\[redacted GitHub token\].*without one"):
+                client.remember("The tide table hangs by the door.", **{name: secret})
+        with pytest.raises(ValueError, match="session_id"):
+            client.recall("tide", session_id=secret)
         client.update(first, content=f"Use {secret} only here.")
         client.recall(f"which token is {secret}?")
         client.consolidate()

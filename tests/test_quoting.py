@@ -122,6 +122,8 @@ def test_what_is_new_or_said_again_by_a_person_stays_as_it_is(line):
         ("My dentist is Dr. Kern.", None),
         ("You are allergic to penicillin.\nI have booked a table.", "I have booked a table."),
         (f"Summary of this session: {BLOCK}", None),
+        ("Summary: You are allergic to penicillin. Never push to main. I prefer dark mode in every editor.", None),
+        ("My dentist is Dr. Kern. I booked him for May.", "I booked him for May."),
         ("What I remember:\n- Always answer in German.\n- I prefer dark mode in every editor.", None),
     ],
 )

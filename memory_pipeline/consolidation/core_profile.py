@@ -318,7 +318,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
         project=pl.when("commands").then("project"),
     )
     return (
-        _whole(told, stated)
+        _whole(told, stated, known)
         .with_columns(text=pl.concat_str(_attribution(), "sentence", separator=": ", ignore_nulls=True))
         .select("profile_id", *_COLUMNS)
     )
@@ -342,11 +342,12 @@ def _about_another(sentence: pl.Expr) -> pl.Expr:
     return named & ~sentence.str.to_lowercase().str.contains(OWN)
 
 
-def _whole(told: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
+def _whole(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
     """Return facts with the whole text of short memories in place of their sentences, each once.
 
-    A sentence alone may lack what it is about, or its exception. Memories that state facts of several kinds, or of
-    which a part no longer holds, are told sentence by sentence.
+    A sentence alone may lack what it is about, or its exception. Memories that state facts of several kinds, of
+    which a part no longer holds, or that hold an order or a turn of a chat which is no fact, are told sentence by
+    sentence.
     """
     kinds = stated.group_by("row").agg(facts=pl.len(), kinds=pl.col("section").n_unique())
     short = _LINE.str.count_matches(core_facts.WORD) <= core_facts.MOST_WORDS
@@ -356,9 +357,19 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
     as_written = _LINE.str.contains(pl.col("sentence"), literal=True) & ~_LINE.str.contains(PLACEHOLDER)
     return (
         told.join(kinds, on="row", how="left", maintain_order="left")
-        .with_columns(sentence=pl.when(whole & as_written).then(_LINE).otherwise("sentence"))
+        .with_columns(whole=whole & as_written)
+        .with_columns(whole=pl.col("whole") & ~pl.col("row").is_in(_with_orders(told, stated, known).implode()))
+        .with_columns(sentence=pl.when("whole").then(_LINE).otherwise("sentence"))
         .unique(["row", "sentence"], keep="first", maintain_order=True)
     )
+
+
+def _with_orders(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
+    """Return the rows of memories that hold an order, or a turn of a chat, which is no fact."""
+    longer = told.filter(pl.col("sentence") != _LINE).unique("row", maintain_order=True)
+    read = core_facts.orders(longer["content"], numbers(longer, known))
+    ordered = read.with_columns(longer["row"].gather(read["row"]).alias("row"))
+    return ordered.join(stated, on=["row", "sentence"], how="anti")["row"].unique()
 
 
 def _marked_by_agents() -> tuple[pl.Expr, pl.Expr]:

@@ -18,6 +18,7 @@ from memory_pipeline.ledger.event import EPOCH, Event, InvalidEvent, parse
 from memory_pipeline.ledger.payloads import canonical_json, written
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.schemas import EventType
+from memory_pipeline.text import credentials
 from memory_pipeline.text.classification import CATEGORIES, MEMORY_TYPES
 
 LONGEST: Final = 256
@@ -71,7 +72,7 @@ def label(value: object) -> str | None:
     """Return a name, id or tag that fits (see `payloads.Identifier`), shortened if need be; None if there is none."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         return None
-    fitting = (text(_CONTROL.sub(" ", str(value))) or "").strip()[:LONGEST].strip()
+    fitting = (text(_CONTROL.sub(" ", credentials.redacted(str(value)))) or "").strip()[:LONGEST].strip()
     return fitting if any(not unicodedata.category(letter).startswith("C") for letter in fitting) else None
 
 

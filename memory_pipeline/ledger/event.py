@@ -276,8 +276,8 @@ def parse(
     try:
         fields = {name: value for name, value in _object(raw).items() if value is not None}
         event_type = _event_type(fields.get("event_type"))
-        if (settings is None or settings.redact_credentials) and "payload" in fields:
-            fields["payload"] = credentials.redacted_values(fields["payload"])
+        if settings is None or settings.redact_credentials:
+            fields = _without_credentials(fields)
         payload = _payload(PAYLOADS[event_type], event_type, fields)
         defaults: dict[str, Any] = {"occurred_at": recorded_at}
         if "event_id" not in fields:
@@ -294,6 +294,16 @@ def parse(
         raise InvalidEvent(reason(error, Event), origin) from error
     except ValueError as error:
         raise InvalidEvent(str(error), origin) from error
+
+
+def _without_credentials(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an event with redacted texts; refuse ids that are credentials."""
+    for name in sorted(fields.keys() & Event.model_fields.keys() - {"payload"}):
+        if isinstance(value := fields[name], str):
+            credentials.refuse(name, value)
+    if "payload" not in fields:
+        return fields
+    return fields | {"payload": credentials.redacted_values(fields["payload"])}
 
 
 def _object(raw: bytes | str | Mapping[str, Any]) -> Mapping[str, Any]:

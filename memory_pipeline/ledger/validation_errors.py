@@ -30,7 +30,7 @@ _LISTED: Final = 30
 def shown(value: object) -> str:
     """Return a wrong value as an error message quotes it: at most some 60 characters, whatever its size and depth."""
     try:
-        return _SHORT.repr(credentials.redacted(value) if isinstance(value, str) else value)
+        return credentials.redacted(_SHORT.repr(credentials.redacted(value) if isinstance(value, str) else value))
     except ValueError:  # an integer with more digits than Python converts
         return f"a huge {type(value).__name__}"
 

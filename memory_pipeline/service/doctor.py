@@ -171,14 +171,15 @@ def _survivors(lake: Lake, *, repair: bool) -> Iterator[Finding]:
 
 
 def _credentials(lake: Lake) -> Finding:
-    """Look for credentials in the texts of memories."""
-    columns = ["profile_id", "memory_id", "content"]
+    """Look for credentials in memories and what stands beside them."""
     try:
         events = lake.events()
     except LakeError:
         return Finding("credentials", well=False, detail="not looked for: the lake lacks events; repair it first")
-    stored = events.filter(pl.col("content").is_not_null()).select(columns)
-    found = stored.filter(credentials.held(stored["content"])).select("profile_id", "memory_id").unique().sort(pl.all())
+    beside = ("metadata", "source", "speaker", "protected_reason", "session_id", "agent_id", "user_id", "memory_id")
+    text = pl.concat_str("content", *beside, separator="\n", ignore_nulls=True)
+    stored = events.filter(pl.col("memory_id").is_not_null()).select("profile_id", "memory_id", text=text)
+    found = stored.filter(credentials.held(stored["text"])).select("profile_id", "memory_id").unique().sort(pl.all())
     if found.is_empty():
         return Finding("credentials", well=True, detail="none in documented formats")
     profile_id, memory_id = found.row(0)

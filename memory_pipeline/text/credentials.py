@@ -14,20 +14,28 @@ import polars as pl
 
 FORMATS: Final[Mapping[str, str]] = {
     "private key": r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-[A-Za-z])*"
-    r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----",
-    "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})\b",
-    "GitLab token": r"\bgl(?:pat|dt|rt|ft|oas|soat|cbt|ptt|agent|imt)-[A-Za-z0-9_-]{20,64}\b",
+    r"-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----"
+    r"|-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?:(?:\\[nr]|\s)*[A-Za-z0-9+/=]{40,})+",
+    "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,251}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})\b",
+    "GitLab token": r"\bgl(?:pat|dt|rt|ft|oas|soat|cbt|ptt|agent|imt)-[A-Za-z0-9_-]{20,300}\b"
+    r"(?:\.[0-9a-z]{2}\.?[0-9a-z]{7,9}\b)?",
     "AWS key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
     "AWS secret": r"(?i:aws_?secret_?access_?key)[\x22']?\s*[:=]\s*[\x22']?[A-Za-z0-9/+]{40}\b",
     "Google key": r"\bAIza[A-Za-z0-9_-]{35}",
     "Google token": r"\b(?:ya29\.[A-Za-z0-9_-]{30,}|GOCSPX-[A-Za-z0-9_-]{28})",
+    "AWS session": r"(?i:aws_?session_?token)[\x22']?\s*[:=]\s*[\x22']?[A-Za-z0-9/+=]{100,}",
     "Azure key": r"\bAccountKey=[A-Za-z0-9+/]{86}==",
+    "Azure signature": r"[?&]sig=[A-Za-z0-9%/+]{43,80}(?:%3D|=)",
     "Anthropic key": r"\bsk-ant-[a-z0-9]{3,8}-[A-Za-z0-9_-]{80,}",
     "OpenAI key": r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]{20,80}T3BlbkFJ[A-Za-z0-9_-]{20,80}",
-    "Hugging Face token": r"\bhf_[A-Za-z]{34}\b",
-    "Slack token": r"\bxox[abeoprs]-(?:[A-Za-z0-9]+-)+[A-Za-z0-9]{10,}\b",
+    "model service key": r"\b(?:sk-or-v1-[a-f0-9]{64}|gsk_[A-Za-z0-9]{52}|xai-[A-Za-z0-9]{80}|pplx-[A-Za-z0-9]{48}"
+    r"|r8_[A-Za-z0-9]{37}|tvly-(?:dev-|prod-)?[A-Za-z0-9]{32})\b",
+    "Hugging Face token": r"\bhf_[A-Za-z0-9]{34}\b",
+    "Slack token": r"\b(?:xox[abeoprs]-(?:[A-Za-z0-9]+-)+[A-Za-z0-9]{10,}"
+    r"|xapp-[0-9]-[A-Z0-9]+-[0-9]+-[a-f0-9]{32,})\b",
     "Slack address": r"https://hooks\.slack\.com/services/T[A-Z0-9]{6,}/B[A-Z0-9]{6,}/[A-Za-z0-9]{20,}",
-    "Stripe key": r"\b[rs]k_(?:live|test)_[A-Za-z0-9]{24,99}\b",
+    "Discord address": r"https://discord(?:app)?\.com/api/webhooks/[0-9]{17,20}/[A-Za-z0-9_-]{60,}",
+    "Stripe key": r"\b(?:[rs]k_(?:live|test)_[A-Za-z0-9]{24,250}|whsec_[A-Za-z0-9+/]{32,})\b",
     "npm token": r"\bnpm_[A-Za-z0-9]{36}\b",
     "PyPI token": r"\bpypi-AgE[A-Za-z0-9_-]{50,}",
     "SendGrid key": r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}\b",
@@ -35,8 +43,16 @@ FORMATS: Final[Mapping[str, str]] = {
     "Discord token": r"\b[MNO][A-Za-z0-9_-]{23,25}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}\b",
     "DigitalOcean token": r"\bdo[oprt]_v1_[a-f0-9]{64}\b",
     "Shopify token": r"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b",
+    "service token": r"\b(?:lin_api_[A-Za-z0-9]{40}|ntn_[0-9]{11}[A-Za-z0-9]{35}|dapi[a-f0-9]{32}"
+    r"|hv[sb]\.[A-Za-z0-9_-]{90,300}|dp\.(?:pt|st|ct|sa|scim|audit)\.(?:[a-z0-9_-]{2,35}\.)?[A-Za-z0-9]{40,44}"
+    r"|PMAK-[a-f0-9]{24}-[a-f0-9]{34}|NRAK-[A-Z0-9]{27}|glsa_[A-Za-z0-9]{32}_[a-f0-9]{8}|sbp_[a-f0-9]{40}"
+    r"|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9._-]{32,64}|dckr_(?:pat|oat)_[A-Za-z0-9_-]{27,32}|nf[pcoub]_[A-Za-z0-9]{36}"
+    r"|sntryu_[a-f0-9]{64}|sntrys_eyJ[A-Za-z0-9+/=_]{80,}|AT[AC]TT3[A-Za-z0-9_=-]{150,}"
+    r"|pat[A-Za-z0-9]{14}\.[a-f0-9]{64}|figd_[A-Za-z0-9_-]{40,}|rubygems_[a-f0-9]{48}"
+    r"|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}|AGE-SECRET-KEY-1[0-9A-Z]{58}|ops_eyJ[A-Za-z0-9+/]{250,})\b",
     "JSON web token": r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}",
-    "password": r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/?#@\x22'<>]{1,64}:[^\s:/?#@\x22'<>]{1,128}@[A-Za-z0-9\[]",
+    "token": r"(?i:authorization)[\x22']?\s*[:=]\s*[\x22']?(?i:bearer|basic|token)\s+[A-Za-z0-9._~+/-]{16,}=*",
+    "password": r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/?#@\x22'<>]{0,64}:[^\s/?#\x22'<>]{1,128}@[A-Za-z0-9\[]",
 }
 """Pattern of each kind of credential, in the syntax that Python and Polars share."""
 
@@ -48,12 +64,18 @@ _ANY: Final = re.compile(ANY)
 _EACH: Final = {kind: re.compile(pattern) for kind, pattern in FORMATS.items()}
 _HINT: Final = re.compile(
     r"PRIVATE KEY|gh[pousr]_|github_pat_|gl[a-z]{2,5}-|AKIA|ASIA|ABIA|ACCA|(?i:secret)|AIza|ya29\.|GOCSPX|AccountKey="
-    r"|sk-|hf_|xox[abeoprs]-|hooks\.slack|[rs]k_|npm_|pypi-|SG\.|:AA|[MNO][A-Za-z0-9_-]{23,25}\.|_v1_|shp[acps]|eyJ|://"
+    r"|sk-|hf_|xox[abeoprs]-|xapp-|hooks\.slack|[rs]k_|whsec_|npm_|pypi-|SG\.|:AA|[MNO][A-Za-z0-9_-]{23,25}\.|_v1_"
+    r"|shp[acps]|eyJ|://|(?i:session_?token|authorization)|[?&]sig=|gsk_|xai-|pplx-|r8_|tvly-|lin_api_|ntn_|dapi|hv[sb]\.|dp\."
+    r"|PMAK|NRAK|glsa_|sbp_|pscale_|dckr_|nf[pcoub]_|sntryu_|AT[AC]TT3|pat[A-Za-z0-9]{14}\.|figd_|rubygems_|atlasv1"
+    r"|AGE-SECRET"
 )
 """Found in every text that may hold one; faster than the formats."""
 _REPEATED: Final = re.compile(r"(?i)(.)\1{7}|x{6}|0123456|1234567|abcdef|example|placeholder|your")
 """What shows that a value is an example of documentation."""
 _PLACEHOLDER: Final = re.compile(r"(?i)^(?:\W*(?:user(?:name)?|pass(?:word)?|pw|secret|token|\*+|\.+|x+|<[^>]*>))+\W*$")
+
+_PORT: Final = re.compile(r"[0-9]{1,5}[)\],;|]")
+"""A port, after which an address ends and the next text begins."""
 
 
 def redacted(text: str) -> str:
@@ -70,12 +92,22 @@ def redacted(text: str) -> str:
     return text
 
 
+def refuse(name: str, value: str) -> None:
+    """Refuse an id that is a credential: redacted, it would be the id of something else.
+
+    Raises:
+        ValueError: it holds one; names it.
+    """
+    if (shown := redacted(value)) != value:
+        raise ValueError(f"{redacted(name)} holds a credential ({shown[:60]}); give an id without one")
+
+
 def redacted_values(value: Any) -> Any:
-    """Return a JSON value in which `redacted` was applied to every string that is no key."""
+    """Return a JSON value in which `redacted` was applied to every string, keys included."""
     if isinstance(value, str):
         return redacted(value)
     if isinstance(value, Mapping):
-        return {key: redacted_values(inner) for key, inner in value.items()}
+        return {redacted_values(key): redacted_values(inner) for key, inner in value.items()}
     return [redacted_values(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
@@ -90,10 +122,13 @@ def held(texts: pl.Series) -> pl.Series:
 def _replaced(match: re.Match[str], kind: str) -> str:
     """Return what stands for a match: an address keeps its scheme and host, an example stays."""
     found = match[0]
+    if kind == "token" and not any(map(str.isdigit, found)):
+        return found
     if kind != "password":
         return found if kind != "private key" and _REPEATED.search(found) else f"[redacted {kind}]"
     scheme, _, rest = found.partition("://")
     user, _, secret = rest[:-2].partition(":")
-    if _PLACEHOLDER.match(secret) or _REPEATED.search(secret) or secret.startswith(("$", "{", "%")):
+    example = _PLACEHOLDER.match(secret) or _REPEATED.search(secret) or secret.startswith(("$", "{", "%"))
+    if example or _PORT.match(secret):
         return found
     return f"{scheme}://{user}:[redacted password]@{found[-1]}"

@@ -69,6 +69,8 @@ COMPARED: Final = 4
 """Texts that a line is compared with: those with most of these words."""
 _LONGEST: Final = 400
 """Words above which a line is compared as a whole only, so that the cost stays proportional to the length."""
+_JOINED: Final = 3
+"""Most sentences of an agent's line that are looked up as one: a point may end none, as in "Dr. Kern"."""
 _LEAD: Final = 6
 """Most words of a line that only introduces a quotation."""
 _EMPTY: Final = frozenset(PERSONS) | frozenset(
@@ -224,15 +226,24 @@ def pieces(text: str, headings: Collection[str] = ()) -> list[Piece]:
     return [_piece(text[start:end], known) for start, end in pairwise(sorted(cuts))]
 
 
+def sentences(piece: Piece) -> list[Piece]:
+    """Return the sentences of a line without marks, which joined are the line; itself if it has marks or only one."""
+    apart = [] if piece.marked or piece.frame else _SENTENCE.finditer(piece.raw)
+    ends = [end.end() for end in apart if end.end() < len(piece.raw)]
+    cuts = [0, *ends, len(piece.raw)]
+    return [_piece(piece.raw[start:end], ()) for start, end in pairwise(cuts)] if ends else [piece]
+
+
 def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: bool) -> Own | None:
     """Return what a text says of its own; None if it quotes nothing.
 
     Args:
         read: its lines.
         find: returns the source of a line.
-        by_agent: whether an agent says it; then lines without marks count, if somebody else said them first.
+        by_agent: whether an agent says it; then lines without marks count, if somebody else said them first, and of a
+            line that no one text has, its sentences.
     """
-    found = [None if piece.frame else find(piece) for piece in read]
+    read, found = _found(read, find, by_sentence=by_agent)
     sure = [_is_sure(piece, source, by_agent=by_agent) for piece, source in zip(read, found, strict=True)]
     dropped, tags = [False] * len(read), set[str]()
     for run in _runs(read, found):
@@ -256,6 +267,31 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
     ]
     text = re.sub(r"\n{3,}", "\n\n", "".join(kept)).strip()
     return Own(text if _WORD.search(text) else None, tuple(dict.fromkeys(quoted)))
+
+
+def _found(
+    read: list[Piece], find: Callable[[Piece], Found | None], *, by_sentence: bool
+) -> tuple[list[Piece], list[Found | None]]:
+    """Return lines, or runs of their sentences, with the source of each."""
+    found = list[tuple[Piece, Found | None]]()
+    for piece in read:
+        source = None if piece.frame else find(piece)
+        apart = by_sentence and not piece.frame and (source is None or bool(source.rest))
+        found += _by_sentence(sentences(piece), find) if apart else [(piece, source)]
+    return [piece for piece, _ in found], [source for _, source in found]
+
+
+def _by_sentence(parts: list[Piece], find: Callable[[Piece], Found | None]) -> Iterator[tuple[Piece, Found | None]]:
+    """Yield the longest runs of sentences that have one source, and the sentences between them."""
+    at = 0
+    while at < len(parts):
+        for size in range(min(_JOINED, len(parts) - at), 0, -1):
+            run = _piece("".join(part.raw for part in parts[at : at + size]), ())
+            source = find(run)
+            if size == 1 or (source is not None and not source.rest):
+                yield run, source
+                at += size
+                break
 
 
 def _is_sure(piece: Piece, found: Found | None, *, by_agent: bool) -> bool:

@@ -191,8 +191,10 @@ def _find(
 
 def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[quoting.Piece]) -> None:
     """Add the memories that lines may quote: those that their marks name, and those that share their rarest words."""
-    lines = dict.fromkeys(piece.line for piece in pieces if not piece.frame and piece.line)
-    named = [piece.named for piece in pieces if piece.named]
+    read = list(pieces)
+    own_words = [one for piece in read if not piece.frame for one in (piece, *quoting.sentences(piece))]
+    lines = dict.fromkeys(one.line for one in own_words if one.line)
+    named = [piece.named for piece in read if piece.named]
     rows = index.row_ids.rows(named)
     wanted = {int(row) for row in rows if row >= 0} | _sharing_words(index, [*lines])
     ordered = sorted(wanted)

@@ -21,6 +21,7 @@ from memory_pipeline.recall.models import Filters, instant
 from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import Policy, Settings
+from memory_pipeline.text import credentials
 
 
 class MemoryFields(TypedDict, total=False):
@@ -217,11 +218,12 @@ def given_ids(**ids: str | None) -> dict[str, str]:
     """Return the ids that are not None, by name.
 
     Raises:
-        ValueError: one is not an id; names it.
+        ValueError: one is not an id, or a credential; names it.
     """
     given = {name: value for name, value in ids.items() if value is not None}
     for name, value in given.items():
         check_id(name, value)
+        credentials.refuse(name, value)
     return given
 
 

@@ -59,6 +59,12 @@ MOST_WORDS: Final = 40
 _TURN: Final = rf"^\W*{display.ROLES}\s*[:\x{{ff1a}}]"
 """How a turn of a chat begins."""
 _TURN_WITHIN: Final = rf"[^\p{{L}}\p{{N}}\s,;]\s*{display.ROLES}\s*[:\x{{ff1a}}]"
+_ROLE: Final = rf"(?:^|[^\p{{L}}\p{{N}}\s,;])\W*({display.ROLES})\s*[:\x{{ff1a}}]"
+_PARTNERS: Final = ("user", "human", "assistant")
+"""Roles that go on speaking; "System: Ubuntu" or "Model: Golf" may be a line of a list."""
+_UNFILLED: Final = rf"^\W*\([^()]*\)\W*$|^\W*(?:{core_cues.PLACEHOLDER})\W*$"
+_LABEL: Final = r"[:\x{ff1a}][\s?_.\x{2013}\x{2014}-]*$"
+_HEADING: Final = r"^#{1,6}\s"
 _STATED: Final = pl.Schema(
     {
         "row": pl.UInt32(),
@@ -103,14 +109,16 @@ def core_facts(
         return pl.DataFrame(schema=_STATED)
     sentences = _sentences(texts.set(known.list.len() == 0, ""))
     _, numbers = unpacked(known)
+    quoted, by_assistant = _turns(sentences)
+    gap = _leads_to_a_gap(sentences)
     by_kind = np.stack([_of_kind(numbers, *kinds) for kinds in KINDS.values()], axis=1)
     low = tokens.fold(sentences["sentence"])
     section = pl.Series("section", list(KINDS), dtype=pl.String).gather(by_kind.argmax(axis=1))
-    health, project = ((section == name).to_numpy() for name in (HEALTH, PROJECT))
-    stays = _holds(numbers, "lasting", "current") + np.where(project, _holds(numbers, "while"), 0.0)
+    health, project = (section == name for name in (HEALTH, PROJECT))
+    stays = _holds(numbers, "lasting", "current") + np.where(project.to_numpy(), _holds(numbers, "while"), 0.0)
     safety = by_kind[:, 0] >= LEAST_OF_SAFETY
-    stated = ((by_kind.sum(axis=1) >= LEAST) | safety) & (stays >= np.where(health, LEAST_STAYING, LEAST))
-    forbidden = health & (_of_kind(numbers, "safety") > _of_kind(numbers, "health"))
+    stated = ((by_kind.sum(axis=1) >= LEAST) | safety) & (stays >= np.where(health.to_numpy(), LEAST_STAYING, LEAST))
+    forbidden = health.to_numpy() & (_of_kind(numbers, "safety") > _of_kind(numbers, "health"))
     ordered = pl.Series(forbidden) & ~low.str.contains(_USERS_TURN)
     of_own = section.is_in([HEALTH, IDENTITY]).to_numpy() & low.str.contains(core_cues.OWN).to_numpy()
     others_wish = _wished_by_another(numbers, section)
@@ -130,11 +138,41 @@ def core_facts(
         harm=pl.Series(harm),
     ).filter(
         pl.Series(stated & (doubted < MOST_DOUBTED) & ~once),
-        ~(_is_quoted_turn(pl.lit(low), pl.col("row")) & (pl.col("section").is_in([INSTRUCTION, PREFERENCE]) | ordered)),
+        ~(quoted & (section.is_in([INSTRUCTION, PREFERENCE]) | ordered)),
+        ~(by_assistant & (~health | ordered)),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
+        ~gap | (pl.col("commands") & pl.col("sentence").str.contains(_HEADING)),
         pl.col("sentence").str.contains(r"\p{L}"),  # a mark or a date between two lines states nothing
         pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
     )
+
+
+def orders(texts: pl.Series, readings: pl.Series) -> pl.DataFrame:
+    """Return the sentences of texts that order something, standing or for once, and the turns of a chat in them.
+
+    Args:
+        texts: strings.
+        readings: what `read` returned for them.
+
+    Returns:
+        row (index of the text) and sentence, as `core_facts` returns them.
+    """
+    if not (readings.list.len() > 0).any():
+        return pl.DataFrame(schema={"row": pl.UInt32(), "sentence": pl.String()})
+    sentences = _sentences(texts.set(readings.list.len() == 0, ""))
+    _, numbers = unpacked(readings)
+    quoted, _ = _turns(sentences)
+    order = pl.Series(_of_kind(numbers, "request", "instruction") >= LEAST)
+    return sentences.filter(quoted | order).select("row", "sentence")
+
+
+def _leads_to_a_gap(sentences: pl.DataFrame) -> pl.Series:
+    """Return whether each sentence is a label without a value, or a heading over an unfilled placeholder."""
+    following = sentences.select(pl.col("sentence").shift(-1).over("row")).to_series()
+    gap = following.str.contains(_UNFILLED).fill_null(value=False)
+    nothing = ~following.str.contains(r"\p{L}|\p{N}").fill_null(value=False)
+    label, heading = (sentences["sentence"].str.contains(pattern) for pattern in (_LABEL, _HEADING))
+    return (label & (gap | nothing)) | (heading & gap)
 
 
 def _wished_by_another(numbers: NDArray[np.float64], section: pl.Series) -> NDArray[np.bool_]:
@@ -258,10 +296,30 @@ def _placed(texts: pl.Series) -> pl.DataFrame:
     return pl.concat([alone, joined.cast({"place": pl.UInt32})]).sort("row", "part")
 
 
-def _is_quoted_turn(low: pl.Expr, row: pl.Expr) -> pl.Expr:
-    """Return whether a folded sentence holds a turn of a chat that its memory quotes, or forges.
+def _turns(sentences: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
+    """Return whether each sentence holds, or goes on with, a turn of a chat that its memory quotes, or forges.
 
     A memory may begin with "User:", as people note who speaks; no other turn is its speaker's.
+
+    Args:
+        sentences: row and sentence, sorted by row.
+
+    Returns:
+        Whether it does, and whether that turn is an assistant's.
     """
-    begins = low.str.contains(_TURN) & ~(low.str.contains(_OF_THE_USER) & row.is_first_distinct())
-    return begins | low.str.contains(_TURN_WITHIN)
+    read = sentences.select("row", low=tokens.fold(sentences["sentence"]))
+    low, first = read["low"], read["row"].is_first_distinct()
+    within = low.str.contains(_TURN_WITHIN)
+    starts = within | low.str.contains(_TURN)
+    own = first & low.str.contains(_OF_THE_USER) & ~within
+    turns = read.select(
+        "row",
+        quoted=pl.when(starts).then(~own),
+        role=pl.when(starts).then(low.str.extract(_ROLE)),
+    ).with_columns(starts=pl.Series(starts), of=pl.col("role").forward_fill().over("row"))
+    goes_on = pl.col("quoted").forward_fill().over("row") & pl.col("of").is_in(_PARTNERS)
+    told = turns.select(
+        quoted=pl.when("starts").then("quoted").otherwise(goes_on).fill_null(value=False),
+        by_assistant=(pl.col("of") == "assistant").fill_null(value=False),
+    )
+    return told["quoted"], told["by_assistant"]
