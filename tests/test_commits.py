@@ -107,6 +107,17 @@ def test_nothing_that_the_folder_configures_is_run(notes, trapped):
     git(notes, "fsck", "--strict")
 
 
+def test_no_filter_runs_over_files_that_are_as_old_as_the_index(notes, trapped):
+    for path in (notes / "a b.md", notes / "sub" / "c.md"):
+        os.utime(path, (1e9, 1e9))
+    git(notes, "-c", "filter.md.clean=", "update-index", "--refresh")
+    os.utime(notes / ".git" / "index", (1e9, 1e9))
+    trapped.unlink(missing_ok=True)
+    (notes / "a b.md").write_text("- milk\n")
+    assert commit(notes, "Dream", paths=["a b.md"])
+    assert not trapped.exists()
+
+
 def test_a_commit_leaves_a_branch_and_what_is_staged_as_they_are(notes):
     git(notes, "checkout", "-q", "--detach")
     (notes / "staged.md").write_text("- sun\n")

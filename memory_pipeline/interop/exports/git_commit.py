@@ -9,6 +9,7 @@ neither look at the working tree nor ask an attribute. Not here: writing the fil
 import hashlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Final
@@ -51,7 +52,13 @@ def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:
     _git(folder, "update-ref", "-d", _OWN)
     gone = (_GONE, "0" * len(made))
     index = ((*entries.get(path, gone), path) for path in changed)
-    _git(folder, "update-index", "-z", "--index-info", given=[f"{m} {b}\t{path}\0".encode() for m, b, path in index])
+    given = [f"{mode} {blob}\t{path}\0".encode() for mode, blob, path in index]
+    # Whoever writes an index compares files as old as it with their entries, through the filters of the repository;
+    # in an empty working tree there is none.
+    where = _git(folder, "rev-parse", "--absolute-git-dir")
+    with tempfile.TemporaryDirectory() as nothing:
+        apart = ("-C", nothing, f"--git-dir={where}", f"--work-tree={nothing}")
+        _git(folder, *apart, "update-index", "-z", "--index-info", given=given)
     return made
 
 
