@@ -30,10 +30,15 @@ _RELATIONS: Final = {
 }
 _ONE_WAY: Final = frozenset({"update", "partial"})
 """Relations that hold from the older to the newer note alone."""
-LEARNED: Final = ("a", "b", "c", "e", "f", "g", "h", "i", "j", "q", "r", "s", "u", "v", "w")
+LEARNED: Final = (
+    *("a", "b", "c", "e", "f", "g", "h", "i", "j", "q", "r", "s", "u", "v", "w"),
+    *("aa", "ac", "ba", "bc", "ca", "cc", "da", "dc"),
+)
 """Files of episodes that the network learns from; on the others its scores are honest."""
-OTHERS: Final = ("d", "l", "o", "p", "t", "x", "y", "z")
+OTHERS: Final = ("d", "l", "o", "p", "t", "x", "y", "z", "ab", "ad", "bb", "bd", "cb", "cd", "db", "dd")
 """The other files of episodes in English."""
+MEASURED: Final = ("i", "m")
+"""Files of `sentences/` that nothing learns from."""
 UNCHANGED: Final = ("quote", "hypothetical", "third", "exception")
 """Kinds of corrections after which the older note holds as before."""
 UNLABELLED: Final = -1
@@ -146,9 +151,10 @@ def sentences(files: Container[str], *, names: Container[str] | None = None) -> 
 
     Args:
         files: files of episodes.
-        names: files of `sentences/`; default: all.
+        names: files of `sentences/`; default: all but those that only measure.
     """
-    paths = [path for path in sorted((FOLDER / "sentences").glob("*.txt")) if names is None or path.stem in names]
+    found_files = sorted((FOLDER / "sentences").glob("*.txt"))
+    paths = [path for path in found_files if (path.stem not in MEASURED if names is None else path.stem in names)]
     found = [one for path in paths for one in _notes(path)]
     given = labels()
     for store in episodes(files=files):

@@ -82,7 +82,7 @@ def example(
         group: as in `Example`.
     """
     question, candidates = asked(index, row["text"], row["at"], vector)
-    scores = candidates.scored(weights(index.model))[0]
+    scores = candidates.scored(weights(index))[0]
     head = np.argsort(-scores, kind="stable")[:COMPARED]
     if not len(head):
         return None

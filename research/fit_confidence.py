@@ -39,7 +39,7 @@ def examples(store: LabelledStore) -> tuple[Floats, Marks]:
     rows, answered = [], []
     for row, vector in zip(store.questions, vectors, strict=True):
         question, candidates = asked(index, row["question"], row["at"], vector)
-        scores = candidates.scored(weights(index.model))[0]
+        scores = candidates.scored(weights(index))[0]
         first = ids.gather(candidates.rows[np.argsort(-scores, kind="stable")[:DEPTH]])
         rows.append(confidence_features(index, question, candidates, scores))
         answered.append(bool(first.is_in([name for group in row["gold"] for name in group]).any()))

@@ -1,9 +1,11 @@
-"""Fits the default ranking from conversations whose questions name the turns that answer them.
+"""Fits the default ranking from conversations, or from notes, whose questions name the memories that answer them.
 
-Run with `python research/fit_ranking.py --beam DIR [--embedder NAME] [--out FILE]`. The training data
-are BEAM conversations and generated chats; the output is `models/ranking.toml`, or `ranking_FAMILY.toml` for another
-family of embedders, coefficients and fit report in one file. Not here: the features (`recall/rank/features`), the chats
-(`synthetic_chats`, `conversations`) and the figures by which a ranking is finally judged (`metrics`).
+Run with `python research/fit_ranking.py (--beam DIR | --notes) [--embedder NAME] [--out FILE]`. Of conversations the
+training data are BEAM and generated chats, and the output is `models/ranking.toml`, or `ranking_FAMILY.toml` for
+another family of embedders; of notes they are the made-up stores and the episodes of the corpus but those that only
+measure, and the output is `models/notes_FAMILY.toml`. Coefficients and fit report are in one file. Not here: the
+features (`recall/rank/features`), the chats (`synthetic_chats`, `conversations`) and the figures by which a ranking is
+finally judged (`metrics`).
 
 The model is linear. The probability of a turn is the softmax of its score among the candidates; the loss is the mean
 negative log-likelihood of the turns that answer the question. The ridge pulls the weights towards their mean, that is
@@ -14,7 +16,7 @@ hard to beat on small data).
 import argparse
 import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from importlib import resources
 from pathlib import Path
@@ -22,15 +24,19 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from corpus_files import LEARNED, OTHERS, episodes
+from labelled_stores import LabelledStore
+from made_up_stores import stores
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from synthetic_chats.chats import generate
 
-from memory_pipeline.evaluation.conversations import Chat, load
+from memory_pipeline.evaluation.conversations import Chat, chat, load
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.settings.values import encoder_family
 from memory_pipeline.text.embed.embedding import embed_texts, embedder
 
 Floats = NDArray[np.float64]
@@ -43,13 +49,10 @@ TOLERANCE: Final = 0.001
 """Scores that differ by less are tied; the strongest ridge wins."""
 SEEDS: Final = {"two_person": (1, 2, 3), "assistant": (1, 2, 3)}
 """Seeds of the generated training chats."""
-SHARES: Final = {"two_person": 2.0, "beam": 1.0, "assistant": 1.0}
+SHARES: Final = {"two_person": 2.0, "beam": 1.0, "assistant": 1.0, "made_up": 1.0, "episodes": 1.0}
 """Weight of each source: chats between people count as much as both sources of chats with an assistant."""
-COSINE: Final = {"local": 1.5}
-"""Factor on the fitted weight of the cosine, by family of embedders. Questions of the training chats share words with
-their answers, so a fit to them alone undervalues an encoder. With 1, 1.25, 1.5 and 2, a right memory was among the
-first ten for .924, .934, .945 and .950 of 381 questions about notes, freely worded, and for .882, .885, .883 and .871
-of 650 about chats between two people; neither was fitted to."""
+PARTS: Final = 6
+"""Parts of the stores of a source of notes, each of which is left out as a whole."""
 _ROUNDS: Final = 2
 """Rounds of choosing the best piece of each long memory and refitting."""
 _ACCURACY: Final = {"maxiter": 100, "ftol": 1e-7}
@@ -60,7 +63,8 @@ _HITS: Final = 10
 class Example:
     """One question with its candidates and the ones that answer it."""
 
-    chat_id: str
+    group: str
+    """What is left out as a whole: a conversation, or a part of the stores of a source."""
     source: str
     kind: str
     candidates: Candidates
@@ -115,6 +119,24 @@ def examples(chat: Chat, source: str, *, model: str = "hashing") -> list[Example
     return result
 
 
+def examples_of_stores(found: Sequence[LabelledStore], source: str, *, model: str = "hashing") -> list[Example]:
+    """Return the questions of stores of notes that some note answers."""
+    result = []
+    for place, store in enumerate(found):
+        rows = [
+            {
+                "kind": one["qtype"],
+                "text": one["question"],
+                "evidence": [name for group in one["gold"] for name in group],
+            }
+            for one in store.questions
+        ]
+        one = chat(store.name, store.turns.sort("at").to_dicts(), rows)
+        group = f"part {place % PARTS + 1}"
+        result += [replace(each, group=group) for each in examples(one, source, model=model)] if rows else []
+    return result
+
+
 def fit(training: Sequence[Example], ridge: float) -> Floats:
     """Fit the weights of the features; sources are weighted by `SHARES`. Cost: seconds for a thousand questions."""
     usable = [example for example in training if example.gold.any() and not example.gold.all()]
@@ -163,7 +185,13 @@ def ranks(training: Sequence[Example], weights: Floats) -> Floats:
     return np.array(first, dtype=np.float64)
 
 
-def training_examples(beam: Path, *, model: str = "hashing") -> list[Example]:
+def examples_of_notes(*, model: str = "hashing") -> list[Example]:
+    """Return the questions of the made-up stores and of the episodes of the corpus."""
+    found = {"made_up": stores.load(), "episodes": episodes(files=(*LEARNED, *OTHERS))}
+    return [one for source, of_source in found.items() for one in examples_of_stores(of_source, source, model=model)]
+
+
+def examples_of_talks(beam: Path, *, model: str = "hashing") -> list[Example]:
     """Return the questions of the BEAM conversations in a folder and of the generated chats."""
     paths = sorted(beam.glob("*.json"))
     if not paths:
@@ -174,20 +202,20 @@ def training_examples(beam: Path, *, model: str = "hashing") -> list[Example]:
 
 
 def folds(training: Sequence[Example], ridge: float) -> pl.DataFrame:
-    """Cross-validate: score each conversation with weights fitted on all others, and with equal weights.
+    """Cross-validate: score each group with weights fitted on all others, and with equal weights.
 
     Returns:
-        One row per conversation: source, chat, questions, fitted and equal (share answered within the first ten).
+        One row per group: source, group, questions, fitted and equal (share answered within the first ten).
     """
     rows = []
-    for source, chat in dict.fromkeys(map(_conversation, training)):
-        held_out = [example for example in training if _conversation(example) == (source, chat)]
-        weights = fit([example for example in training if _conversation(example) != (source, chat)], ridge)
+    for source, group in dict.fromkeys(map(_group, training)):
+        held_out = [example for example in training if _group(example) == (source, group)]
+        weights = fit([example for example in training if _group(example) != (source, group)], ridge)
         fitted, equal = ranks(held_out, weights), ranks(held_out, np.ones(len(FEATURES)))
         rows.append(
             {
                 "source": source,
-                "chat": chat,
+                "group": group,
                 "questions": len(held_out),
                 "fitted": float((fitted <= _HITS).mean()),
                 "equal": float((equal <= _HITS).mean()),
@@ -200,8 +228,8 @@ def _kind(example: Example) -> str:
     return example.source
 
 
-def _conversation(example: Example) -> tuple[str, str]:
-    return example.source, example.chat_id
+def _group(example: Example) -> tuple[str, str]:
+    return example.source, example.group
 
 
 def generalisation(training: Sequence[Example], ridge: float, group_of: Callable[[Example], Hashable]) -> float:
@@ -210,7 +238,7 @@ def generalisation(training: Sequence[Example], ridge: float, group_of: Callable
     Args:
         training: examples of several sources.
         ridge: ridge strength.
-        group_of: group of an example to leave out: its source or its conversation.
+        group_of: what of an example to leave out: its source or its group.
 
     Returns:
         Mean reciprocal rank of the first answer, averaged over sources.
@@ -227,36 +255,31 @@ def generalisation(training: Sequence[Example], ridge: float, group_of: Callable
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fit the model and write it with its report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--beam", type=Path, required=True, help="folder of the BEAM conversations (*.json)")
+    kind = parser.add_mutually_exclusive_group(required=True)
+    kind.add_argument("--beam", type=Path, help="fit conversations: folder of those of BEAM (*.json)")
+    kind.add_argument("--notes", action="store_true", help="fit notes")
     parser.add_argument("--embedder", default="hashing", help="embedder of the vectors")
     parser.add_argument("--out", type=Path, help="output file; default: in models/ of this package")
     options = parser.parse_args(arguments)
-    training = training_examples(options.beam, model=options.embedder)
+    model = options.embedder
+    training = examples_of_notes(model=model) if options.notes else examples_of_talks(options.beam, model=model)
     tried = {
-        ridge: 0.5 * (generalisation(training, ridge, _kind) + generalisation(training, ridge, _conversation))
+        ridge: 0.5 * (generalisation(training, ridge, _kind) + generalisation(training, ridge, _group))
         for ridge in RIDGES
     }
     ridge = max(candidate for candidate in RIDGES if tried[candidate] >= max(tried.values()) - TOLERANCE)
-    family = options.embedder.partition(":")[0]
-    name = "ranking.toml" if family == "hashing" else f"ranking_{family}.toml"
-    out = options.out or Path(str(resources.files("memory_pipeline") / "models" / name))
-    weights = for_family(fit(training, ridge), family)
-    out.write_text(document(weights, ridge, tried, folds(training, ridge), family=family), "utf-8")
-    print(out.read_text("utf-8"))
+    family = encoder_family(model)
+    name = f"notes_{family}" if options.notes else "ranking" if family == "hashing" else f"ranking_{family}"
+    out = options.out or Path(str(resources.files("memory_pipeline") / "models" / f"{name}.toml"))
+    command = f"{'--notes' if options.notes else '--beam DIR'}{'' if family == 'hashing' else ' --embedder NAME'}"
+    text = document(fit(training, ridge), ridge, tried, folds(training, ridge), command=command)
+    out.write_text(text, "utf-8")
+    print(text)
 
 
-def for_family(weights: Floats, family: str) -> Floats:
-    """Return fitted weights as a family of embedders uses them (`COSINE`)."""
-    factors: Floats = np.array([COSINE.get(family, 1.0) if name == "cosine" else 1.0 for name in FEATURES])
-    return np.asarray(weights * factors, dtype=np.float64)
-
-
-def document(
-    weights: Floats, ridge: float, tried: Mapping[float, float], held: pl.DataFrame, *, family: str = "hashing"
-) -> str:
+def document(weights: Floats, ridge: float, tried: Mapping[float, float], held: pl.DataFrame, *, command: str) -> str:
     """Return the model file: weights that sum to 1, each with its feature's description, and the fit report."""
     shares = weights * (1.0 / float(weights.sum()))
-    named = "" if family == "hashing" else " --embedder NAME"
     lines = [
         "# The default ranking: the weight of each feature of `memory_pipeline/recall/rank/features.py`.",
         "# Written by the fit below.",
@@ -268,21 +291,20 @@ def document(
         ),
         "",
         "[fit]",
-        f'command = "python research/fit_ranking.py --beam DIR{named}"',
-        *([f"cosine = {COSINE[family]:g}  # factor on the fitted weight"] if family in COSINE else []),
+        f'command = "python research/fit_ranking.py {command}"',
         'what = "softmax over the candidates of each question, ridge towards equal weights"',
         f"ridge = {ridge:g}",
         f"questions = {held['questions'].sum()}",
         "",
         "[fit.ridges]",
-        "# Mean reciprocal rank of the first answer, in conversations and kinds of conversations left out of the fit.",
+        "# Mean reciprocal rank of the first answer, in groups and sources left out of the fit.",
         *(f'"{candidate:g}" = {score:.4f}' for candidate, score in tried.items()),
         "",
         "# Share of questions answered within the first ten, fitted on all other conversations and with equal weights:",
-        "# mean, minimum and maximum over the conversations of a kind.",
+        "# mean, minimum and maximum over the groups of a source (conversations, or parts of the stores).",
     ]
     for source, of_source in sorted(held.group_by("source"), key=lambda pair: str(pair[0])):
-        lines += ["", f"[fit.{source[0]}]", f"conversations = {of_source.height}"]
+        lines += ["", f"[fit.{source[0]}]", f"groups = {of_source.height}"]
         for name in ("fitted", "equal"):
             figures = (float(of_source[name].to_numpy().mean()), min(of_source[name]), max(of_source[name]))
             lines.append(f"{name} = [{', '.join(f'{figure:.3f}' for figure in figures)}]")

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from memory_pipeline.recall.rank.features import FEATURES
 from memory_pipeline.settings import model_files
 from memory_pipeline.settings.new_stores import EMBEDDER
-from memory_pipeline.settings.values import encoder_family
 
 Models = Mapping[str, Mapping[str, float]]
 """Coefficients by name of the model, which stand in for the shipped ones."""
@@ -46,7 +45,7 @@ def models(shared: Path, pool: Executor) -> Mapping[str, Models]:
         for folder in _TALKS
         for path in (shared / folder).glob("*.json")
     }
-    ranking = model_files.ranking_name(EMBEDDER)
+    ranking = model_files.ranking_names(EMBEDDER)[0]
     beam = {f"beam/{name}": {ranking: fitted, "changes": changes["beam"]} for name, fitted in rankings.items()}
     return talks | beam
 
@@ -57,13 +56,10 @@ _TALKS: Final = ("beam", "beam500k")
 
 def _rankings(shared: Path) -> dict[str, dict[str, float]]:
     """Return the coefficients of the ranking fitted without each BEAM conversation, by its name."""
-    training = fit_ranking.training_examples(shared / "beam", model=EMBEDDER)
-    family = encoder_family(EMBEDDER)
+    training = fit_ranking.examples_of_talks(shared / "beam", model=EMBEDDER)
     return {
-        chat: _named(
-            fit_ranking.for_family(fit_ranking.fit([one for one in training if one.chat_id != chat], _RIDGE), family)
-        )
-        for chat in dict.fromkeys(one.chat_id for one in training if one.source == "beam")
+        chat: _named(fit_ranking.fit([one for one in training if one.group != chat], _RIDGE))
+        for chat in dict.fromkeys(one.group for one in training if one.source == "beam")
     }
 
 

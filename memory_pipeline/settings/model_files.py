@@ -17,10 +17,14 @@ def model_names() -> list[str]:
     return sorted(entry.name.removesuffix(".toml") for entry in _models().iterdir() if entry.name.endswith(".toml"))
 
 
-def ranking_name(embedder: str) -> str:
-    """Return the name of the default ranking's model for an embedder: that of its family, if one was fitted to it."""
-    name = f"ranking_{encoder_family(embedder)}"
-    return name if name in model_names() else "ranking"
+def ranking_names(embedder: str) -> tuple[str, str]:
+    """Return the names of the default ranking's models for an embedder: of conversations, and of notes.
+
+    They are those of its family, if some were fitted to it.
+    """
+    family = encoder_family(embedder)
+    known = [name for name in (f"ranking_{family}", f"notes_{family}") if name in model_names()]
+    return (known[0], known[-1]) if known else ("ranking", "ranking")
 
 
 _fitted: ContextVar[Mapping[str, Mapping[str, float]]] = ContextVar("fitted", default=MappingProxyType({}))

@@ -89,6 +89,19 @@ class Index:
         return ~self.by_assistant(np.arange(self.memories.height))
 
     @cached_property
+    def talk(self) -> float:
+        """Share of the memories right before or after which another speaker spoke in their session, 0..1.
+
+        About 1 in a conversation, about 0 in notes.
+        """
+        before = self.sessions.before
+        answers = (np.minimum(before, self.speaker) >= 0) & (self.speaker[before] >= 0)
+        answers &= self.speaker[before] != self.speaker
+        in_talk = answers.copy()
+        in_talk[before[answers]] = True
+        return float(in_talk.mean()) if len(in_talk) else 0.0
+
+    @cached_property
     def stands_alone(self) -> Marks:
         """Which memories are originals or replaced their members, as opposed to summaries beside their members."""
         original_or_merged = (pl.col("kind") == ORIGINAL) | pl.col("said_at").is_not_null()

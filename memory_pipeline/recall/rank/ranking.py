@@ -27,7 +27,7 @@ from memory_pipeline.recall.rank.confidence import confidence
 from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import INSTANT
-from memory_pipeline.settings.model_files import coefficients, ranking_name
+from memory_pipeline.settings.model_files import coefficients, ranking_names
 from memory_pipeline.text.embed.embedding import embedder
 from memory_pipeline.text.parse import tokens
 
@@ -113,13 +113,20 @@ class _Ranked:
     found: Integers | None = None
 
 
-def weights(embedder_name: str = "hashing") -> Floats:
-    """Return the coefficients of the default ranking for an index's embedder, in the order of `FEATURES`.
+def weights(index: Index) -> Floats:
+    """Return the coefficients of the default ranking for an index, in the order of `FEATURES`.
+
+    Those of conversations and those of notes for its embedder, by its share of talk (`Index.talk`): in a conversation
+    the neighbours of a memory tell what it is about, in notes its own words and meaning do.
 
     Raises:
-        ValueError: the model lacks a feature; names it.
+        ValueError: a model lacks a feature; names it.
     """
-    model = ranking_name(embedder_name)
+    talks, notes = map(_coefficients, ranking_names(index.model))
+    return index.talk * talks + (1.0 - index.talk) * notes
+
+
+def _coefficients(model: str) -> Floats:
     by_name = coefficients(model)
     if lacking := [name for name in FEATURES if name not in by_name]:
         raise ValueError(
@@ -258,7 +265,7 @@ def _by_model(
         The candidates, and the links with those of the best that no run has compared.
     """
     rows = candidates.rows
-    own = weights(index.model)
+    own = weights(index)
     scores, values, found = candidates.scored(own)
     sure = confidence(index, question, candidates, scores)
     base = float(np.median(scores)) if len(scores) else 0.0
