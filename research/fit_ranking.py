@@ -51,7 +51,7 @@ SEEDS: Final = {"two_person": (1, 2, 3), "assistant": (1, 2, 3)}
 """Seeds of the generated training chats."""
 SHARES: Final = {"two_person": 2.0, "beam": 1.0, "assistant": 1.0, "made_up": 1.0, "episodes": 1.0}
 """Weight of each source: chats between people count as much as both sources of chats with an assistant."""
-PARTS: Final = 6
+PARTS: Final = 3
 """Parts of the stores of a source of notes, each of which is left out as a whole."""
 _ROUNDS: Final = 2
 """Rounds of choosing the best piece of each long memory and refitting."""

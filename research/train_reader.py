@@ -1,7 +1,7 @@
 """Trains the reader of pairs and sentences on the corpus, and stores it in eight bits.
 
-Run with `python research/train_reader.py FOLDER [--epochs N] [--situations N] [--start FILE] [--rate X]
-[--labels NAME]`, in an environment that has the package, PyTorch and Transformers; FOLDER holds all-MiniLM-L6-v2 as its
+Run with `python research/train_reader.py FOLDER [--epochs N] [--situations N] [--start FILE [--fixed N] [--mean]]
+[--rate X] [--labels NAME]`, in an environment that has the package, PyTorch and Transformers; FOLDER holds all-MiniLM-L6-v2 as its
 authors publish it. Writes `memory_pipeline/models/reader/pairs.npz`. The word table stays as it is, so that the package
 ships one.
 
@@ -51,6 +51,8 @@ MORE_OFTEN: Final = 6.0
 """How much more often than others the sentences of `--labels` are drawn."""
 LABEL_BATCH: Final = 256
 LABEL_RATE: Final = 3e-4
+HALF: Final = torch.backends.cpu.get_cpu_capability() != "AVX2"
+"""Whether to compute in bfloat16; without instructions for it, it is five times as slow as float32."""
 NEAR: Final = 0.02
 """Weight in the loss of the square of what the layer of labels has moved."""
 
@@ -215,7 +217,7 @@ def train(
             one, other, labels = zip(*batch, strict=True)
             texts = [list(one), list(other)] if of_pairs else [list(other), list(one)]
             tokens = tokenizer(*texts, padding=True, truncation=True, max_length=MOST_OF_PAIR, return_tensors="pt")
-            with torch.autocast("cpu", dtype=torch.bfloat16):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=HALF):
                 found = model(of_pairs=of_pairs, **tokens)
             if of_pairs:
                 loss = nn.functional.cross_entropy(
@@ -265,6 +267,26 @@ def train_labels(model: Model, read: Sequence[Labelled], often: Container[str], 
         optimiser.step()
 
 
+def fix(model: Model, layers: int) -> None:
+    """Leave the words and the lowest layers as they are."""
+    for part in (model.encoder.embeddings, *model.encoder.encoder.layer[:layers]):
+        part.requires_grad_(requires_grad=False)
+
+
+def mean(model: Model, path: Path) -> None:
+    """Set the weights to their mean with those of a file, from which the training began.
+
+    The mean errs less than either on texts unlike those that it learned from (Wortsman et al., Robust fine-tuning of
+    zero-shot models, 2022).
+    """
+    trained = {name: value.clone() for name, value in model.state_dict().items()}
+    begin_with(model, path)
+    begun = model.state_dict()
+    model.load_state_dict(
+        {name: (value + begun[name]) / 2 if value.is_floating_point() else value for name, value in trained.items()}
+    )
+
+
 def store(model: Model) -> None:
     """Write the model, without its word table."""
     weights = {name: value.detach().numpy() for name, value in model.encoder.state_dict().items()}
@@ -283,6 +305,10 @@ def main() -> None:
     parser.add_argument("--situations", type=int, help="learn from so many, chosen by the seed; default: all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=Path, help="weights to begin with, as an earlier training wrote them")
+    parser.add_argument(
+        "--fixed", type=int, help="leave the word and place tables and so many lowest layers as they are"
+    )
+    parser.add_argument("--mean", action="store_true", help="store the mean of the weights before and after")
     parser.add_argument("--labels", help="train the layer of labels alone, with this file of sentences more often")
     parser.add_argument("--rate", type=float, default=RATE, help="learning rate at its highest")
     options = parser.parse_args()
@@ -300,7 +326,11 @@ def main() -> None:
         often = {one.text for one in sentences((), names=(options.labels,))}
         train_labels(model, read, often, options.folder, epochs=options.epochs)
     else:
+        if options.fixed is not None:
+            fix(model, options.fixed)
         train(model, learned, read, options.folder, epochs=options.epochs, rate=options.rate, seed=options.seed)
+    if options.mean:
+        mean(model, options.start)
     store(model)
 
 
