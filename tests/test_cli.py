@@ -530,8 +530,8 @@ def test_on_a_narrow_terminal_names_and_instants_stay_whole(night):
         said = text("status", home=night[0], COLUMNS=columns)
         copied = (str(night[0]), "consolidate now: ", "no default profile; ")  # lines to copy are never broken
         assert all(len(line) <= int(columns) for line in said.splitlines() if not line.startswith(copied))
-        assert "waiting: 0" in said
-        assert "last consolidated: " in said
+        assert "waiting" in said
+        assert "last consolidated" in said
         assert "sample-1" in said
 
 
