@@ -1,9 +1,9 @@
 """Trains the reader of pairs and sentences on the corpus, and stores it in eight bits.
 
 Run with `python research/train_reader.py FOLDER [--epochs N] [--situations N] [--start FILE [--fixed N] [--mean]]
-[--rate X] [--labels NAME]`, in an environment that has the package, PyTorch and Transformers; FOLDER holds all-MiniLM-L6-v2 as its
-authors publish it. Writes `memory_pipeline/models/reader/pairs.npz`. The word table stays as it is, so that the package
-ships one.
+[--rate X] [--labels NAME]`, in an environment that has the package, PyTorch and Transformers; FOLDER holds
+all-MiniLM-L6-v2 as its authors publish it. Writes `memory_pipeline/models/reader/pairs.npz`. The word table stays as it
+is, so that the package ships one.
 
 Each note is paired with the fact of its situation. Repeats of the fact stand for it in some pairs, and facts of other
 situations give pairs that have nothing in common. Episodes give their labelled pairs, and for each note the nearest
@@ -305,9 +305,7 @@ def main() -> None:
     parser.add_argument("--situations", type=int, help="learn from so many, chosen by the seed; default: all")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--start", type=Path, help="weights to begin with, as an earlier training wrote them")
-    parser.add_argument(
-        "--fixed", type=int, help="leave the word and place tables and so many lowest layers as they are"
-    )
+    parser.add_argument("--fixed", type=int, help="leave the words and so many lowest layers as they are")
     parser.add_argument("--mean", action="store_true", help="store the mean of the weights before and after")
     parser.add_argument("--labels", help="train the layer of labels alone, with this file of sentences more often")
     parser.add_argument("--rate", type=float, default=RATE, help="learning rate at its highest")

@@ -94,7 +94,7 @@ def extended(tmp_path):
     for name, beginning, before in LINES:
         put_in(package / name, lines(beginning), before)
     put_in(package / "interop/formats.py", "simplenote,\n", "    superlocalmemory,")
-    for name in ("ranking", "ranking_local"):
+    for name in ("ranking", "ranking_local", "notes_local"):
         put_in(package / f"models/{name}.toml", "asked = 0\n", "lexical = ")
     return package.parent
 

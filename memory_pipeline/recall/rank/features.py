@@ -1,7 +1,7 @@
 """Features of a memory as an answer to a query, each between 0 and 1.
 
 Computed for a few hundred candidates: the best by words, by neighbouring words, by vector (see `vector_rows.nearest`)
-and by date. Not here: the weights (`models/ranking.toml`) and the order of an answer (`ranking`, `selection`).
+and by date. Not here: the weights (`ranking.weights`) and the order of an answer (`ranking`, `selection`).
 """
 
 from dataclasses import dataclass
