@@ -1,7 +1,8 @@
 """Ranks memories for a query.
 
-The default ranking is a linear model over named features (`features`), with coefficients for conversations and for notes
-(`models/ranking.toml`, `models/notes_local.toml`); the published formulas are available by name (`baselines`). Not here: reading the store and recording accesses.
+The default ranking is a linear model over named features (`features`), with coefficients for conversations and for
+notes (`models/ranking.toml`, `models/notes_local.toml`); the published formulas are available by name (`baselines`).
+Not here: reading the store and recording accesses.
 """
 
 import json
