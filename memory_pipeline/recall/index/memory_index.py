@@ -94,12 +94,15 @@ class Index:
 
         About 1 in a conversation, about 0 in notes.
         """
-        before = self.sessions.before
-        answers = (np.minimum(before, self.speaker) >= 0) & (self.speaker[before] >= 0)
-        answers &= self.speaker[before] != self.speaker
-        in_talk = answers.copy()
-        in_talk[before[answers]] = True
-        return float(in_talk.mean()) if len(in_talk) else 0.0
+        order = self.sessions.order
+        if not len(order):
+            return 0.0
+        speaker, session = self.speaker[order], self.sessions.number[order]
+        answered = (session[1:] == session[:-1]) & (speaker[1:] != speaker[:-1])
+        answered &= np.minimum(speaker[1:], speaker[:-1]) >= 0
+        in_talk = np.zeros(len(order) + 1, dtype=np.bool_)
+        in_talk[1:-1] = answered
+        return float((in_talk[1:] | in_talk[:-1]).sum()) / len(self.speaker)
 
     @cached_property
     def stands_alone(self) -> Marks:
