@@ -30,13 +30,12 @@ _RELATIONS: Final = {
 }
 _ONE_WAY: Final = frozenset({"update", "partial"})
 """Relations that hold from the older to the newer note alone."""
-LEARNED: Final = (
-    *("a", "b", "c", "e", "f", "g", "h", "i", "j", "q", "r", "s", "u", "v", "w"),
-    *("aa", "ac", "ba", "bc", "ca", "cc", "da", "dc"),
-)
+LEARNED: Final = ("a", "b", "c", "e", "f", "g", "h", "i", "j", "q", "r", "s", "u", "v", "w")
 """Files of episodes that the network learns from; on the others its scores are honest."""
-OTHERS: Final = ("d", "l", "o", "p", "t", "x", "y", "z", "ab", "ad", "bb", "bd", "cb", "cd", "db", "dd")
-"""The other files of episodes in English."""
+OTHERS: Final = ("d", "l", "o", "p", "t", "x", "y", "z")
+"""Files of episodes in English that the trees learn from and the network does not."""
+RANKED: Final = tuple(f"{writer}{part}" for writer in "abcd" for part in "abcd")
+"""Files of episodes from which only the ranking of notes has learned."""
 MEASURED: Final = ("i", "m")
 """Files of `sentences/` that nothing learns from."""
 UNCHANGED: Final = ("quote", "hypothetical", "third", "exception")

@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from corpus_files import LEARNED, OTHERS, episodes
+from corpus_files import LEARNED, OTHERS, RANKED, episodes
 from labelled_stores import LabelledStore
 from made_up_stores import stores
 from numpy.typing import NDArray
@@ -187,7 +187,7 @@ def ranks(training: Sequence[Example], weights: Floats) -> Floats:
 
 def examples_of_notes(*, model: str = "hashing") -> list[Example]:
     """Return the questions of the made-up stores and of the episodes of the corpus."""
-    found = {"made_up": stores.load(), "episodes": episodes(files=(*LEARNED, *OTHERS))}
+    found = {"made_up": stores.load(), "episodes": episodes(files=(*LEARNED, *OTHERS, *RANKED))}
     return [one for source, of_source in found.items() for one in examples_of_stores(of_source, source, model=model)]
 
 
