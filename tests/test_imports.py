@@ -150,6 +150,16 @@ def test_an_item_of_langgraph_keeps_how_long_it_lives_and_an_empty_one_has_its_k
     assert json.loads(rows["metadata"][0]) == {"namespace": "ana", "ttl_minutes": 90.0}
 
 
+def test_a_whole_number_of_any_length_in_a_list_of_json_is_kept_and_ends_no_file(ledger, tmp_path):
+    value = {"n": 10**20, "negative": -(10**30), "share": 0.5, "zero": -0.0, "parts": [12345678901234567890, 1e10]}
+    items = [{"namespace": ["a"], "key": key, "value": one} for key, one in (("k", value), ("last", {"text": "Tea."}))]
+    (tmp_path / "l.json").write_text(json.dumps(items), "utf-8")
+    report, rows = taken(ledger, "langgraph", tmp_path / "l.json")
+    assert (report.accepted, report.dead_letters) == (2, 0)
+    assert json.loads(rows["content"][0]) == value
+    assert rows["content"][1] == "Tea."
+
+
 def test_the_words_of_an_item_of_langgraph_may_be_in_other_fields(ledger, tmp_path):
     values = [{"data": "User name is Ana."}, {"text": "Tea.", "lang": "en"}, {"content": 3, "text": "No."}, {"n": 1}]
     items = [{"namespace": ["a"], "key": str(index), "value": value} for index, value in enumerate(values)]

@@ -81,6 +81,29 @@ def test_a_sentence_of_long_minutes_comes_first_as_a_passage(home, name, options
     assert best.passage.whole_tokens == tokens(best.content)
 
 
+@pytest.mark.parametrize("budget", [15, 30, 60])
+@pytest.mark.parametrize("name", NEEDLES)
+def test_a_budget_smaller_than_a_passage_gives_whole_sentences_of_it(home, name, budget):
+    needle, question = NEEDLES[name]
+    with MemoryClient(home) as client:
+        answer = client.recall(question, token_budget=budget, record=False)
+        best = answer[0]
+    assert (best.memory_id, needle in best.text) == (name, True)
+    assert answer.tokens <= budget
+    assert best.content[best.passage.start : best.passage.end] == best.text
+    assert best.text.endswith(".")
+
+
+def test_of_short_memories_the_first_that_does_not_fit_is_shortened_and_a_single_sentence_never_is(tmp_path):
+    two = "The garage door sticks in the cold. The spare key of the garage hangs behind the boiler."
+    with MemoryClient(tmp_path) as client:
+        client.remember_many([{"text": two, "speaker": "Ana"}, "The kettle is new.", "The lamp in the hall is green."])
+        cut = client.recall("Where does the spare key of the garage hang?", token_budget=14, record=False)
+        none = client.recall("Where does the spare key of the garage hang?", token_budget=11, record=False)
+    assert (cut[0].text, cut[0].tokens) == ("The spare key of the garage hangs behind the boiler.", 13)
+    assert not [hit for hit in none if "garage" in hit.text]
+
+
 @pytest.mark.parametrize("ranking", ["lexical", "cosine", "engram"])
 def test_every_ranking_shows_the_passage(home, ranking):
     with MemoryClient(home) as client:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
@@ -130,7 +131,7 @@ class Member:
         try:
             for prefix in self._possible(prefixes):
                 with self.open() as file:
-                    yield from ijson.items(file, prefix, use_float=True)
+                    yield from map(_with_floats, ijson.items(file, prefix))
         except TooLarge:
             raise
         except _DAMAGED as error:
@@ -156,6 +157,15 @@ class Member:
             raise
         except _DAMAGED as error:
             raise Broken(f"is truncated ({error}); give the complete file") from error
+
+
+def _with_floats(value: Any) -> Any:
+    """Return a value of JSON with floats for decimal numbers; read as floats, long whole numbers would end the file."""
+    if isinstance(value, dict):
+        return {name: _with_floats(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [_with_floats(part) for part in value]
+    return float(value) if isinstance(value, Decimal) else value
 
 
 def bounded_lines(file: IO[bytes], start: bytes = b"") -> Iterator[tuple[bytes, bool]]:

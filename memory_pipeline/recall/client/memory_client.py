@@ -495,7 +495,8 @@ class MemoryClient:
         Args:
             query: a question or search words.
             k: most memories to return.
-            token_budget: most tokens of all returned memories together.
+            token_budget: most tokens of all returned memories together. Of the first that does not fit, the sentences
+                that answer are given (see `Recalled.passage`), of further ones nothing.
             min_score: lowest score to return, 0..1. What a score means depends on the ranking: that of `default` is a
                 weighted mean of features, several of them relative to the best candidate, so it separates good answers
                 from weak ones within one answer, and says little about whether the query has an answer at all; that of

@@ -6,7 +6,7 @@ Not here: reading the store and recording accesses.
 """
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
@@ -173,7 +173,8 @@ def rank(
         now: instant of the query, to which dates such as "last week" are relative.
         zone: time zone of the days that are asked for and marked in texts.
         k: most memories to return.
-        token_budget: most tokens of the answer, counting "speaker: text" of each memory.
+        token_budget: most tokens of the answer, counting "speaker: text" of each memory. What does not fit is left
+            out, but of the first such memory the sentences around the best one are given if these fit.
         min_score: lowest score to return; default: no limit.
         deep: also search cold, stub, archived and expired memories, at a penalty, and return untrimmed texts.
         current: only memories that hold at `now`.
@@ -191,12 +192,12 @@ def rank(
 
     Returns:
         One row for each memory, best first, with the columns of `SCHEMA`: score, 0..1; text (trimmed, else the content;
-        of a deep recall the content; of a long text a passage); passage (where it stands, null of a whole text); parts
-        of the score; current (False if its validity has ended or not begun, True if it ended another's, else null);
-        holds_from (if its validity has not begun); closed_by; ended (when its validity did); outdated_by and conflicts
-        (ids); expanded (reached over an association only, so its score has no parts); confidence (that one of them
-        answers the query, the same in every row; null by a formula). Sentences that no longer hold are marked in the
-        text.
+        of a deep recall the content; of a long text, and of the first that does not fit the budget, a passage); passage
+        (where it stands, null of a whole text); parts of the score; current (False if its validity has ended or not
+        begun, True if it ended another's, else null); holds_from (if its validity has not begun); closed_by; ended
+        (when its validity did); outdated_by and conflicts (ids); expanded (reached over an association only, so its
+        score has no parts); confidence (that one of them answers the query, the same in every row; null by a formula).
+        Sentences that no longer hold are marked in the text.
         The order differs from that of the scores in some cases: for a query about what holds, a memory that closed
         another, or may have outdated it, precedes it and memories that do not hold yet follow those that do; a summary
         comes after what it repeats. Ties go to the older memory, then by id.
@@ -430,12 +431,26 @@ def _answer(
     memories = index.memories[ranked.rows[head], _SHOWN].to_dicts()
     headings = [whereabouts.shown_path(json.loads(memory["metadata"] or "{}")) for memory in memories]
     texts, passages = _texts(index, question, ranked, head, memories, deep=deep)
-    texts = [
-        marked(text, closed_statements(memory["closed_statements"], now, zone))
-        for text, memory in zip(texts, memories, strict=True)
-    ]
-    costs = _costs([memory["speaker"] for memory in memories], list(map(whereabouts.below, headings, texts)))
-    taken = _within(costs, k, budget)
+
+    def mark(places: Iterable[int]) -> None:
+        for place in places:
+            texts[place] = marked(texts[place], closed_statements(memories[place]["closed_statements"], now, zone))
+
+    def cost(places: Iterable[int]) -> list[int]:
+        return _costs(
+            [(memories[place]["speaker"], whereabouts.below(headings[place], texts[place])) for place in places]
+        )
+
+    def shorten(place: int, room: int) -> int:
+        room -= costs[place] - tokens.count_tokens(pl.Series([texts[place]], dtype=pl.String)).item()
+        texts[place], passages[place] = _passage(index, question, ranked, int(head[place]), memories[place], room)
+        mark([place])
+        [costs[place]] = cost([place])
+        return costs[place]
+
+    mark(range(len(texts)))
+    costs = cost(range(len(texts)))
+    taken = _within(costs, k, budget, shorten)
     head, memories = head[taken], [memories[place] for place in taken]
     ids = [memory["memory_id"] for memory in memories]
     expanded = pl.Series(head >= ranked.direct, dtype=pl.Boolean)
@@ -481,13 +496,19 @@ def _texts(
     passages = dict[int, dict[str, Any]]()
     for place, memory in enumerate(memories):
         if shown_passages.size(lengths[place], texts[place]) > shown_passages.LONGEST:
-            at, row = int(head[place]), int(ranked.rows[head[place]])
-            known = ranked.found is not None and at < ranked.direct and memory["index_text"] is None
-            found = int(ranked.found[at]) if known and ranked.found is not None else None
-            language = index.passages.languages[int(index.passages.bounds(np.array([row]))[0][0])]
-            texts[place], where = shown_passages.cut(index, question, memory["content"], language, found)
-            passages[place] = where
+            longest = shown_passages.LONGEST
+            texts[place], passages[place] = _passage(index, question, ranked, int(head[place]), memory, longest)
     return texts, passages
+
+
+def _passage(
+    index: Index, question: Question, ranked: _Ranked, at: int, memory: dict[str, Any], longest: int
+) -> tuple[str, dict[str, Any]]:
+    """Return the passage of a candidate's text that answers the query, and where it stands (see `cut`)."""
+    known = ranked.found is not None and at < ranked.direct and memory["index_text"] is None
+    found = int(ranked.found[at]) if known and ranked.found is not None else None
+    language = index.passages.languages[int(index.passages.bounds(ranked.rows[[at]])[0][0])]
+    return shown_passages.cut(index, question, memory["content"], language, found, longest)
 
 
 def _parts(ranked: _Ranked, head: Integers) -> pl.Series:
@@ -504,19 +525,31 @@ def _parts(ranked: _Ranked, head: Integers) -> pl.Series:
     return listed.reshape((many, len(names))).arr.to_list() if many else pl.Series("parts", [], SCHEMA["parts"])
 
 
-def _costs(speakers: list[str | None], texts: list[str]) -> list[int]:
-    """Count the tokens of each memory as shown: "speaker: text"."""
-    shown = [text if speaker is None else f"{speaker}: {text}" for speaker, text in zip(speakers, texts, strict=True)]
+def _costs(said: list[tuple[str | None, str]]) -> list[int]:
+    """Count the tokens of speakers and texts as shown: "speaker: text"."""
+    shown = [text if speaker is None else f"{speaker}: {text}" for speaker, text in said]
     return tokens.count_tokens(pl.Series(shown, dtype=pl.String)).to_list()
 
 
-def _within(costs: list[int], k: int, budget: int | None) -> list[int]:
-    """Return the positions of the first `k` that fit the budget together, skipping those that are too long."""
+def _within(costs: list[int], k: int, budget: int | None, shorten: Callable[[int, int], int]) -> list[int]:
+    """Return the positions of the first `k` that fit the budget together, skipping those that are too long.
+
+    The first that is too long is shortened to the room that is left: it ranks above all that would take its place.
+
+    Args:
+        costs: tokens of each.
+        k: most positions.
+        budget: most tokens of all; None: no limit.
+        shorten: takes a position and the room for it; returns what it costs then.
+    """
     taken: list[int] = []
-    remaining = budget
-    for place, cost in enumerate(costs):
+    remaining, shortened = budget, False
+    for place, whole in enumerate(costs):
         if len(taken) == k:
             break
+        cost = whole
+        if remaining is not None and cost > remaining and not shortened:
+            shortened, cost = True, shorten(place, remaining)
         if remaining is None or cost <= remaining:
             taken.append(place)
             remaining = None if remaining is None else remaining - cost

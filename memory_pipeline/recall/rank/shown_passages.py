@@ -40,13 +40,13 @@ def size(tokens: int, text: str) -> int:
 
 
 def cut(
-    index: Index, question: Question, text: str, language: str | None, found: int | None = None
+    index: Index, question: Question, text: str, language: str | None, found: int | None = None, longest: int = LONGEST
 ) -> tuple[str, dict[str, str | int]]:
     """Return the passage of a long text that has most of the query's words, and the fields of its `models.Passage`.
 
     Words count by their rarity in the store, each once; of equals, the first passage is taken, so that a text without
     the query's words is represented by its beginning. The sentences around it are added while it stays within
-    `LONGEST`.
+    `longest`; the best one is there even if it is longer.
 
     Args:
         index: the memories, whose frequencies of words are used.
@@ -54,6 +54,7 @@ def cut(
         text: the text.
         language: its language, if known.
         found: the passage of the index, counted from the first of the text, by which the memory was found.
+        longest: greatest size of the passage.
     """
     units, sizes, places = _units(text, language)
     starts = [0, *accumulate(map(len, units))]
@@ -61,7 +62,7 @@ def cut(
     if found is not None:
         inside = places == found
         values = np.where(inside, values * _INSIDE, values) if values.any() else inside.astype(np.float64)
-    first, last = _around(values, sizes)
+    first, last = _around(values, sizes, longest)
     passage = text[starts[first] : starts[last + 1]]
     start = starts[first] + len(passage) - len(passage.lstrip())
     passage = passage.strip()
@@ -112,10 +113,10 @@ def _values(index: Index, question: Question, units: list[str], language: str | 
     return np.asarray(own + 0.5 * ((near & ~shares) @ weights) * (own > 0), dtype=np.float64)
 
 
-def _around(values: Floats, sizes: list[int]) -> tuple[int, int]:
+def _around(values: Floats, sizes: list[int], longest: int) -> tuple[int, int]:
     """Return the first and the last unit of the passage around the best: later ones are added before earlier ones."""
     first = last = int(np.argmax(values))
-    room = LONGEST - sizes[first]
+    room = longest - sizes[first]
     grown = True
     while grown:
         grown = False
