@@ -366,6 +366,7 @@ def test_answers_on_the_command_line(tmp_path):
     assert "no longer holds" in text("correct", new, "User works for himself now.", home=home)
     assert "is no pair" in refused("resolve", "abc", "update", home=home)
     told = text("digest", "--since", f"{START:%Y-%m-%d}", home=home)
+    assert text("digest", "--since", "5200 weeks", home=home).count("\n- ") == told.count("\n- ")
     assert "- 2 facts changed\n" in told
     assert f"- “{UPDATED[0]}” -> “{UPDATED[1]}” (2026-03-01)\n" in told
 

@@ -7,6 +7,7 @@ import pytest
 
 from memory_pipeline.consolidation import core_memory, expiry
 from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.schemas import CoreMemoryBlocks
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 LASTING = "The spare key hangs behind the blue door."
@@ -109,7 +110,9 @@ def test_core_memory_leaves_out_what_has_ended_since_the_run():
             "block": ["user_profile"],
             "content": [core_memory.SEPARATOR.join(["Ana lives in Lisbon.", "Ana is in Rome this week."])],
             "members": [["a", "b"]],
-        }
+            "marks": [None],
+        },
+        schema_overrides={"marks": CoreMemoryBlocks.create_empty().schema["marks"]},
     )
     ends = [None, NOON]
     memories = pl.DataFrame(

@@ -165,6 +165,8 @@ def test_recall_and_the_snapshot_show_what_is_doubtful(lake):
     lines = explain(lake, "kiln").text()
     assert f"\u201c{KILN}\u201d is no longer true since 2026-04-24" in lines
     assert "may have replaced it" in explain(lake, "shelf").text()
+    (ended,) = memory(lake, "kiln")["closed_statements"]
+    assert "replaced a part of \u201c" in explain(lake, ended["closed_by"]).text()
     with duckdb.connect(str(snapshot.publish(lake)), read_only=True) as connection:
         told = dict(connection.execute("SELECT aspect, value FROM explain('kiln')").fetchall())
         assert told["outdated sentence"].startswith(KILN)

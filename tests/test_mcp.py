@@ -131,6 +131,16 @@ def test_every_tool_and_argument_is_described_for_the_agent(home):
     assert "null" not in json.dumps([tool.input_schema for tool in tools.values()])
 
 
+def test_an_answer_in_words_is_sent_once(home):
+    async def conversation(client):
+        asked = (("recall", {"query": "launch", "profile_id": "sample-1"}), ("status", {"profile_id": "sample-1"}))
+        return [await client.call_tool(name, arguments) for name, arguments in asked]
+
+    for result in talk(home, conversation):
+        assert said(result)
+        assert result.structured_content is None
+
+
 @pytest.mark.parametrize("exposure", [{}, {"profile_id": "sample-1"}])
 def test_the_list_of_tools_costs_an_agent_little(home, exposure):
     async def conversation(client):
@@ -437,7 +447,7 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
         async def ask(tool, **arguments):
             result = await client.call_tool(tool, arguments | {"profile_id": "ana"})
             assert not result.is_error, said(result)
-            return said(result) if tool in ("recall", "list") else result.structured_content
+            return result.structured_content or said(result)
 
         return {
             "stored": await ask("remember_many", memories=rows),
@@ -471,7 +481,7 @@ def test_an_agent_lists_changes_protects_and_erases_as_over_the_other_faces(tmp_
     assert (told["protected"]["protected"], told["protected"]["protected_reason"]) == (True, "she asked")
     assert told["lifted"]["protected"] is False
     assert (told["shown"]["content"], told["shown"]["session_id"]) == ("Ana drinks white tea.", "s1")
-    assert told["ended"] == {"result": "noted"}
+    assert told["ended"] == "noted"
     assert told["erased"]["erased"] == ["m2"]
     assert (told["asked"]["erased"], told["asked"]["queries"]) == ([], 1)
     assert ids_in(told["left"]) == ["m1"]

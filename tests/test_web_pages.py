@@ -216,7 +216,10 @@ def test_a_memory_has_its_history_its_links_and_why_it_stands(client, tokens, ho
     page = client.get("/ui/memory", params={"id": summary.memory_id})
     assert edge["edge_type"] in page.text
     assert escape(linked) in page.text
+    assert f"<dt>Kind</dt><dd>a joint text of {len(summary.members)} memories</dd>" in page.text
     page = client.get("/ui/memory", params={"id": member.memory_id})
+    assert "It was merged into " in page.text
+    assert ">Open that one.</a>" in page.text
     assert "repeats -&gt; 1" in page.text
     assert f"undo?profile={OWN}&amp;target=" in page.text
     for decision in member.decisions:

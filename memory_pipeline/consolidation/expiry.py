@@ -54,18 +54,23 @@ def end(expires_in: Any, since: datetime) -> datetime:
         ValueError: it is neither, not longer than nothing, or ends after the year 9999.
     """
     try:
-        if (length := _length(expires_in)) is not None and length > timedelta():
-            return since + length
+        if (lasts := length(expires_in)) is not None and lasts > timedelta():
+            return since + lasts
     except OverflowError:
         pass
     given = str(expires_in) if isinstance(expires_in, timedelta) else repr(expires_in)[:60]
     raise ValueError(f'expires_in is {given}; give a duration such as "36 hours", "30 days" or "2 weeks"')
 
 
-def _length(expires_in: Any) -> timedelta | None:
-    if isinstance(expires_in, timedelta):
-        return expires_in
-    read = _WRITTEN.fullmatch(expires_in) if isinstance(expires_in, str) else None
+def length(duration: Any) -> timedelta | None:
+    """Return how long a duration is; None if it is neither a timedelta nor a text such as "30 days".
+
+    Raises:
+        OverflowError: it is longer than a timedelta can be.
+    """
+    if isinstance(duration, timedelta):
+        return duration
+    read = _WRITTEN.fullmatch(duration) if isinstance(duration, str) else None
     return None if read is None else int(read[1]) * _UNITS[read[2].lower()]
 
 

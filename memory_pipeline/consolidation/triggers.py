@@ -253,7 +253,7 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
         "idle",
         "lightweight",
         (pl.col("idle_timeout_seconds") > 0) & (pl.col("untouched") > 0) & (present - pl.col("last_event_at") >= pause),
-        pl.format("nothing happened for {} seconds", "idle_timeout_seconds"),
+        pl.format("something new waits, and nothing has come for {} seconds", "idle_timeout_seconds"),
     )
     yield _Rule(
         "steps",

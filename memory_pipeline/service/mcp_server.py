@@ -269,8 +269,13 @@ class _MemoryTool(Tool):
 def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None, slots: Slots) -> Tool:
     """Build a tool that refuses unknown arguments and other types, so that a misspelt `dry_run` starts no run."""
     method = getattr(tools, offer.method)
+    # Of a text the SDK would send a second copy, and clients hand their agents both.
+    text_alone = False if inspect.signature(method).return_annotation is str else None
     tool = _MemoryTool.from_function(
-        method, name=offer.name, description=" ".join((inspect.getdoc(method) or "").split())
+        method,
+        name=offer.name,
+        description=" ".join((inspect.getdoc(method) or "").split()),
+        structured_output=text_alone,
     )
     arguments = tool.fn_metadata.arg_model
     arguments.model_config |= {"extra": "forbid", "strict": True}

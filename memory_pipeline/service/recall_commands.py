@@ -277,7 +277,12 @@ def digest(
     profile: ProfileOption = None,
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="T", help="Begin at this instant; default: 7 days ago.", show_default=False),
+        typer.Option(
+            "--since",
+            metavar="T",
+            help='Begin at this instant, or so long ago, such as "30 days"; default: 7 days.',
+            show_default=False,
+        ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -292,7 +297,7 @@ def digest(
     from memory_pipeline.service.choices import KEYS
 
     now, zone = datetime.now(UTC), settings_in_force().zone
-    start = instant(since, "--since") or now - _WEEK
+    start = _begin(since, now)
     if start >= now:
         raise Misused(f"--since {since} is not in the past; give an earlier instant")
     owner = existing_profile(profile)
@@ -320,6 +325,17 @@ def digest(
         resolve=f"{report.command(home, 'resolve', '--profile', owner)} PAIR {words}",
     )
     out().print(text.rstrip(), soft_wrap=True, markup=False, highlight=False)
+
+
+def _begin(since: str | None, now: datetime) -> datetime:
+    """Return where a digest begins: an instant, or so long before now."""
+    from memory_pipeline.consolidation.expiry import length
+
+    try:
+        ago = _WEEK if since is None else length(since)
+        return (instant(since, "--since") or now) if ago is None else now - ago
+    except OverflowError:
+        raise Misused(f"--since {since!r} is before the year 1; give a later instant") from None
 
 
 _WEEK: Final = timedelta(days=7)

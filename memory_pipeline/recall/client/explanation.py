@@ -103,14 +103,33 @@ class Explanation:
         """Return the lines of `text`."""
         return [_enclosed(line) for line in self._lines()]
 
+    def state(self) -> list[str]:
+        """Return whether it is in use, what replaced it and whether it may fade, in sentences; erased: none."""
+        return [] if self._erased else [*self._standing(), *self._kept()]
+
+    def kind(self) -> str:
+        """Return what it is, in words."""
+        if self.members:
+            return f"a joint text of {len(self.members)} memories"
+        of_one = self.memory["kind"] == "fact"
+        given = not self.memory["memory_type_inferred"] and self.memory["memory_type"].lower()
+        what = given or _TYPES.get(self.memory["memory_type"], "something said")
+        return f"{what}, one statement of a longer text" if of_one else what
+
+    @property
+    def _erased(self) -> bool:
+        return bool(self.memory["lifecycle"] == Lifecycle.ERASED.value)
+
     def _lines(self) -> Iterator[str]:
         """Yield the sentences as they are, in which a text may have lines of its own."""
         yield _quoted(self.memory["content"])
         yield from self._said()
-        if self.memory["lifecycle"] != Lifecycle.ERASED.value:
+        if not self._erased:
             yield from self._standing()
             yield from self._ranked()
-            told = (row for row in self.facts if row["relation"] != "doubt" or row["confidence"] >= LIKELY)
+            successor = self.memory["superseded_by"]
+            rest = (row for row in self.facts if successor is None or row["other"] != successor)
+            told = (row for row in rest if row["relation"] != "doubt" or row["confidence"] >= LIKELY)
             yield from _most([_compared(row, self._named(row["other"])) for row in told])
             yield from _most([self._refused(row) for row in self.refusals])
             yield from self._kept()
@@ -130,7 +149,7 @@ class Explanation:
         yield f"{said}."
         if not self.consolidated:
             yield "No consolidation has read it yet; the next one compares it with the others."
-        if memory["lifecycle"] == Lifecycle.ERASED.value:
+        if self._erased:
             why = f": {self.erased['reason']}" if self.erased and self.erased["reason"] else ""
             yield f"It was erased on {self._day(memory['lifecycle_since'])}{why}; nothing of what it said is left."
 
@@ -191,8 +210,8 @@ class Explanation:
 
     def _history(self) -> Iterator[str]:
         """Yield what happened to it since it was stored, and the questions that last found it."""
-        told = [(row["as_of"], _decided(row, self._named(row["target_id"]))) for row in self.decisions]
-        told += [(row["occurred_at"], self._event(row)) for row in self.events]
+        told = [(row["as_of"], self._decided(row)) for row in self.decisions]
+        told += [(row["occurred_at"], self.happened(row)) for row in self.events]
         happened = [f"  {self._day(at)} {what}" for at, what in sorted(told, key=itemgetter(0)) if what]
         if happened:
             yield "What happened to it:"
@@ -202,12 +221,22 @@ class Explanation:
             found = dict.fromkeys(f"  {self._day(row['at'])} {_quoted(row['query'])}" for row in asked)
             yield from list(found)[:_NEAREST]
 
-    def _event(self, row: Row) -> str:
+    def happened(self, row: Row) -> str:
+        """Return what an event of `events` did, in words; empty for what has none."""
         if row["relation"] is None:
             return _EVENTS.get(row["event_type"], "")
         part = f", {_quoted(row['statement'])}" if row["statement"] else ""
         older, newer = self._named(row["target_id"]), self._named(row["memory_id"])
         return f"the {row['answered_by']} said: {_ANSWERED[row['relation']].format(older=older, newer=newer)}{part}"
+
+    def _decided(self, row: Row) -> str:
+        undone = " (undone)" if row["reverted"] else ""
+        if row["action"] == Action.CLOSE.value and row["memory_id"] != self.memory_id:
+            part = " a part of" if row["after"].get("statement") else ""
+            return f"replaced{part} {self._named(row['memory_id'])}{undone}"
+        done = _DONE.get(row["action"], "").format(self._named(row["target_id"]))
+        why = "" if row["action"] == Action.SUPERSEDE.value else f": {row['reason']}"  # names its target by the id
+        return f"{done}{why}{undone}" if done else ""
 
     def _named(self, memory_id: str | None) -> str:
         """Return what a memory says, or its id if that is not known."""
@@ -226,6 +255,16 @@ _STATES: Final = {
     Lifecycle.EXPIRED.value: "Its time is over; only a deep recall finds it.",
     Lifecycle.DELETED.value: "It was deleted.",
 }
+_TYPES: Final = {
+    "Context": "fact",
+    "Decision": "decision",
+    "Preference": "preference",
+    "Insight": "opinion",
+    "Style": "instruction",
+    "Pattern": "measurement",
+    "Habit": "event or appointment",
+}
+"""What a memory is, by the type that the reader gave it."""
 _SAID_OF_FACTS: Final = frozenset(PROPOSED.values())
 """Links that say what the comparison of facts says."""
 _COMPARED: Final = {
@@ -274,11 +313,6 @@ def _compared(row: Row, other: str) -> str:
     said = (newer if row["other"] == row["other_id"] else older).format(other)
     sure = f" ({row['confidence']:.0%} sure)" if doubtful and row["confidence"] is not None else ""
     return f"{said}{sure}."
-
-
-def _decided(row: Row, other: str) -> str:
-    done = _DONE.get(row["action"], "").format(other)
-    return f"{done}: {row['reason']}{' (undone)' if row['reverted'] else ''}" if done else ""
 
 
 def _most(lines: Sequence[str], *, indent: str = "") -> list[str]:

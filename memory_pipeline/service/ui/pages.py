@@ -248,6 +248,7 @@ def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
     return {
         "runs": [(row, _headlines(visit, row)) for row in history],
         "requests": requests,
+        "names": report.RUNS,
         "waiting": waiting,
         "undone": visit.asked.get("undone"),
     }
@@ -256,7 +257,7 @@ def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
 def run(visit: Visit, _: MemoryClient) -> dict[str, Any]:
     """Show what one run changed."""
     (row,) = _runs_of(visit, visit.asked.get("id", "")).to_dicts()
-    return {"run": row, "groups": _groups(_changes(visit, row["run_id"]))}
+    return {"run": row, "names": report.RUNS, "groups": _groups(_changes(visit, row["run_id"]))}
 
 
 def undoing(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
