@@ -34,8 +34,10 @@ LEARNED: Final = ("a", "b", "c", "e", "f", "g", "h", "i", "j", "q", "r", "s", "u
 """Files of episodes that the network learns from; on the others its scores are honest."""
 OTHERS: Final = ("d", "l", "o", "p", "t", "x", "y", "z")
 """Files of episodes in English that the trees learn from and the network does not."""
-RANKED: Final = tuple(f"{writer}{part}" for writer in "abcd" for part in "abcd")
+RANKED: Final = tuple(f"{writer}{part}" for writer in "abcd" for part in "abc")
 """Files of episodes from which only the ranking of notes has learned."""
+UNREAD: Final = ("k", "n", "ad", "bd", "cd", "dd")
+"""Files of episodes that nothing has learned from."""
 MEASURED: Final = ("i", "m")
 """Files of `sentences/` that nothing learns from."""
 UNCHANGED: Final = ("quote", "hypothetical", "third", "exception")

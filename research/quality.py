@@ -46,8 +46,6 @@ R = TypeVar("R")
 Sections = dict[str, list[str]]
 """Lines of sections of the page, by name (`quality_page.TITLES`)."""
 
-UNREAD: Final = ("k", "n")
-"""Files of episodes from which nothing has learned."""
 TALKS: Final = ("locomo", "beam", "beam500k")
 """Folders of conversations."""
 _WORKERS: Final = 2
@@ -235,7 +233,7 @@ def _stores(shared: Path, pool: Executor) -> Sections:
 
 
 def _own(_: Path, pool: Executor) -> Sections:
-    stores = corpus_files.episodes(files=UNREAD)
+    stores = corpus_files.episodes(files=corpus_files.UNREAD)
     measured = _mapped(pool, quality_stores.measure, stores)
     quoted = _mapped(pool, quality_quotes.quotes, stores)
     return {

@@ -73,16 +73,16 @@ linked (Cohen's kappa .92). Both call right 87 of 105 links of updates (.83; the
 repetitions, 9 of 12 contradictions, 12 of 12 merges and 3 of 4 closings (one reader all 4).
 """,
     "own": """
-The same figures for the eleven stores of the files `k` and `n` of `research/corpus/episodes`, which nothing has learned
-from: 991 notes, `k` long and sparse, `n` full of repetitions in other words, contradictions, quotes, plans and
-suppositions that change nothing.
+The same figures for the 35 stores of six files of `research/corpus/episodes` which nothing has learned from: 3,400
+notes by five writers, `k` long and sparse, `n` full of repetitions in other words, contradictions, quotes, plans and
+suppositions that change nothing, `ad` to `dd` full of chains of updates and of notes that only look alike.
 """,
     "wrong": """
-Decisions of one run of `default`, and of one at half the tokens, that the labels of `k` and `n` call wrong, verbatim,
+Decisions of one run of `default`, and of one at half the tokens, that the labels of these stores call wrong, verbatim,
 at most thirty, some of every kind.
 """,
     "missed": """
-Relations between notes of `k` and `n` that one run neither decides nor links, at most thirty.
+Relations between notes of these stores that one run neither decides nor links, at most thirty.
 """,
     "keeping": """
 Episodes whose notes have labels of whom a sentence is about, its kind and the harm if it were forgotten, and which
