@@ -1,18 +1,17 @@
 """The reader: a small transformer that ships with the package and reads texts, and pairs of texts.
 
 The weights are those of all-MiniLM-L6-v2 (`models/reader/NOTICE`), for pairs trained further on a corpus of this
-project (`research/`), stored in eight bits and computed in float32 with NumPy. A result depends on its text alone: the
-linear layers run over rows of whole blocks, in which a row's sums have the same order wherever it stands, and attention
-runs over one text at a time. Not here: how the vectors of two texts are compared (`text/compare/alignment`).
+project (`research/`), stored in eight bits and computed in float32 with NumPy. Each text is computed by itself, so that
+a result depends on it alone. Not here: how the vectors of two texts are compared (`text/compare/alignment`).
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from importlib import resources
 from importlib.resources.abc import Traversable
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,12 +37,12 @@ MOST_OF_PAIR: Final = 160
 """Tokens read of two texts together; the ends of the longer one are ignored."""
 _LAYERS: Final = 6
 _HEADS: Final = 12
-_ROWS: Final = 32
-"""Rows of a block: linear layers run over a multiple of it, so that every row is computed alike."""
-_AT_ONCE: Final = 512
-"""Rows of the texts that are encoded together; bounds the scratch memory to some megabytes."""
 _KEPT: Final = 2_000
 """Texts whose tokens a process keeps, the latest: a night reads each new text for its vector, then for its pairs."""
+_FEW: Final = 8
+"""Texts that are not worth starting threads for."""
+_AHEAD: Final = 64
+"""Texts that are read ahead of their use."""
 _WINDOW: Final = 500
 """Texts that are looked up at once."""
 _TINY: Final = np.float32(1e-12)
@@ -103,13 +102,11 @@ class _Network(NamedTuple):
         other = {name: values for name, values in weights.items() if not name[0].isdigit()}
         return cls(weights["places"], (weights["gain"], weights["offset"]), layers, other)
 
-    def run(self, words: Floats, spans: Sequence[slice]) -> Floats:
-        """Return the rows of the last layer, of the rows of the words of some texts."""
-        rows = np.zeros((-(-len(words) // _ROWS) * _ROWS, DIMENSION), dtype=np.float32)
-        rows[: len(words)] = words
-        rows = _normalised(rows, *self.normalisation)
+    def run(self, words: Floats) -> Floats:
+        """Return the rows of the last layer, of the rows of the words of one text."""
+        rows = _normalised(words + self.places[: len(words)], *self.normalisation)
         for layer in self.layers:
-            rows = _through(rows, layer, spans)
+            rows = _through(rows, layer)
         return rows
 
 
@@ -143,16 +140,14 @@ class Encoder:
             yield from (found.get(text) or known[text] for text in window)  # type: ignore[misc]  # one of them is there
 
     def _read(self, texts: Sequence[str]) -> Iterator[Read]:
-        encodings = [np.array(one.ids, dtype=np.int64) for one in self._tokenizer.encode_batch(list(texts))]
-        parts = [encodings[start:end] for start, end in _parts([len(one) for one in encodings])]
-        for read in _side_by_side(self._encode, parts):
-            yield from read
+        return _side_by_side(self._encode, self._tokenizer.encode_batch(list(texts)))
 
-    def _encode(self, texts: Sequence[Numbers]) -> list[Read]:
-        spans = _spans([len(text) for text in texts])
-        place = np.concatenate([np.arange(len(text)) for text in texts])
-        rows = self._network.run(self.words(np.concatenate(texts)) + self._network.places[place], spans)
-        return [_as_read(text, rows[span]) for text, span in zip(texts, spans, strict=True)]
+    def _encode(self, text: "Encoding") -> Read:
+        ids = np.array(text.ids, dtype=np.int64)
+        vectors = self._network.run(self.words(ids))
+        inner = vectors[1:-1]
+        mean = vectors.mean(axis=0) if len(inner) else np.zeros(DIMENSION, dtype=np.float32)
+        return Read(_unit(mean), Tokens(ids[1:-1], _unit(inner)))
 
 
 class PairReader:
@@ -177,42 +172,33 @@ class PairReader:
 
     def _scores(self, pairs: Sequence[tuple[str, str]], head: str) -> Floats:
         encodings = self._tokenizer.encode_batch(list(pairs))
-        parts = [encodings[start:end] for start, end in _parts([len(one.ids) for one in encodings])]
         nothing = np.zeros((0, len(self._network.other[f"{head}.offset"])), dtype=np.float32)
-        return np.concatenate([nothing, *_side_by_side(partial(self._score, head), parts)])
+        return np.stack([*_side_by_side(partial(self._score, head), encodings)]) if encodings else nothing
 
-    def _score(self, head: str, pairs: Sequence["Encoding"]) -> Floats:
-        spans = _spans([len(one.ids) for one in pairs])
-        ids, kinds = (np.concatenate([getattr(one, name) for one in pairs]) for name in ("ids", "type_ids"))
-        place = np.concatenate([np.arange(len(one.ids)) for one in pairs])
-        other = self._network.other
-        rows = self._network.run(encoder().words(ids) + self._network.places[place] + other["kinds"][kinds], spans)
-        whole = [np.concatenate([rows[span][0], rows[span].mean(axis=0)])[np.newaxis] for span in spans]
-        return np.concatenate([row @ other[head] + other[f"{head}.offset"] for row in whole])
+    def _score(self, head: str, pair: "Encoding") -> Floats:
+        kinds, weights, offsets = (
+            np.asarray(self._network.other[name], dtype=np.float32) for name in ("kinds", head, f"{head}.offset")
+        )
+        rows = self._network.run(encoder().words(np.array(pair.ids)) + kinds[pair.type_ids])
+        return np.concatenate([rows[0], rows.mean(axis=0)]) @ weights + offsets
 
 
-def _as_read(text: Numbers, vectors: Floats) -> Read:
-    """Return what is read of a text, from its tokens and the rows of the last layer."""
-    inner = vectors[1:-1]
-    mean = vectors.mean(axis=0) if len(inner) else np.zeros(DIMENSION, dtype=np.float32)
-    return Read(_unit(mean), Tokens(text[1:-1], _unit(inner)))
+def _side_by_side(read: Callable[["Encoding"], T], texts: Sequence["Encoding"]) -> Iterator[T]:
+    """Yield what is read of each text, in order: in as many threads as a product has, each with products of one.
 
-
-def _side_by_side(read: Callable[[Sequence[T]], Any], parts: Sequence[Sequence[T]]) -> Iterable[Any]:
-    """Yield what is read of each part, in order: in as many threads as a product has, each with products of one.
-
-    A single part is read in the caller's thread: to start another costs more than a few short texts do.
+    Each text is computed by itself, for in a product over several texts the last digits of a row depend, on some
+    processors, on its place among the others. A few texts are read in the caller's thread: to start another costs more.
     """
     libraries = _libraries()
     products = libraries.select(user_api="blas").info()
     threads = max((int(library["num_threads"]) for library in products), default=1)
-    if len(parts) <= 1:
+    if len(texts) <= _FEW:
         with libraries.limit(limits=1, user_api="blas"):
-            yield from map(read, parts)
+            yield from map(read, texts)
         return
     with libraries.limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
-        for start in range(0, len(parts), threads):  # what is read ahead of its use is bounded
-            yield from pool.map(read, parts[start : start + threads])
+        for start in range(0, len(texts), _AHEAD):  # what is read ahead of its use is bounded
+            yield from pool.map(read, texts[start : start + _AHEAD])
 
 
 @cache
@@ -250,23 +236,6 @@ def _tokenizer(most: int) -> "Tokenizer":
     return tokenizer
 
 
-def _parts(lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield first and end of the texts that are encoded together."""
-    start = 0
-    while start < len(lengths):
-        end, rows = start, 0
-        while end < len(lengths) and (end == start or rows + lengths[end] <= _AT_ONCE):
-            rows += lengths[end]
-            end += 1
-        yield start, end
-        start = end
-
-
-def _spans(lengths: Sequence[int]) -> list[slice]:
-    ends = np.cumsum(lengths).tolist()
-    return [slice(end - length, end) for length, end in zip(lengths, ends, strict=True)]
-
-
 def _layer(weights: dict[str, NDArray[np.generic]], place: int) -> _Layer:
     def dense(name: str) -> tuple[Floats, Floats]:
         quantised, scale = weights[f"{place}.{name}"], weights[f"{place}.{name}.scale"]
@@ -286,15 +255,12 @@ def _layer(weights: dict[str, NDArray[np.generic]], place: int) -> _Layer:
     )
 
 
-def _through(rows: Floats, layer: _Layer, spans: Sequence[slice]) -> Floats:
-    """Return the rows after one layer: attention within each text, then the feed-forward part."""
+def _through(rows: Floats, layer: _Layer) -> Floats:
+    """Return the rows of a text after one layer: attention, then the feed-forward part."""
     from scipy.special import erf  # noqa: PLC0415 - as in `_tokenizer`
 
     projected = (rows @ layer.projection[0] + layer.projection[1]).reshape(len(rows), 3, _HEADS, -1)
-    attended = np.zeros_like(rows)
-    for span in spans:
-        attended[span] = _attention(projected[span])
-    rows = _normalised(rows + attended @ layer.output[0] + layer.output[1], *layer.attended)
+    rows = _normalised(rows + _attention(projected) @ layer.output[0] + layer.output[1], *layer.attended)
     inner: Floats = rows @ layer.inner[0] + layer.inner[1]
     inner *= np.float32(0.5) * (1 + erf(inner * np.float32(np.sqrt(0.5)))).astype(np.float32)
     return _normalised(rows + inner @ layer.outer[0] + layer.outer[1], *layer.closed)
