@@ -251,6 +251,17 @@ def test_one_repair_makes_the_whole_lake_again(copy, loss, nights):
     assert shown == dict(before["memories"].group_by("kind").len().iter_rows())
 
 
+def test_a_repair_after_questions_and_memories_since_the_last_run_leaves_nothing_to_repair(copy):
+    """The snapshot shows the last run, before them, with all its rows."""
+    with MemoryClient(copy, profile_id="sample-1") as client:
+        client.remember("The boiler was serviced by Kowalski.")
+        assert client.recall("Who serviced the boiler?").recalled
+    everything(copy)
+    repaired, found = examined(copy, "--repair"), examined(copy)
+    assert (repaired["snapshot"][0], found["lake"][0]) == (True, True)
+    assert found["snapshot"] == (True, str(snapshot.newest(copy)))
+
+
 def test_tables_that_an_earlier_repair_left_empty_are_found_and_rebuilt(copy):
     """It forgot the files and published an empty snapshot, and said that all was well."""
     before = tables(copy)

@@ -160,6 +160,16 @@ def shown_position(runs: pl.DataFrame, last_undo: int) -> int:
     return last
 
 
+def standing_position(lake: Lake) -> int:
+    """Return the position of the last commit that published tables, undo or erasure: a snapshot shows the tables of it.
+
+    Rows that are made again must stand from there on, or a snapshot of it lacks them.
+    """
+    with lake.ledger.reading() as transaction:
+        erased = catalog.mark(transaction, Mark.ERASED)
+    return max(shown_position(lake.ledger.runs(), lake.ledger.last_undo()), erased)
+
+
 def _uses(lake: Lake, position: int) -> pl.DataFrame:
     """Return accesses and feedback up to a ledger position."""
     lake.project()

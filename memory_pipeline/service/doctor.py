@@ -273,7 +273,7 @@ def rebuild_lost(lake: Lake, lost: Collection[str]) -> dict[str, str]:
         Conflict: another process committed meanwhile; nothing was changed.
     """
     shown = rebuild.shown_runs(lake)
-    heads, position = lake.ledger.heads(shown["profile_id"].to_list()), lake.ledger.position()
+    heads, position = lake.ledger.heads(shown["profile_id"].to_list()), snapshot.standing_position(lake)
     rebuilt, left = dict[str, dict[str, pl.DataFrame]](), dict[str, str]()
     for profile_id in shown["profile_id"]:
         try:
