@@ -10,7 +10,7 @@ from memory_pipeline.ledger.database import UnknownMemory
 
 
 def methods(cls):
-    return {name: method for name, method in vars(cls).items() if not name.startswith("_")}
+    return {name: method for name, method in vars(cls).items() if callable(method) and not name.startswith("_")}
 
 
 def test_both_have_the_same_methods_and_signatures():

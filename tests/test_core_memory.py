@@ -264,9 +264,9 @@ def test_candidates_are_what_rules_make_of_the_facts():
         memories, scores(memories), frames.enrichment({}, of=memories), counted(), as_of=AS_OF
     )
     assert found.rows() == [
-        ("p", "user_profile", ["a"], "note a"),
-        ("p", "project_context", ["e"], "note e"),
-        ("q", "user_profile", ["z"], "note z"),
+        ("p", "user_profile", ["a"], None, "note a"),
+        ("p", "project_context", ["e"], None, "note e"),
+        ("q", "user_profile", ["z"], None, "note z"),
     ]
     nothing = memories.clear()
     empty = core_memory.candidates(nothing, scores(nothing), frames.enrichment({}, of=nothing), counted(), as_of=AS_OF)

@@ -356,7 +356,7 @@ def test_one_job_of_quality_is_scored_by_both_retrievers(tmp_path):
     assert done.scored["hit@10"].sum() == done.neutral["hit@10"].sum() == 2.0
 
 
-NAME = model_files.ranking_name(EMBEDDER)
+NAME = model_files.ranking_names(EMBEDDER)[0]
 
 
 @pytest.mark.drill

@@ -25,7 +25,8 @@ from pathlib import Path
 from memory_pipeline import settings
 from memory_pipeline.assets import catalogue
 from memory_pipeline.interop.formats import FORMATS, events as formats_of
-from memory_pipeline.recall.rank.ranking import weights
+from memory_pipeline.recall.rank.features import FEATURES
+from memory_pipeline.settings.model_files import coefficients, ranking_names
 from memory_pipeline.runs import rebuild
 home = Path({home!r})
 with homes.filled(home, homes.events(profiles=1, memories=60)) as lake:
@@ -48,7 +49,7 @@ with homes.filled(home, homes.events(profiles=1, memories=60)) as lake:
         "rebuilt": rebuild.rebuild(lake, "sample-1")["speaker_shares"].equals(lake.read("speaker_shares")),
         "asset": "speaker_shares" in catalogue.STAGE_OF,
         "imported": [getattr(one, "memory_id", None) for one in imported],
-        "weighed": len(weights()),
+        "weighed": {{model: len(FEATURES.keys() & coefficients(model)) for model in ranking_names("reader")}},
     }}))
 """
 
@@ -128,4 +129,4 @@ def test_the_examples_of_the_page_run(extended, tmp_path):
     assert said["shares"] == pytest.approx(1)
     assert (said["rebuilt"], said["asset"]) == (True, True)
     assert said["imported"] == ["a1", None]
-    assert said["weighed"] == len(FEATURES) + 1
+    assert said["weighed"] == dict.fromkeys(("ranking_local", "notes_local"), len(FEATURES) + 1)

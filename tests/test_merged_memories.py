@@ -208,7 +208,6 @@ def test_a_newer_memory_ends_what_was_merged_before(tmp_path, clock):
 @pytest.mark.parametrize("apart", [{"days": 1}, {"agents": True}])
 def test_equal_texts_with_a_number_of_two_days_or_agents_stay_two(tmp_path, clock, apart):
     texts = (
-        "The rent of the studio is 900 euros.",
         "Weight this morning: 71.2 kg.",
         "Paid 18.90 for lunch.",
         "The backup job of the warehouse system wrote 4,120 files to the second disk, and nobody had to restart it.",

@@ -1,5 +1,6 @@
 """Ranking: what comes first, what is left out, and what is said of each."""
 
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import frames
@@ -69,7 +70,7 @@ def test_answers_have_scores_parts_and_ranks():
     assert [part["name"] for part in parts] == [*FEATURES, *CHANGES]
     assert set(FEATURES) | set(CHANGES) <= {name for own in REASONS.values() for name in own}
     total = sum(part["value"] * part["weight"] for part in parts)
-    assert found["score"][0] == pytest.approx(total / np.maximum(weights(), 0).sum())
+    assert found["score"][0] == pytest.approx(total / np.maximum(weights(build(memories())), 0).sum())
 
 
 @pytest.mark.parametrize(
@@ -597,9 +598,23 @@ def test_what_does_not_hold_yet_is_marked_and_comes_behind_whatever_holds_of_it(
     assert begun["holds_from"].null_count() == begun.height
 
 
-def test_the_coefficients_are_those_fitted_to_the_embedder_of_the_index():
-    built_in, encoder = weights(), weights("local:/models/any")
+def test_the_coefficients_are_those_fitted_to_the_embedder_and_to_talk_or_notes():
+    talk = build(memories([(("user", "assistant")[place % 2], text, 60) for place, (_, text, _) in enumerate(ROWS)]))
+    notes = build(memories().with_columns(session_id=pl.lit(None, pl.String)))
+    assert (talk.talk, notes.talk) == (1.0, 0.0)
+    built_in = weights(talk)
+    assert np.array_equal(weights(replace(talk, model="of-another-kind")), built_in)
+    assert np.array_equal(weights(notes), built_in)  # one model serves both where none was fitted to notes
+    of_talk, of_notes = (weights(replace(one, model="local:/models/any")) for one in (talk, notes))
     cosine = list(FEATURES).index("cosine")
-    assert (encoder / encoder.sum())[cosine] > 2 * (built_in / built_in.sum())[cosine]
-    assert np.array_equal(weights("local"), encoder)
-    assert np.array_equal(weights("of-another-kind"), built_in)
+    assert of_notes[cosine] > 1.5 * of_talk[cosine] > 1.5 * built_in[cosine]
+    assert np.array_equal(weights(replace(notes, model="reader")), of_notes)
+
+
+def test_a_profile_with_some_talk_is_weighed_between():
+    rows = memories()
+    kept = rows.filter(pl.col("session_id") == rows["session_id"][0])
+    alone = rows.filter(pl.col("session_id") != rows["session_id"][0]).with_columns(session_id=pl.lit(None, pl.String))
+    index = build(pl.concat([kept, alone]).sort("created_at"))
+    assert index.talk == pytest.approx(kept.height / rows.height)
+    assert index.talk == pytest.approx(build(kept).extended(alone, embed_texts(alone.clear(), "hashing")).talk)

@@ -523,7 +523,7 @@ def test_a_person_searches_and_reads_the_state_of_a_memory(home):
 def test_letters_answer_a_review(tmp_path):
     with MemoryClient(tmp_path, profile_id=OWN) as memory:
         memory.remember("The print run is 800 copies.", occurred_at=homes.START)
-        memory.remember("The print run may be 1,200 copies.", occurred_at=homes.START + homes.days(9))
+        memory.remember("We print 1,200 copies.", occurred_at=homes.START + homes.days(9))
         memory.consolidate()
         assert memory.review()
     with beside(tmp_path) as address, browsing(tmp_path, address, scripts=True) as page:

@@ -80,7 +80,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     for one in (
         Format(
             "markdown",
-            "A folder of Markdown notes, such as a vault of Obsidian or Logseq: MEMORY.md, auto memory, OpenClaw, "
+            "A folder of Markdown notes: MEMORY.md, a vault of Obsidian or Logseq, auto memory, OpenClaw, "
             "memory tools, wikis, our own export",
             "a folder with .md files, or one such file",
             markdown.events,
