@@ -310,6 +310,8 @@ def main() -> None:
     parser.add_argument("--labels", help="train the layer of labels alone, with this file of sentences more often")
     parser.add_argument("--rate", type=float, default=RATE, help="learning rate at its highest")
     options = parser.parse_args()
+    if options.mean and not options.start:
+        parser.error("--mean needs --start: the weights to take the mean with")
     found = situations()
     random.Random(options.seed).shuffle(found)  # noqa: S311 - see above
     found = found[: options.situations]
