@@ -70,8 +70,7 @@ def changes(
     Tables, code, quotes, tasks, list items with others below them, blocks that other notes refer to, and lines with
     links to pages or remarks always stay, and so do the steps of a numbered list: one that is done twice is written
     twice. The file of a day is a record of it: what later days outdate stays there. A file with nothing left but
-    headings is removed,
-    with the lines that only point to it.
+    headings is removed, with the lines that only point to it.
 
     Args:
         texts: text of every file by its path.

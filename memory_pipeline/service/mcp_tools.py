@@ -317,7 +317,7 @@ class MemoryTools:
 
     def erase_questions(
         self,
-        since: Annotated[Moment, Field(description="Moment of the erasure.")],
+        since: Annotated[Moment, Field(description="Instant of the erasure.")],
         profile_id: Profile = None,
     ) -> dict[str, Any]:
         """Erase the words of all questions asked since an erasure; they may quote erased text. Returns a receipt."""
