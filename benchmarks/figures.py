@@ -1,9 +1,12 @@
-"""Notes what a benchmark measured, for docs/performance.md (see `performance.py`)."""
+"""Notes what a benchmark measured, for docs/performance.md (see `performance.py`); finds the sample generator."""
 
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any, Final
+
+sys.path.append(str(Path(__file__).parents[1] / "research"))
 
 FILE: Final = "BENCHMARK_FIGURES"
 """Variable with the path of the file that collects what is noted; unset: it is only printed."""

@@ -37,11 +37,16 @@ those of an idle machine, and events a second, which are wall time, a tenth; rat
 earlier was measured then, by a longer run (`make bench BENCH=--full`) or as [speed.md](speed.md) and
 [scale.md](scale.md) say.
 
-Others whom we do not see share the machine, so days differ too. On 2026-11-27 the program of 2026-11-23, run beside
-that of the day with one thread each, took 16.3 CPU seconds for the first night of 12,000 memories of ten people (that
-of the day 14.7), 10.8 for 8,000 memories of 160 people (11.5), and with the usual threads 15.6 ms for a recall among
-20,000 memories (14.3). On its own day it had taken 10 CPU minutes for a million memories of 20,000 people, which then
-took 18, and 8.5 ms for a recall among 100,000, which then took 35.
+Other work shares the machine on some days, and the load does not show it. So figures of different days compare machines
+as well as programs. Two programs, the older run again beside the newer on 2026-11-27:
+
+| work | program of 2026-11-23 | program of 2026-11-27 |
+|---|---|---|
+| first night of 12,000 memories of ten people, one thread | 16.3 CPU s | 14.7 CPU s |
+| first night of 8,000 memories of 160 people, one thread | 10.8 CPU s | 11.5 CPU s |
+| recall among 20,000 memories | 15.6 ms | 14.3 ms |
+| first night of 1,000,000 memories of 20,000 people, each on its own day | 10 CPU min | 18 CPU min |
+| recall among 100,000 memories, each on its own day | 8.5 ms | 35 ms |
 
 ![CPU seconds by number of memories](performance.svg)
 

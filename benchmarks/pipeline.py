@@ -21,10 +21,10 @@ from pathlib import Path
 from dagster._core.log_manager import DagsterLogManager
 from figures import figure
 from figures import growth as grows
+from sample import generate
 
 from memory_pipeline.assets.resources import Run
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
@@ -83,7 +83,7 @@ DAGSTER = (
 def filled(home, memories, profiles=2):
     """Return a store that lacks the latest events: those of all people, and before those the latest of few."""
     lake = Lake(home)
-    told = sample.generate(profiles=profiles, memories=memories // profiles, days=100, seed=1)
+    told = generate(profiles=profiles, memories=memories // profiles, days=100, seed=1)
     events = [parse(event, recorded_at=RECORDED, origin="sample", future=None) for event in told]
     events.sort(key=lambda event: event.occurred_at)
     count = round(len(events) * HELD_BACK)

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from figures import figure, growth
 from loky import get_reusable_executor
+from sample import generate
 
 from memory_pipeline.engine.cores import cores
-from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
@@ -77,7 +77,7 @@ def filled(home: Path, people: int, each: int) -> Lake:
     lake = Lake(home)
     with timed() as spent:
         for first in range(0, people, AT_ONCE):
-            made = sample.generate(profiles=min(AT_ONCE, people - first), memories=each, days=100, seed=first)
+            made = generate(profiles=min(AT_ONCE, people - first), memories=each, days=100, seed=first)
             told = ({**event, "profile_id": f"{first:06d}-{event['profile_id']}"} for event in made)
             events = [parse(event, recorded_at=RECORDED, origin="sample", future=None) for event in told]
             import_events(lake.ledger, sorted(events, key=lambda event: event.occurred_at))

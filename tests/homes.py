@@ -8,9 +8,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import polars as pl
+import sample
 
 from memory_pipeline.consolidation import pipeline
-from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event, parse

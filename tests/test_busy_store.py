@@ -16,11 +16,11 @@ import in_place
 import numpy as np
 import pytest
 import reliability
+import sample
 from lake_rows import PROCESSES
 
 from memory_pipeline.erasure.erase import erase_memories
 from memory_pipeline.erasure.survivors import survivors
-from memory_pipeline.interop import sample
 from memory_pipeline.jobs import maintenance
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Conflict, Lake

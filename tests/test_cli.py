@@ -16,6 +16,7 @@ from pathlib import Path
 import duckdb
 import json_page
 import pytest
+import sample
 import typer.cli
 from commands import COMMAND, NIGHT, as_json, call, environment, refused, text
 from typer.testing import CliRunner
@@ -27,7 +28,6 @@ from memory_pipeline.ledger.event import Event
 from memory_pipeline.service.commands import app
 
 DOCS = Path(__file__).parent.parent / "docs"
-SAMPLE = ("--profiles", 2, "--memories", 120, "--days", 100, "--seed", 3)
 
 
 LOADED = """
@@ -60,18 +60,18 @@ def test_what_needs_no_store_imports_nothing_slow():
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory):
-    file = tmp_path_factory.mktemp("sample") / "sample.jsonl"
-    assert f"events in {file}" in text("sample", *SAMPLE, file)
+def source(tmp_path_factory):
+    file = tmp_path_factory.mktemp("source") / "sample.jsonl"
+    sample.write(file, profiles=2, memories=120, days=100, seed=3)
     return file
 
 
 @pytest.fixture(scope="module")
-def fresh(sample, tmp_path_factory):
+def fresh(source, tmp_path_factory):
     """A home into which events were imported; nothing has run yet."""
     home = tmp_path_factory.mktemp("fresh") / "data"
     text("init", home=home)
-    text("import", "jsonl", sample, home=home)
+    text("import", "jsonl", source, home=home)
     return home
 
 
@@ -109,18 +109,12 @@ def decisions(run):
     return sum(sum(row["actions"].values()) for row in run["profiles"])
 
 
-def test_a_sample_is_the_same_for_the_same_arguments(sample, tmp_path):
-    text("sample", *SAMPLE, tmp_path / "again.jsonl")
-    assert (tmp_path / "again.jsonl").read_bytes() == sample.read_bytes()
-    assert (tmp_path / "again.truth.jsonl").is_file()
-
-
-def test_what_was_imported_before_is_not_taken_again(fresh, sample, tmp_path):
+def test_what_was_imported_before_is_not_taken_again(fresh, source, tmp_path):
     (tmp_path / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
-    found = as_json("import", "jsonl", sample, tmp_path / "bad.jsonl", "--allow-refused", home=fresh)
-    lines = sample.read_text("utf-8").splitlines()
+    found = as_json("import", "jsonl", source, tmp_path / "bad.jsonl", "--allow-refused", home=fresh)
+    lines = source.read_text("utf-8").splitlines()
     events, profiles = len(lines), sorted({json.loads(line)["profile_id"] for line in lines})
-    assert found[str(sample)] == {
+    assert found[str(source)] == {
         "accepted": 0,
         "memories": 0,
         "duplicates": events,
@@ -201,10 +195,10 @@ def test_conversations_are_imported_as_profiles(tmp_path):
     assert "recall QUESTION --profile locomo-talk" in printed
 
 
-def test_progress_shows_on_a_terminal(sample, tmp_path):
+def test_progress_shows_on_a_terminal(source, tmp_path):
     reader, writer = pty.openpty()
     done = subprocess.run(
-        [COMMAND, "--home", tmp_path, "import", "jsonl", sample],
+        [COMMAND, "--home", tmp_path, "import", "jsonl", source],
         stdout=subprocess.PIPE,
         stderr=writer,
         env=environment(TERM="xterm"),
@@ -499,13 +493,13 @@ def test_ctrl_c_ends_a_run_in_one_line_and_changes_nothing(copy):
         assert lake.ledger.position() == before
 
 
-def test_light_commands_load_nothing_heavy(fresh, sample, tmp_path):
+def test_light_commands_load_nothing_heavy(fresh, source, tmp_path):
     shutil.copytree(fresh, tmp_path / "data")
     commands = [
         ["remember", "one", "-p", "sample-1"],
         ["recall", "one", "-p", "sample-1"],
         ["status"],
-        ["import", "jsonl", str(sample)],
+        ["import", "jsonl", str(source)],
         ["config", "show"],
         ["profiles"],
         ["--help"],
@@ -595,7 +589,7 @@ def headings():
     return [line for line in (DOCS / "cli.md").read_text("utf-8").splitlines() if line.startswith("## `")]
 
 
-def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample, tmp_path):
+def test_the_page_of_json_says_what_commands_print(plan, night, copy, source, tmp_path):
     home, run = night
     with Lake(home) as lake:
         refused = lake.read("merge_refusals").row(0, named=True)
@@ -610,9 +604,9 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, sample, tm
     ]
     (copy / "bad.jsonl").write_text('{"event_type": "memory.stored"}\n', "utf-8")
     real = {
-        "import": [as_json("import", "jsonl", sample, copy / "bad.jsonl", "--allow-refused", home=copy)],
-        "import --dry-run": [as_json("import", "jsonl", sample, "--dry-run", home=tmp_path / "none")],
-        "import detect": [as_json("import", "detect", sample)],
+        "import": [as_json("import", "jsonl", source, copy / "bad.jsonl", "--allow-refused", home=copy)],
+        "import --dry-run": [as_json("import", "jsonl", source, "--dry-run", home=tmp_path / "none")],
+        "import detect": [as_json("import", "detect", source)],
         "dead-letters list": [as_json("dead-letters", "list", home=copy)],
         "dead-letters requeue": [json.loads(call("dead-letters", "requeue", "--json", home=copy).stdout)],
         "dead-letters purge": [as_json("dead-letters", "purge", "--all", home=copy)],

@@ -4,9 +4,10 @@ import random
 
 import homes
 import pytest
+import sample
 from lake_rows import PROCESSES
 
-from memory_pipeline.interop import jsonl, sample
+from memory_pipeline.interop import jsonl
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import rebuild

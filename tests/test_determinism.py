@@ -18,7 +18,7 @@ PLACES = (
 NIGHT = """
 import hashlib, json, sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = [sys.argv[1], sys.argv[1] + "/../research"]
 import homes
 from memory_pipeline.schemas import TABLES
 with homes.filled(Path(sys.argv[2]), homes.events(profiles=2, memories=60, days=60)) as lake:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "extending.md").read_text("utf-8")
 RUN = """
 import json, sys
-sys.path.append({tests!r})
+sys.path += [{tests!r}, {research!r}]
 import homes
 import polars as pl
 from pathlib import Path
@@ -94,7 +94,6 @@ def extended(tmp_path):
         (package / name).write_text(block(name), "utf-8")
     for name, beginning, before in LINES:
         put_in(package / name, lines(beginning), before)
-    put_in(package / "interop/formats.py", "simplenote,\n", "    superlocalmemory,")
     for name in ("ranking", "ranking_local", "notes_local"):
         put_in(package / f"models/{name}.toml", "asked = 0\n", "lexical = ")
     return package.parent
@@ -108,8 +107,16 @@ def put_in(file, new, before):
     file.write_text(text[:at] + ("" if before else "\n\n") + new + text[at:], "utf-8")
 
 
+def test_the_examples_of_the_page_are_in_the_style_of_the_project(extended):
+    files = [extended / "memory_pipeline" / name for name in FILES if name.endswith(".py")]
+    ruff, rules = Path(sys.executable).with_name("ruff"), ROOT / "pyproject.toml"
+    for words in (["check"], ["format", "--check"]):
+        done = subprocess.run([ruff, *words, "--config", rules, *files], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout
+
+
 def test_the_examples_of_the_page_run(extended, tmp_path):
-    script = RUN.format(tests=str(ROOT / "tests"), home=str(tmp_path / "data"))
+    script = RUN.format(tests=str(ROOT / "tests"), research=str(ROOT / "research"), home=str(tmp_path / "data"))
     done = subprocess.run(
         [sys.executable, "-c", script],
         capture_output=True,

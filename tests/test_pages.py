@@ -32,7 +32,7 @@ from memory_pipeline.service.mcp_server import server
 ROOT = homes.HERE.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCK = re.compile(r"^( *)```(\w+)\n(.*?)^\1```$", re.DOTALL | re.MULTILINE)
-FOREIGN = {"formats.md", "extending.md"}
+FOREIGN = {"formats.md", "imports.md", "extending.md"}
 """Pages whose Python needs other people's stores, or a copy of the package (`test_extending.py` runs that)."""
 DEMO = ROOT / "examples" / "four_months" / "demo.py"
 INSTALLING = ("make ", "pip install ", "python3 -m venv ", "source ")

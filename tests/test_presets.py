@@ -12,11 +12,12 @@ from pathlib import Path
 import homes
 import polars as pl
 import pytest
+import sample
 import sampling
 
 from memory_pipeline.consolidation import memory_types
 from memory_pipeline.consolidation.state import foldings, projection
-from memory_pipeline.interop import locomo, sample
+from memory_pipeline.interop import locomo
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import Event, parse
 from memory_pipeline.runs import commit, consolidate, inputs, rebuild, undo

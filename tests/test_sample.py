@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import sample
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from memory_pipeline.interop import sample
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.interop.jsonl import events as read
 from memory_pipeline.ledger.event import parse

@@ -63,7 +63,6 @@ def report(context: dg.OpExecutionContext, lake: Lake, names: Namespace, before:
     Args:
         context: the step that changed it.
         lake: the store after the change.
-        names: the namespace of the assets.
         before: the version of every table before it.
         metadata: figures of every materialisation.
     """

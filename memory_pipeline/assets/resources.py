@@ -123,7 +123,6 @@ class Store:
         """Name the store; nothing is opened yet.
 
         Args:
-            home: data folder.
             run: which state is read.
             settings: settings in force; default: read from environment and settings file, afresh in every run.
         """

@@ -210,16 +210,16 @@ def _fact(one: _Fact, sentences: Sequence[str]) -> dict[str, Any]:
 
 def _faithful(found: pl.DataFrame, candidates: pl.DataFrame) -> pl.DataFrame:
     """Refuse all facts of an entry if one of them is not what the entry states, or if together they omit something."""
-    stated = found.filter(pl.col("refused").is_null()).with_columns(place=pl.int_range(pl.len()).over(KEY))
+    stated = found.filter(pl.col("refused").is_null()).with_columns(position=pl.int_range(pl.len()).over(KEY))
     if stated.is_empty():
         return found
     members = facts.add_facts(candidates.select(*KEY, "content", "speaker", "created_at"))
-    texts = stated.select(*KEY, "place", content="fact")
-    of_fact = members.join(texts.select(*KEY, "place"), on=KEY)
-    invented = faithfulness.unfaithful(texts, of_fact, on=[*KEY, "place"], whole=False)
+    texts = stated.select(*KEY, "position", content="fact")
+    of_fact = members.join(texts.select(*KEY, "position"), on=KEY)
+    invented = faithfulness.unfaithful(texts, of_fact, on=[*KEY, "position"], whole=False)
     together = texts.group_by(KEY, maintain_order=True).agg(pl.col("content").str.join(" "))
     lost = faithfulness.unfaithful(together, members, on=KEY)
-    unsupported = support.supported(texts, of_fact, on=[*KEY, "place"]).drop_nulls("reason")
+    unsupported = support.supported(texts, of_fact, on=[*KEY, "position"]).drop_nulls("reason")
     turned = [_misdated(stated, candidates), _instructed(stated), _turned(stated, candidates)]
     faults = [invented, lost, *turned, unsupported]
     wrong = pl.concat(fault.select(*KEY, "reason") for fault in faults).unique(KEY, keep="first", maintain_order=True)
@@ -289,10 +289,8 @@ def summaries(
         accepted: as `split` returns it.
         memories: table `memories`, with the entries and the live facts.
         scored: table `scored_memories` of the same state.
-        enrichment: table `enrichment`.
         changes: table `fact_changes` of the same run.
         policy: the model.
-        plan_id: plan that the rows belong to.
 
     Returns:
         Table `summaries`. A fact has the speaker, session and tags of its entry, and inherits from it what a summary
@@ -334,7 +332,6 @@ def withdrawn(
 
     Args:
         accepted: as `split` returns it.
-        memories: table `memories`.
         changes: table `fact_changes` of the same run.
 
     Returns:

@@ -79,14 +79,12 @@ def compare(
     doubts.
 
     Args:
-        memories: table `memories`.
         enrichment: table `enrichment`; texts in a language without full rules are not compared.
         vectors: table `vectors`; only those of the policy's embedder and of the reader are read.
         edges: table `association_edges`; pairs joined by SIMILAR_TO are compared too.
         policy: whether facts are compared (`fact_changes`), by which `judge`, and the confidence for links and for
             closing.
         as_of: instant of the state; memories that become valid later change nothing yet.
-        plan_id: plan that the rows belong to.
         kept: table `judgements` as any earlier run left it; default: none.
         recorded: table `pair_readings` so far; default: none.
         sentences: table `core_sentences`: texts of which the kinds are known; default: none.
@@ -148,7 +146,6 @@ def with_answers(
         changes: table `fact_changes` as judged.
         answered: as `answers.standing` returns it.
         memories: table `memories`: those that were compared.
-        plan_id: plan that the rows belong to.
 
     Returns:
         Table `fact_changes`.
@@ -187,10 +184,6 @@ def copies_of_closed(memories: pl.DataFrame, *, plan_id: str) -> pl.DataFrame:
     """Return the closings of memories that repeat, word for word and no later than it ended, what a newer one closed.
 
     So a transcript that is imported again brings nothing back. What is said again after the end counts anew.
-
-    Args:
-        memories: table `memories`.
-        plan_id: plan that the rows belong to.
 
     Returns:
         Rows of `fact_changes`, all decided. Cost: a join on the hashes of texts.

@@ -25,10 +25,6 @@ def closed(memories: Frame[schemas.Memories], fact_changes: Frame[schemas.FactCh
 
     Memories that a run only links count as outdated by the edge (see `outdated`).
 
-    Args:
-        memories: table `memories`.
-        fact_changes: table `fact_changes`.
-
     Returns:
         profile_id and memory_id, each memory once.
     """
@@ -45,7 +41,6 @@ def outdated(memories: Frame[schemas.Memories], edges: pl.DataFrame) -> pl.DataF
     smaller id counts as older.
 
     Args:
-        memories: table `memories`.
         edges: any edges, with profile_id, source, target, edge_type and kind.
 
     Returns:
@@ -76,11 +71,8 @@ def past(
     """Return memories that no longer speak for the present, including by changes and links that this run proposes.
 
     Args:
-        memories: table `memories`.
         edges: table `association_edges`.
-        fact_changes: table `fact_changes`.
         policy: whether what is not valid now is left out of summaries.
-        as_of: instant of the run.
 
     Returns:
         profile_id and memory_id, each memory once.

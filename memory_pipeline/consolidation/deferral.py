@@ -28,10 +28,8 @@ def deferred(
     Args:
         profiles: table `profiles`: `row_limit` (0: no limit), and `caught_up`, the ledger position of the last run that
             deferred nothing.
-        memories: table `memories`.
         measured: table `memory_importance` of the same state.
         decisions: decisions in force from earlier instants; they show how often each memory was deferred.
-        plan_id: plan that the rows belong to.
 
     Returns:
         Table `deferred`. Cost: a sort of the memories of profiles that have a limit.

@@ -51,8 +51,6 @@ def select(
         memories: table `memories`, of the same state.
         summaries: table `summaries` of the same run, and the live summaries that stay.
         policy: what is forgotten, the thresholds, and what is protected.
-        as_of: instant of the run.
-        plan_id: plan that the rows belong to.
         promotions: table `promotions` of the same run: a working memory whose tier rises does not expire, because the
             promotion takes effect before the run. None: no promotions.
 

@@ -207,7 +207,6 @@ def _judged(
         points: the memories of these profiles, as `judge` takes them.
         similar: as `judge` takes them, of these and other profiles.
         policy: the judge, and the least confidence that is of use.
-        vectors: table `vectors`.
         recorded: table `pair_readings` so far.
         sentences: table `core_sentences`, if there is one.
     """
@@ -273,7 +272,6 @@ class _Readings:
         Args:
             model: what is read, with its version.
             older: row of the older memory of each pair.
-            newer: row of the newer.
             read: reads pairs of rows.
             width: count of the numbers.
         """

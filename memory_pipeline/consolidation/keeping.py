@@ -85,7 +85,6 @@ def ranked(
     decides only that it leaves before the newer side.
 
     Args:
-        memories: table `memories`.
         edges: edges between them; MAY_UPDATE (newer to older) and MAY_REPEAT are read, SIMILAR_TO of measurements.
         fact_changes: table `fact_changes`; updates and duplicates are read.
         accesses: table `accesses`. An access counts its times / (1 + its position in the answer); one that only an
@@ -93,7 +92,6 @@ def ranked(
         odds: table `change_odds`.
         said: what the reader says of their sentences (`worth.of_sentences`). Of a memory without a row a safety matter
             is recognised by words of its language, if there are any.
-        as_of: instant of the run.
 
     Returns:
         profile_id, memory_id, rank (`Rank`), use (the sum over accesses), favour (by which the odds multiply its worth;
@@ -101,7 +99,7 @@ def ranked(
         updates, later measurements of the same, and the copy that stands for it), one row per memory, in the order of
         `memories`. Cost: linear, about 5 µs a memory.
     """
-    placed = memories.sort("profile_id", "created_at", "memory_id").with_row_index("place")
+    placed = memories.sort("profile_id", "created_at", "memory_id").with_row_index("position")
     there = placed.filter(~pl.col("lifecycle").is_in(_GONE))
     updates, copies = _updates(there, edges, fact_changes), _copies(there, edges, fact_changes)
     doubts, parts = (
@@ -209,7 +207,9 @@ def _handed_on(ranks: pl.Series, pairs: pl.DataFrame, placed: pl.DataFrame) -> p
     Pairs are taken from the oldest on, so that ranks reach the end of every chain in one pass.
     """
     raised = ranks.to_list()
-    for older, newer in _placed(pairs, placed).sort("older_place").select("older_place", "newer_place").iter_rows():
+    for older, newer in (
+        _placed(pairs, placed).sort("older_position").select("older_position", "newer_position").iter_rows()
+    ):
         raised[newer] = min(raised[newer], raised[older])
     return pl.Series(raised, dtype=ranks.dtype)
 
@@ -283,8 +283,8 @@ def _changed(fact_changes: pl.DataFrame, relation: str) -> pl.DataFrame:
 
 
 def _placed(pairs: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
-    """Add the places of both ends; drop pairs whose newer memory does not come later, so that no cycle remains."""
+    """Add the positions of both ends; drop pairs whose newer memory does not come later, so that no cycle remains."""
     for end in ("older", "newer"):
-        at = placed.select("profile_id", pl.col("memory_id").alias(end), pl.col("place").alias(f"{end}_place"))
+        at = placed.select("profile_id", pl.col("memory_id").alias(end), pl.col("position").alias(f"{end}_position"))
         pairs = pairs.join(at, on=["profile_id", end])
-    return pairs.filter(pl.col("older_place") < pl.col("newer_place"))
+    return pairs.filter(pl.col("older_position") < pl.col("newer_position"))

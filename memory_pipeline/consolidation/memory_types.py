@@ -18,7 +18,6 @@ def named(memories: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
     """Return memories with the type and category that no agent gave, and the importance, by what was read of them.
 
     Args:
-        memories: table `memories`.
         sentences: table `core_sentences`; texts without a row keep the plain type and category, and no importance.
 
     Cost: about 10 µs per text that was read.
@@ -38,7 +37,6 @@ def taken_over(memories: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
     """Return memories that were folded again, with what the last run has read of texts that are the same.
 
     Args:
-        memories: table `memories`.
         published: the same memories as the last run left them; others count as new.
     """
     said = published.filter(pl.col("importance_read").is_not_null()).select(

@@ -142,7 +142,6 @@ def verdicts(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.
     Args:
         pairs: as for `requests`.
         recorded: table `verdicts`, with the answers of this run.
-        policy: the model.
 
     Returns:
         The columns of `VERDICTS`, one row per pair and profile that was asked, in the order of `pairs`: `relation` (as
@@ -270,7 +269,6 @@ def pairs(possible: pl.DataFrame, memories: pl.DataFrame, sentences: pl.DataFram
 
     Args:
         possible: as in `change_detection.Compared`, without pairs that somebody has answered.
-        memories: table `memories`.
         sentences: table `core_sentences`.
 
     Returns:
@@ -294,7 +292,6 @@ def overlaid(
         asked: as `pairs` returns it.
         recorded: table `verdicts`, with the answers of this run.
         policy: the model and its precision.
-        plan_id: plan that the rows belong to.
 
     Returns:
         Table `fact_changes`.

@@ -57,11 +57,7 @@ def requests(
     """Collect the texts that a run needs from a model: new summaries, core memory blocks, and facts of entries.
 
     Args:
-        clusters: table `clusters`.
-        cluster_members: table `cluster_members`.
-        memories: table `memories`.
         scored: table `scored_memories`, of the same state.
-        enrichment: table `enrichment`.
         policy: the model, which clusters get summaries, and the limits of blocks.
         as_of: instant at which the facts of blocks must be valid.
         actions: what the run may decide; only texts for these are requested.
@@ -244,17 +240,17 @@ class ModelAnswers:
         answers: dict[int, Completion] = {}
         waiting = list(range(len(prompts)))
         while waiting:
-            costs = [max_usage(settings, prompts[place].input_tokens) for place in waiting]
+            costs = [max_usage(settings, prompts[index].input_tokens) for index in waiting]
             affordable = within_budget(costs, self._usage[purse], settings)
-            now = [place for place, fits in zip(waiting, affordable, strict=True) if fits]
+            now = [index for index, fits in zip(waiting, affordable, strict=True) if fits]
             if not now:
                 break
-            batch = self._client.complete([prompts[place] for place in now])
+            batch = self._client.complete([prompts[index] for index in now])
             if len(batch) != len(now):
                 raise ValueError(
                     f"the client returned {len(batch)} answers to {len(now)} prompts; it must return one each"
                 )
             answers |= dict(zip(now, batch, strict=True))
             self._usage[purse] += total_usage(batch)
-            waiting = [place for place, fits in zip(waiting, affordable, strict=True) if not fits]
-        return [answers.get(place) or Completion(None, Outcome.BUDGET) for place in range(len(prompts))]
+            waiting = [index for index, fits in zip(waiting, affordable, strict=True) if not fits]
+        return [answers.get(index) or Completion(None, Outcome.BUDGET) for index in range(len(prompts))]

@@ -153,7 +153,6 @@ def run(
     Args:
         tables: the tables of `SOURCES`; those of `KEPT` may be missing.
         policies: the policies in play, by hash.
-        stages: which stages, in order.
         keep: tables to return; default: the given ones, and all that the stages make.
         last_run: stands in for stages that the task does not need; default: every stage runs.
         complete: answers requests to a language model; if it is not `recorded_only`, it must be computed in turn.
@@ -180,7 +179,6 @@ def run_stage(
     """Apply one stage, group of profiles by group, under the policy of each.
 
     Args:
-        stage: the stage.
         tables: `profiles` and the tables that the stage takes.
         policies: the policies in play, by hash.
         last_run: stands in for the stage if the task does not need it.

@@ -51,16 +51,11 @@ def promote(
     not affected.
 
     Args:
-        memories: table `memories`.
         scored: table `scored_memories`, for the stability.
         events: table `events`; only session.ended is read.
-        accesses: table `accesses`.
-        tier_changes: table `tier_changes`.
         edges: table `association_edges`; only REINFORCES and CONTRADICTS are read.
         fact_changes: table `fact_changes` of the same run.
         policy: thresholds, and which promotions are enabled.
-        as_of: instant of the run.
-        plan_id: plan that the rows belong to.
 
     Returns:
         Table `promotions`, one row per memory; a column that does not change is null. Several rules for one memory are

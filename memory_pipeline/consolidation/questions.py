@@ -40,7 +40,6 @@ def ranked(
 
     Args:
         pairs: profile_id, memory_id, other_id, likelihood (that they are related), and any other columns.
-        memories: table `memories`.
         sentences: table `core_sentences`, for what is about health.
         for_people: leave out what is not worth the time of a person or an agent (`ASKED`, `LIKELY`).
 

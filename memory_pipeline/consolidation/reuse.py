@@ -52,7 +52,6 @@ def reused(name: str, kept: pl.DataFrame | None, read: pl.DataFrame) -> Reused:
     """Divide profiles into those whose rows of a table still hold and those for which they are made anew.
 
     Args:
-        name: the table.
         kept: the table as any earlier run left it; default: none.
         read: profile_id, read, and what else tells rows of the table apart.
     """

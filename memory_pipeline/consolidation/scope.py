@@ -44,7 +44,6 @@ def names(kind: str, events: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         kind: one of `KINDS`.
-        events: table `events`.
     """
     types = [EventType.STORED.value, EventType.UPDATED.value]
     naming = events.filter(pl.col("event_type").is_in(types) & pl.col("erased_at").is_null())
@@ -59,7 +58,6 @@ def inside(scope: str, memories: pl.DataFrame, summaries: pl.DataFrame | None = 
 
     Args:
         scope: the scope of the run.
-        memories: table `memories`.
         summaries: table `summaries`: summaries that the run proposes.
 
     Returns:
@@ -92,7 +90,6 @@ def decided_about(rows: pl.DataFrame, within: pl.DataFrame) -> pl.DataFrame:
     """Keep the decisions that change only memories of a part: both ends of a link, else the memory it is about.
 
     Args:
-        rows: decisions.
         within: what `inside` returned.
     """
     own = rows.join(within, on=KEY, how="semi", maintain_order="left").with_row_index("row")

@@ -68,12 +68,10 @@ def score(
     """Score every live memory.
 
     Args:
-        memories: table `memories`.
         importance: table `memory_importance`; one row per live memory.
         edges: table `association_edges`; only CAUSED_BY is read.
         policy: constants of the formulas, the score that counts as `strength`, and what is protected.
         as_of: instant of the scores. Ages are fractional days and never negative.
-        plan_id: plan that the rows belong to.
 
     Returns:
         Table `scored_memories`, one row per live memory.

@@ -92,11 +92,11 @@ def listed_pairs(neighbours: pl.DataFrame, rows: pl.DataFrame, minimum: float) -
         Each pair once, left < right, sorted by (left, right): what `threshold_join` returns. Cost: linear.
     """
     owner = ["profile_id", "memory_id"]
-    places = rows.select(*owner, place=pl.int_range(pl.len(), dtype=pl.Int64))
+    indexes = rows.select(*owner, index=pl.int_range(pl.len(), dtype=pl.Int64))
     ends = neighbours.filter(pl.col("similarity") >= pl.lit(minimum, pl.Float32))
     for end in ("memory_id", "other_id"):
-        ends = ends.join(places.rename({"place": f"{end}_place"}), left_on=["profile_id", end], right_on=owner)
-    both = ("memory_id_place", "other_id_place")
+        ends = ends.join(indexes.rename({"index": f"{end}_index"}), left_on=["profile_id", end], right_on=owner)
+    both = ("memory_id_index", "other_id_index")
     near = ends.select("similarity", left=pl.min_horizontal(both), right=pl.max_horizontal(both)).sort("left", "right")
     return Pairs(near["left"].to_numpy(), near["right"].to_numpy(), near["similarity"].to_numpy())
 
@@ -156,12 +156,12 @@ def similarity_matrix(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     if not rows.lengths.all():
         message = f"row {int(rows.lengths.argmin())} of vectors is zero, NaN or infinite; leave such rows out"
         raise ValueError(message)
-    places = np.arange(len(vectors))
-    result = np.empty((len(places), len(places)), dtype=np.float32)
-    for low in range(0, len(places), _TILE):
-        for start in range(low, len(places), _TILE):
+    indexes = np.arange(len(vectors))
+    result = np.empty((len(indexes), len(indexes)), dtype=np.float32)
+    for low in range(0, len(indexes), _TILE):
+        for start in range(low, len(indexes), _TILE):
             lefts, rights = slice(low, low + _TILE), slice(start, start + _TILE)
-            result[lefts, rights] = rows.settled(places[lefts], places[rights], np.True_)
+            result[lefts, rights] = rows.settled(indexes[lefts], indexes[rights], np.True_)
             result[rights, lefts] = result[lefts, rights].T
     return result
 
@@ -203,12 +203,12 @@ def threshold_join(
     rows = _Rows(vectors, lengths(vectors))
     segments = _segments(groups, rows)
     new = np.ones(len(vectors), dtype=np.bool_) if fresh is None else fresh
-    small = _join_small(rows, [places for places in segments if len(places) <= _SMALL], minimum)
+    small = _join_small(rows, [indexes for indexes in segments if len(indexes) <= _SMALL], minimum)
     joined = [_take(small, np.flatnonzero(new[small.left] | new[small.right]))]
     joined += [
-        _join_group(rows, places[new[places]], places[~new[places]], minimum, memory_budget_mb << 20)
-        for places in segments
-        if len(places) > _SMALL
+        _join_group(rows, indexes[new[indexes]], indexes[~new[indexes]], minimum, memory_budget_mb << 20)
+        for indexes in segments
+        if len(indexes) > _SMALL
     ]
     pairs = _concatenate(joined)
     return _take(pairs, np.argsort(pairs.left * len(vectors) + pairs.right))
@@ -273,9 +273,9 @@ class _Rows:
     def dimension(self) -> int:
         return int(self.vectors.shape[1])
 
-    def units(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def units(self, indexes: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the given rows at unit length."""
-        units: NDArray[np.float64] = self.vectors[places] / self.lengths[places, None]
+        units: NDArray[np.float64] = self.vectors[indexes] / self.lengths[indexes, None]
         return units
 
     def stored(self, left: NDArray[np.integer[Any]], right: NDArray[np.integer[Any]]) -> NDArray[np.float32]:
@@ -305,13 +305,13 @@ class _Rows:
 
 def _join_small(rows: _Rows, segments: list[NDArray[np.int64]], minimum: float) -> Pairs:
     """Join many small groups at once: rows `lag` positions apart, for every lag."""
-    sizes = [len(places) for places in segments]
-    places = np.concatenate([np.empty(0, dtype=np.int64), *segments])
+    sizes = [len(indexes) for indexes in segments]
+    indexes = np.concatenate([np.empty(0, dtype=np.int64), *segments])
     group = np.repeat(np.arange(len(segments)), sizes)
     joined = []
     for lag in range(1, max(sizes, default=0)):
         near = np.flatnonzero(group[lag:] == group[:-lag])
-        left, right = places[near], places[near + lag]
+        left, right = indexes[near], indexes[near + lag]
         joined.append(_reaching(Pairs(left, right, rows.stored(left, right)), minimum))
     return _concatenate(joined)
 
@@ -320,18 +320,18 @@ def _join_group(rows: _Rows, fresh: NDArray[np.int64], others: NDArray[np.int64]
     """Join the fresh rows of one large group with one another and with its other rows, both ascending row numbers."""
     if not len(fresh):
         return _concatenate([])
-    places = np.concatenate([fresh, others])
-    prefix = _prefix(rows, places, minimum, len(fresh) * (len(places) - len(fresh) / 2), budget // 2)
-    one_block = len(places) <= _TILE
+    indexes = np.concatenate([fresh, others])
+    prefix = _prefix(rows, indexes, minimum, len(fresh) * (len(indexes) - len(fresh) / 2), budget // 2)
+    one_block = len(indexes) <= _TILE
     if prefix is None and one_block:
-        prefix = rows.units(places).astype(np.float32)
+        prefix = rows.units(indexes).astype(np.float32)
     threads = 1 if one_block else min(_product_threads(), -(-len(fresh) // _TILE))
     # Half of a block with itself is not needed; four blocks a side leave out most of it.
-    edge = min(_TILE // 4 if one_block else _TILE, len(places), isqrt(budget // 2 // _CELL_BYTES // threads))
+    edge = min(_TILE // 4 if one_block else _TILE, len(indexes), isqrt(budget // 2 // _CELL_BYTES // threads))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
 
     def block(part: slice) -> NDArray[np.float32]:
-        return rows.units(places[part]).astype(np.float32) if prefix is None else prefix[part]
+        return rows.units(indexes[part]).astype(np.float32) if prefix is None else prefix[part]
 
     def strip(low: int) -> Pairs:
         """Join the rows of one block with themselves and with all later rows."""
@@ -339,7 +339,7 @@ def _join_group(rows: _Rows, fresh: NDArray[np.int64], others: NDArray[np.int64]
         lefts = slice(low, min(low + edge, len(fresh)))
         left_block = block(lefts)
         joined = []
-        for start in range(low, len(places), edge):
+        for start in range(low, len(indexes), edge):
             rights = slice(start, start + edge)
             right_block = block(rights)
             shape = (len(left_block), len(right_block))
@@ -348,7 +348,7 @@ def _join_group(rows: _Rows, fresh: NDArray[np.int64], others: NDArray[np.int64]
             hits = np.greater_equal(tile, limit, out=mask[:size].reshape(shape))
             if start == low:
                 hits &= np.arange(shape[0])[:, None] < np.arange(shape[1])
-            joined.append(_verified(rows, places[lefts], places[rights], hits, minimum))
+            joined.append(_verified(rows, indexes[lefts], indexes[rights], hits, minimum))
         return _concatenate(joined)
 
     with _side_by_side(threads) as spread:
@@ -391,14 +391,14 @@ def _verified(
     return _reaching(Pairs(left, right, similarity), minimum)
 
 
-def _nearest(rows: _Rows, queried: NDArray[np.int64], places: NDArray[np.int64], k: int, minimum: float) -> Pairs:
-    """Return the `k` best of `places` for each of the rows `queried`; left is a position in `queried`."""
+def _nearest(rows: _Rows, queried: NDArray[np.int64], indexes: NDArray[np.int64], k: int, minimum: float) -> Pairs:
+    """Return the `k` best of `indexes` for each of the rows `queried`; left is a position in `queried`."""
     margin = _margin(rows.dimension)
     queries = rows.units(queried).astype(np.float32)
     lower_bound = np.full(len(queried), minimum, dtype=np.float32)
     best = _concatenate([])
-    for start in range(0, len(places), _TILE):
-        part = places[start : start + _TILE]
+    for start in range(0, len(indexes), _TILE):
+        part = indexes[start : start + _TILE]
         tile = queries @ rows.units(part).astype(np.float32).T
         bound = lower_bound - margin
         if len(part) > k:
@@ -413,7 +413,7 @@ def _nearest(rows: _Rows, queried: NDArray[np.int64], places: NDArray[np.int64],
 
 
 def _prefix(
-    rows: _Rows, places: NDArray[np.int64], minimum: float, cells: float, budget: int
+    rows: _Rows, indexes: NDArray[np.int64], minimum: float, cells: float, budget: int
 ) -> NDArray[np.float32] | None:
     """Return leading principal coordinates per row and the length of the remainder; None if whole rows are cheaper.
 
@@ -423,18 +423,18 @@ def _prefix(
     if cells < max(16 * _SAMPLE**2, 64 * rows.dimension**2):
         return None
     moment = np.zeros((rows.dimension, rows.dimension))
-    spread = _spread(places, _BASIS_SAMPLE)
+    spread = _spread(indexes, _BASIS_SAMPLE)
     for part in _chunks(len(spread), rows.dimension):
         block = rows.units(spread[part])
         moment += block.T @ block
     with _libraries().limit(limits=1, user_api="blas"):  # on busy cores its threads mostly wait for one another
         basis = np.linalg.eigh(moment)[1][:, ::-1]
-    width = _width(rows.units(_spread(places, _SAMPLE)) @ basis, minimum, cells, len(places), budget)
+    width = _width(rows.units(_spread(indexes, _SAMPLE)) @ basis, minimum, cells, len(indexes), budget)
     if width == rows.dimension:
         return None
-    result = np.empty((len(places), width), dtype=np.float32)
-    for part in _chunks(len(places), rows.dimension):
-        result[part] = _bounding(rows.units(places[part]) @ basis[:, : width - 1], width)
+    result = np.empty((len(indexes), width), dtype=np.float32)
+    for part in _chunks(len(indexes), rows.dimension):
+        result[part] = _bounding(rows.units(indexes[part]) @ basis[:, : width - 1], width)
     return result
 
 
@@ -469,9 +469,9 @@ def _segments(groups: NDArray[np.integer[Any]], rows: _Rows) -> list[NDArray[np.
     if groups.shape != rows.lengths.shape or not np.issubdtype(groups.dtype, np.integer):
         message = f"groups are {groups.dtype} with shape {groups.shape}; pass one integer for each of the vectors"
         raise ValueError(message)
-    places = np.flatnonzero(rows.lengths)
-    places = places[np.argsort(groups[places], kind="stable")]
-    return np.split(places, np.flatnonzero(np.diff(groups[places])) + 1)
+    indexes = np.flatnonzero(rows.lengths)
+    indexes = indexes[np.argsort(groups[indexes], kind="stable")]
+    return np.split(indexes, np.flatnonzero(np.diff(groups[indexes])) + 1)
 
 
 def _check_minimum(minimum: float) -> None:
@@ -480,9 +480,9 @@ def _check_minimum(minimum: float) -> None:
         raise ValueError(message)
 
 
-def _spread(places: NDArray[np.int64], most: int) -> NDArray[np.int64]:
+def _spread(indexes: NDArray[np.int64], most: int) -> NDArray[np.int64]:
     """Return at most `most` of the rows, evenly spaced."""
-    return places[:: -(-len(places) // most)]
+    return indexes[:: -(-len(indexes) // most)]
 
 
 def _chunks(count: int, dimension: int) -> Iterator[slice]:
@@ -502,8 +502,8 @@ def _best(pairs: Pairs, k: int) -> Pairs:
     return _take(pairs, np.flatnonzero(rank < k))
 
 
-def _take(pairs: Pairs, places: NDArray[np.int64]) -> Pairs:
-    return Pairs(pairs.left[places], pairs.right[places], pairs.similarity[places])
+def _take(pairs: Pairs, indexes: NDArray[np.int64]) -> Pairs:
+    return Pairs(pairs.left[indexes], pairs.right[indexes], pairs.similarity[indexes])
 
 
 def _concatenate(parts: list[Pairs]) -> Pairs:

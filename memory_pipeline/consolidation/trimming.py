@@ -64,7 +64,6 @@ def select(
     a later run, even if this exceeds the budget.
 
     Args:
-        memories: table `memories`.
         scored: table `scored_memories`; `budget_protected` is read.
         enrichment: table `enrichment`; `question` is read: an answer to a question is worth more.
         ranks: profile_id, memory_id, rank, use, favour, newer, as `keeping.ranked` returns them.
@@ -72,7 +71,6 @@ def select(
         spare: `profile_id`, `spare`: how many originals the quota lets leave; 0 for a profile without a row.
         policy: `token_budget` (up to 1: share of the tokens of all originals ever stored in the profile; above 1:
             tokens), and what is protected.
-        plan_id: plan that the rows belong to.
 
     Returns:
         Tables `trims` and `archived_set`; `value` and `strength` are the worth per token of the best sentence. Unless a
@@ -168,9 +166,6 @@ def _share_since() -> pl.Expr:
 def priced(memories: pl.DataFrame) -> pl.DataFrame:
     """Add what each memory shows and its cost in tokens.
 
-    Args:
-        memories: table `memories`.
-
     Returns:
         The memories with text (shown), live, name (of the speaker), name_cost, whole_cost (of the whole text) and
         tokens_before (of the text shown), each with the name. Cost: 2 µs per memory.
@@ -208,7 +203,6 @@ def used(memories: pl.DataFrame, budget: float) -> pl.DataFrame:
     """Return how much of a token budget each profile uses.
 
     Args:
-        memories: table `memories`.
         budget: as in `Policy.token_budget`.
 
     Returns:

@@ -39,7 +39,6 @@ def of_sentences(memories: pl.DataFrame, known: pl.DataFrame | None = None) -> p
     """Return what the reader says of the sentences of live memories that people said, in languages that it reads.
 
     Args:
-        memories: table `memories`.
         known: table `core_sentences`: texts that need not be read again; default: none.
 
     Returns:

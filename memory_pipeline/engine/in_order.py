@@ -18,7 +18,6 @@ def in_order(
     """Yield what workers return for each part, in the order of the parts.
 
     Args:
-        executor: the workers.
         function: called with each part's values.
         parts: read only as far as `ahead` parts beyond what is yielded, so that few are in memory.
         ahead: parts at work beyond the one waited for.

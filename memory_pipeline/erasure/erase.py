@@ -93,8 +93,6 @@ def erase_memories(
     erasure.
 
     Args:
-        lake: the store.
-        profile_id: profile of the memories.
         memory_ids: ids of the memories; that of a summary or of merged copies stands for all of its members.
         user_id: instead: every memory stored for this person, and this person's queries.
         whole_profile: instead: every memory of the profile.
@@ -160,8 +158,6 @@ def finish_again(lake: Lake, profile_id: str, *, seqs: Collection[int], now: dat
     """Repeat the steps of an erasure that follow the redaction of the ledger, and return a receipt.
 
     Args:
-        lake: the store.
-        profile_id: the profile.
         seqs: positions of its redacted events.
         now: time of the request.
         reason: shown in the receipt.

@@ -50,7 +50,7 @@ _PACKS: Final = (CHINESE, JAPANESE)
 _GRAMMAR: Final = frozenset().union(*(pack.function_letters.union(*pack.question_words) for pack in _PACKS))
 """Letters that mostly serve grammar or questions; they identify nothing."""
 _RARE_LETTERS: Final = re.compile(rf"(?=((?:(?![{''.join(sorted(_GRAMMAR))}])[{_UNSPACED}]){{{MIN_WORD_LENGTH}}}))")
-"""Other letters in a row, from each place where they begin."""
+"""Other letters in a row, from each index where they begin."""
 _KATAKANA: Final = "\u30a1-\u30ff"
 _SHORT: Final = re.compile(
     rf"(?=([{''.join(sorted(SURNAMES))}](?![{''.join(sorted(_GRAMMAR))}\u3040-\u30ff])[{_UNSPACED}]"
@@ -141,17 +141,17 @@ class Quotes:
         matches = list(_WORD.finditer(text))
         text_words = [_folded(match.group()) for match in matches]
         hidden = {
-            place
+            index
             for length in self._lengths
             for start in range(len(text_words) - length + 1)
             if tuple(text_words[start : start + length]) in self.phrases
-            for place in range(start, start + length)
+            for index in range(start, start + length)
         }
         parts, end = list[str](), 0
-        for place in sorted(hidden):
-            if place - 1 not in hidden:
-                parts += [text[end : matches[place].start()], MASK]
-            end = matches[place].end()
+        for index in sorted(hidden):
+            if index - 1 not in hidden:
+                parts += [text[end : matches[index].start()], MASK]
+            end = matches[index].end()
         return "".join([*parts, text[end:]])
 
     def _has_phrase(self, text_words: list[str]) -> bool:

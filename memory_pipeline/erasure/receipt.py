@@ -29,7 +29,6 @@ def other_questions(profile_id: str, since: datetime, *, unspaced: bool = False)
     """Describe the questions asked since the memories were stored that an erasure may miss, and how to erase them.
 
     Args:
-        profile_id: the profile.
         since: when the first of the memories became known.
         unspaced: whether some text is in a script without spaces, in which short names cannot be told from words.
     """

@@ -87,7 +87,6 @@ def rewrite(
     Args:
         ledger: holds the catalogue.
         store: the files of the lake.
-        name: name of the table.
         selected: the rows to change; files without such rows stay.
         change: maps the rows of a file to those of the new one.
 

@@ -41,7 +41,6 @@ def judged(tables: dict[str, pl.DataFrame], policy: Policy, *, as_of: datetime) 
 
     Args:
         tables: memories, enrichment, vectors, events, pair_readings and core_sentences of one profile.
-        policy: the judge.
         as_of: instant of the state.
 
     Returns:

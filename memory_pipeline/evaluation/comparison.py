@@ -82,7 +82,6 @@ def spread(events: pl.DataFrame, *, count: int = NIGHTS) -> list[datetime]:
     """Return nights that show a store's whole life: midnights in UTC, evenly from its first day to its last.
 
     Args:
-        events: table `events`.
         count: most nights; at most one per day.
 
     Raises:

@@ -52,11 +52,7 @@ def decided(ids: Iterable[str], memories: pl.DataFrame, edges: pl.DataFrame) -> 
 
 
 def standing(memories: pl.DataFrame) -> dict[str, frozenset[str]]:
-    """Return the memories that each memory stands for: itself, and those merged into it. A closed one is not merged.
-
-    Args:
-        memories: table `memories`.
-    """
+    """Return the memories that each memory stands for: itself, and those merged into it. A closed one is not merged."""
     merged = memories.filter(pl.col("superseded_by").is_not_null(), pl.col("closed_by").is_null())
     over = dict(merged.select("memory_id", "superseded_by").iter_rows())
     stands: dict[str, set[str]] = {name: {name} for name in memories["memory_id"]}
@@ -69,11 +65,7 @@ def standing(memories: pl.DataFrame) -> dict[str, frozenset[str]]:
 
 
 def closed_sentences(memories: pl.DataFrame) -> pl.DataFrame:
-    """Return the closed sentences of memories: `memory_id`, `sentence`, `valid_until`, `closed_by`.
-
-    Args:
-        memories: table `memories`.
-    """
+    """Return the closed sentences of memories: `memory_id`, `sentence`, `valid_until`, `closed_by`."""
     rows = memories.select("memory_id", "closed_statements").explode("closed_statements").drop_nulls()
     return rows.unnest("closed_statements")
 

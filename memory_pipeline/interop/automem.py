@@ -52,8 +52,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
     Args:
         path: `.json.gz` file, archive, or folder; of several backups the newest of each kind is read.
-        recorded_at: time of the import.
-        profile: profile to import into; default `automem`.
     """
     source = Source(FORMAT, recorded_at, profile or FORMAT)
     names = dict[object, str]()

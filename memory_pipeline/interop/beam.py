@@ -12,6 +12,7 @@ from typing import Any, Final
 from memory_pipeline.interop.conversations import Conversation, Turn
 from memory_pipeline.interop.items import dead_letter, file_name, json_file
 from memory_pipeline.interop.records import LONGEST
+from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.validation_errors import shown
 
@@ -20,15 +21,15 @@ _MESSAGE: Final = timedelta(minutes=1)
 """Time between two messages; the files have only dates."""
 
 
+def detect(seen: Sample) -> bool:
+    """Return whether a path is in BEAM's layout."""
+    return any(one.has("messages", "day", "session", "role") for one in seen.heads)
+
+
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Event | DeadLetter]:
     """Yield the events of a chat in order; message i is dated i minutes after 08:00 of its day.
 
     The default profile is `beam-<chat>`; memory ids are message ids. A malformed message becomes a dead letter.
-
-    Args:
-        path: file to read.
-        recorded_at: time of the import.
-        profile: profile to import into.
 
     Raises:
         ValueError: the file cannot be read, is not JSON or has another layout. Raised before the first event.
@@ -45,9 +46,9 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
     return Conversation("beam", name, profile or f"beam-{name}", recorded_at).events(turns)
 
 
-def _turn(message: Any, place: int, origin: str, recorded_at: datetime) -> Turn | DeadLetter:
+def _turn(message: Any, number: int, origin: str, recorded_at: datetime) -> Turn | DeadLetter:
     try:
-        at = datetime.fromisoformat(message["day"]).replace(tzinfo=UTC) + _MORNING + place * _MESSAGE
+        at = datetime.fromisoformat(message["day"]).replace(tzinfo=UTC) + _MORNING + number * _MESSAGE
         message_id, session = (_label(message[name], name) for name in ("id", "session"))
     except (TypeError, KeyError, ValueError, OverflowError) as error:
         reason = f"the message is {shown(message)} ({error}); give it an id, a session and a day like 2026-01-31"

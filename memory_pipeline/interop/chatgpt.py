@@ -46,9 +46,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
 
     Args:
         path: ZIP file, folder, or `conversations.json` itself.
-        recorded_at: time of the import.
-        profile: profile to import into; default `chatgpt`.
-        assistant: take what the assistant said too.
     """
     source = Source(FORMAT, recorded_at, profile or FORMAT)
     ratings, others = _ratings(path)

@@ -93,7 +93,6 @@ def conversation(
         session: id of the conversation.
         begins: instant of turns before the first dated one.
         user: the person.
-        agent: the agent.
         project: the project that they talk about, in which alone hold the instructions of the turns.
         about: metadata of the start of the session.
     """

@@ -37,9 +37,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
 
     Args:
         path: ZIP file, folder or JSON file.
-        recorded_at: time of the import.
-        profile: profile to import into; default `claude`.
-        assistant: take what the assistant said too.
     """
     source = Source(FORMAT, recorded_at, profile or FORMAT)
     titles = _titles(path)
@@ -67,7 +64,9 @@ def _conversation(source: Source, read: Any, origin: str, *, assistant: bool) ->
     about = {"title": read.get("name"), "summary": read.get("summary"), "project": project}
     begins = instant(read.get("created_at"))
     turns = (
-        turn for place, message in standing for turn in _turns(message, f"{origin}:{place}", name, assistant=assistant)
+        turn
+        for number, message in standing
+        for turn in _turns(message, f"{origin}:{number}", name, assistant=assistant)
     )
     yield from conversation(source, turns, session=name, begins=begins, project=project, about=about)
 
@@ -77,9 +76,9 @@ def _project(read: Mapping[str, Any]) -> str | None:
 
 
 def _branch(read: Mapping[str, Any]) -> tuple[list[tuple[int, Mapping[str, Any]]], int]:
-    """Return the messages of the current branch with their places, and how many lie on others."""
-    messages = [(place, mapping(message)) for place, message in enumerate(listed(read.get("chat_messages")))]
-    known = {message["uuid"]: (place, message) for place, message in messages if isinstance(message.get("uuid"), str)}
+    """Return the messages of the current branch with their numbers, and how many lie on others."""
+    messages = [(number, mapping(message)) for number, message in enumerate(listed(read.get("chat_messages")))]
+    known = {message["uuid"]: (number, message) for number, message in messages if isinstance(message.get("uuid"), str)}
     if not any(text(message.get("parent_message_uuid")) in known for _, message in messages):
         return messages, 0
     leaf = text(read.get("current_leaf_message_uuid"))

@@ -56,8 +56,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
     Args:
         path: `claude-mem.db`; its program may be running.
-        recorded_at: time of the import.
-        profile: profile to import into; default `claude-mem`.
     """
     return _Store(path, Source(FORMAT, recorded_at, profile or FORMAT)).items()
 

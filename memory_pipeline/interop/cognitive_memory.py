@@ -50,8 +50,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
     """Yield memories, their changes and accesses as logged, and links.
 
     Args:
-        path: file or folder of such files.
-        recorded_at: time of the import.
         profile: profile to import into; default the user of a memory, else `cognitive-memory`.
     """
     source = Source(FORMAT, recorded_at, profile)

@@ -77,7 +77,6 @@ def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: dateti
     deleted. Letter and bytes identify an event without an id, so that a letter may be split into several events.
 
     Args:
-        ledger: the ledger.
         letters: `letter_id`, `origin` and `raw` (the event as bytes) of each.
         now: time of the import, and the instant of events that name none.
         settings: settings that limit texts and tags.

@@ -1,39 +1,21 @@
 """The formats that can be imported: what each reads, how it is detected, and its options.
 
-Not here: the formats themselves, one module each, and the import loop (`importing.py`).
+A format is a module of its name (`claude-code`: `claude_code.py`) with the functions `detect` and `events`. It is
+loaded when it is first used, so that a list of the formats loads none. Not here: the import loop (`importing.py`).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from importlib import import_module
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from memory_pipeline.interop import (
-    automem,
-    beam,
-    chatgpt,
-    claude,
-    claude_mem,
-    cognitive_memory,
-    gemini,
-    graphiti,
-    hindsight,
-    jsonl,
-    langgraph,
-    letta,
-    locomo,
-    markdown,
-    mcp_memory,
-    mem0,
-    openai_agents,
-    superlocalmemory,
-    transcripts,
-)
-from memory_pipeline.interop.items import Item, Skipped
-from memory_pipeline.interop.sampling import Sample, sample
-from memory_pipeline.ledger.ledger import Ledger
+if TYPE_CHECKING:
+    from memory_pipeline.interop.items import Item
+    from memory_pipeline.interop.sampling import Sample
+    from memory_pipeline.ledger.ledger import Ledger
 
 
 @dataclass(frozen=True)
@@ -45,10 +27,6 @@ class Format:
     """What it is, for a list: begins with a capital, no full stop."""
     reads: str
     """Which files or folders, for messages: "give {reads}"."""
-    events: Callable[..., Iterator[Item]]
-    """Takes the path, `recorded_at` and the options."""
-    detect: Callable[[Sample], bool]
-    """Returns whether a path looks like it."""
     options: tuple[str, ...] = ("profile",)
     """Names of the options it takes (see `OPTIONS`)."""
     checks: bool = False
@@ -57,6 +35,19 @@ class Format:
     """Whether it takes the ledger, to recognise what it imported before."""
     personal: bool = False
     """Whether its records name no users, so that all of it is one person's."""
+
+    @property
+    def _module(self) -> Any:
+        return import_module(f"memory_pipeline.interop.{self.name.replace('-', '_')}")
+
+    def detect(self, seen: "Sample") -> bool:
+        """Return whether a path looks like it."""
+        return bool(self._module.detect(seen))
+
+    def events(self, path: Path, *, recorded_at: datetime, **options: Any) -> "Iterator[Item]":
+        """Yield what a path holds, with the options that the format takes; see its module."""
+        found: Iterator[Item] = self._module.events(path, recorded_at=recorded_at, **options)
+        return found
 
 
 OPTIONS: Final[Mapping[str, str]] = {
@@ -83,8 +74,6 @@ FORMATS: Final[Mapping[str, Format]] = {
             "A folder of Markdown notes: MEMORY.md, a vault of Obsidian or Logseq, auto memory, OpenClaw, "
             "memory tools, wikis, our own export",
             "a folder with .md files, or one such file",
-            markdown.events,
-            lambda seen: any(name.lower().endswith(markdown.SUFFIXES) for name in seen.names),
             options=("profile", "name"),
             asks_ledger=True,
             personal=True,
@@ -93,8 +82,6 @@ FORMATS: Final[Mapping[str, Format]] = {
             "chatgpt",
             "The data export of ChatGPT: what the person said, and custom instructions",
             "its ZIP file, the unpacked folder, or conversations.json",
-            chatgpt.events,
-            chatgpt.detect,
             options=("profile", "assistant"),
             personal=True,
         ),
@@ -102,8 +89,6 @@ FORMATS: Final[Mapping[str, Format]] = {
             "claude",
             "The data export of claude.ai: what the person said, Claude's memory, project instructions",
             "its ZIP file, the unpacked folder, or one of its JSON files",
-            claude.events,
-            claude.detect,
             options=("profile", "assistant"),
             personal=True,
         ),
@@ -111,8 +96,6 @@ FORMATS: Final[Mapping[str, Format]] = {
             "claude-code",
             "Transcripts of Claude Code: what the person typed",
             "~/.claude/projects, a folder in it, or a .jsonl file",
-            transcripts.claude_code_events,
-            transcripts.detect_claude_code,
             options=("profile", "assistant"),
             personal=True,
         ),
@@ -120,8 +103,6 @@ FORMATS: Final[Mapping[str, Format]] = {
             "codex",
             "Transcripts of Codex: what the person typed",
             "~/.codex/sessions, a folder in it, or a .jsonl file",
-            transcripts.codex_events,
-            transcripts.detect_codex,
             options=("profile", "assistant"),
             personal=True,
         ),
@@ -129,8 +110,6 @@ FORMATS: Final[Mapping[str, Format]] = {
             "gemini",
             "Gemini in Google Takeout: what the person asked",
             "its ZIP file, the unpacked folder, MyActivity.json or MyActivity.html",
-            gemini.events,
-            gemini.detect,
             options=("profile", "assistant"),
             personal=True,
         ),
@@ -138,109 +117,81 @@ FORMATS: Final[Mapping[str, Format]] = {
             "claude-mem",
             "The database of claude-mem: what was observed and learned, and what the person typed",
             "its claude-mem.db",
-            claude_mem.events,
-            claude_mem.detect,
             personal=True,
         ),
         Format(
             "mem0",
             "Memories of mem0: with every change if its history is there",
             "JSON of its server, history.db, the folder of its local Qdrant, or a folder with these",
-            mem0.events,
-            mem0.detect,
         ),
         Format(
             "langgraph",
             "Items of a LangGraph store: those of LangMem too",
             "a database of SqliteStore, the URL or a dump (.sql) of a PostgresStore, or a JSON array of items",
-            langgraph.events,
-            langgraph.detect,
             options=("profile", "scope"),
         ),
         Format(
             "mcp-memory",
             "The file of the MCP reference memory server",
             "its memory.jsonl",
-            mcp_memory.events,
-            mcp_memory.detect,
             personal=True,
         ),
         Format(
             "openai-agents",
             "Sessions of the OpenAI Agents SDK: what the person said",
             "a database of SQLiteSession",
-            openai_agents.events,
-            openai_agents.detect,
             options=("profile", "assistant", "scope"),
         ),
         Format(
             "letta",
             "Agent files of Letta: memory blocks, and what the person said",
             "an .af file or a folder of them",
-            letta.events,
-            letta.detect,
             options=("profile", "assistant"),
         ),
         Format(
             "graphiti",
-            "Graphiti and Zep threads (docs/formats.md)",
+            "Graphiti and Zep threads (docs/imports.md)",
             "a JSON or JSON Lines file of nodes, edges or messages, or a folder of them",
-            graphiti.events,
-            graphiti.detect,
             options=("profile", "episodes", "assistant"),
         ),
         Format(
             "automem",
             "A backup of AutoMem: memories and relations",
             "its falkordb and qdrant files, their folder, or its archive",
-            automem.events,
-            automem.detect,
             personal=True,
         ),
         Format(
             "cognitive-memory",
             "The JSONL log of cognitive-memory: memories with every access",
             "a file of that adapter",
-            cognitive_memory.events,
-            cognitive_memory.detect,
         ),
         Format(
             "superlocalmemory",
             "The database of SuperLocalMemory: facts, accesses, feedback, links",
             "its memory.db",
-            superlocalmemory.events,
-            superlocalmemory.detect,
         ),
         Format(
             "hindsight",
             "Documents that Hindsight exported: facts and their causes",
             "its ZIP file, or the unpacked folder",
-            hindsight.events,
-            hindsight.detect,
             options=("profile", "observations"),
         ),
         Format(
             "jsonl",
             "Our own events: one JSON object per line (docs/event-format.md)",
             "a file of JSON lines with event_type",
-            jsonl.events,
-            lambda seen: any(one.objects and "event_type" in one.objects[0] for one in seen.heads),
             checks=True,
         ),
         Format(
             "locomo",
             "Conversations in LoCoMo's format: each becomes a profile",
             "a file in the LoCoMo layout",
-            locomo.events,
-            lambda seen: any(one.has("session_1", "session_1_date_time") for one in seen.heads),
             checks=True,
         ),
         Format(
             "beam",
             "Chats in BEAM's format: each becomes a profile",
             "a file in the BEAM layout",
-            beam.events,
-            lambda seen: any(one.has("messages", "day", "session", "role") for one in seen.heads),
             checks=True,
         ),
     )
@@ -254,25 +205,28 @@ def detect(path: Path) -> list[Format]:
     Raises:
         ValueError: it cannot be read.
     """
+    from memory_pipeline.interop.sampling import sample
+
     seen = sample(path)
     return sorted((one for one in FORMATS.values() if one.detect(seen)), key=lambda one: one is FORMATS["markdown"])
 
 
 def events(
-    form: Format, path: Path, *, recorded_at: datetime, ledger: Ledger | None = None, **options: Any
-) -> Iterator[Item]:
+    form: Format, path: Path, *, recorded_at: datetime, ledger: "Ledger | None" = None, **options: Any
+) -> "Iterator[Item]":
     """Return what a path holds in a format.
 
     Args:
-        form: the format.
         path: file or folder.
-        recorded_at: time of the import.
         ledger: ledger that is imported into; None: it does not exist yet.
         options: those that the format takes.
 
     Raises:
         ValueError: the path cannot be read, or holds nothing of that format. Raised before the first event.
     """
+    from memory_pipeline.interop.items import Skipped
+    from memory_pipeline.interop.sampling import sample
+
     known = {"ledger": ledger} if form.asks_ledger else {}
     if form.checks:
         return form.events(path, recorded_at=recorded_at, **known, **options)

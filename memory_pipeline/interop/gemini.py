@@ -49,9 +49,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
 
     Args:
         path: ZIP file of Takeout, folder, or the list itself, `MyActivity.json` or `MyActivity.html`.
-        recorded_at: time of the import.
-        profile: profile to import into; default `gemini`.
-        assistant: take the answers too.
     """
     source = Source(FORMAT, recorded_at, profile or FORMAT)
     for member in members(path):

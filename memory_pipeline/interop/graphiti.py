@@ -1,7 +1,7 @@
 """Imports Graphiti and Zep: facts with their validity, episodes, and messages of threads, as JSON.
 
 Graphiti has no export file: write `model_dump_json()` of what `EntityEdge.get_by_group_ids` and similar methods return,
-one per line, or lists of them; answers of its server and of Zep's are read too (docs/formats.md). Not here: its graph
+one per line, or lists of them; answers of its server and of Zep's are read too (docs/imports.md). Not here: its graph
 databases.
 """
 
@@ -58,11 +58,8 @@ def events(
     """Yield a memory per fact, links to the facts that ended others, what people said in threads, episodes on request.
 
     Args:
-        path: file or folder.
-        recorded_at: time of the import.
         profile: profile to import into; default the group or user of a record, else `graphiti`.
         episodes: take the texts of episodes too, with links from facts to them.
-        assistant: take what the assistant said in threads too.
     """
     source = Source(FORMAT, recorded_at, profile)
     names = {

@@ -51,7 +51,6 @@ def events(
 
     Args:
         path: ZIP file or folder.
-        recorded_at: time of the import.
         profile: profile to import into; default the bank of the export, else `hindsight`.
         observations: take what Hindsight concluded from facts too, with links to them.
     """

@@ -94,7 +94,6 @@ def import_events(
     already in the ledger count as duplicates.
 
     Args:
-        ledger: ledger to append to.
         events: output of an importer.
         batch: events that become durable together.
         settings: settings that limit texts and tags; default: no limits. An event over them is refused.

@@ -8,11 +8,17 @@ from typing import BinaryIO, Final
 
 from memory_pipeline.interop.files import BEGINNING, LONGEST_LINE, bounded_lines
 from memory_pipeline.interop.items import Imported, file_name, stable_id
+from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, parse
 
 _BOM: Final = b"\xef\xbb\xbf"
 _FOREIGN: Final = {b"\x1f\x8b": "compressed", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 """First bytes of files that are not UTF-8 text."""
+
+
+def detect(seen: Sample) -> bool:
+    """Return whether a path is a file of our own events."""
+    return any(one.objects and "event_type" in one.objects[0] for one in seen.heads)
 
 
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Event | DeadLetter]:
@@ -23,7 +29,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
     Args:
         path: file or pipe to read; a byte-order mark and CRLF line ends are allowed.
-        recorded_at: time of the import.
         profile: profile of all events; default: the one that each names.
 
     Raises:

@@ -65,7 +65,6 @@ def events(
 
     Args:
         path: database, URL of a PostgreSQL server, a plain-text dump of one by pg_dump, or JSON.
-        recorded_at: time of the import.
         profile: profile to import into; default the user whom `scope` finds, else `langgraph`.
         scope: where the namespace names the user, such as `memories/{user_id}`.
 

@@ -49,10 +49,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
     """Yield the memories of the blocks of an agent file, and its messages.
 
     Args:
-        path: file or folder of such files.
-        recorded_at: time of the import.
         profile: profile to import into; default: each agent has its own, by its name.
-        assistant: take what the assistant said too.
     """
     source, profiles = Source(FORMAT, recorded_at, profile or FORMAT), _Profiles(profile)
     for member in members(path):

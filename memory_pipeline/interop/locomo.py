@@ -13,6 +13,7 @@ from typing import Any, Final
 from memory_pipeline.interop.conversations import Conversation, Turn
 from memory_pipeline.interop.items import dead_letter, file_name, json_file
 from memory_pipeline.interop.records import LONGEST
+from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.validation_errors import shown
 
@@ -25,16 +26,16 @@ _TURN: Final = timedelta(seconds=1)
 """Time between two turns; the files have only the start of each session."""
 
 
+def detect(seen: Sample) -> bool:
+    """Return whether a path is in LoCoMo's layout."""
+    return any(one.has("session_1", "session_1_date_time") for one in seen.heads)
+
+
 def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Event | DeadLetter]:
     """Yield the events of every conversation in a file, session by session, one second per turn.
 
     The default profile is `locomo-<id>`; memory ids are the turns' `dia_id`. A malformed turn becomes a dead letter;
     a session with a malformed date becomes one dead letter as a whole.
-
-    Args:
-        path: file to read.
-        recorded_at: time of the import.
-        profile: profile to import into.
 
     Raises:
         ValueError: the file cannot be read, is not JSON or has another layout, or a profile is given for several

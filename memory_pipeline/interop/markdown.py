@@ -37,6 +37,7 @@ from memory_pipeline.interop.records import (
     metadata_of,
     shared,
 )
+from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import written
@@ -123,6 +124,11 @@ class _Place:
     memory_id: str = ""
 
 
+def detect(seen: Sample) -> bool:
+    """Return whether a path holds Markdown."""
+    return any(name.lower().endswith(SUFFIXES) for name in seen.names)
+
+
 def events(
     path: Path,
     *,
@@ -139,7 +145,6 @@ def events(
 
     Args:
         path: folder, archive or file to read.
-        recorded_at: time of the import.
         profile: profile to import into; default: that of which the folder is an export, else `markdown`.
         ledger: recognises what an earlier import of the folder stored; None: no ledger yet.
         name: name by which later imports recognise the folder; default: its path.

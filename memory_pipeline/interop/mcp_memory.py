@@ -45,11 +45,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
     An observation that does not name its entity begins with the name; names and types are kept as metadata, so that an
     export gives back what was there.
-
-    Args:
-        path: file or folder of such files.
-        recorded_at: time of the import.
-        profile: profile to import into; default `mcp-memory`.
     """
     source = Source(FORMAT, recorded_at, profile or FORMAT)
     for member in members(path):

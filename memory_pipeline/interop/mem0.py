@@ -72,7 +72,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
     Args:
         path: JSON file, `history.db`, Qdrant's `storage.sqlite`, or a folder with some of them.
-        recorded_at: time of the import.
         profile: profile to import into; default the user whom a record names, else `mem0`.
     """
     source = Source(FORMAT, recorded_at, profile)

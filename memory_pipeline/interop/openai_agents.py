@@ -45,10 +45,7 @@ def events(
     """Yield the sessions of a database in order.
 
     Args:
-        path: the database.
-        recorded_at: time of the import.
         profile: profile to import into; default the user whom `scope` finds, else `openai-agents`.
-        assistant: take what the assistant said too.
         scope: where the id of a session names the user, such as `{user_id}:{session_id}`.
 
     Raises:

@@ -237,7 +237,6 @@ class Record:
 
         Args:
             memory_id: its id there; without one it is a dead letter.
-            content: its text.
             payload: other fields of `payloads.Stored`, as read: those that are None are left out, those that do not
                 fit left out and counted; instants may have any form.
             imported_as: how it is treated if the ledger has it.

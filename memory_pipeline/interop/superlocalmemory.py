@@ -48,7 +48,6 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
     Args:
         path: `memory.db`; its program may be running.
-        recorded_at: time of the import.
         profile: profile to import into; default the profile of a fact, else `superlocalmemory`.
     """
     return _Store(path, Source(FORMAT, recorded_at, profile)).items()

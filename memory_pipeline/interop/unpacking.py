@@ -157,7 +157,6 @@ def plain(file: IO[bytes], name: str, limits: Limits, *seen: Seen) -> Iterator[I
 
     Args:
         file: the open file; it is closed at the end.
-        name: its name.
         limits: those that count what it holds.
         seen: marks that belong to this file: of what is uncompressed, and, if it is itself in an archive, of its bytes.
     """

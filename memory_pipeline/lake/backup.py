@@ -54,7 +54,6 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
     Erasures wait until it is done. Erasures do not reach backups: delete those made earlier.
 
     Args:
-        lake: the store.
         folder: a folder outside the store that is missing or empty.
         now: time of the request.
 
@@ -95,7 +94,6 @@ def restore(folder: Path, home: Path) -> Backup:
     The ledger is written last: an interrupted restore can be repeated.
 
     Args:
-        folder: the backup.
         home: data folder, without a store.
 
     Raises:

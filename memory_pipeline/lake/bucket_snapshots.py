@@ -43,7 +43,6 @@ def follow(store: ObjectStore, snapshots: Sequence[Path]) -> None:
     """Make the bucket's snapshots those of the data folder.
 
     Args:
-        store: the bucket.
         snapshots: snapshots of the data folder, the newest last.
 
     Raises:

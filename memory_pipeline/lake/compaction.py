@@ -42,7 +42,6 @@ def compact(ledger: Ledger, store: ObjectStore, *, before: datetime) -> int:
     in exactly one place. Cost: about 10 µs per event; shrinking copies the rest of the database.
 
     Args:
-        ledger: the ledger.
         store: the files of the lake.
         before: timezone-aware.
 
@@ -68,7 +67,6 @@ def archive(ledger: Ledger, store: ObjectStore, *, before: datetime) -> str | No
     and moved elsewhere. It is durable before anything is removed.
 
     Args:
-        ledger: the ledger.
         store: the files of the lake.
         before: timezone-aware.
 

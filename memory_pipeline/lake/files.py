@@ -56,7 +56,6 @@ def collect(
     Columns that an older file lacks are null, or have the value in `table.lacking`.
 
     Args:
-        store: where the files are.
         keys: the files; none gives the empty table.
         table: the table that the files belong to.
         conditions: are pushed down to the files' statistics, so that most of a file without a match is not read.
@@ -91,8 +90,6 @@ def read(store: ObjectStore, key: str, *, columns: Sequence[str] | None = None) 
     """Return the rows of an object that others may replace meanwhile, as one of them wrote it.
 
     Args:
-        store: where it is.
-        key: its key.
         columns: which columns to read; default all.
 
     Raises:

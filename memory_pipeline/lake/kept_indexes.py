@@ -31,8 +31,6 @@ def path(home: Path, profile_id: str, *, made_by: str, erased: int) -> Path:
     """Return the path of an index.
 
     Args:
-        home: data folder.
-        profile_id: whose index.
         made_by: digest of what else it depends on: the program, the embedder.
         erased: position of the last erasure.
     """
@@ -48,7 +46,6 @@ def keep(ledger: Ledger, target: Path, write: Callable[[BinaryIO], None], *, era
     """Write a profile's index, unless something was erased meanwhile, and remove its other ones.
 
     Args:
-        ledger: the ledger.
         target: see `path`.
         write: writes the content to an open file.
         erased: position of the last erasure before the state that the index holds was read.

@@ -20,7 +20,6 @@ def opened(home: Path, *, address: str | None = None) -> ObjectStore:
     """Open the store of a data folder's files; creates nothing and contacts no server.
 
     Args:
-        home: data folder.
         address: value of the setting `lake`; default: that of the environment or the folder's settings file.
 
     Raises:

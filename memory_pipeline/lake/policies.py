@@ -21,7 +21,6 @@ def committed_policy(ledger: Ledger, commit_seq: int) -> Policy:
     """Return the policy under which a run was committed, as current settings (see `settings.policy_versions`).
 
     Args:
-        ledger: the ledger.
         commit_seq: ledger position of the commit.
 
     Raises:
@@ -38,7 +37,6 @@ def in_force(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
     """Return the policy of each profile's last run.
 
     Args:
-        ledger: the ledger.
         runs: rows of `consolidation_runs`.
 
     Cost: one query per profile.
@@ -54,7 +52,6 @@ def of_runs(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
     """Return every policy that a run used, by the hash that `consolidation_runs` has of it.
 
     Args:
-        ledger: the ledger.
         runs: rows of `consolidation_runs`.
 
     Cost: one query per policy.

@@ -66,10 +66,7 @@ def add_rows(ledger: Ledger, store: ObjectStore, *, table: Table, rows: pl.DataF
     """Add the rows whose key is new to a growing table and return their number.
 
     Args:
-        ledger: the ledger.
         store: the files of the lake.
-        table: the table.
-        rows: the rows.
         since: ledger position up to which their sources were read; rows of profiles in which anything was erased since
             are left out.
     """
@@ -131,7 +128,6 @@ def add_events(ledger: Ledger, store: ObjectStore, *, limit: int) -> int | None:
     """Add the next events of the ledger to the table `events`.
 
     Args:
-        ledger: the ledger.
         store: the files of the lake.
         limit: maximum number of events.
 
@@ -157,7 +153,6 @@ def replace_events(ledger: Ledger, store: ObjectStore, *, damaged: Collection[Fi
     """Replace damaged files of the table `events` by what the ledger holds at their positions, in one transaction.
 
     Args:
-        ledger: the ledger.
         store: the files of the lake.
         damaged: the files; all others are intact.
         limit: maximum number of events of a new file.
@@ -205,7 +200,6 @@ def replace_rows(
     Rows of accumulated tables are added; none is replaced.
 
     Args:
-        ledger: the ledger.
         store: the files of the lake.
         standing: returns the profiles whose rows may still be replaced; the others stay as they are.
         tables: the new rows.

@@ -61,7 +61,6 @@ def publish(lake: Lake, *, seq: int | None = None) -> Path:
     are those present at the time of the build.
 
     Args:
-        lake: the store.
         seq: ledger position to show; default the head.
 
     Raises:
@@ -91,7 +90,6 @@ def publish_after(lake: Lake, done: str) -> Path:
     """Publish the snapshot of a change that is committed.
 
     Args:
-        lake: the store.
         done: what is done, even if this fails.
 
     Raises:
@@ -153,7 +151,6 @@ def shown_position(runs: pl.DataFrame, last_undo: int) -> int:
 
     Args:
         runs: table `consolidation_runs`.
-        last_undo: position of the last undo.
     """
     published = runs.filter(pl.col("outcome") != "unchanged")["commit_seq"]
     last: int = max((last_undo, *published))
@@ -194,7 +191,6 @@ def build(
     The file is written aside, synced and renamed, so that a reader sees all of it or nothing.
 
     Args:
-        home: data folder.
         tables: tables named in `snapshot_tables.SOURCES`; a missing one is empty.
         files: keys of the Parquet files of the tables named in `snapshot_views.LINKED`.
         store: where they are.
@@ -259,7 +255,6 @@ def export(source: Lake | Path, file: Path) -> Path:
 
     Args:
         source: the store, for its present state with all recalls (table `recalls`), or a snapshot.
-        file: the file to write.
 
     Raises:
         ValueError: the file exists, or the snapshot does not.
@@ -316,7 +311,6 @@ def listing(home: Path, *, address: str | None = None) -> pl.DataFrame:
     """Return the snapshots of a store, highest position first, those of past instants included.
 
     Args:
-        home: data folder.
         address: where they are published too (see `address`).
 
     Returns:

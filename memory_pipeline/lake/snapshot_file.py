@@ -64,7 +64,6 @@ def link(connection: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path
     Args:
         connection: an open snapshot.
         table: one of `snapshot_views.LINKED`.
-        paths: the files.
         places: where the view finds them: absolute paths, or addresses.
     """
     connection.execute(linked_view(RELATIONS[table], places, _columns(connection, paths)))

@@ -53,7 +53,6 @@ def linked_view(relation: Relation, files: Sequence[str], present: Collection[st
     """Return the SQL of a view over Parquet files.
 
     Args:
-        relation: the view.
         files: absolute paths or addresses, taken literally and not as patterns.
         present: columns that at least one file has; the others, and those that one file lacks, are null.
     """

@@ -74,7 +74,6 @@ class Lake:
         """Open the lake of a data folder, creating it if it is missing.
 
         Args:
-            home: data folder.
             ledger: value of the setting `ledger`; default: that of the environment or the folder's settings file.
             timeout: seconds that a writer waits for its turn.
             checked: refuse a ledger that is not the one of these files; only `doctor` opens such a store.
@@ -292,7 +291,6 @@ class Lake:
 
         Args:
             table: a table that stages add to.
-            frame: the rows.
             since: ledger position up to which was read what they are made from; rows of profiles in which anything was
                 erased since are left out. Default: the head.
 
@@ -328,8 +326,6 @@ class Lake:
         """Store a table that only this run can see.
 
         Args:
-            run_id: the run.
-            table: any table.
             frame: its rows.
             since: ledger position up to which the run reads; rows of profiles in which anything was erased since are
                 left out. Default: the head.

@@ -90,10 +90,8 @@ def seen(
     """Return how far runs of some tasks have seen profiles; those seen to the end are left out.
 
     Args:
-        transaction: reads the ledger.
         runs: see `last_runs`.
         last: position of the last event of each profile.
-        tasks: the tasks.
     """
     states = {
         profile_id: (base_seq, as_of)
@@ -172,7 +170,6 @@ def waiting(transaction: Transaction, after: pl.DataFrame) -> pl.DataFrame:
     """Count the agents' events of profiles after a position each.
 
     Args:
-        transaction: reads the ledger.
         after: `profile_id` and a position.
 
     Returns:

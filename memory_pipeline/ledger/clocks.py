@@ -43,7 +43,7 @@ def set_back(transaction: Transaction, now: datetime) -> int:
     for seq, occurred, recorded, is_ahead in rows:
         if is_ahead:
             latest -= 1
-            dated.append({"place": seq, "recorded": latest, "occurred": min(occurred, latest)})
+            dated.append({"position": seq, "recorded": latest, "occurred": min(occurred, latest)})
         else:
             latest = min(latest, recorded)
     new: dict[str, sa.BindParameter[int]] = {
@@ -51,7 +51,7 @@ def set_back(transaction: Transaction, now: datetime) -> int:
         "occurred_at": sa.bindparam("occurred"),
     }
     if dated:
-        connection.execute(EVENTS.update().where(EVENTS.c.seq == sa.bindparam("place")).values(new), dated)
+        connection.execute(EVENTS.update().where(EVENTS.c.seq == sa.bindparam("position")).values(new), dated)
         catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))  # who read them before reads again
     return len(dated)
 

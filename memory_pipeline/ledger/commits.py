@@ -107,7 +107,6 @@ def check_order(transaction: Transaction, profiles: pl.DataFrame) -> None:
     """Refuse a clock before a profile's last commit that was not undone.
 
     Args:
-        transaction: reads the ledger.
         profiles: rows of the table `profiles`.
 
     Raises:
@@ -227,7 +226,6 @@ def recorded_bases(ledger: Ledger, runs: pl.DataFrame) -> pl.DataFrame:
     """Return the state that each run was made from, as its commit recorded it (table `profiles`).
 
     Args:
-        ledger: the ledger.
         runs: rows of `consolidation_runs`; those that versions before this record committed are left out.
 
     Cost: one query per row.

@@ -184,7 +184,6 @@ class Database(ABC):
         """Open the database, creating it if it is missing.
 
         Args:
-            home: data folder.
             timeout: seconds that a writer waits for its turn.
 
         Raises:

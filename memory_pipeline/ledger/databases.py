@@ -20,7 +20,6 @@ def opened(home: Path, *, address: str | None = None, timeout: float = WRITE_SEC
     """Open the database of a data folder's ledger, creating it if it is missing.
 
     Args:
-        home: data folder.
         address: value of the setting `ledger`; default: that of the environment or the folder's settings file.
         timeout: seconds that a writer waits for its turn.
 
@@ -43,7 +42,6 @@ def exists(home: Path, address: str | None = None) -> bool:
     """Return whether a data folder has a ledger, without creating one.
 
     Args:
-        home: data folder.
         address: value of the setting `ledger`; default as for `opened`.
 
     Raises:

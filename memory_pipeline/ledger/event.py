@@ -227,7 +227,6 @@ def check_sizes(event: Event, settings: Settings) -> None:
     """Refuse an event with a text of more characters, or with more tags, than a store takes.
 
     Args:
-        event: the event.
         settings: settings with `max_text_characters` and `max_tags`.
 
     Raises:

@@ -26,7 +26,6 @@ def note(transaction: Transaction, path: Path, *, at: datetime, profile_id: str 
     Args:
         transaction: writes the ledger.
         path: file or folder.
-        at: when it was written.
         profile_id: profile of its texts; None: all profiles.
     """
     key = f"{_PREFIX}{_as_text(path.resolve())}"

@@ -42,7 +42,6 @@ def rows(path: Path, table: str, *, order: Sequence[str] = ()) -> Iterator[dict[
 
     Args:
         path: the database.
-        table: the table.
         order: columns to sort by, as far as the table has them; else in the order of the table.
 
     Raises:

@@ -33,7 +33,6 @@ def write(path: Path, rows: Iterable[Row], *, table: str) -> None:
     """Write a new database; a file of that name is replaced once all rows are in it.
 
     Args:
-        path: the file.
         rows: its items.
         table: name of a further table, which SqliteStore ignores: `prefix`, `key`, and what is beside the value.
     """

@@ -132,7 +132,6 @@ class Ledger:
         """Open the ledger of a data folder, creating it if it is missing.
 
         Args:
-            home: data folder.
             address: value of the setting `ledger`; default: that of the environment or the folder's settings file.
             timeout: seconds that a writer waits for its turn.
             moved_payloads: reads the payloads that compaction moved to files; by default none can be read.

@@ -300,8 +300,6 @@ def redacted(payload: str, *, salt: bytes, at: datetime, keep: Collection[str] =
     """Return a payload, as canonical JSON, with its fields replaced by a digest.
 
     Args:
-        payload: canonical JSON.
-        salt: salt of the digest.
         at: when it is erased.
         keep: fields that stay, if present.
     """

@@ -53,8 +53,6 @@ def missed(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: i
     were recorded after the run's clock.
 
     Args:
-        transaction: reads the ledger.
-        profile_id: the profile.
         base_seq: position that the run read up to.
         as_of: clock of the run, microseconds since 1970.
     """
@@ -68,7 +66,6 @@ def quiet(transaction: Transaction, runs: Mapping[str, tuple[int, int]]) -> set[
     """Return the profiles in which nothing but runs happened since one of them.
 
     Args:
-        transaction: reads the ledger.
         runs: position up to which the run of each profile read, and its clock in microseconds since 1970.
 
     Cost: for 500 profiles at once an index look-up for each kind of event, and what happened since the earliest of

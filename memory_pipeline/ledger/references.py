@@ -102,7 +102,6 @@ def check(
 
     Args:
         transaction: a writing transaction.
-        rows: the batch.
         memories: its memories, as far as the ledger has them.
         with_payloads: fills in moved payloads, in rows that begin with the position and end with the payload.
 

@@ -121,9 +121,7 @@ def within_budget(requests: Sequence[Usage], so_far: Usage, settings: LanguageMo
     A request that does not fit is skipped, so that one long request does not block shorter ones.
 
     Args:
-        requests: maximal usage of each request.
         so_far: usage of the run so far.
-        settings: the budget.
     """
     chosen = []
     for request in requests:

@@ -539,7 +539,6 @@ def within(
     """Return the first lines that fit a budget together, at least one, and a line that counts those left out.
 
     Args:
-        lines: the lines.
         token_budget: most tokens; None: no limit.
         remedy: how to read those left out.
     """

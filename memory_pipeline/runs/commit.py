@@ -87,10 +87,8 @@ def commit(
     that was idle since a run without decisions only the run is recorded: its tables stay as published.
 
     Args:
-        lake: the store.
         tables: the run's tables (`COMMITTED_FROM`).
         policies: the policies in play, by hash.
-        run_id: id of the run.
         started_at: when the run started; default: now.
         say: takes each line of the log.
         whole: commit all profiles or none.
@@ -195,7 +193,6 @@ def record(lake: Lake, profiles: pl.DataFrame, tables: pipeline.Tables) -> None:
     """Store what a run extracted from texts or asked about them, except for profiles with an erasure since.
 
     Args:
-        lake: the store.
         profiles: the table `profiles` of the run.
         tables: rows of tables that stages add to.
     """

@@ -50,10 +50,8 @@ def consolidate(
     next shard while one is committed; committed shards stay committed, even if a later shard fails.
 
     Args:
-        lake: the store.
         settings: policy of each profile, engine and shards, and the address of the language model.
         profiles: the profiles that take part (see `inputs.select_profiles`).
-        run_id: id of the run.
         keep: tables to return; default: those that a commit reads; None: all.
 
     Returns:
@@ -133,10 +131,8 @@ def commit_all(
     After two conflicts agents that update memories of such a profile wait until it is committed.
 
     Args:
-        lake: the store.
         settings: as for `consolidate`.
         tables: the tables of the run (`commit.COMMITTED_FROM`).
-        run_id: id of the run.
         started_at: when the run started; default: now.
         say: takes each line of the log.
         warn: takes a line for each profile that the quota held back.

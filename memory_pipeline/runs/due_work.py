@@ -54,7 +54,6 @@ def counts(lake: Lake, active: pl.DataFrame, runs: pl.DataFrame, policies: Mappi
     """Count what agents did, as far as a policy needs it (see `triggers.ACTIVITY`).
 
     Args:
-        lake: the store.
         active: see `profiles`.
         runs: see `last_runs`.
         policies: policy of each of these profiles.

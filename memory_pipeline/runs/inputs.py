@@ -56,7 +56,6 @@ def select_profiles(
     """Return the table `profiles` of a run: every profile with a memory, or the named ones.
 
     Args:
-        lake: the store.
         settings: settings with the policy of each profile.
         as_of: instant at which the run evaluates everything.
         seq: ledger position to read up to; 0: the head.
@@ -149,11 +148,9 @@ def _having(
     """Return the profiles that have a memory of the given user, agent, session or tag.
 
     Args:
-        lake: the store.
         part: kind and name (see `scope.part`).
         selected: the profiles to look at.
         asked: profiles that must have one; if empty, any of `selected` must.
-        as_of: instant of the run.
         seq: position that the run reads up to.
 
     Raises:
@@ -181,10 +178,8 @@ def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) ->
     without a run, the last event counts.
 
     Args:
-        ledger: the ledger.
         known: rows of `Ledger.profiles`.
         as_of: instant of the new run.
-        most: days.
     """
     last = _able_to_remove(ledger.runs()).group_by("profile_id").agg(ran_at=pl.col("as_of").max())
     seen = known.join(last, on="profile_id", how="left").with_columns(pl.coalesce("ran_at", "last_recorded_at"))
@@ -224,7 +219,6 @@ def select_again(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> pl.D
     A profile that a later run has consolidated is left out: nothing is due at the instant of this one.
 
     Args:
-        lake: the store.
         settings: settings with the policy of each profile.
         profiles: rows of the table `profiles` as the run selected them, one or more.
 
@@ -339,8 +333,6 @@ def read_table(lake: Lake, name: str, profiles: pl.DataFrame, *, position: int |
     not in force at an earlier instant either.
 
     Args:
-        lake: the store.
-        name: the table.
         profiles: table `profiles` of the run.
         position: position in the ledger as of which to read a table of the lake; default now.
     """

@@ -45,7 +45,6 @@ def shown_runs(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFr
     If none is, the memories are shown as agents stored them, at the instant of the run that was undone last.
 
     Args:
-        lake: the store.
         profiles: the profiles; default all.
     """
     last = runs_in_force(lake, profiles).unique("profile_id", keep="last")
@@ -76,7 +75,6 @@ def runs_in_force(
     """Return the runs that published tables and that no undo took back (`consolidation_runs`), by profile and position.
 
     Args:
-        lake: the store.
         profiles: the profiles; default all.
         as_of: instant up to which runs and undos count; default: all of them.
     """
@@ -96,7 +94,6 @@ def state(
     """Compute the tables of a state from the ledger alone.
 
     Args:
-        lake: the store.
         profiles: whose state, at which `as_of` and `seq` (one of each), under which policy.
         policies: the policies in play, by hash.
         until: position of the last commit that counts; default: every one that `as_of` admits.
@@ -122,7 +119,6 @@ def as_committed(
     """Recompute what runs published, without what is reverted; profiles of one run are computed together.
 
     Args:
-        lake: the store.
         runs: rows of `consolidation_runs`, one per profile.
         reverted: decisions that do not count.
         earlier: every run in force, by profile and position.
@@ -138,7 +134,6 @@ def as_stored(lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame) -> dict
     """Compute the tables of profiles without a run in force: their memories, and what describes them.
 
     Args:
-        lake: the store.
         runs: rows of `consolidation_runs`, one per profile: at whose state the memories are described.
         reverted: decisions that do not count.
     """
@@ -198,8 +193,6 @@ def past_state(lake: Lake, as_of: datetime, *, profiles: Collection[str] | None 
     last run in force at that instant, else of its first run.
 
     Args:
-        lake: the store.
-        as_of: the instant.
         profiles: whose state; default all.
 
     Raises:
@@ -245,7 +238,6 @@ def note(lake: Lake, *, as_of: datetime | None = None) -> str | None:
     What runs decided is in the ledger and stays; what is computed from it, such as scores and groups, may differ.
 
     Args:
-        lake: the store.
         as_of: instant of the tables; default: that of each profile's last run.
     """
     others = set(runs_in_force(lake, as_of=as_of).unique("profile_id", keep="last")["version"]) - {VERSION}
@@ -348,7 +340,6 @@ def enrich_missing(lake: Lake, policy: Policy, *, profiles: Collection[str] | No
     """Add to `enrichment` and `vectors` the rows that memories lack there, such as after a file was lost.
 
     Args:
-        lake: the store.
         policy: the embedder and the enrichments that are switched on.
         profiles: whose memories; default all.
     """

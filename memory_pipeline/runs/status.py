@@ -58,7 +58,6 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
     """Describe the store for people: profiles, what waits, what ran last, what is due next.
 
     Args:
-        lake: the store.
         settings: schedules, and the policy of each profile.
         now: the present.
         profile_id: the profile; default all. What is due follows this profile's policy, else the common one.

@@ -31,7 +31,6 @@ def undo(
     for the same members and texts, unless a run asks for it.
 
     Args:
-        lake: the store.
         target: run id, plan id, or memory id; the id of a summary undoes the whole merge. Or the id of an answer about
             a pair of memories, which is withdrawn.
         profile_id: undo only what was decided about this profile, even of a run of several; needed for a memory
@@ -65,7 +64,6 @@ def concerned(lake: Lake, target: str, profile_id: str | None) -> tuple[pl.DataF
     """Return the decisions that an undo takes back, those that build on them, and the runs that it names.
 
     Args:
-        lake: the store.
         target: run id, plan id or memory id.
         profile_id: the profile; None: all.
 
@@ -108,7 +106,6 @@ def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:
     """Undo every run whose instant lies in the future: its clock ran ahead, and no run could be earlier.
 
     Args:
-        lake: the store.
         now: the present.
 
     Returns:
@@ -131,7 +128,6 @@ def in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFram
     """Return the decisions that were not undone (table `decisions`).
 
     Args:
-        lake: the store.
         profiles: the profiles; default all.
     """
     return projection.unmasked(lake.ledger.decisions(profiles=profiles), lake.ledger.reverted())
@@ -150,7 +146,6 @@ def mask_decisions(
     """Mask decisions, and publish the tables without them, in one transaction.
 
     Args:
-        lake: the store.
         decisions: rows of the table `decisions`: every one, those that build on others included.
         runs: rows of `consolidation_runs` that are undone as a whole.
         heads: position of the head of each profile, read before the decisions were chosen.

@@ -40,7 +40,6 @@ def sensor(
 
     Args:
         settings: the deployment.
-        names: the namespace of the jobs.
         start: start it as soon as Dagster loads it.
         alert_url: returns the address to report to at the time of a failure; reads nothing else.
     """
@@ -69,7 +68,6 @@ def send_alert(log: logging.Logger, alert_url: Callable[[], str | None], found: 
     Args:
         log: log of the sensor's tick.
         alert_url: returns the address at this time.
-        found: the report.
     """
     try:
         if url := alert_url():
@@ -88,7 +86,6 @@ def ticking(log: logging.Logger, name: str, alert_url: Callable[[], str | None])
     The same error of tick after tick is reported once.
 
     Args:
-        log: log of the tick.
         name: the sensor or schedule.
         alert_url: returns the address to report to.
     """

@@ -71,7 +71,6 @@ def request(
     Args:
         context: the tick.
         names: the namespace of jobs and resources.
-        task: the task.
         rules: triggers that call for it.
         clock: instant of a schedule's tick, which is the run's own clock; default: the present, and the run's start.
     """

@@ -92,8 +92,6 @@ def remember(
 
     Args:
         home: data folder; created if it does not exist.
-        text: text to remember.
-        profile_id: its profile.
         session_id: session it was said in.
         agent_id: agent that stores it.
         user_id: person it belongs to.
@@ -142,7 +140,6 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
     """Run a consolidation to its end, under the settings of the moment.
 
     Args:
-        home: data folder.
         wanted: the request.
         trigger: who asks: http or mcp.
         run_id: id of the run in Dagster; a retry after a conflict gets an id of its own.

@@ -67,7 +67,6 @@ def create(
     """Create a token of 256 random bits and store its hash; the token itself cannot be recovered later.
 
     Args:
-        home: data folder.
         role: what it allows.
         profile_id: the profile of an agent; an administrator has none.
         name: a label for listings.

@@ -116,23 +116,6 @@ def init() -> None:
     out().print("next: memory-pipeline import detect PATH, or memory-pipeline remember TEXT", soft_wrap=True)
 
 
-@app.command()
-def sample(
-    path: Annotated[Path, typer.Argument(metavar="OUT.jsonl", help="File to write.")],
-    profiles: Annotated[int, typer.Option(min=1, metavar="N", help="Number of profiles.")] = 2,
-    memories: Annotated[int, typer.Option(min=1, metavar="N", help="Memories per profile.")] = 1000,
-    days: Annotated[int, typer.Option(min=1, metavar="N", help="Days that the memories span.")] = 120,
-    seed: Annotated[int, typer.Option(metavar="N", help="Random seed; the same seed gives the same file.")] = 0,
-) -> None:
-    """Write synthetic sample events. A second file holds the true duplicates, changes and contradictions."""
-    from memory_pipeline.interop import sample as generator
-
-    written = generator.write(path, profiles=profiles, memories=memories, days=days, seed=seed)
-    truth = path.with_name(path.stem + ".truth.jsonl")
-    out().print(f"{written} events in {path}; ground truth in {truth}", soft_wrap=True)
-    out().print(f"next: memory-pipeline import jsonl {path}", soft_wrap=True)
-
-
 def _scope(scope: str) -> str:
     from memory_pipeline.consolidation.scope import part
 

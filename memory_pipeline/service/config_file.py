@@ -51,7 +51,6 @@ def put(home: Path, name: str, raw: str, *, profile_id: str | None = None) -> Ch
     """Write a setting to the settings file under its own name, replacing any alias of it.
 
     Args:
-        home: data folder.
         name: the setting, with or without `policy.`, or its name in another system.
         raw: its value as text; lists are comma-separated, an empty text unsets.
         profile_id: the profile it is for; default: all.

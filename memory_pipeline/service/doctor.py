@@ -263,7 +263,6 @@ def rebuild_lost(lake: Lake, lost: Collection[str]) -> dict[str, str]:
     """Rebuild tables as the last run or undo of each profile left them, and publish them.
 
     Args:
-        lake: the store.
         lost: tables with missing rows.
 
     Returns:

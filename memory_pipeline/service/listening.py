@@ -24,7 +24,6 @@ def listen(
 
     Args:
         app: the application.
-        listener: a listening socket.
         runs: the runs that the application requests; stopped first.
         settings: `idle_seconds` and `stop_seconds`.
         log_level: what the server logs.

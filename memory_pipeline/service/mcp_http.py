@@ -30,7 +30,6 @@ def application(server: MCPServer[Any], home: Path, address: Address, host_names
     Sessions are stateless, so that a token is checked on every request and none can use another's session.
 
     Args:
-        server: the server.
         home: data folder, which holds the tokens.
         address: where it will listen.
         host_names: further names that clients may use in Host and Origin, such as that of a proxy.

@@ -94,7 +94,6 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
         client: its name.
         file: the client's file, which need not exist.
         command: program and arguments that start the server.
-        name: name of the server in the file.
 
     Raises:
         ValueError: the file is not what the client reads; names what is wrong and the remedy.

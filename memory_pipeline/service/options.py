@@ -217,7 +217,6 @@ def new_file(
 
     Args:
         path: the file; None: nothing to check.
-        option: the option that names it.
         fresh: refuse a file that exists.
         remedy: what to do about one that exists.
 

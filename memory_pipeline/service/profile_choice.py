@@ -17,7 +17,6 @@ def choose_profile(lake: Lake, profile_id: str | None, *, remedy: str | None = N
     """Return the named profile, the home's default profile, or the store's only one; `default` while it is empty.
 
     Args:
-        lake: the store.
         profile_id: the profile that the caller names, if any. It need not exist.
         remedy: how this caller names a profile, for the error; default: as on the command line.
 

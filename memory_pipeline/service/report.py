@@ -299,7 +299,6 @@ def table(
     Where the terminal is too narrow to keep headers and short words whole, each row is printed as a list instead.
 
     Args:
-        console: where to print.
         headers: names of the columns.
         rows: cells; None is shown as "-".
         title: printed above the table.

@@ -54,8 +54,6 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
     """Print one memory with those of its fields that are set.
 
     Args:
-        console: where to.
-        row: the memory.
         whole: print all of a long text, not only how it begins.
     """
     text = row.line()

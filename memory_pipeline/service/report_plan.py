@@ -34,7 +34,6 @@ def told(console: Console, changes: pl.DataFrame) -> None:
     What changes no text is one line.
 
     Args:
-        console: where to.
         changes: the plan as people read it (`telling.TOLD`).
     """
     lines = telling.headlines(changes)

@@ -159,7 +159,7 @@ def mcp(
             _serve_mcp(mcp_server, runs, settings, http=http, host_names=host_name or [])
             return
         if sys.stdin.isatty():
-            report.line(err(), "waiting for an MCP client on standard input; docs/service.md shows how to connect one")
+            report.line(err(), "waiting for an MCP client on standard input; docs/mcp.md shows how to connect one")
         mcp_server.run("stdio")
 
 

@@ -96,7 +96,6 @@ def ledger_address(home: Path, *, environment: Mapping[str, str] | None = None) 
     """Return where the ledger of a data folder is, with its password: the setting `ledger`, which masks it elsewhere.
 
     Args:
-        home: data folder.
         environment: variables to use instead of those of the process.
 
     Raises:
@@ -109,7 +108,6 @@ def lake_address(home: Path, *, environment: Mapping[str, str] | None = None) ->
     """Return where the files of a data folder's lake are: the setting `lake`.
 
     Args:
-        home: data folder.
         environment: variables to use instead of those of the process.
 
     Raises:
@@ -137,7 +135,6 @@ def alert_address(home: Path, *, environment: Mapping[str, str] | None = None) -
     """Return the setting `alert_url`, even if any other setting is wrong or the settings file is not TOML.
 
     Args:
-        home: data folder.
         environment: variables to use instead of those of the process.
 
     Raises:
@@ -193,7 +190,6 @@ def under_preset(settings: Settings, preset_name: str) -> Settings:
 
     Args:
         settings: settings in force, wherever they come from.
-        preset_name: name of the preset.
 
     Raises:
         SettingsError: the preset is unknown, or a policy conflicts with it.

@@ -46,7 +46,6 @@ def reason(text: str, speaker: str | None = None) -> str | None:
     """Return why a text is no memory, for people; None if it may be one.
 
     Args:
-        text: the text.
         speaker: who said it.
 
     Cost: linear in the length of the text.

@@ -215,7 +215,6 @@ def pieces(text: str, headings: Collection[str] = ()) -> list[Piece]:
     """Return the lines of a text; joined, they are the text.
 
     Args:
-        text: the text.
         headings: headings under which memories are shown.
     """
     known = {name.replace("_", " ").casefold() for name in (*headings, *_HEADINGS)}
@@ -247,14 +246,14 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
     sure = [_is_sure(piece, source, by_agent=by_agent) for piece, source in zip(read, found, strict=True)]
     dropped, tags = [False] * len(read), set[str]()
     for run in _runs(read, found):
-        last = max((place for place in run if sure[place]), default=None)
+        last = max((index for index in run if sure[index]), default=None)
         if last is None:
             continue
-        first = next(place for place in run if sure[place] or read[place].frame not in (None, "blank"))
-        for place in run:
-            frame = read[place].frame
-            dropped[place] = frame != "blank" and (bool(frame) or sure[place] or first <= place <= last)
-        tags |= {frame for place in run if (frame := read[place].frame) and frame.startswith("<")}
+        first = next(index for index in run if sure[index] or read[index].frame not in (None, "blank"))
+        for index in run:
+            frame = read[index].frame
+            dropped[index] = frame != "blank" and (bool(frame) or sure[index] or first <= index <= last)
+        tags |= {frame for index in run if (frame := read[index].frame) and frame.startswith("<")}
         if run[0] and _is_lead(read[run[0] - 1]):
             dropped[run[0] - 1] = True
     if not any(dropped):
@@ -302,11 +301,11 @@ def _is_sure(piece: Piece, found: Found | None, *, by_agent: bool) -> bool:
 
 
 def _runs(read: list[Piece], found: list[Found | None]) -> Iterator[list[int]]:
-    """Yield the places of consecutive lines that may be quotations or frame them."""
+    """Yield the indexes of consecutive lines that may be quotations or frame them."""
     run = list[int]()
-    for place, (piece, source) in enumerate(zip(read, found, strict=True)):
+    for index, (piece, source) in enumerate(zip(read, found, strict=True)):
         if piece.frame or source:
-            run.append(place)
+            run.append(index)
         if run and (not (piece.frame or source) or (source and source.rest)):
             yield run
             run = []
@@ -379,10 +378,10 @@ def _is_part(words: list[str], known: _Known) -> bool:
     """Return whether words are a known text or a part of it that leaves out no negation or condition beside it."""
     if words == known.words:
         return bool(words)
-    place = known.joined.find(f" {' '.join(words)} ") if len(words) >= _FEWEST - 1 else -1
-    if place < 0:
+    index = known.joined.find(f" {' '.join(words)} ") if len(words) >= _FEWEST - 1 else -1
+    if index < 0:
         return False
-    first = known.joined.count(" ", 0, place)
+    first = known.joined.count(" ", 0, index)
     begins = max((end for end in known.ends if end <= first), default=0)
     ends = next((end for end in known.ends if end >= first + len(words)), len(known.words))
     beside = known.words[begins:first] + known.words[first + len(words) : ends]

@@ -66,9 +66,7 @@ def derive(
       by `co_recall_gain`, starting from 0. An asserted or decided link is strengthened instead.
 
     Args:
-        memories: table `memories`.
         enrichment: table `enrichment`; its `entities` are read.
-        neighbours: table `neighbours`.
         accesses: table `accesses`; those after `as_of` do not count.
         decided: table `decided_edges`: edges that agents asserted and runs decided.
         policy: which associations are enabled, their thresholds, and how edges decay.
@@ -117,16 +115,10 @@ def discover(
     that would weigh too little at `as_of`, after all recalls since its memories exist, is not proposed.
 
     Args:
-        memories: table `memories`.
         scored: table `scored_memories`, of the same memories.
-        edges: all edges.
         vectors: table `vectors`; rows of other models than the policy's are ignored.
-        neighbours: table `neighbours`.
         accesses: table `accesses`; those after `as_of` do not count.
-        tier_changes: table `tier_changes`.
-        fact_changes: table `fact_changes`.
         policy: which associations are enabled, and their thresholds.
-        as_of: instant of the run.
         plan_id: plan that proposes the edges.
 
     Returns:
@@ -178,7 +170,6 @@ def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, a
 
     Args:
         edges: edges of any kind, as the ledger has them.
-        accesses: table `accesses`.
         policy: the gain of a recall if co-recall is enabled, and how links decay in between.
         as_of: later accesses do not count.
 

@@ -40,12 +40,10 @@ def measure(
     """Measure every live memory in the graph of the live memories of its profile.
 
     Args:
-        memories: table `memories`.
         importance: `profile_id`, `memory_id`, `importance` (0..1); 0.5 where it is unknown.
         edges: table `association_edges` at present weight. Edges too light to be followed, links that only propose how
             facts relate, and edges of memories that are not live do not count.
         policy: minimum weight of an edge that is followed, and whether centrality raises importance.
-        as_of: instant of the run.
 
     Returns:
         Table `memory_importance`. With `centrality_importance`, memories with 3, 5 or 10 incoming directed edges have
@@ -79,7 +77,6 @@ def relations(
     """Return the graph measures that scores need, for memories in every lifecycle; live ones as `measure` gives them.
 
     Args:
-        memories: table `memories`.
         importance: as for `measure`.
         edges: as for `measure`.
         policy: as for `measure`.

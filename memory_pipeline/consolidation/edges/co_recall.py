@@ -24,7 +24,6 @@ def recalls(ends: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         ends: `profile_id`, `memory_id` of the memories that count, sorted by both.
-        accesses: table `accesses`.
 
     Returns:
         `left`, `right` (rows of `ends`, left < right) and `at` in microseconds, one row per pair and event, sorted. A

@@ -118,7 +118,6 @@ def within(
         n: number of rows.
         source: one end of each edge.
         target: the other end.
-        left: one row of each pair.
         right: the other row.
         hops: at least 1.
     """

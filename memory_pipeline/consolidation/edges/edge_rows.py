@@ -42,7 +42,6 @@ def complete(found: pl.DataFrame, *, origin: str = "derived", plan_id: str = "")
     Args:
         found: ends, `edge_type`, `weight`, `algorithm` and `discovered_at`, and any other column. By default a new edge
             has its weight as base, was last strengthened when it was discovered, and has `co_count` 0.
-        origin: origin of all of them.
         plan_id: plan that proposes them.
     """
     types = TABLES["association_edges"].empty()

@@ -42,10 +42,8 @@ def propose(
     weight.
 
     Args:
-        memories: table `memories`.
         edges: all edges; SUMMARIZES is read.
         near: table `neighbours`.
-        tier_changes: table `tier_changes`.
         policy: which of the two are enabled, and their thresholds.
 
     Cost: a sort of the neighbours.
@@ -84,11 +82,6 @@ def about_facts(
     Such a link either holds or does not, so its weight is 1. How likely the relation is depends on the other memories
     of the store and is judged anew by every run, so it is recorded in `fact_changes` and in the decision, not on the
     edge.
-
-    Args:
-        fact_changes: table `fact_changes`.
-        memories: table `memories`.
-        as_of: instant of the run.
     """
     closing = fact_changes.filter(
         pl.col("relation") == "update", "decided", pl.col("statement").is_null() & (pl.col("at") <= _instant(as_of))
@@ -160,9 +153,7 @@ def no_longer_held(
     Args:
         decided: table `decided_edges`.
         fact_changes: table `fact_changes` of this run.
-        memories: table `memories`.
         deferred: table `deferred`; links to a memory that was not compared stay.
-        as_of: instant of the run.
     """
     present = decided.filter(pl.col("origin") == "decided", edge_rows.is_fact_link())
     missing = present.join(about_facts(fact_changes, memories, as_of=as_of), on=TABLES["decided_edges"].key, how="anti")

@@ -33,7 +33,6 @@ def find(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.Da
     """Return table `neighbours`: the pairs of live memories of a profile whose cosine reaches `minimum`.
 
     Args:
-        memories: table `memories`.
         vectors: table `vectors`; rows of other models than the policy's are ignored.
         policy: rules and their thresholds.
 
@@ -56,8 +55,6 @@ def compare(
     """Return what `find` returns, and table `comparisons`, comparing only what an earlier run has not compared.
 
     Args:
-        memories: table `memories`.
-        vectors: table `vectors`.
         policy: rules and their thresholds.
         kept: table `comparisons` as any earlier run left it; default: none.
 
@@ -72,23 +69,23 @@ def compare(
     before = table.empty() if kept is None else kept
     compared = reuse.reused("comparisons", before, reuse.digests((least,), live.select(KEY), vectors=points))
     unknown, made_by = compared.missing(live), reuse.digest((least,))
-    places = unknown.select(
+    positions = unknown.select(
         *KEY,
-        place=pl.col("row") - pl.col("first"),
+        position=pl.col("row") - pl.col("first"),
         vector=pl.Series(reuse.fingerprints(points[unknown["row"]]), dtype=pl.Int64),
     )
-    found = _places(places, points[unknown["row"]], least, before.filter(pl.col("made_by") == made_by))
-    members = places.group_by("profile_id").agg(members=pl.struct("memory_id", "vector"))
+    found = _places(positions, points[unknown["row"]], least, before.filter(pl.col("made_by") == made_by))
+    members = positions.group_by("profile_id").agg(members=pl.struct("memory_id", "vector"))
     made = members.join(found, on="profile_id", how="left")
     comparisons = compared.completed(made.with_columns(pl.col("pairs").fill_null([]), made_by=pl.lit(made_by)))
     return Compared(_named(comparisons, live), comparisons)
 
 
 def _places(live: pl.DataFrame, points: NDArray[np.float32], least: float, before: pl.DataFrame) -> pl.DataFrame:
-    """Return the pairs of each profile that has any by the places of their memories in it, as in `comparisons`.
+    """Return the pairs of each profile that has any by the positions of their memories in it, as in `comparisons`.
 
     Args:
-        live: profile_id, memory_id, place (in its profile) and vector (its fingerprint), by profile and id.
+        live: profile_id, memory_id, position (in its profile) and vector (its fingerprint), by profile and id.
         points: their vectors.
         least: smallest cosine.
         before: rows of `comparisons` with the same smallest cosine; memories with the same vector in them are not
@@ -97,22 +94,22 @@ def _places(live: pl.DataFrame, points: NDArray[np.float32], least: float, befor
     own = before.join(live, on="profile_id", how="semi")
     members = own.select("profile_id", "members").explode("members").drop_nulls("members").unnest("members")
     members = members.with_columns(before=pl.int_range(pl.len(), dtype=pl.Int64).over("profile_id"))
-    same = members.join(live, on=[*KEY, "vector"]).select("profile_id", "before", "place")
+    same = members.join(live, on=[*KEY, "vector"]).select("profile_id", "before", "position")
     taken = own.select("profile_id", "pairs").explode("pairs").drop_nulls("pairs").unnest("pairs")
     for end in ("one", "other"):
-        moved = same.rename({"before": end, "place": f"{end}_place"})
+        moved = same.rename({"before": end, "position": f"{end}_position"})
         taken = taken.join(moved, on=["profile_id", end])
-    fresh = live.join(same, on=["profile_id", "place"], how="left", maintain_order="left")["before"].is_null()
+    fresh = live.join(same, on=["profile_id", "position"], how="left", maintain_order="left")["before"].is_null()
     near = similarity.threshold_join(points, edge_rows.profiles(live), least, fresh=fresh.to_numpy())
     pairs = pl.DataFrame(
         {
             "profile_id": live["profile_id"].gather(near.left),
-            "one": live["place"].gather(near.left),
-            "other": live["place"].gather(near.right),
+            "one": live["position"].gather(near.left),
+            "other": live["position"].gather(near.right),
             "similarity": pl.Series(near.similarity, dtype=pl.Float32),
         }
     )
-    kept = taken.select("profile_id", one="one_place", other="other_place", similarity="similarity")
+    kept = taken.select("profile_id", one="one_position", other="other_position", similarity="similarity")
     return (
         pl.concat([pairs, kept.cast(pairs.schema)])
         .sort("profile_id", "one", "other")
@@ -122,7 +119,7 @@ def _places(live: pl.DataFrame, points: NDArray[np.float32], least: float, befor
 
 
 def _named(comparisons: pl.DataFrame, live: pl.DataFrame) -> pl.DataFrame:
-    """Return table `neighbours` from pairs of places."""
+    """Return table `neighbours` from pairs of positions."""
     pairs = comparisons.select("profile_id", "pairs").explode("pairs").drop_nulls("pairs").unnest("pairs")
     first = live.select("profile_id", "first").unique()
     rows = pairs.join(first, on="profile_id", maintain_order="left")

@@ -80,7 +80,6 @@ def cluster(
         edges: table `association_edges` at present weight; COACTIVATED and CONTRADICTS are read.
         policy: methods, thresholds and sizes.
         as_of: instant of the state; memories that become valid later are not superseded yet.
-        plan_id: plan that the rows belong to.
         kept: table `groupings` as any earlier run left it; default: none.
         neighbours: table `neighbours` of the same memories, if it holds all pairs from `duplicate_similarity` on;
             default: it does not, and near duplicates are compared anew.

@@ -47,8 +47,6 @@ def due(
     gets no summary, since that would copy words meant for a model into another memory.
 
     Args:
-        clusters: table `clusters`.
-        cluster_members: table `cluster_members`.
         memories: table `memories`, with the members and the live summaries.
         scored: table `scored_memories` of the same state; members that are not live have no row there.
         enrichment: table `enrichment`, with the texts of the members.

@@ -43,7 +43,6 @@ def united(
         n: number of rows.
         left: one row of each pair.
         right: the other row.
-        similarity: similarity of each pair.
         apart: pairs of rows that no group may contain together: both ends.
         max_size: largest group; None: no limit.
         sizes: number of members that each row counts as; None: 1.
@@ -135,11 +134,11 @@ def average_linkage(
     while True:
         eligible = (means >= threshold - _SLACK) & (clusters.sizes[ends].sum(axis=0) <= limit)
         pieces = _Pieces.of(len(clusters.sizes), ends[:, eligible], means[eligible], threshold, memory_budget_mb)
-        labels = clusters.labels[_merge(clusters, pieces, limit)][clusters.place]
+        labels = clusters.labels[_merge(clusters, pieces, limit)][clusters.cluster_of]
         if (pieces.floor == threshold).all():
             return labels
         clusters = _Clusters.of(labels, vectors, weights)
-        ends = distinct(len(clusters.sizes), clusters.place[left], clusters.place[right])
+        ends = distinct(len(clusters.sizes), clusters.cluster_of[left], clusters.cluster_of[right])
         means = clusters.means(ends)
 
 
@@ -203,7 +202,7 @@ class _Clusters:
     """Clusters found so far, each as one point: the mean of two is their cosine times both scales."""
 
     labels: NDArray[np.int64]
-    place: NDArray[np.int64]
+    cluster_of: NDArray[np.int64]
     sizes: NDArray[np.int64]
     points: NDArray[np.float32]
     scales: NDArray[np.float64]
@@ -211,16 +210,16 @@ class _Clusters:
     @classmethod
     def of(cls, labels: NDArray[np.int64], vectors: NDArray[np.float32], weights: NDArray[np.int64]) -> "_Clusters":
         """Return the clusters by the label of each row; a single row is exactly its own point."""
-        heads, place, counts = np.unique(labels, return_inverse=True, return_counts=True)
+        heads, cluster_of, counts = np.unique(labels, return_inverse=True, return_counts=True)
         sizes = np.zeros(len(heads), dtype=np.int64)
-        np.add.at(sizes, place, weights)
+        np.add.at(sizes, cluster_of, weights)
         many = np.flatnonzero(counts > 1)
-        rows = np.flatnonzero(counts[place] > 1)
-        rows = rows[np.argsort(place[rows], kind="stable")]
+        rows = np.flatnonzero(counts[cluster_of] > 1)
+        rows = rows[np.argsort(cluster_of[rows], kind="stable")]
         sums = _sums(vectors, rows, counts[many], weights[rows])
         points, scales = vectors[heads] if len(many) else vectors, np.ones(len(heads))
         points[many], scales[many] = sums, np.sqrt(np.einsum("ij,ij->i", sums, sums)) / sizes[many]
-        return cls(heads, place, sizes, points, scales)
+        return cls(heads, cluster_of, sizes, points, scales)
 
     def means(self, ends: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the mean cosine over all pairs between two clusters, for pairs of clusters [2, pairs]."""
@@ -288,7 +287,7 @@ def _link(means: NDArray[np.float64], sizes: NDArray[np.int64], minimum: float, 
     excluded for good, since clusters only grow.
     """
     labels = np.arange(len(means))
-    removed = np.zeros(len(means))  # -inf where a place was merged away; its column is never written again
+    removed = np.zeros(len(means))  # -inf where a cluster was merged away; its column is never written again
     if 2 * sizes.max() > limit:
         means[np.add.outer(sizes, sizes) > limit] = -np.inf
     np.fill_diagonal(means, -np.inf)

@@ -28,7 +28,6 @@ def grouped(
 
     Args:
         method: name of the method.
-        strategy: the method.
         inputs: the memories.
         kept: table `groupings` as any earlier run left it; default: none.
     """

@@ -53,8 +53,6 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataF
 
     Args:
         proposed: table `proposed_edges`.
-        memories: table `memories`.
-        fact_changes: table `fact_changes`.
     """
     if proposed.is_empty():
         return _NO_CHANGES
@@ -160,7 +158,6 @@ def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         made: table `summaries` with `seq`, the ledger position its plan was made from.
-        memories: table `memories`.
     """
     if made.is_empty():
         return _NO_CHANGES
@@ -198,7 +195,6 @@ def moves(
     Args:
         archived: table `archived_set`.
         made: table `summaries`; the summaries they replace are superseded too.
-        memories: table `memories`.
         superseded_lifecycle: lifecycle of memories superseded by a summary.
     """
     if archived.is_empty() and made.is_empty():
@@ -248,7 +244,6 @@ def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame
 
     Args:
         fact_changes: table `fact_changes`; only updates that are decided close anything.
-        memories: table `memories`.
     """
     present = memories.select(
         *KEY, "content_hash", "closed_statements", pl.col("valid_until", "superseded_by", "superseded_kind")
@@ -345,7 +340,6 @@ def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         risen: table `promotions`.
-        memories: table `memories`.
     """
     if risen.is_empty():
         return _NO_CHANGES

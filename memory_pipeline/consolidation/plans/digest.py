@@ -57,7 +57,6 @@ def write(
     Args:
         changes: the decisions of that time as people read them (`telling.TOLD`).
         doubts: pairs that wait for an answer (`DOUBTS`).
-        profile_id: the profile.
         since: where the time begins.
         until: where it ends.
         stored: memories stored meanwhile.

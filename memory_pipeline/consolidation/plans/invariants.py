@@ -82,8 +82,6 @@ def retrievable(memories: Frame[schemas.Memories], vectors: pl.DataFrame, model:
     as it is itself.
 
     Args:
-        memories: table `memories`.
-        vectors: table `vectors`.
         model: the embedder of the profile.
 
     Returns:

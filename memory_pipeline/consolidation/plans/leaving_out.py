@@ -64,7 +64,6 @@ def remaining(plan: pl.DataFrame, left: pl.DataFrame, again: pl.DataFrame, profi
         left: rows of `plan` (`left_out`).
         again: the plan made again as if these had been undone; only its blocks of core memory count, so that nothing
             is decided that nobody was shown.
-        profiles: table `profiles`.
     """
     compiled = pl.col("action") == Action.COMPILE.value
     key = ["profile_id", "decision_id"]

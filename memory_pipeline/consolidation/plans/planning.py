@@ -86,13 +86,11 @@ def propose(
         pruned_edges: rows of `decided_edges` that have decayed.
         retired_links: rows of `decided_edges`: links about facts that no longer hold.
         fact_changes: table `fact_changes`: memories whose validity a newer one ends.
-        promotions: table `promotions`.
         trims: table `trims`: what recall shows of memories.
         proposed_blocks: table `proposed_blocks`: core memory blocks with a new text.
         deferred: table `deferred`: memories that the time budget left out.
         committed: decisions in force that were committed at exactly this instant.
         decisions: every committed decision of the profiles.
-        reverted: table `reverted`.
         actions: what this run may decide; without `withdraw` nothing is withdrawn.
         superseded_lifecycle: lifecycle of memories superseded by a summary.
         within: `profile_id` and `memory_id` of the only memories that may change; default: all.
@@ -298,7 +296,6 @@ def numbered(changes: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         changes: signed changes, or decisions.
-        profiles: table `profiles`.
     """
     place = pl.col("action").replace_strict(decision_json.ORDER, return_dtype=pl.Int64)
     rows = (
@@ -330,7 +327,6 @@ def effective(plan: pl.DataFrame, committed: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         plan: table `consolidation_plan`.
-        committed: decisions in force that were committed at the plan's instant.
     """
     sequenced = plan.filter(pl.col("status") != "held").with_columns(
         seq=pl.lit(1 + (committed.select(pl.col("seq").max()).item() or 0), pl.Int64)
@@ -346,7 +342,6 @@ def in_force_after(
     Args:
         plan: table `consolidation_plan`.
         decisions: table `decisions` up to the plan's instant.
-        reverted: table `reverted`.
     """
     last = decisions.select(pl.col("seq").max()).item() or 0
     proposed = plan.filter(pl.col("status") != "held").with_columns(seq=pl.lit(1 + last, pl.Int64))
@@ -425,7 +420,6 @@ def held_profiles(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> p
 
     Args:
         plan: table `consolidation_plan`.
-        profiles: table `profiles`.
         state: the state before the plan.
 
     Returns:
@@ -447,7 +441,6 @@ def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.Dat
     Args:
         decided: all other decisions at the same instant.
         profiles: `max_archived_share`, as for `hold`.
-        state: the state before it.
 
     Returns:
         `profile_id`, `spare`, one row per profile with live originals.

@@ -43,9 +43,7 @@ def made_of(
     """Return whether a summary or fact was made from these texts of its members; true for an unknown kind.
 
     Args:
-        memory_id: the summary.
         cluster_id: its cluster; for a fact, the hash of its entry and the entry's text.
-        kind: its kind.
         members: ids of its members, sorted.
         content_hash: hashes of their texts, sorted.
     """

@@ -58,7 +58,6 @@ def history(
 
     Args:
         memories: table `memories`; the key and `created_at` are read.
-        accesses: table `accesses`.
         edges: any table of edges; REINFORCES edges of known cosine are read: the source reinforced the target at
             `discovered_at`.
         tier_changes: table `tier_changes`; from `at` on, a memory decays at the rate of `to_tier`.
@@ -95,10 +94,7 @@ def at(
     """Return the energy of memories at given instants, including touches and tier changes at the instant itself.
 
     Args:
-        memories: table `memories`.
-        accesses: table `accesses`.
         edges: any table of edges.
-        tier_changes: table `tier_changes`.
         instants: `profile_id`, `memory_id`, `at`.
 
     Returns:
@@ -106,7 +102,7 @@ def at(
 
     Cost: that of `history` for the given memories, and a sort of the instants.
     """
-    queries = instants.select(*_KEY, "at").with_row_index("place")
+    queries = instants.select(*_KEY, "at").with_row_index("query")
     relevant = [frame.join(queries, on=_KEY, how="semi") for frame in (memories, accesses, tier_changes)]
     touched = _touches(relevant[0], relevant[1], edges, relevant[2])
     last = (
@@ -117,7 +113,7 @@ def at(
     numbered = queries.join(touched.keys.with_row_index("row").cast({"row": pl.Int64}), on=_KEY)
     matched = (
         numbered.with_columns(asked_at=pl.col("at").dt.epoch("us"))
-        .sort("asked_at", "place")
+        .sort("asked_at", "query")
         .join_asof(
             last,
             left_on="asked_at",
@@ -130,8 +126,8 @@ def at(
     )
     row, last_touch, now = (matched[name].to_numpy() for name in ("row", "touched_at", "asked_at"))
     energy = matched["base"].to_numpy() * np.exp(-_decay_exponent(touched, row, last_touch, now))
-    values = matched.select("place", energy=pl.Series(energy), tier=_tiers(touched, row, now))
-    return instants.with_row_index("place").join(values, on="place", how="left", maintain_order="left").drop("place")
+    values = matched.select("query", energy=pl.Series(energy), tier=_tiers(touched, row, now))
+    return instants.with_row_index("query").join(values, on="query", how="left", maintain_order="left").drop("query")
 
 
 def latest(

@@ -114,7 +114,6 @@ def accesses(events: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         events: table `events`; only those of the types `USES` are read.
-        memories: table `memories`.
     """
     there = memories.filter(pl.col("lifecycle") != Lifecycle.ERASED.value)
     creations = there.select(*KEY, "created_at", original=pl.col("kind") == ORIGINAL)

@@ -82,7 +82,6 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
     Args:
         memories: table `memories`; new ones as `unclosed` returns them.
         ordered: decisions in force.
-        accesses: table `accesses`.
     """
     moved = _moved(_closed(memories, ordered), ordered)
     restored = _restored(_withdrawn(moved))

@@ -77,7 +77,6 @@ def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
     """Return the decisions in force: not undone, withdrawn or erased, and not about a summary that is not in force.
 
     Args:
-        decisions: table `decisions`.
         reverted: table `reverted`; the decisions it names are undone. An undone withdrawal withdraws nothing.
     """
     if decisions.is_empty():

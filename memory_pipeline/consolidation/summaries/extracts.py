@@ -289,7 +289,7 @@ def _digest(members: list[list[Sentence]], required: list[frozenset[str]], budge
 def _version(members: list[list[Sentence]], required: list[frozenset[str]], contents: list[str]) -> str:
     """Return the fullest of several versions of one text, and sentences of the others with facts that it lacks."""
     draft = Draft()
-    fullest = max(range(len(members)), key=lambda place: _fullness(members[place]))
+    fullest = max(range(len(members)), key=lambda index: _fullness(members[index]))
     for sentence in members[fullest]:
         draft.add(sentence)
     _keep_facts(draft, members, required)
@@ -379,15 +379,15 @@ def _completed(written: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
 def _index_texts(members: pl.DataFrame) -> pl.DataFrame:
     """Return the speakers and the most informative words, each once, in the order of their first occurrence."""
     contents = members["content"].unique().sort()
-    words = tokens.occurrences(tokens.fold(contents)).filter(pl.col("rarity") > 0).with_row_index("place")
+    words = tokens.occurrences(tokens.fold(contents)).filter(pl.col("rarity") > 0).with_row_index("index")
     by_stem = words.group_by("row", "stem").agg(
-        pl.col("rarity").max(), pl.col("form").sort_by("place").first(), pl.col("place").min()
+        pl.col("rarity").max(), pl.col("form").sort_by("index").first(), pl.col("index").min()
     )
     ranked = (
         members.join(contents.to_frame().with_row_index("row"), on="content", how="left")
         .select(*_GROUP, "row", base=pl.col("member").cast(pl.Int64) * len(words))
         .join(by_stem, on="row", how="inner")
-        .with_columns(at=pl.col("base") + pl.col("place"))
+        .with_columns(at=pl.col("base") + pl.col("index"))
         .group_by(*_GROUP, "stem")
         .agg(pl.col("form").sort_by("at").first(), weight=pl.col("rarity").sum(), first=pl.col("at").min())
         .sort("weight", "form", descending=[True, False])

@@ -112,8 +112,6 @@ def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -
 
     Args:
         members: as for `summary_requests`.
-        completions: table `completions`.
-        policy: the model.
 
     Returns:
         profile_id, cluster_id, content (null if refused), fallback (the reason, else null): one row per group; none if
@@ -137,7 +135,6 @@ def accepted_blocks(candidates: pl.DataFrame, completions: pl.DataFrame, policy:
 
     Args:
         candidates: as for `block_requests`.
-        completions: table `completions`.
         policy: the model, and the maximum length of a block.
 
     Returns:

@@ -51,15 +51,12 @@ def summarise(
     summary still has a summary then.
 
     Args:
-        clusters: table `clusters`.
-        cluster_members: table `cluster_members`.
         memories: table `memories`, with the members and the live summaries.
         scored: table `scored_memories` of the same state; members that are not live have no row there.
         enrichment: table `enrichment`, with the texts of the members.
         completions: table `completions`: answers of the policy's model, if it has one. An answer that lacks or invents
             a fact is refused, and rules word the summary.
         policy: which methods get a summary, and how it is worded.
-        plan_id: plan that the rows belong to.
         outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
 
     Returns:
@@ -106,9 +103,7 @@ def stale(
     member is outdated: it may be all that remains of the one that left.
 
     Args:
-        memories: table `memories`.
         clusters: table `clusters`, of the same state.
-        cluster_members: table `cluster_members`.
         policy: which groups get a summary.
         outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
 

@@ -185,7 +185,7 @@ def _sources(members: pl.DataFrame) -> list[_Source]:
 
 
 def _sentences(texts: pl.DataFrame) -> dict[int, list[_Sentence]]:
-    """Return the sentences of each text, by its place.
+    """Return the sentences of each text, by its position.
 
     A clause that denies something is one piece: taken apart, its end would say the opposite.
     """
@@ -227,16 +227,16 @@ def _pieces(spans: pl.DataFrame) -> list[_Piece]:
 def _piece(text: str, words: Sequence[str], read: dict[str, Any]) -> _Piece:
     bare = [word.removesuffix(PAST) for word in words]
     said = frozenset(word for word in bare if not any(map(str.isdigit, word))) - FUNCTION_LEMMAS - {NOT}
-    places = sorted((text.find(name), name) for name in read["entities"])
-    named = [(place, lemma(word)) for place, name in places for word in name.lower().split()]
-    names = [(place, word) for place, word in named if word not in _EMPTY]
+    positions = sorted((text.find(name), name) for name in read["entities"])
+    named = [(position, lemma(word)) for position, name in positions for word in name.lower().split()]
+    names = [(position, word) for position, word in named if word not in _EMPTY]
     start = len(text) - len(text.lstrip())
     return _Piece(
         text=text.strip(),
         words=said - _EMPTY,
         operators=(said & OPERATORS) - _REPORTED,
         names=tuple(dict.fromkeys(word for _, word in names)),
-        subject=frozenset(word for place, word in names if place == start),
+        subject=frozenset(word for position, word in names if position == start),
         numbers=frozenset(read["numbers"]),
         counted=frozenset((one, other) for one, other in pairwise(bare) if one.isdigit() and other in said),
         denied=read["negated"],

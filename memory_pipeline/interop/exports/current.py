@@ -100,11 +100,9 @@ def select(
 
     Args:
         profile_id: the profile; the tables have only its rows.
-        state: its state.
         events: table `events` that the state was folded from.
         scores: `memory_id`, `strength`, `importance`; memories without come last.
         clusters: table `clusters` with a row for each `memory_id` that is a member.
-        as_of: the instant.
     """
     why = judged(state.memories, as_of)
     memories = (

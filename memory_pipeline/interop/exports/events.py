@@ -24,8 +24,6 @@ def history(ledger: Ledger, profile_id: str, left_out: dict[str, int]) -> Iterat
     """Yield a line for each event of agents, in the order in which the ledger has them; holds one batch in memory.
 
     Args:
-        ledger: the ledger.
-        profile_id: profile of the events.
         left_out: number of events without a line by type, counted here: those of the pipeline, and what was erased.
     """
     after = 0

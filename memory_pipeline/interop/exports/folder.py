@@ -207,7 +207,6 @@ def change(
         folder: the folder, which need not be an export.
         before: expected text of the files.
         after: new text of each file that changes; None: it is removed.
-        message: message of the commit.
         profile_id: profile of the memories.
         first: called with the folder once it is known that the files can be changed, and before one is.
         taken_back: the change takes an earlier one back: a list that names nothing then goes too.

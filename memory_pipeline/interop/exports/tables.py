@@ -65,7 +65,6 @@ def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, 
     """Choose a state: as published now, after a run, or at a past instant.
 
     Args:
-        lake: the store.
         as_of: instant, which is recomputed from the ledger.
         run: id of a run, or of its plan; not together with `as_of`.
         profile_id: profile of the rows; default all.

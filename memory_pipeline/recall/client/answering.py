@@ -65,7 +65,6 @@ def answer(
     Args:
         pool: the memories that were searched.
         ranked: what `rank` returned.
-        query: the query.
         as_of: instant whose state was searched.
         ranking: name of the ranking.
         zone: time zone in which days and times are shown.

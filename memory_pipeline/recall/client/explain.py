@@ -48,8 +48,6 @@ def explain(
     """Explain a memory: scores factor by factor, edges, clusters, decisions with reasons, accesses and lineage.
 
     Args:
-        lake: the store.
-        memory_id: the memory.
         profile_id: its profile; needed only if several profiles use the id.
         as_of: use the tables of the last run whose clock was at or before this instant; default: now.
         recalled: its row of an answer (see `rank/ranking`), to explain its rank there too.

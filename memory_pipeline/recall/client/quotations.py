@@ -77,21 +77,21 @@ def separated(
     """
     noisy = _noise(events) if filters else {}
     read = {
-        place: quoting.pieces(event.payload.content, headings)
-        for place, event in enumerate(events)
+        number: quoting.pieces(event.payload.content, headings)
+        for number, event in enumerate(events)
         if isinstance(event.payload, Stored)
-        and place not in noisy
+        and number not in noisy
         and quoting.may_quote(event.payload.content, by_agent=not marked and _by_agent(event))
     }
     if not read:
-        return [noisy.get(place) or Separated(event, ()) for place, event in enumerate(events)]
+        return [noisy.get(number) or Separated(event, ()) for number, event in enumerate(events)]
     sources = quoting.Sources()
     _add_candidates(sources, state().pool.index, [piece for pieces in read.values() for piece in pieces])
     found = list[Separated]()
-    for place, event in enumerate(events):
-        one = noisy.get(place) or Separated(event, ())
-        if place in read:
-            one = _separated(event, read[place], sources)
+    for number, event in enumerate(events):
+        one = noisy.get(number) or Separated(event, ())
+        if number in read:
+            one = _separated(event, read[number], sources)
         if one.event is not None and isinstance(one.event.payload, Stored):
             content, by_agent = one.event.payload.content, _by_agent(one.event)
             sources.add(str(one.event.memory_id), content, by_agent=by_agent, at=one.event.occurred_at)
@@ -116,20 +116,20 @@ def of_store(lake: Lake, settings: Settings) -> Callable[[Sequence[Event]], list
     def of_all(events: Sequence[Event]) -> list[Separated]:
         found = [Separated(event, ()) for event in events]
         turns = dict[str, list[int]]()
-        for place, event in enumerate(events):
+        for number, event in enumerate(events):
             if isinstance(event.payload, Stored) and event.payload.speaker and event.session_id:
-                turns.setdefault(event.profile_id, []).append(place)
-        for name, places in turns.items():
+                turns.setdefault(event.profile_id, []).append(number)
+        for name, numbers in turns.items():
             headings = core_memory.names(settings.policy_of(name))
             own = separated(
-                [events[place] for place in places],
+                [events[number] for number in numbers],
                 partial(state_of, name),
                 headings,
                 marked=True,
                 filters=settings.filter_noise,
             )
-            for place, one in zip(places, own, strict=True):
-                found[place] = one
+            for number, one in zip(numbers, own, strict=True):
+                found[number] = one
         return found
 
     return of_all
@@ -150,11 +150,11 @@ def states(lake: Lake, settings: Settings) -> "Callable[[str], State]":
 def _noise(events: Sequence[Event]) -> dict[int, Separated]:
     """Return, by position, the events of texts that are no memory."""
     found = dict[int, Separated]()
-    for place, event in enumerate(events):
+    for number, event in enumerate(events):
         if isinstance(event.payload, Stored) and not event.payload.protected:
             why = noise.reason(event.payload.content, event.payload.speaker)
             if why is not None:
-                found[place] = Separated(None, (), _left_out(event, why))
+                found[number] = Separated(None, (), _left_out(event, why))
     return found
 
 

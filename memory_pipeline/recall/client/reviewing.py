@@ -37,10 +37,7 @@ def review(lake: Lake, cache: StateCache, profile_id: str, limit: int) -> Review
     They come in the order of `questions.ranked`.
 
     Args:
-        lake: the store.
         cache: the profile's state.
-        profile_id: the profile.
-        limit: most pairs.
 
     Cost: reads the profile's pairs of the last run.
     """
@@ -93,7 +90,6 @@ def likely(cache: StateCache, memory_id: str, policy: Policy) -> tuple[Pair, ...
 
     Args:
         cache: the profile's state, which holds the new memory.
-        memory_id: the new memory.
         policy: whether facts are compared.
 
     Cost: see `FirstReading.pairs`.

@@ -156,7 +156,6 @@ def naming_rows(rows: Sequence[Any], places: Sequence[int] | None = None) -> Ite
     """Name the row in the message if the ledger refuses an event.
 
     Args:
-        rows: the rows.
         places: which row each event is of; default: that of its position.
 
     Raises:

@@ -50,7 +50,6 @@ def aligned(tokens: Sequence[Tokens], older: Rows, newer: Rows) -> Floats:
     A pair's numbers do not depend on the other pairs: only sums over equally many tokens are made side by side.
 
     Args:
-        tokens: of each text.
         older: place of the older text of each pair.
         newer: place of the newer.
 

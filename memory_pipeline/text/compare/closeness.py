@@ -81,9 +81,7 @@ def of_few(reading: Reading, older: Rows, newer: Rows, kinds_of: Callable[[Rows]
     """Return what the reader says of pairs of a few memories of one profile, as if there were no others.
 
     Args:
-        reading: the memories.
         older: row of the older memory of each pair.
-        newer: row of the newer.
         kinds_of: takes rows of memories; returns their kinds (see `kinds_read`).
 
     Cost: 10 ms per memory, and 20 ms per pair whose scores are asked for.

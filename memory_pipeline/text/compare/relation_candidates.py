@@ -36,7 +36,6 @@ def candidates(reading: Reading, *, most: int = MOST_CANDIDATES) -> tuple[Rows, 
     so that the cost is linear: about 0.1 ms per memory.
 
     Args:
-        reading: the memories.
         most: maximum number of older memories of each.
     """
     keys = _keys(reading)

@@ -155,7 +155,6 @@ def _judged(
     """Return the judgement of each pair of memories, from the probabilities of its pairs of statements.
 
     Args:
-        reading: the memories.
         memories: older and newer memory of each pair.
         statements: as `statement_pairs` returns them.
         probability: [pairs of statements, relations].

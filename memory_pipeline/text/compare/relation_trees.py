@@ -111,7 +111,6 @@ def features(
     """Return the features of pairs of memories: names, and [pairs, names].
 
     Args:
-        reading: the memories.
         older: row of the older memory of each pair.
         newer: row of the newer, as many.
         words: names and values of `relation_features`, of the statements of each pair that share most.
@@ -140,7 +139,6 @@ def both_sides(pairs: tuple[Rows, Rows], kinds: Callable[[Rows], Floats]) -> tup
     """Return what the reader says of the sentences of the older and of the newer memory of each pair.
 
     Args:
-        pairs: row of the older and of the newer memory of each.
         kinds: takes rows of memories; returns what the reader says of their sentences (`closeness.kinds`).
     """
     rows = np.unique(np.concatenate(pairs))
@@ -209,7 +207,6 @@ def worth_reading(probability: Floats, newer: Rows) -> Rows:
 
     Args:
         probability: of each of `OF_PAIRS` by the first trees, [pairs, relations].
-        newer: row of the newer memory of each pair.
     """
     related = np.round(probability[:, :-1].sum(axis=1), 9)
     order = np.lexsort((np.arange(len(newer)), -related, newer))
@@ -233,7 +230,6 @@ def scores(columns: Floats, grown: Trees) -> Floats:
 
     Args:
         columns: [features, pairs], in the order of the trees' names.
-        grown: the trees.
     """
     above = np.zeros(columns.shape, dtype=grown.tests.most.dtype)
     for feature, thresholds in enumerate(grown.tests.thresholds):
@@ -251,7 +247,6 @@ def _sums(above: NDArray[np.unsignedinteger], grown: Trees) -> Floats:
 
     Args:
         above: how many of the thresholds of each feature it is above, [features, pairs].
-        grown: the trees.
     """
     tests = grown.tests
     ruled_out = np.zeros((len(grown.roots), above.shape[1]), dtype=tests.ruled_out.dtype)

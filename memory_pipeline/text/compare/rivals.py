@@ -85,12 +85,10 @@ def _fill(
     """Fill the features that come from the cosines of one side of the pairs with all memories of the profile.
 
     Args:
-        table: the features.
         pairs: rows of the table, sorted by that side.
         cosines: of some memories with all of their profile.
         low: the first of these memories.
         older: the older memory of each pair.
-        newer: the newer of each pair.
         of_newer: whether the cosines are those of the newer memories, whose rivals come before them.
     """
     one, other = (newer, older) if of_newer else (older, newer)

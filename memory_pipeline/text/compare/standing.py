@@ -64,7 +64,6 @@ def is_measure(tokens: Sequence[str], index: int) -> bool:
 
     Args:
         tokens: words and figures of a text in lower case, in order.
-        index: that of one of them.
     """
     word = tokens[index]
     if not (_FIGURE.match(word) or word in NUMBERS) or _TIME.fullmatch(word) or not words.AGREED.isdisjoint(tokens):

@@ -194,7 +194,6 @@ def is_changed(older: Clause, change: Change, *, one_speaker: bool) -> bool:
     """Return whether a change says that an older statement no longer holds.
 
     Args:
-        older: a statement.
         change: a change that a newer text states.
         one_speaker: whether the same person said both; another speaker's "I" and "the car" mean something else.
     """

@@ -82,7 +82,7 @@ class _Layer(NamedTuple):
 class _Network(NamedTuple):
     """A transformer: what it adds to the words, its layers, and other arrays of its file."""
 
-    places: Floats
+    positions: Floats
     normalisation: tuple[Floats, Floats]
     layers: tuple[_Layer, ...]
     other: dict[str, NDArray[np.generic]]
@@ -98,13 +98,13 @@ class _Network(NamedTuple):
             raise ReaderMissingError(told)
         with resources.as_file(_folder() / name) as path, np.load(path) as stored:
             weights = {name: stored[name] for name in stored.files}
-        layers = tuple(_layer(weights, place) for place in range(_LAYERS))
+        layers = tuple(_layer(weights, number) for number in range(_LAYERS))
         other = {name: values for name, values in weights.items() if not name[0].isdigit()}
         return cls(weights["places"], (weights["gain"], weights["offset"]), layers, other)
 
     def run(self, words: Floats) -> Floats:
         """Return the rows of the last layer, of the rows of the words of one text."""
-        rows = _normalised(words + self.places[: len(words)], *self.normalisation)
+        rows = _normalised(words + self.positions[: len(words)], *self.normalisation)
         for layer in self.layers:
             rows = _through(rows, layer)
         return rows
@@ -187,7 +187,7 @@ def _side_by_side(read: Callable[["Encoding"], T], texts: Sequence["Encoding"]) 
     """Yield what is read of each text, in order: in as many threads as a product has, each with products of one.
 
     Each text is computed by itself, for in a product over several texts the last digits of a row depend, on some
-    processors, on its place among the others. A few texts are read in the caller's thread: to start another costs more.
+    processors, on its neighbours. A few texts are read in the caller's thread: others cost more to start.
     """
     libraries = _libraries()
     products = libraries.select(user_api="blas").info()
@@ -236,13 +236,13 @@ def _tokenizer(most: int) -> "Tokenizer":
     return tokenizer
 
 
-def _layer(weights: dict[str, NDArray[np.generic]], place: int) -> _Layer:
+def _layer(weights: dict[str, NDArray[np.generic]], number: int) -> _Layer:
     def dense(name: str) -> tuple[Floats, Floats]:
-        quantised, scale = weights[f"{place}.{name}"], weights[f"{place}.{name}.scale"]
-        return np.multiply(quantised, scale, dtype=np.float32), weights[f"{place}.{name}.offset"].astype(np.float32)
+        quantised, scale = weights[f"{number}.{name}"], weights[f"{number}.{name}.scale"]
+        return np.multiply(quantised, scale, dtype=np.float32), weights[f"{number}.{name}.offset"].astype(np.float32)
 
     def normalisation(name: str) -> tuple[Floats, Floats]:
-        gain, offset = (weights[f"{place}.{name}.{part}"].astype(np.float32) for part in ("gain", "offset"))
+        gain, offset = (weights[f"{number}.{name}.{part}"].astype(np.float32) for part in ("gain", "offset"))
         return gain, offset
 
     return _Layer(

@@ -49,9 +49,9 @@ class LocalEmbedder:
         """
         dimension = self.dimension
         result = np.zeros((len(texts), dimension), dtype=np.float32)
-        with_words = [place for place, text in enumerate(texts) if text.strip()]
+        with_words = [index for index, text in enumerate(texts) if text.strip()]
         if with_words:
-            encoded = _encode(self._encoder, [texts[place] for place in with_words])
+            encoded = _encode(self._encoder, [texts[index] for index in with_words])
             lengths = np.linalg.norm(encoded, axis=1, keepdims=True)
             result[with_words] = np.divide(encoded, lengths, out=np.zeros_like(encoded), where=lengths > 0)
         return result
@@ -104,7 +104,7 @@ class LocalEmbedder:
 def _encode(encoder: Any, texts: list[str]) -> NDArray[np.float32]:
     """Encode texts in batches of about equal length: a batch is padded to its longest text."""
     order = np.argsort([len(text) for text in texts], kind="stable")
-    encoded = np.array(list(encoder.embed([texts[place] for place in order], batch_size=_BATCH)), dtype=np.float32)
+    encoded = np.array(list(encoder.embed([texts[index] for index in order], batch_size=_BATCH)), dtype=np.float32)
     result = np.empty_like(encoded)
     result[order] = encoded
     return result

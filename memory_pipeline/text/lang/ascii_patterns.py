@@ -53,10 +53,10 @@ def is_ascii(texts: pl.Series) -> bool:
 @cache
 def in_ascii(pattern: str) -> str:
     """Return a pattern that matches in ASCII texts what the given one does; undefined for other texts."""
-    parts, depth, place = list[str](), 0, 0
-    while place < len(pattern):
-        part = _token(pattern, place)
-        opened = depth and pattern[:place].endswith(("[", "[^")) and part == "]"
+    parts, depth, start = list[str](), 0, 0
+    while start < len(pattern):
+        part = _token(pattern, start)
+        opened = depth and pattern[:start].endswith(("[", "[^")) and part == "]"
         if part == "[":
             depth += 1
         elif part == "]" and depth and not opened:
@@ -65,13 +65,13 @@ def in_ascii(pattern: str) -> str:
             parts.append(_CLASSES[part] if depth else f"[{_CLASSES[part]}]")
         else:
             parts.append(part if depth else _ELSEWHERE.get(part, part))
-        place += len(part)
+        start += len(part)
     return "".join(parts)
 
 
-def _token(pattern: str, place: int) -> str:
-    """Return the character at a place, or the whole escape that begins there."""
-    if pattern[place] != "\\":
-        return pattern[place]
-    braced = pattern[place + 1] in "pPx" and pattern[place + 2] == "{"
-    return pattern[place : pattern.index("}", place) + 1] if braced else pattern[place : place + 2]
+def _token(pattern: str, start: int) -> str:
+    """Return the character at an index, or the whole escape that begins there."""
+    if pattern[start] != "\\":
+        return pattern[start]
+    braced = pattern[start + 1] in "pPx" and pattern[start + 2] == "{"
+    return pattern[start : pattern.index("}", start) + 1] if braced else pattern[start : start + 2]

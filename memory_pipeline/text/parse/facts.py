@@ -99,7 +99,6 @@ def extract(content: pl.Series, low: pl.Series, languages: pl.Series | None = No
     """Extract the columns of `add_facts` from texts and their `tokens.fold` form.
 
     Args:
-        content: the texts.
         low: the same in `tokens.fold` form.
         languages: code of each text's language, null where unknown; default: English.
     """

@@ -47,7 +47,6 @@ def gloss(low: str, language: str, *, question: bool = False) -> str:
     """Translate the closed-class words of one text normalised by `tokens.fold` into English.
 
     Args:
-        low: the text.
         language: code of its language.
         question: whether it is a question, so that question words are translated too.
     """

@@ -22,7 +22,7 @@ def _discovered() -> dict[str, Strategy]:
     """
     modules = {module.name: import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)}
     methods = {name: module.STRATEGY for name, module in modules.items() if hasattr(module, "STRATEGY")}
-    return dict(sorted(methods.items(), key=lambda item: (not item[1].supersedes, item[1].place, item[0])))
+    return dict(sorted(methods.items(), key=lambda item: (not item[1].supersedes, item[1].order, item[0])))
 
 
 STRATEGIES: Final[dict[str, Strategy]] = _discovered()

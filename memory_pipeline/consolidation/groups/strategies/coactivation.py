@@ -42,4 +42,4 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     return ClusteringResult(grouped(rows, labels, 2).join(bonds, on="group", how="left", maintain_order="left"))
 
 
-STRATEGY: Final = Strategy(find, "unit", place=40)
+STRATEGY: Final = Strategy(find, "unit", order=40)

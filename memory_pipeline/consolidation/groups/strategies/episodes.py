@@ -90,4 +90,4 @@ def _representative(numbered: pl.DataFrame) -> pl.DataFrame:
     return best.filter(pl.col("row").cum_count().over("agent") <= AGENT_SESSIONS)
 
 
-STRATEGY: Final = Strategy(find, "episode", place=50)
+STRATEGY: Final = Strategy(find, "episode", order=50)

@@ -42,14 +42,14 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     )
     conflicts = inputs.links(rows, IN_CONFLICT)
     apart = conflicts["left"].to_numpy(), conflicts["right"].to_numpy()
-    place = np.arange(len(rows))  # a memory in a conflict is a node of its own, even among copies
+    position = np.arange(len(rows))  # a memory in a conflict is a node of its own, even among copies
     keys = inputs.points[rows].select(
-        pl.Series("place", place),
+        pl.Series("position", position),
         kin=pl.struct(KIN).rank("dense").cast(pl.Int64),
         text="content_hash",
-        alone=pl.Series(np.where(np.isin(place, apart), place, -1)),
+        alone=pl.Series(np.where(np.isin(position, apart), position, -1)),
     )
-    first = keys.select(pl.col("place").first().over("kin", "text", "alone")).to_series().to_numpy()
+    first = keys.select(pl.col("position").first().over("kin", "text", "alone")).to_series().to_numpy()
     heads, nodes = np.unique(first, return_inverse=True)
     kin = keys["kin"].to_numpy()[heads]
     near = similarity.threshold_join(inputs.space[rows[heads]], kin, policy.fading_similarity)
@@ -59,4 +59,4 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     return ClusteringResult(grouped(rows, labels, policy.fading_size))
 
 
-STRATEGY: Final = Strategy(find, "consolidation", supersedes=True, place=20)
+STRATEGY: Final = Strategy(find, "consolidation", supersedes=True, order=20)

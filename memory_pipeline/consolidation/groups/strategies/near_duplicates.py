@@ -93,8 +93,8 @@ def _near_duplicates(
     then the pairs that others would hold together, until no group contains a pair that disagrees. Of texts in a
     language without full rules, and of those longer than `LONGEST_GUARDED`, only exact copies are merged.
     """
-    stated = _stated(inputs.points[rows]).with_row_index("place")
-    first = pl.col("place").first().over("kin", "content_hash", "valid_from", "valid_until", "dated", "occasion")
+    stated = _stated(inputs.points[rows]).with_row_index("index")
+    first = pl.col("index").first().over("kin", "content_hash", "valid_from", "valid_until", "dated", "occasion")
     nodes, node = np.unique(stated.select(first).to_series().to_numpy(), return_inverse=True)
     stated, vectors = stated[nodes], inputs.space[rows[nodes]]
     near = inputs.near(rows[nodes], stated["kin"].to_numpy(), inputs.policy.duplicate_similarity)
@@ -307,4 +307,4 @@ def _ends(refused: pl.DataFrame) -> Pairs:
     return Pairs(*(refused[name].to_numpy() for name in ("left", "right", "similarity")))
 
 
-STRATEGY: Final = Strategy(find, "compression", supersedes=True, place=10, reads=reads)
+STRATEGY: Final = Strategy(find, "compression", supersedes=True, order=10, reads=reads)

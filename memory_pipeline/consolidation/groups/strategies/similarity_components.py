@@ -55,11 +55,11 @@ def _relevant(inputs: ClusteringInput) -> Rows:
 def _copies(points: pl.DataFrame, largest: int | None) -> Rows:
     """Return for each row the first row of its run; copies of one text form runs of at most `largest`."""
     text = ["profile_id", "content_hash"]
-    place = pl.int_range(pl.len(), dtype=pl.Int64)
-    turn = pl.lit(0, pl.Int64) if largest is None else place.over(text) // largest
+    position = pl.int_range(pl.len(), dtype=pl.Int64)
+    turn = pl.lit(0, pl.Int64) if largest is None else position.over(text) // largest
     return (
-        points.select(place.alias("place"), *text, turn=turn)
-        .select(pl.col("place").first().over(*text, "turn"))
+        points.select(position.alias("position"), *text, turn=turn)
+        .select(pl.col("position").first().over(*text, "turn"))
         .to_series()
         .to_numpy()
     )
@@ -76,4 +76,4 @@ def _linked(space: Space, profile: Rows, sizes: Rows, policy: Policy) -> Rows:
     )
 
 
-STRATEGY: Final = Strategy(find, "meta_pattern", place=30, reads=reads)
+STRATEGY: Final = Strategy(find, "meta_pattern", order=30, reads=reads)

@@ -69,11 +69,13 @@ class ClusteringInput:
 
     def _placed(self, rows: Rows, pairs: pl.DataFrame, *ends: str) -> pl.DataFrame:
         """Return pairs of two of the memories; `left` < `right` are positions in `rows`."""
-        positions = self.points[rows].select("profile_id", "memory_id", place=pl.int_range(pl.len(), dtype=pl.Int64))
+        positions = self.points[rows].select("profile_id", "memory_id", position=pl.int_range(pl.len(), dtype=pl.Int64))
         for end in ends:
-            pairs = pairs.join(positions.rename({"memory_id": end, "place": f"{end}_place"}), on=["profile_id", end])
-        places = [f"{end}_place" for end in ends]
-        return pairs.with_columns(left=pl.min_horizontal(places), right=pl.max_horizontal(places)).filter(
+            pairs = pairs.join(
+                positions.rename({"memory_id": end, "position": f"{end}_position"}), on=["profile_id", end]
+            )
+        sides = [f"{end}_position" for end in ends]
+        return pairs.with_columns(left=pl.min_horizontal(sides), right=pl.max_horizontal(sides)).filter(
             pl.col("left") < pl.col("right")
         )
 
@@ -143,7 +145,7 @@ class Strategy:
         find: groups the memories of an input.
         kind: kind of the summary that a group gets; a group with a level has its level as kind.
         supersedes: the summary supersedes the members.
-        place: methods with a smaller value run first.
+        order: methods with a smaller value run first.
         reads: returns all that `find` reads, if its groups are no more than rows and groups, are formed within each
             profile, and depend on the clock only through what it returns: they are then kept for the next run (see
             `groups.method_reuse`). None: the method runs every time.
@@ -152,7 +154,7 @@ class Strategy:
     find: Callable[[ClusteringInput], ClusteringResult]
     kind: str
     supersedes: bool = False
-    place: int = 100
+    order: int = 100
     reads: Callable[[ClusteringInput], Reading] | None = None
 
 

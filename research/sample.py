@@ -1,10 +1,11 @@
-"""Generates sample events: people who work, cook, travel and chat, with duplicates, changes and contradictions.
+"""Writes sample events: people who work, cook, travel and chat, with duplicates, changes and contradictions.
 
 Equal arguments give equal bytes. The true relations of the memories (which state the same, which fact replaces which)
 go to a second file that the pipeline never reads, so that its findings can be measured. Not here: the vocabulary
 (`sample_words.py`) and the sentences (`sample_patterns.py`).
 """
 
+import argparse
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -15,8 +16,8 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from memory_pipeline.interop import sample_patterns as patterns
-from memory_pipeline.interop import sample_words as words
+import sample_patterns as patterns
+import sample_words as words
 
 START: Final = datetime(2026, 1, 1, tzinfo=UTC)
 """Default start of the events."""
@@ -486,3 +487,19 @@ def write(path: Path, *, profiles: int, memories: int, days: float, seed: int, s
             (events_file if is_event else truth_file).write(encode(line) + "\n")
             events += is_event
     return events
+
+
+def main() -> None:
+    """Write a file of events and one of their true relations."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("path", type=Path, metavar="OUT.jsonl")
+    parser.add_argument("--profiles", type=int, default=2)
+    parser.add_argument("--memories", type=int, default=1000, help="memories of each profile")
+    parser.add_argument("--days", type=int, default=120, help="days that they span")
+    parser.add_argument("--seed", type=int, default=0)
+    given = vars(parser.parse_args())
+    print(f"{write(**given)} events in {given['path']}; import them with: memory-pipeline import jsonl {given['path']}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Imports transcripts of Claude Code: what the person typed.
+
+Not what the program inserts as user messages: command output, reminders, project instructions, results of tools.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, ChatTurn, conversation, left_out, speaker, spoken
+from memory_pipeline.interop.files import members
+from memory_pipeline.interop.items import Item, Skipped
+from memory_pipeline.interop.records import Source, instant, label, listed, mapping, text
+from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.transcripts import INSERTED, OTHERS, UNKNOWN, Lines, beside, folder_of
+
+_INJECTED: Final = re.compile(
+    r"<(command-name|command-message|command-args|command-contents|local-command-stdout|local-command-stderr|"
+    r"local-command-caveat|system-reminder|bash-input|bash-stdout|bash-stderr|user-memory-input|task-notification|"
+    r"ide_opened_file|ide_selection)>.*?</\1>",
+    re.DOTALL,
+)
+_CAVEATS: Final = ("Caveat:", "[Request interrupted")
+_NO_MESSAGES: Final = {
+    *("system", "summary", "ai-title", "custom-title", "agent-name", "continued-in", "file-history-snapshot"),
+    *("queue-operation", "attachment", "last-prompt", "pr-link", "progress", "permission-mode"),
+}
+"""Kinds of lines that hold no message."""
+
+
+def detect(seen: Sample) -> bool:
+    """Return whether a path holds transcripts of Claude Code."""
+    return any("sessionId" in line and "uuid" in line for one in seen.heads for line in one.objects)
+
+
+def events(path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False) -> Iterator[Item]:
+    """Yield the sessions of Claude Code in a folder such as ~/.claude/projects, or in one file."""
+    source = Source("claude-code", recorded_at, profile or "claude-code")
+    for member in members(path):
+        if other := beside(member):
+            yield other
+            continue
+        lines = Lines(source, member)
+        first = next((line for _, line in lines.objects() if isinstance(line.get("sessionId"), str)), None)
+        if first is None:
+            yield Skipped("files without a session")
+            continue
+        folder = next((found for _, line in lines.objects() if (found := folder_of(line.get("cwd")))), None)
+        turns = lines.turns(lambda line, origin: _message(line, origin, assistant=assistant))
+        yield from conversation(
+            source,
+            turns,
+            session=first["sessionId"],
+            begins=instant(first.get("timestamp")),
+            project=folder,
+            about={"folder": folder},
+        )
+
+
+def _message(line: Mapping[str, Any], origin: str, *, assistant: bool) -> Iterator[ChatTurn | Item]:
+    role = line.get("type")
+    if role not in ("user", "assistant"):
+        yield Skipped(OTHERS if str(role) in _NO_MESSAGES else UNKNOWN)
+        return
+    if any(line.get(flag) is True for flag in ("isMeta", "isSidechain", "isCompactSummary")):
+        yield Skipped(INSERTED)
+        return
+    if skipped := left_out(role, assistant=assistant):
+        yield skipped
+        return
+    content = mapping(line.get("message")).get("content")
+    blocks = [mapping(block).get("type") for block in listed(content)]
+    if blocks and all(block in ("tool_result", "tool_use", "thinking", "redacted_thinking") for block in blocks):
+        yield Skipped(OF_TOOLS)
+        return
+    found, _ = spoken(content)
+    attached = sum(block in ("image", "document") for block in blocks)
+    yield from [Skipped(ATTACHED, attached)] * bool(attached)
+    typed = text(_INJECTED.sub("", found)) if found else None
+    if found and (typed is None or typed.startswith(_CAVEATS)):
+        yield Skipped(INSERTED)
+    elif typed is None:
+        yield Skipped(EMPTY)
+    else:
+        tags = tuple(tag for tag in (folder_of(line.get("cwd")), label(line.get("gitBranch"))) if tag)
+        at = instant(line.get("timestamp"))
+        yield ChatTurn(line.get("uuid"), typed.strip(), at, origin, line, speaker(role), tags)
