@@ -95,7 +95,7 @@ def test_apply_commits_exactly_the_plan_whatever_was_told_since(lake, written):
     file, plan = written
     history = homes.events(memories=40)[0].model_copy(update={"event_id": "later", "memory_id": "later"})
     lake.ledger.append([history])
-    run_id = launched(lake, "apply", as_of="", plan_file=str(file)).run_id
+    run_id = launched(lake, "apply", as_of="", plan_file=str(file))
     committed = lake.ledger.decisions()
     assert committed.height == plan.height
     keys = ["profile_id", "ordinal"]
@@ -247,7 +247,7 @@ def test_a_run_that_another_commit_overtakes_plans_again(lake):
                 assert run.is_alive()
             homes.night(lake)
         run.join()
-    assert done[0].run_id == late
+    assert done == [late]
     assert lake.ledger.runs().sort("commit_seq")["run_id"].unique(maintain_order=True).to_list() == ["run", late]
     assert lake.ledger.attempts()["outcome"].to_list() == ["committed", "conflict", "committed"]
 
@@ -273,7 +273,7 @@ def test_the_gate_names_the_checks_that_a_run_should_have_made(lake):
 @pytest.mark.drill
 def test_the_gate_shows_a_quota_that_held_a_profile_back(lake):
     launches.forgetful(lake.home, "policy")
-    assert [check.check_name for check in launched(lake).failed_checks] == ["quota"]
+    launched(lake)
     (failed,) = (row for row in asset_check_gate.evaluate(homes.settings(lake.home)) if row["outcome"] != "passed")
     assert (failed["check"], failed["outcome"]) == ("quota", "failed")
     assert failed["detail"].startswith("held back: sample-1 would lose ")

@@ -1,4 +1,4 @@
-"""What the pipeline tells Dagster: one materialisation for each asset that changed, with a digest of its content."""
+"""What the pipeline reports to Dagster: a materialisation of each asset that changed, with a digest of its content."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -26,10 +26,10 @@ def published(lake: Lake) -> dict[str, changes.Version]:
 def changed(instance: dg.DagsterInstance, names: Namespace, before: Versions, after: Versions) -> dict[str, str]:
     """Return the data version of each table that a commit or undo changed.
 
-    A table to which a run adds before its commit has changed if it differs from what Dagster was last told.
+    A table to which a run adds before its commit has changed if it differs from what was last reported to Dagster.
     """
-    told = _told(instance, [names.key(name) for name in after if name in _RECORDED])
-    was = {name: told.get(names.key(name)) if name in _RECORDED else before[name].digest for name in after}
+    reported = _reported(instance, [names.key(name) for name in after if name in _RECORDED])
+    was = {name: reported.get(names.key(name)) if name in _RECORDED else before[name].digest for name in after}
     return {
         name: version.digest
         for name, version in after.items()
@@ -42,12 +42,12 @@ def whole(versions: Versions) -> str:
     return changes.digest_of(f"{name} {versions[name].digest}" for name in catalogue.TABLES)
 
 
-def is_told(instance: dg.DagsterInstance, key: dg.AssetKey, version: str) -> bool:
+def is_reported(instance: dg.DagsterInstance, key: dg.AssetKey, version: str) -> bool:
     """Return whether the last materialisation of an asset had this data version."""
-    return _told(instance, [key]).get(key) == version
+    return _reported(instance, [key]).get(key) == version
 
 
-def _told(instance: dg.DagsterInstance, keys: list[dg.AssetKey]) -> dict[dg.AssetKey, str | None]:
+def _reported(instance: dg.DagsterInstance, keys: list[dg.AssetKey]) -> dict[dg.AssetKey, str | None]:
     """Return the data version of the last materialisation of assets. Cost: one query of Dagster's index."""
     found = {}
     for record in instance.get_asset_records(keys):

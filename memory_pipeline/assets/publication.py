@@ -101,7 +101,7 @@ def _materialised(
 def _record(
     names: Namespace, profiles: pl.DataFrame, metadata: Mapping[str, Any], version: str
 ) -> dg.MaterializeResult[None] | dg.AssetObservation:
-    """Return what tells of a commit: a materialisation if the run was a full one over whole profiles, else a note.
+    """Return the record of a commit: of a full run over whole profiles a materialisation, else an observation.
 
     Args:
         names: the namespace of the assets.
@@ -109,11 +109,11 @@ def _record(
         metadata: what the commit changed (see `_counts`).
         version: data version of all tables after it.
     """
-    told = {**metadata, **{name.partition("/")[2]: value for name, value in describing(profiles).items()}}
+    values = {**metadata, **{name.partition("/")[2]: value for name, value in describing(profiles).items()}}
     key = names.key(catalogue.COMMIT)
     if metadata["profiles"] and profiles.filter(task="full", scope="all").height == profiles.height:
-        return dg.MaterializeResult(asset_key=key, metadata=told, data_version=dg.DataVersion(version))
-    return dg.AssetObservation(key, metadata=told)
+        return dg.MaterializeResult(asset_key=key, metadata=values, data_version=dg.DataVersion(version))
+    return dg.AssetObservation(key, metadata=values)
 
 
 def _counts(plan: pl.DataFrame, positions: Mapping[str, int]) -> dict[str, Any]:
@@ -153,7 +153,7 @@ def snapshot_step(names: Namespace) -> dg.OpDefinition:
             publish_indexes(store.lake, store.settings)
         context.log.info("[consolidation] snapshot %s, %.1f MB", path.name, path.stat().st_size / 1e6)
         key, version = names.key(catalogue.SNAPSHOT), facts.whole(facts.published(store.lake))
-        if changes.idle(store.lake, context.run_id) or facts.is_told(context.instance, key, version):
+        if changes.idle(store.lake, context.run_id) or facts.is_reported(context.instance, key, version):
             return
         metadata: dict[str, dg.MetadataValue] = {
             "path": dg.MetadataValue.path(path),

@@ -109,7 +109,7 @@ def due(
         progress: last successful run of each task (see `PROGRESS`).
         policies: policy of each profile in `activity`; nothing is due for a profile without one or with `enabled` off.
         now: the present.
-        night: last tick of the nightly schedule at or before `now`, in the time zone in which it is told; None: none.
+        night: last tick of the nightly schedule at or before `now`, in the time zone of the schedule; None: none.
 
     Returns:
         Columns of `DUE`, sorted by profile and trigger.

@@ -127,8 +127,8 @@ class _Store:
             titled = metadata if account == text(row.get("title")) else {**metadata, "heading": label(row.get("title"))}
             yield from record.stored(_id(row, "observation"), account, {**payload, "metadata": metadata_of(titled)})
             return
-        told = any(text(row.get(name)) for name in ("narrative", "text"))
-        yield from [Skipped("accounts of observations whose facts are taken")] * told
+        has_account = any(text(row.get(name)) for name in ("narrative", "text"))
+        yield from [Skipped("accounts of observations whose facts are taken")] * has_account
         titled = {**metadata, "heading": label(row.get("title"))}
         for number, fact in enumerate(facts):
             name, own = _id(row, "observation", str(number)), replace(record, raw={"id": row.get("id"), "fact": fact})

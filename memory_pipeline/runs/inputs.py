@@ -98,8 +98,8 @@ def select_profiles(
         lake.refuse_unfinished_erasure(selected)
     selected = [profile_id for profile_id in selected if profile_id != unfinished]
     runs = ledger.runs().filter(pl.col("as_of") < as_of)  # a second run at an instant has the limits of the first
-    if told := encoder.missing():
-        log.LOGGER.warning("%s %s", log.PREFIX, told)
+    if problem := encoder.missing():
+        log.LOGGER.warning("%s %s", log.PREFIX, problem)
     limits = _row_limits(settings, runs, {profile_id: stored[profile_id] for profile_id in selected})
     chosen = pipeline.participants(
         {profile_id: settings.policy_of(profile_id) for profile_id in selected},

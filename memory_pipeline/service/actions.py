@@ -162,9 +162,9 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
     from memory_pipeline.service import launch  # noqa: PLC0415
 
     run = Run(**wanted.config(), trigger=trigger)
-    launched = launch.execute(settings, wanted.kind, run, run_id=run_id)
+    executed = launch.execute(settings, wanted.kind, run, run_id=run_id)
     with Lake(home) as lake:
-        return report_runs.run_document(lake, launched.run_id)
+        return report_runs.run_document(lake, executed)
 
 
 def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) -> dict[str, pl.DataFrame]:

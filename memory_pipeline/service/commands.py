@@ -279,13 +279,13 @@ def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
 
     with report.spinner(err(), job):
         try:
-            launched = launch.execute(settings, job, Run(**config))
+            run_id = launch.execute(settings, job, Run(**config))
         except launch.RunFailed as error:
             if "InterruptedError" in str(error):  # Dagster turns Ctrl-C into a failure
                 raise KeyboardInterrupt from error
             raise
     with existing_lake(settings) as lake:
-        done = report_runs.run_document(lake, launched.run_id)
+        done = report_runs.run_document(lake, run_id)
         changes = report_runs.changes_of(lake, done, settings.zone)
         if as_json:
             show_json(done | {"changes": changes.to_dicts()})

@@ -3,7 +3,6 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any, Final
@@ -32,14 +31,6 @@ _PASSING: Final = ("full", "disk I/O", "unable to open", "locked", "readonly")
 
 class RunFailed(RuntimeError):
     """A run failed; the message is the reason, and Dagster has the run's events."""
-
-
-@dataclass(frozen=True)
-class Launched:
-    """A finished run."""
-
-    run_id: str
-    failed_checks: tuple[dg.AssetCheckEvaluation, ...] = ()
 
 
 def dagster_home(home: Path) -> Path:
@@ -84,8 +75,8 @@ def opened(folder: Path) -> Iterator[dg.DagsterInstance]:
         raise LakeError(f"{folder}: its databases cannot be read: {problem}; {remedy}") from error
 
 
-def execute(settings: Settings, task: str, run: Run | None = None, *, run_id: str | None = None) -> Launched:
-    """Execute a task, or another job, on the Dagster instance of the data folder, and wait for it.
+def execute(settings: Settings, task: str, run: Run | None = None, *, run_id: str | None = None) -> str:
+    """Execute a task, or another job, on the Dagster instance of the data folder, and return the id of its run.
 
     Args:
         settings: settings of the deployment.
@@ -124,10 +115,7 @@ def execute(settings: Settings, task: str, run: Run | None = None, *, run_id: st
                 break
     if not result.success:
         raise RunFailed(_reason(result))
-    return Launched(
-        run_id=result.run_id,
-        failed_checks=tuple(check for check in result.get_asset_check_evaluations() if not check.passed),
-    )
+    return str(result.run_id)
 
 
 def _lost_race(dagster: dg.DagsterInstance, run_id: str) -> bool:

@@ -180,8 +180,8 @@ def status(console: Console, summary: Mapping[str, Any], zone: tzinfo) -> None:
     """Print the state of every profile, what is due and recent runs, with times in a time zone."""
     home, profiles = Path(summary["home"]), summary["profiles"]
     line(console, summary["home"])
-    if told := encoder.missing():
-        line(console, told, style="red")
+    if problem := encoder.missing():
+        line(console, problem, style="red")
     if summary["default_profile"]:
         line(console, f"default profile: {summary['default_profile']}")
     elif len(profiles) > 1:

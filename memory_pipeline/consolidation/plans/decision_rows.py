@@ -43,7 +43,7 @@ CHANGES: Final = pl.Schema(
 """A desired change: a decision that belongs to no plan yet. `subject` is the content that it concerns."""
 
 _NO_CHANGES: Final = CHANGES.to_frame()
-"""What most proposals of a run without news come to, without the queries that would find it out."""
+"""Shared by all proposals that are empty, as most are in a run without news: no query has to find that out."""
 
 
 def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:

@@ -85,7 +85,6 @@ class Reading:
         totals: for each statement, the weight of its words (`words`), of its names, of its values and of its context,
             and the length of its words as a vector (`norm`).
         clause_weights: [clauses, stems] its weighted words and names; the weight of each clause.
-        clause_cues: [statements, cues] 1 where one of its clauses has it.
     """
 
     memories: pl.DataFrame
@@ -105,7 +104,6 @@ class Reading:
     clauses: tuple[Rows, sparse.csr_array, NDArray[np.bool_]]
     totals: Mapping[str, Floats]
     clause_weights: tuple[sparse.csr_array, sparse.csr_array, Floats]
-    clause_cues: NDArray[np.bool_]
 
 
 def read(memories: pl.DataFrame) -> Reading:
@@ -134,7 +132,7 @@ def read(memories: pl.DataFrame) -> Reading:
     near_words = [_around(content, words, which, shape) for which in (pl.col("value").is_not_null(), pl.col("named"))]
     context = _context(present, statements)
     valued = stems.str.starts_with("#").to_numpy().astype(np.float64)
-    owner, clause_words, clause_cues = clauses = _clauses(statements, shape, stems)
+    owner, clause_words, _ = clauses = _clauses(statements, shape, stems)
     clause_weighted = sparse.csr_array(clause_words.multiply(weighted[owner]))
     return Reading(
         memories=memories,
@@ -164,7 +162,6 @@ def read(memories: pl.DataFrame) -> Reading:
             sparse.csr_array(clause_words.multiply(names[owner])),
             np.maximum(sums(clause_weighted), LEAST_WEIGHT),
         ),
-        clause_cues=np.logical_or.reduceat(clause_cues, np.searchsorted(owner, np.arange(len(statements)))),
     )
 
 

@@ -94,8 +94,8 @@ class _Network(NamedTuple):
         Raises:
             ReaderMissingError: it is not installed.
         """
-        if (told := missing()) and not (_folder() / name).is_file():
-            raise ReaderMissingError(told)
+        if (problem := missing()) and not (_folder() / name).is_file():
+            raise ReaderMissingError(problem)
         with resources.as_file(_folder() / name) as path, np.load(path) as stored:
             weights = {name: stored[name] for name in stored.files}
         layers = tuple(_layer(weights, number) for number in range(_LAYERS))
@@ -228,8 +228,8 @@ def _folder() -> Traversable:
 def _tokenizer(most: int) -> "Tokenizer":
     from tokenizers import Tokenizer  # noqa: PLC0415 - only a process that reads texts pays for it
 
-    if (told := missing()) and "tokenizer.json" in told:
-        raise ReaderMissingError(told)
+    if (problem := missing()) and "tokenizer.json" in problem:
+        raise ReaderMissingError(problem)
     tokenizer = Tokenizer.from_str((_folder() / "tokenizer.json").read_text("utf-8"))
     tokenizer.no_padding()
     tokenizer.enable_truncation(most)
