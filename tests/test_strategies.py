@@ -430,13 +430,16 @@ def test_a_new_way_of_grouping_is_one_function_and_its_line(monkeypatch):
 def test_every_way_of_grouping_has_its_kind_and_its_setting():
     assert set(strategies.STRATEGIES) == set(clustering_methods())
     assert list(strategies.STRATEGIES)[:2] == ["near_duplicates", "fading_groups"], "they go first"
-    assert strategies.KINDS.items() >= {
-        "near_duplicates": "compression",
-        "fading_groups": "consolidation",
-        "similarity_components": "meta_pattern",
-        "coactivation": "unit",
-        "episodes": "episode",
-    }.items()
+    assert (
+        strategies.KINDS.items()
+        >= {
+            "near_duplicates": "compression",
+            "fading_groups": "consolidation",
+            "similarity_components": "meta_pattern",
+            "coactivation": "unit",
+            "episodes": "episode",
+        }.items()
+    )
     assert frozenset({"near_duplicates", "fading_groups"}) <= strategies.SUPERSEDING
 
 

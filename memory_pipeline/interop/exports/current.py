@@ -25,8 +25,8 @@ DETAILS: Final = (
 )
 """All that a memory has beside its text and who said it."""
 
-TOLD: Final = ("accesses", "ratings", "earlier texts and values", "starts and ends of sessions")
-"""What agents told about memories over time, for which only the whole history has a place."""
+HISTORY: Final = ("accesses", "ratings", "earlier texts and values", "starts and ends of sessions")
+"""What only the whole history has."""
 
 LOOSE: Final = "links of memories that are left out"
 
@@ -53,7 +53,7 @@ class Current:
     left_out: Mapping[str, int]
     """Number of memories that do not hold, by reason, and of asserted links with such an end (`LOOSE`)."""
     beside: Mapping[str, int]
-    """Number of what not every format has a place for: `TOLD` of these memories, `links`, `DETAILS`."""
+    """Number of what not every format has a place for: `HISTORY` of these memories, `links`, `DETAILS`."""
 
     def rows(self) -> Iterator[tuple[dict[str, Any], str]]:
         """Yield the fields (see `fields`) and the text of each memory."""
@@ -67,7 +67,7 @@ class Current:
 
 def without_place(held: Current) -> dict[str, int]:
     """Return the number of what most formats have no place for."""
-    return held.count(*TOLD, "links")
+    return held.count(*HISTORY, "links")
 
 
 def read(lake: Lake, profile_id: str, *, as_of: datetime) -> Current:
@@ -141,7 +141,7 @@ def _attached(events: pl.DataFrame, links: pl.DataFrame) -> pl.DataFrame:
 
 
 def _told(events: pl.DataFrame, memories: pl.DataFrame) -> dict[str, int]:
-    """Return the number of each of `TOLD`: of sessions all, of the rest what is about these memories."""
+    """Return the number of each of `HISTORY`: of sessions all, of the rest what is about these memories."""
     kind = pl.col("event_type")
     about = events.join(memories.select("memory_id"), on="memory_id", how="semi")
     counts = (
@@ -150,7 +150,7 @@ def _told(events: pl.DataFrame, memories: pl.DataFrame) -> dict[str, int]:
         about.filter(kind == EventType.UPDATED).height,
         events.filter(kind.is_in([EventType.SESSION_STARTED, EventType.SESSION_ENDED])).height,
     )
-    return dict(zip(TOLD, counts, strict=True))
+    return dict(zip(HISTORY, counts, strict=True))
 
 
 def judged(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:

@@ -7,14 +7,14 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from memory_pipeline.interop.exports.current import TOLD, Current
+from memory_pipeline.interop.exports.current import HISTORY, Current
 from memory_pipeline.ledger.event import COLUMNS, DEFAULT_PROFILE, PIPELINE, instant
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import ERASED, canonical_json, written
 from memory_pipeline.schemas import EventType
 
 _BATCH: Final = 10_000
-LOST: Final = TOLD
+LOST: Final = HISTORY
 """What the present as events leaves out (see `Current.beside`)."""
 _OUTSIDE: Final = ("memory_id", "occurred_at", "session_id", "agent_id", "user_id")
 """Fields of a memory that are beside the payload."""
@@ -47,7 +47,7 @@ def history(ledger: Ledger, profile_id: str, left_out: dict[str, int]) -> Iterat
 def current(held: Current) -> Iterator[str]:
     """Yield a line for each memory as it is now, the oldest first, and for each link that agents asserted.
 
-    A summary is a memory like others; what agents told over time (`current.TOLD`) is left out.
+    A summary is a memory like others; the history (`current.HISTORY`) is left out.
     """
     profile = {} if held.profile_id == DEFAULT_PROFILE else {"profile_id": held.profile_id}
     for fields, content in sorted(held.rows(), key=lambda row: (row[0]["occurred_at"], row[0]["memory_id"])):

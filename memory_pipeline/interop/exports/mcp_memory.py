@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from memory_pipeline.interop.exports.current import DETAILS, TOLD, Current
+from memory_pipeline.interop.exports.current import DETAILS, HISTORY, Current
 
 WITHIN: Final = "links between memories of one entity"
 OF_LINKS: Final = "kinds, weights, instants and metadata of links"
@@ -68,7 +68,7 @@ def lost(current: Current) -> dict[str, int]:
     texts = {(_entity(current.profile_id, fields)[0], _observation(fields, content)) for fields, content in rows}
     linked = list(_linked(current))
     between = sum(1 for _ in _between(current))
-    return current.count(*TOLD, DETAILS) | {
+    return current.count(*HISTORY, DETAILS) | {
         SAME_TEXTS: len(rows) - len(texts),
         WITHIN: current.links.height - between,
         ONE_RELATION: len(linked) - len(set(linked)),
