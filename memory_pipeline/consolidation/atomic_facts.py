@@ -22,7 +22,7 @@ from memory_pipeline.consolidation.model_prompts import NOT_ASKED, NOT_JSON, REQ
 from memory_pipeline.consolidation.state import derived_ids
 from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL
 from memory_pipeline.consolidation.summaries import faithfulness, support
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Memories
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import content_hash
 from memory_pipeline.text.compare import restating
@@ -360,7 +360,7 @@ def withdrawn(
     return pl.concat(rows).unique(KEY, keep="first", maintain_order=True).sort(KEY)
 
 
-def _named(accepted: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+def _named(accepted: pl.DataFrame, memories: Frame[Memories]) -> pl.DataFrame:
     """Return the accepted facts with `fact_id` (hash of the entry, its text and the fact) and `cluster_id`."""
     facts = accepted.filter(pl.col("refused").is_null())
     groups = _grouped(memories.join(facts, on=KEY, how="semi"))
@@ -378,7 +378,7 @@ def _grouped(entries_: pl.DataFrame) -> pl.DataFrame:
     return entries_.select(KEY).with_columns(pl.Series("cluster_id", ids, dtype=pl.String))
 
 
-def _changed(named: pl.DataFrame, memories: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+def _changed(named: pl.DataFrame, memories: Frame[Memories], changes: pl.DataFrame) -> pl.DataFrame:
     """Return the facts affected by the closing of their entry, or by a change or contradiction of their sentence.
 
     Where that sentence is unknown, or the sentences that a fact is taken from are, every fact is affected.

@@ -16,7 +16,7 @@ from memory_pipeline.consolidation import judging, languages, ownership, similar
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import answers
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Memories
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.speakers import by_assistant
 
@@ -135,7 +135,7 @@ def unanswered(pairs: pl.DataFrame, answered: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_answers(
-    changes: pl.DataFrame, answered: pl.DataFrame, memories: pl.DataFrame, *, plan_id: str
+    changes: pl.DataFrame, answered: pl.DataFrame, memories: Frame[Memories], *, plan_id: str
 ) -> pl.DataFrame:
     """Put the answers about pairs of memories in the place of what was judged.
 
@@ -180,7 +180,7 @@ def with_answers(
     return table.conform(pl.concat([kept, copies, stated], how="diagonal_relaxed").select(changes.columns))
 
 
-def copies_of_closed(memories: pl.DataFrame, *, plan_id: str) -> pl.DataFrame:
+def copies_of_closed(memories: Frame[Memories], *, plan_id: str) -> pl.DataFrame:
     """Return the closings of memories that repeat, word for word and no later than it ended, what a newer one closed.
 
     So a transcript that is imported again brings nothing back. What is said again after the end counts anew.

@@ -61,7 +61,7 @@ def enabled(enrichment: Frame[Enrichment], policy: Policy) -> Frame[Enrichment]:
     return cast("Frame[Enrichment]", masked)
 
 
-def of(memories: pl.DataFrame, enrichment: Frame[Enrichment], policy: Policy) -> Frame[Enrichment]:
+def of(memories: Frame[Memories], enrichment: Frame[Enrichment], policy: Policy) -> Frame[Enrichment]:
     """Return the enabled enrichment of memories, including texts that the run itself writes."""
     missing = enrich.texts(memories).join(enrichment, on=["profile_id", "content_hash"], how="anti")
     return enabled(cast("Frame[Enrichment]", pl.concat([enrichment, enrich.enrich(missing)])), policy)

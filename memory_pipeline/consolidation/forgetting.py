@@ -13,7 +13,7 @@ from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY, counted, days_between
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Frame, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Frame, Lifecycle, Memories
 from memory_pipeline.settings import Policy
 
 _DAY: Final = "%Y-%m-%d"
@@ -79,7 +79,9 @@ def select(
     return TABLES["archived_set"].conform(chosen.with_columns(plan_id=pl.lit(plan_id)))
 
 
-def _superseded(scored: pl.DataFrame, memories: pl.DataFrame, summaries: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def _superseded(
+    scored: pl.DataFrame, memories: Frame[Memories], summaries: pl.DataFrame, policy: Policy
+) -> pl.DataFrame:
     """Return members of superseding summaries; of two such summaries the one with the smaller id wins."""
     members = (
         summaries.filter("supersedes")
@@ -107,7 +109,7 @@ def _superseded(scored: pl.DataFrame, memories: pl.DataFrame, summaries: pl.Data
     )
 
 
-def _handed_on(memories: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
+def _handed_on(memories: Frame[Memories], summaries: pl.DataFrame) -> pl.DataFrame:
     """Return memories whose superseding summary is now replaced by another one that has them as members."""
     replacements = summaries.filter(~pl.col("supersedes")).select(
         "profile_id", "members", superseded_by="replaces", target_id="summary_id"
@@ -188,7 +190,7 @@ def _faded(unprotected: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.Dat
     )
 
 
-def _stubs(memories: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.DataFrame:
+def _stubs(memories: Frame[Memories], policy: Policy, as_of: datetime) -> pl.DataFrame:
     """Return memories that have been cold for `stub_after_days`.
 
     Cold memories have no score, so only protections that need none apply. A superseded memory comes back when its
@@ -230,7 +232,7 @@ def _protected_without_score(policy: Policy) -> pl.Expr:
     return bars_supersession(policy) | important.fill_null(value=False) | typed
 
 
-def _covered(memories: pl.DataFrame, summaries: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
+def _covered(memories: Frame[Memories], summaries: pl.DataFrame, leaving: pl.DataFrame) -> pl.DataFrame:
     """Return the members of summaries that are live after this run, each with its smallest summary: KEY, target_id."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE) & ~pl.col("kind").is_in([ORIGINAL, FACT]))
     replaced = summaries.select("profile_id", memory_id="replaces").explode("memory_id").drop_nulls()

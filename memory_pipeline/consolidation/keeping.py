@@ -15,7 +15,7 @@ import polars as pl
 from memory_pipeline import schemas
 from memory_pipeline.consolidation import components
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.schemas import INSTANT, LIVE, Frame, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, Accesses, FactChanges, Frame, Lifecycle, Memories
 from memory_pipeline.text.lang.registry import SAFETY
 from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.parse.tokens import fold
@@ -131,14 +131,14 @@ def ranked(
     return memories.select(KEY).join(final, on=KEY, how="left", maintain_order="left")
 
 
-def chats(memories: pl.DataFrame) -> pl.DataFrame:
+def chats(memories: Frame[Memories]) -> pl.DataFrame:
     """Return the profiles in which several people talk: profile_id."""
     named = pl.col("speaker").is_not_null() & ~by_assistant(pl.col("speaker"))
     people = memories.filter(named).group_by("profile_id").agg(speakers=pl.col("speaker").n_unique())
     return people.filter(pl.col("speakers") > 1).select("profile_id")
 
 
-def _favoured(odds: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+def _favoured(odds: pl.DataFrame, memories: Frame[Memories]) -> pl.DataFrame:
     """Return by how much the odds of memories multiply their worth: KEY, favour (0.1 to 4).
 
     Chats of several people are left out: what is alike there is talk more often than a change or a copy.
@@ -154,7 +154,7 @@ def _newest(pairs: pl.DataFrame, all_pairs: pl.DataFrame, rank: Rank) -> pl.Data
     return newer.join(older, on=KEY, how="anti").with_columns(newest=pl.lit(rank.value))
 
 
-def _over(memories: pl.DataFrame, fact_changes: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
+def _over(memories: Frame[Memories], fact_changes: Frame[FactChanges], as_of: datetime) -> pl.DataFrame:
     """Return the memories that no longer hold, including those that this run closes: KEY, over."""
     now = pl.lit(as_of, dtype=INSTANT)
     closing = fact_changes.filter(
@@ -165,7 +165,7 @@ def _over(memories: pl.DataFrame, fact_changes: pl.DataFrame, as_of: datetime) -
 
 
 def _first_ranks(
-    memories: pl.DataFrame, accesses: pl.DataFrame, copies: pl.DataFrame, said: pl.DataFrame
+    memories: pl.DataFrame, accesses: Frame[Accesses], copies: pl.DataFrame, said: pl.DataFrame
 ) -> pl.DataFrame:
     """Return KEY, the use of each memory, which includes that of its copies, and its rank by use and text."""
     direct = accesses.filter(~pl.col("expanded")).select(*KEY, use=pl.col("times") / (1.0 + pl.col("ordinal")))
@@ -214,7 +214,7 @@ def _handed_on(ranks: pl.Series, pairs: pl.DataFrame, placed: pl.DataFrame) -> p
     return pl.Series(raised, dtype=ranks.dtype)
 
 
-def _updates(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
+def _updates(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: Frame[FactChanges]) -> pl.DataFrame:
     """Return pairs whose newer memory updates the whole of the older one: profile_id, older, newer."""
     closed = memories.filter(pl.col("superseded_kind") == "update")
     pairs = pl.concat(
@@ -228,7 +228,7 @@ def _updates(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataF
     return _placed(whole, memories).select("profile_id", "older", "newer")
 
 
-def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
+def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: Frame[FactChanges]) -> pl.DataFrame:
     """Return memories with the one among their copies that stands for all: profile_id, older, newer.
 
     It is the newest live one, but none that is far shorter than another: a note of several facts is no copy of a
@@ -267,12 +267,12 @@ def _series(memories: pl.DataFrame, edges: pl.DataFrame, said: pl.DataFrame) -> 
     return _placed(both_ways, memories).select("profile_id", "older", "newer")
 
 
-def _in_part(fact_changes: pl.DataFrame) -> pl.DataFrame:
+def _in_part(fact_changes: Frame[FactChanges]) -> pl.DataFrame:
     """Return updates of one statement, of which the rest of the memory holds: profile_id, older, newer."""
     return _changed(fact_changes.filter(pl.col("statement").is_not_null()), "update")
 
 
-def _doubts(fact_changes: pl.DataFrame) -> pl.DataFrame:
+def _doubts(fact_changes: Frame[FactChanges]) -> pl.DataFrame:
     """Return updates of whole memories that are too unsure for a link: profile_id, older, newer."""
     return _changed(fact_changes.filter(pl.col("statement").is_null()), "doubt")
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from memory_pipeline.consolidation import model_prompts, questions
 from memory_pipeline.consolidation.model_prompts import NOT_JSON, REQUESTS
 from memory_pipeline.llm.protocol import Outcome
-from memory_pipeline.schemas import TABLES
+from memory_pipeline.schemas import TABLES, Frame, Memories
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse import clauses, facts
 
@@ -264,7 +264,7 @@ def _differ(older: Iterable[str] | None, newer: Iterable[str] | None) -> bool:
     return bool(ours - theirs and theirs - ours)
 
 
-def pairs(possible: pl.DataFrame, memories: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
+def pairs(possible: pl.DataFrame, memories: Frame[Memories], sentences: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs that the model may judge, those most worth an answer first (see `questions.ranked`).
 
     Args:

@@ -27,7 +27,7 @@ from memory_pipeline.llm.protocol import (
     total_usage,
     within_budget,
 )
-from memory_pipeline.schemas import TABLES, Action, Frame
+from memory_pipeline.schemas import TABLES, Action, Frame, Memories
 from memory_pipeline.settings import LanguageModel, Policy
 
 _REFUSED: Final = ("profile_id", "pair", "refused")
@@ -136,7 +136,7 @@ def judged(
     return model_judge.overlaid(changes, pairs, recorded, context.policy, plan_id=context.plan_id), new
 
 
-def _entry_requests(memories: pl.DataFrame, scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def _entry_requests(memories: Frame[Memories], scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return requests to split the entries that have no facts yet; after all others, important entries first."""
     entries = atomic_facts.entries(memories, policy)
     unsplit = entries.join(atomic_facts.settled(entries, memories), on=MEMORY, how="anti", maintain_order="left")

@@ -14,7 +14,18 @@ from memory_pipeline.consolidation import currency
 from memory_pipeline.consolidation.columns import KEY, counted
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import energy
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, EventType, Frame, Lifecycle
+from memory_pipeline.schemas import (
+    INSTANT,
+    LIVE,
+    TABLES,
+    Accesses,
+    Events,
+    EventType,
+    Frame,
+    Lifecycle,
+    Memories,
+    TierChanges,
+)
 from memory_pipeline.settings import Policy
 
 HIGHER: Final = {"working": "short_term", "short_term": "long_term"}
@@ -97,7 +108,7 @@ def promote(
     return TABLES["promotions"].conform(joined.with_columns(plan_id=pl.lit(plan_id)))
 
 
-def _contradicted(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+def _contradicted(memories: Frame[Memories], edges: pl.DataFrame) -> pl.DataFrame:
     """Return memories in conflict with a live memory; neither CONTRADICTS/contrast nor a mere proposal counts."""
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(KEY)
     conflicts = edges.filter(
@@ -110,9 +121,9 @@ def _contradicted(memories: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
 
 def _tiers(
     candidates: pl.DataFrame,
-    events: pl.DataFrame,
-    accesses: pl.DataFrame,
-    tier_changes: pl.DataFrame,
+    events: Frame[Events],
+    accesses: Frame[Accesses],
+    tier_changes: Frame[TierChanges],
     edges: pl.DataFrame,
     policy: Policy,
     as_of: datetime,
@@ -158,7 +169,7 @@ def _tiers(
     )
 
 
-def _session_ends(starts: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
+def _session_ends(starts: pl.DataFrame, events: Frame[Events]) -> pl.DataFrame:
     """Return the ends of the session of each working memory since its creation; a session can end more than once."""
     ends = events.filter(pl.col("event_type") == EventType.SESSION_ENDED.value).select(
         "profile_id", "session_id", at=pl.min_horizontal("occurred_at", "recorded_at")

@@ -10,7 +10,7 @@ import polars as pl
 
 from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.schemas import LIVE, Action, EventType, Frame
+from memory_pipeline.schemas import LIVE, Action, ClusterMembers, EventType, Frame, Memories
 
 KINDS: Final = {"user": "user_id", "agent": "agent_id", "session": "session_id", "tag": "tags"}
 """Column of `memories` and `events` that holds the names of each kind."""
@@ -112,7 +112,7 @@ def without_partial(
 
 
 def requested(
-    within: pl.DataFrame, requests: pl.DataFrame, *, memories: pl.DataFrame, cluster_members: pl.DataFrame
+    within: pl.DataFrame, requests: pl.DataFrame, *, memories: Frame[Memories], cluster_members: Frame[ClusterMembers]
 ) -> pl.DataFrame:
     """Keep the requests to a language model that concern only clusters and texts of a part."""
     subject = ["profile_id", "subject"]

@@ -18,7 +18,7 @@ import polars as pl
 from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import DAY, KEY, days_between
 from memory_pipeline.consolidation.state.energy import ENERGY_DECAY
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Memories
 from memory_pipeline.settings import Policy
 
 RETENTION_DAYS: Final[dict[str, float]] = {
@@ -303,7 +303,7 @@ def _effects(live: pl.DataFrame, caused: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _supersedes(memories: pl.DataFrame) -> pl.DataFrame:
+def _supersedes(memories: Frame[Memories]) -> pl.DataFrame:
     """Return summaries that superseded a memory, which would have to return if the summary left."""
     return (
         memories.filter(pl.col("superseded_kind") == "summary")

@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.keeping import OUTDATED, Rank, chats
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.decision_json import BUDGET
 from memory_pipeline.consolidation.state.folding import ORIGINAL
-from memory_pipeline.schemas import LIVE, TABLES, Action, Frame
+from memory_pipeline.schemas import LIVE, TABLES, Action, Enrichment, Frame, Memories
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.lang.en.kept_words import DEPENDS, HOLDS, PERSONS
 from memory_pipeline.text.parse import entities
@@ -128,7 +128,7 @@ def _without_text() -> pl.Expr:
 
 
 def _shown(
-    memories: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame, ranks: pl.DataFrame, policy: Policy
+    memories: Frame[Memories], scored: pl.DataFrame, enrichment: Frame[Enrichment], ranks: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
     """Return every memory with the text it shows, its cost and its rank, by session and time."""
     replacing = memories.filter(pl.col("superseded_kind") == "summary").select("profile_id", memory_id="superseded_by")

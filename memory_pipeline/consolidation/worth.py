@@ -11,7 +11,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import core_profile
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.schemas import LIVE
+from memory_pipeline.schemas import LIVE, Frame, Memories
 from memory_pipeline.text.score import core_facts, sentence_kinds
 
 SCHEMA: Final = pl.Schema(
@@ -35,7 +35,7 @@ UNREAD: Final = {"harm": 0.0, "asked": 1.0, "lasting": 0.3}
 """What is assumed of a sentence that the reader has not read: about the mean of those that it has."""
 
 
-def of_sentences(memories: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
+def of_sentences(memories: Frame[Memories], known: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return what the reader says of the sentences of live memories that people said, in languages that it reads.
 
     Args:

@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import DAY, KEY
 from memory_pipeline.consolidation.edges import edge_rows
-from memory_pipeline.schemas import INSTANT, LIVE
+from memory_pipeline.schemas import INSTANT, LIVE, Frame, Memories, Vectors
 from memory_pipeline.settings import Policy
 
 COSINE: Final = {"contrast": 0.3, "explains": 0.5, "shares_theme": 0.7, "parallel_context": 0.4}
@@ -23,10 +23,10 @@ CONFIDENCE: Final = {"contrast": 0.6, "explains": 0.7, "parallel_context": 0.5}
 
 
 def propose(
-    memories: pl.DataFrame,
+    memories: Frame[Memories],
     scored: pl.DataFrame,
     edges: pl.DataFrame,
-    vectors: pl.DataFrame,
+    vectors: Frame[Vectors],
     policy: Policy,
     *,
     as_of: datetime,

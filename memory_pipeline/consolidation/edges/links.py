@@ -17,7 +17,7 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.similarity import Pairs
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Lifecycle, Memories, TierChanges
 from memory_pipeline.settings import Policy
 
 RISEN: Final = ("short_term", "long_term")
@@ -162,7 +162,7 @@ def no_longer_held(
     return missing.join(_at_rest(missing, memories), on=TABLES["decided_edges"].key, how="anti")
 
 
-def _at_rest(edges: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+def _at_rest(edges: pl.DataFrame, memories: Frame[Memories]) -> pl.DataFrame:
     """Return edges with an end that is not live, both ends being unchanged and neither closed, merged nor deleted."""
     unclosed = memories.filter(
         ~pl.col("lifecycle").is_in([Lifecycle.DELETED.value, Lifecycle.ERASED.value]), pl.col("superseded_by").is_null()
@@ -203,7 +203,7 @@ def _summarised(live: pl.DataFrame, pairs: Pairs, edges: pl.DataFrame) -> NDArra
 
 
 def _reinforcements(
-    live: pl.DataFrame, pairs: Pairs, rank: NDArray[np.int64], tier_changes: pl.DataFrame, policy: Policy
+    live: pl.DataFrame, pairs: Pairs, rank: NDArray[np.int64], tier_changes: Frame[TierChanges], policy: Policy
 ) -> pl.DataFrame:
     """Return REINFORCES edges from new originals to similar memories of a higher tier."""
     risen = tier_changes.filter(pl.col("to_tier").is_in(RISEN)).group_by(KEY).agg(pl.col("at").min())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation import reuse, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
-from memory_pipeline.schemas import LIVE, TABLES
+from memory_pipeline.schemas import LIVE, TABLES, Frame, Memories, Vectors
 from memory_pipeline.settings import Policy
 
 
@@ -29,7 +29,7 @@ def minimum(policy: Policy) -> float | None:
     return min((cosine for cosine, wanted in asked if wanted), default=None)
 
 
-def find(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def find(memories: Frame[Memories], vectors: Frame[Vectors], policy: Policy) -> pl.DataFrame:
     """Return table `neighbours`: the pairs of live memories of a profile whose cosine reaches `minimum`.
 
     Args:
@@ -131,7 +131,7 @@ def _named(comparisons: pl.DataFrame, live: pl.DataFrame) -> pl.DataFrame:
 
 
 def brought_up_to(
-    memories: pl.DataFrame, previous: pl.DataFrame, *, before: pl.DataFrame, vectors: pl.DataFrame, policy: Policy
+    memories: Frame[Memories], previous: pl.DataFrame, *, before: pl.DataFrame, vectors: pl.DataFrame, policy: Policy
 ) -> pl.DataFrame:
     """Return what `find` returns for `memories`, comparing only those that were not live with the same text `before`.
 

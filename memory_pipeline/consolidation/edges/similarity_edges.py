@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.columns import KEY, days_between
 from memory_pipeline.consolidation.edges import co_occurrence, edge_rows
 from memory_pipeline.consolidation.scoring import AGE_TIERS
 from memory_pipeline.consolidation.similarity import Pairs
-from memory_pipeline.schemas import INSTANT
+from memory_pipeline.schemas import INSTANT, Enrichment, Frame
 from memory_pipeline.settings import Policy
 
 _ENDS: Final = ["profile_id", "source", "target"]
@@ -29,7 +29,7 @@ ROUNDING: Final = 1e-9
 
 
 def derive(
-    live: pl.DataFrame, enrichment: pl.DataFrame, near: pl.DataFrame, policy: Policy, *, as_of: datetime
+    live: pl.DataFrame, enrichment: Frame[Enrichment], near: pl.DataFrame, policy: Policy, *, as_of: datetime
 ) -> pl.DataFrame:
     """Return SIMILAR_TO and REFERENCES edges between live memories; see `associations.derive`.
 
@@ -109,7 +109,7 @@ def _strongest(
 
 
 def _mentions(
-    live: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy
+    live: pl.DataFrame, enrichment: Frame[Enrichment], policy: Policy
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return rows of `live` and codes of the rare entities that they mention, by entity and time."""
     text = ["profile_id", "content_hash"]

@@ -20,7 +20,7 @@ from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES, n
 from memory_pipeline.consolidation.groups.strategies.strategy import ClusteringInput, Space
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state import answers
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Lifecycle, Vectors
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.score import importance
 
@@ -167,7 +167,7 @@ def _points(
     memories: pl.DataFrame,
     scored: pl.DataFrame,
     enrichment: pl.DataFrame,
-    vectors: pl.DataFrame,
+    vectors: Frame[Vectors],
     policy: Policy,
     as_of: datetime,
 ) -> pl.DataFrame:

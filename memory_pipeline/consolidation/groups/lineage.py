@@ -11,7 +11,7 @@ import polars as pl
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING, summary_kind
 from memory_pipeline.consolidation.state.derived_ids import summary_id
-from memory_pipeline.schemas import LIVE
+from memory_pipeline.schemas import LIVE, ClusterMembers, Clusters, Enrichment, Frame, Memories
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.score import commands, importance
 
@@ -30,11 +30,11 @@ _TEXT: Final = ["profile_id", "content_hash"]
 
 
 def due(
-    clusters: pl.DataFrame,
-    cluster_members: pl.DataFrame,
-    memories: pl.DataFrame,
+    clusters: Frame[Clusters],
+    cluster_members: Frame[ClusterMembers],
+    memories: Frame[Memories],
     scored: pl.DataFrame,
-    enrichment: pl.DataFrame,
+    enrichment: Frame[Enrichment],
     policy: Policy,
     *,
     outdated: pl.DataFrame | None = None,
@@ -171,7 +171,7 @@ def without_shared_speaker(members: pl.DataFrame) -> pl.DataFrame:
     return members.with_columns(speaker=pl.when(~shared).then("speaker"))
 
 
-def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+def _members(clusters: pl.DataFrame, cluster_members: Frame[ClusterMembers], memories: Frame[Memories]) -> pl.DataFrame:
     """Return one row per cluster and member, by cluster and age."""
     originals = memories.filter(pl.col("kind") == "original").drop("kind", "cluster_id", "plan_id", "members")
     if unknown := cluster_members.join(originals, on=KEY, how="anti").rows(named=True):
@@ -187,7 +187,7 @@ def _members(clusters: pl.DataFrame, cluster_members: pl.DataFrame, memories: pl
     return cluster_members.join(described, on=CLUSTER).join(originals, on=KEY).sort(*CLUSTER, "created_at", "memory_id")
 
 
-def rated(members: pl.DataFrame, scored: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
+def rated(members: pl.DataFrame, scored: pl.DataFrame, enrichment: Frame[Enrichment]) -> pl.DataFrame:
     """Add the facts of the members' texts, and their scores, derived from the ledger where they have none."""
     rated = importance.effective(members.unique(KEY), enrichment).rename({"importance": "effective"})
     read = ("keywords", "entities", "numbers", "dates", "tokens", "gist", "rule_importance")

@@ -20,7 +20,7 @@ from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import LIVE, TABLES, Action, Frame, Lifecycle
+from memory_pipeline.schemas import LIVE, TABLES, Action, Decisions, Frame, Lifecycle, Reverted
 
 QUOTA_FLOOR: Final = 20
 """Number of memories that may leave in a run whatever their share, unless they are more than half."""
@@ -61,8 +61,8 @@ def propose(
     proposed_blocks: pl.DataFrame,
     deferred: pl.DataFrame,
     committed: pl.DataFrame,
-    decisions: pl.DataFrame,
-    reverted: pl.DataFrame,
+    decisions: Frame[Decisions],
+    reverted: Frame[Reverted],
     actions: frozenset[Action] = frozenset(Action),
     superseded_lifecycle: str = "archived",
     within: pl.DataFrame | None = None,
@@ -205,7 +205,7 @@ def _consistent(permitted: pl.DataFrame, state: State, summaries: pl.DataFrame) 
     )
 
 
-def _barred(profiles: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
+def _barred(profiles: pl.DataFrame, decisions: Frame[Decisions], reverted: Frame[Reverted]) -> pl.DataFrame:
     """Return undone decisions that were not made again since, in profiles that do not retry reverted decisions."""
     undone = decisions.join(reverted, on=["profile_id", "decision_id"], how="semi")
     again = profiles.filter("retry_reverted")

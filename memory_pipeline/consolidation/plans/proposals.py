@@ -12,15 +12,15 @@ from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import TABLES, Frame, Memories
+from memory_pipeline.schemas import TABLES, Decisions, Frame, Memories, Reverted
 
 
 def propose(
     context: Context,
     profiles: pl.DataFrame,
     state: State,
-    decisions: pl.DataFrame,
-    reverted: pl.DataFrame,
+    decisions: Frame[Decisions],
+    reverted: Frame[Reverted],
     **proposals: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the decisions that follow from the proposals of a run (arguments of `planning.propose`)."""
@@ -54,8 +54,8 @@ def decided(
     context: Context,
     profiles: pl.DataFrame,
     state: State,
-    decisions: pl.DataFrame,
-    reverted: pl.DataFrame,
+    decisions: Frame[Decisions],
+    reverted: Frame[Reverted],
     **proposals: pl.DataFrame,
 ) -> tuple[pl.DataFrame, Frame[Memories]]:
     """Return the decisions in force at this instant if a run decided these proposals alone, and the memories then."""
@@ -69,6 +69,6 @@ def decided(
     return in_force, cast("Frame[Memories]", projection.apply(state, in_force).memories)
 
 
-def committed_now(context: Context, decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
+def committed_now(context: Context, decisions: Frame[Decisions], reverted: Frame[Reverted]) -> pl.DataFrame:
     """Return the decisions that earlier runs committed at this very instant and nothing has undone."""
     return projection.unmasked(decisions, reverted).filter(pl.col("as_of") == context.as_of)

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.schemas import INSTANT, TABLES
+from memory_pipeline.schemas import INSTANT, TABLES, Accesses, Frame, TierChanges
 
 ENERGY_DECAY: Final[dict[str, float]] = {"working": 0.5, "short_term": 0.05, "long_term": 0.001}
 """Decay rate per hour in each tier, from the lowest to the highest tier."""
@@ -52,7 +52,7 @@ class _Touches:
 
 
 def history(
-    memories: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, tier_changes: pl.DataFrame
+    memories: pl.DataFrame, accesses: Frame[Accesses], edges: pl.DataFrame, tier_changes: Frame[TierChanges]
 ) -> pl.DataFrame:
     """Return the energy of every memory just after each of its touches.
 
@@ -86,9 +86,9 @@ def history(
 
 def at(
     memories: pl.DataFrame,
-    accesses: pl.DataFrame,
+    accesses: Frame[Accesses],
     edges: pl.DataFrame,
-    tier_changes: pl.DataFrame,
+    tier_changes: Frame[TierChanges],
     instants: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return the energy of memories at given instants, including touches and tier changes at the instant itself.

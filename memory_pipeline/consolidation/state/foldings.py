@@ -12,12 +12,12 @@ import polars as pl
 from memory_pipeline.consolidation import reuse
 from memory_pipeline.consolidation.state import folding, projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import TABLES, Lifecycle
+from memory_pipeline.schemas import TABLES, Events, Foldings, Frame, Lifecycle
 
 _OWNER: Final = "profile_id"
 
 
-def digests(events: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
+def digests(events: Frame[Events], decisions: pl.DataFrame) -> pl.DataFrame:
     """Return for each profile the digest of all that a fold reads of it: profile_id, read.
 
     Args:
@@ -35,7 +35,7 @@ def digests(events: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
 
 
 def state(
-    events: pl.DataFrame, decisions: pl.DataFrame, *, read: pl.DataFrame, published: State, foldings: pl.DataFrame
+    events: Frame[Events], decisions: pl.DataFrame, *, read: pl.DataFrame, published: State, foldings: Frame[Foldings]
 ) -> State:
     """Return what `projection.fold` returns, folding only profiles in which anything differs from what was published.
 

@@ -14,7 +14,7 @@ from memory_pipeline.consolidation import model_prompts
 from memory_pipeline.consolidation.model_prompts import REQUESTS
 from memory_pipeline.consolidation.summaries import faithfulness, support
 from memory_pipeline.consolidation.summaries.extracts import LEAST_BUDGET
-from memory_pipeline.schemas import INSTANT
+from memory_pipeline.schemas import INSTANT, Completions, Frame
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import commands
@@ -103,7 +103,7 @@ def block_requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     return model_prompts.requests(blocks.select("profile_id", subject="block"), prompts, BLOCK, policy.llm_model)
 
 
-def accepted(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def accepted(members: pl.DataFrame, completions: Frame[Completions], policy: Policy) -> pl.DataFrame:
     """Select the model's texts that are accepted for their groups.
 
     A text is refused if it is empty, a refusal, longer than the members allow, if it tells its reader what to do, or if

@@ -15,7 +15,7 @@ from memory_pipeline.consolidation.groups.lineage import CLUSTER, SUMMARY
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES, summary_kind
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.consolidation.summaries import extracts, prompting
-from memory_pipeline.schemas import LIVE, TABLES, Frame, Lifecycle
+from memory_pipeline.schemas import LIVE, TABLES, Completions, Frame, Lifecycle, Memories
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import content_hash
 
@@ -134,7 +134,7 @@ def stale(
     return pl.concat(given).unique(KEY, keep="first", maintain_order=True).sort(KEY)
 
 
-def _with_departed_member(memories: pl.DataFrame) -> pl.DataFrame:
+def _with_departed_member(memories: Frame[Memories]) -> pl.DataFrame:
     """Return summaries of episodes, sessions, agents and units with a member that is neither live nor deleted."""
     departed = memories.filter(~pl.col("lifecycle").is_in([*LIVE, Lifecycle.DELETED.value])).select(
         "profile_id", members="memory_id"
@@ -144,7 +144,7 @@ def _with_departed_member(memories: pl.DataFrame) -> pl.DataFrame:
     return members.join(departed, on=["profile_id", "members"], how="semi").select(KEY).unique()
 
 
-def _worded(members: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+def _worded(members: pl.DataFrame, completions: Frame[Completions], policy: Policy) -> pl.DataFrame:
     """Return the text of each summary: summary_id, content, index_text, complete, compiled_by and fallback."""
     members_asked = members.select(*CLUSTER, "memory_id", "created_at", "speaker", "content")
     answers = prompting.accepted(members_asked, completions, policy).rename({"content": "answer"})
@@ -189,7 +189,7 @@ def _sentence(size: int, label: str, days: float, dominant_type: str, gist: str 
     return f"Pattern of {size} memories about {theme} {span}, mostly {dominant_type}: {gist or ''}".rstrip(": ")
 
 
-def _replaced(groups: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+def _replaced(groups: pl.DataFrame, memories: Frame[Memories]) -> pl.DataFrame:
     """Return the live summaries that each new one replaces: profile_id, summary_id, replaces."""
     live = pl.col("lifecycle").is_in(LIVE)
     live_summaries = memories.filter(live & (pl.col("kind") != "original"))
@@ -210,7 +210,7 @@ def _replaced(groups: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _of_same_agent(groups: pl.DataFrame, old: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+def _of_same_agent(groups: pl.DataFrame, old: pl.DataFrame, memories: Frame[Memories]) -> pl.DataFrame:
     """Return the live summaries of the agent whose summary is new: profile_id, summary_id, old_id."""
     session = ["profile_id", "session_id"]
     in_sessions = memories.filter((pl.col("kind") == ORIGINAL) & pl.col("session_id").is_not_null())
