@@ -105,7 +105,6 @@ class Receipt:
         return cls(**fields | {"at": datetime.fromisoformat(document["at"])})
 
     def __str__(self) -> str:
-        """Return its lines."""
         return "\n".join(self.lines())
 
     __repr__ = __str__

@@ -53,7 +53,6 @@ class Slots:
     """Counts the heavy requests of a server, including those that wait; thread-safe."""
 
     def __init__(self, home: Path) -> None:
-        """Begin with no request."""
         self._home = home
         self._lock = threading.Lock()
         self._taken: Counter[str] = Counter()

@@ -63,7 +63,6 @@ class Connections:
     """
 
     def __init__(self, most: int, most_per_address: int) -> None:
-        """Begin with no connection."""
         self._most, self._most_per_address = most, most_per_address
         self._open: dict[ImpatientProtocol, str] = {}
         self._counts: Counter[str] = Counter()

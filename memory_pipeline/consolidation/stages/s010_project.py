@@ -22,8 +22,6 @@ from memory_pipeline.text.compare.judges import JUDGES
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     events: Frame[schemas.Events]
     decisions: Frame[schemas.Decisions]
     reverted: Frame[schemas.Reverted]

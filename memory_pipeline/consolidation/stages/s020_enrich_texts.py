@@ -13,8 +13,6 @@ from memory_pipeline.schemas import Frame
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     memories: Frame[schemas.Memories]
     enrichment: Frame[schemas.Enrichment]
     vectors: Frame[schemas.Vectors]

@@ -13,8 +13,6 @@ from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     memories: Frame[schemas.Memories]
     vectors: Frame[schemas.Vectors]
     comparisons: Frame[schemas.Comparisons]

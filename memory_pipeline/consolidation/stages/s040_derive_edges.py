@@ -14,8 +14,6 @@ from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     memories: Frame[schemas.Memories]
     enrichment: Frame[schemas.Enrichment]
     neighbours: Frame[schemas.Neighbours]
@@ -24,8 +22,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     derived_edges: Frame[schemas.DerivedEdges]
 
 

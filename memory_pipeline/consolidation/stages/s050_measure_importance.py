@@ -15,8 +15,6 @@ from memory_pipeline.text.score import importance
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     memories: Frame[schemas.Memories]
     enrichment: Frame[schemas.Enrichment]
     derived_edges: Frame[schemas.DerivedEdges]
@@ -25,8 +23,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     memory_importance: Frame[schemas.MemoryImportance]
 
 

@@ -16,8 +16,6 @@ from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     memories: Frame[schemas.Memories]
     memory_importance: Frame[schemas.MemoryImportance]
     decided_edges: Frame[schemas.DecidedEdges]
@@ -25,8 +23,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     scored_memories: Frame[schemas.ScoredMemories]
 
 

@@ -16,8 +16,6 @@ from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     profiles: Frame[schemas.Profiles]
     memories: Frame[schemas.Memories]
     memory_importance: Frame[schemas.MemoryImportance]
@@ -26,8 +24,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     deferred: Frame[schemas.Deferred]
 
 

@@ -25,8 +25,6 @@ from memory_pipeline.schemas import Action, Frame, conform
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     memories: Frame[schemas.Memories]
     deferred: Frame[schemas.Deferred]
     enrichment: Frame[schemas.Enrichment]

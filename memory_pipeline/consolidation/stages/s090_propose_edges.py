@@ -14,8 +14,6 @@ from memory_pipeline.schemas import Action, Frame, conform, empty
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     memories: Frame[schemas.Memories]
     deferred: Frame[schemas.Deferred]
     scored_memories: Frame[schemas.ScoredMemories]
@@ -29,8 +27,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     proposed_edges: Frame[schemas.ProposedEdges]
 
 

@@ -13,8 +13,6 @@ from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     decided_edges: Frame[schemas.DecidedEdges]
     derived_edges: Frame[schemas.DerivedEdges]
     proposed_edges: Frame[schemas.ProposedEdges]
@@ -22,8 +20,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     association_edges: Frame[schemas.AssociationEdges]
 
 

@@ -18,8 +18,6 @@ from memory_pipeline.schemas import Action, Frame, conform, empty
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     memories: Frame[schemas.Memories]
     deferred: Frame[schemas.Deferred]
     scored_memories: Frame[schemas.ScoredMemories]

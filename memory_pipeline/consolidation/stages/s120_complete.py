@@ -13,8 +13,6 @@ from memory_pipeline.schemas import Frame, conform, empty
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     clusters: Frame[schemas.Clusters]
     cluster_members: Frame[schemas.ClusterMembers]
     memories: Frame[schemas.Memories]
@@ -26,8 +24,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     completions: Frame[schemas.Completions]
 
 

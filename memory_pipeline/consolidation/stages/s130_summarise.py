@@ -16,8 +16,6 @@ from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     clusters: Frame[schemas.Clusters]
     cluster_members: Frame[schemas.ClusterMembers]
     memories: Frame[schemas.Memories]
@@ -29,8 +27,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     summaries: Frame[schemas.Summaries]
 
 

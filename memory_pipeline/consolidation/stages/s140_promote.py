@@ -13,8 +13,6 @@ from memory_pipeline.schemas import Frame, conform
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     memories: Frame[schemas.Memories]
     scored_memories: Frame[schemas.ScoredMemories]
     events: Frame[schemas.Events]
@@ -25,8 +23,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     promotions: Frame[schemas.Promotions]
 
 

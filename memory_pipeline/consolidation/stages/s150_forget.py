@@ -29,8 +29,6 @@ from memory_pipeline.schemas import LIVE, Action, Frame, conform, empty
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     profiles: Frame[schemas.Profiles]
     memories: Frame[schemas.Memories]
     decided_edges: Frame[schemas.DecidedEdges]

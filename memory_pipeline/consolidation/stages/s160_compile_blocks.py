@@ -19,8 +19,6 @@ from memory_pipeline.schemas import INSTANT, Action, Frame, conform, empty
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     profiles: Frame[schemas.Profiles]
     memories: Frame[schemas.Memories]
     decided_edges: Frame[schemas.DecidedEdges]
@@ -41,8 +39,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     proposed_blocks: Frame[schemas.ProposedBlocks]
 
 

@@ -19,8 +19,6 @@ from memory_pipeline.schemas import Action, Frame, conform
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     profiles: Frame[schemas.Profiles]
     memories: Frame[schemas.Memories]
     decided_edges: Frame[schemas.DecidedEdges]
@@ -40,8 +38,6 @@ class Inputs(NamedTuple):
 
 
 class Outputs(NamedTuple):
-    """Table that the stage gives."""
-
     consolidation_plan: Frame[schemas.ConsolidationPlan]
 
 

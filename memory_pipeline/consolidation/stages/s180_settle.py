@@ -22,8 +22,6 @@ from memory_pipeline.schemas import Frame, conform, empty
 
 
 class Inputs(NamedTuple):
-    """Tables that the stage takes."""
-
     consolidation_plan: Frame[schemas.ConsolidationPlan]
     events: Frame[schemas.Events]
     memories: Frame[schemas.Memories]

@@ -114,7 +114,6 @@ class Encoder:
     """Encodes texts. Cost: about 10 ms of one core for a text of 30 tokens; 0.3 s to load, at the first text."""
 
     def __init__(self) -> None:
-        """Load the weights."""
         self._tokenizer = _tokenizer(MOST_TOKENS)
         self._network = _Network.load("encoder.npz")
         self._kept: dict[str, Read] = {}
@@ -154,7 +153,6 @@ class PairReader:
     """Reads two texts together. Cost: about 20 ms of one core for 60 tokens."""
 
     def __init__(self) -> None:
-        """Load the weights."""
         self._tokenizer = _tokenizer(MOST_OF_PAIR)
         self._network = _Network.load("pairs.npz")
 
