@@ -255,7 +255,7 @@ def test_after_changes_of_every_kind_the_tables_are_those_of_a_rebuild(lake, jud
     undo.undo(lake, "night 2", cascade=True, now=homes.RECORDED)
     assert_rebuilt(lake)
     erase_memories(lake, profile_id=BUSY, memory_ids=["late"], now=homes.RECORDED)
-    for name in pipeline.KEPT:
+    for name in pipeline.FROM_LAST_RUN:
         assert "Fridays" not in str(lake.read(name).rows()), name
     assert QUIET not in judged(lake, judge, 5)
     assert_rebuilt(lake)

@@ -122,9 +122,9 @@ def compute(stages: Sequence[Stage], store: Store, tables: pipeline.Tables) -> T
     profiles = tables["profiles"]
     policies = store.policies(profiles)
     recorded = [name for stage in stages for name in stage.recorded]
-    kept = [name for stage in stages for name in stage.kept]
+    from_last_run = [name for stage in stages for name in stage.from_last_run]
     made = pipeline.run(
-        {**tables} | inputs.read_tables(store.lake, [*recorded, *kept], profiles),
+        {**tables} | inputs.read_tables(store.lake, [*recorded, *from_last_run], profiles),
         policies,
         stages=stages,
         keep={name for stage in stages for name in stage.gives},

@@ -83,9 +83,9 @@ SOURCES: Final = tuple(
         if name in stage.gives or not any(name in other.gives for other in ORDER)
     )
 )
-"""Tables that a run is given: those that no stage makes, those that a stage adds to, and those of `KEPT`."""
+"""Tables that a run is given: those that no stage makes, those that a stage adds to, and those of `FROM_LAST_RUN`."""
 
-KEPT: Final = tuple(name for stage in ORDER for name in stage.kept)
+FROM_LAST_RUN: Final = tuple(name for stage in ORDER for name in stage.from_last_run)
 """Tables in which a stage finds again what it made in the last run; a run that is not given one makes all of it."""
 
 REUSED: Final = tuple(name for stage in ORDER for name in stage.reuse)
@@ -151,7 +151,7 @@ def run(
     are kept, only those of the groups at work are in memory.
 
     Args:
-        tables: the tables of `SOURCES`; those of `KEPT` may be missing.
+        tables: the tables of `SOURCES`; those of `FROM_LAST_RUN` may be missing.
         policies: the policies in play, by hash.
         keep: tables to return; default: the given ones, and all that the stages make.
         last_run: stands in for stages that the task does not need; default: every stage runs.
@@ -215,7 +215,7 @@ def parts(
         complete: as for `run`.
         rows: maximum rows of the largest table of a part, unless one profile has more; default: `ROWS_AT_ONCE`.
     """
-    given = {name: TABLES[name].empty() for name in KEPT} | {**tables}
+    given = {name: TABLES[name].empty() for name in FROM_LAST_RUN} | {**tables}
     kept = frozenset(name for stage in stages for name in stage.gives if keep is None or name in keep)
     last_run = last_run or LastRun()
     for context, profiles in _groups(given, given, policies, rows or ROWS_AT_ONCE):
@@ -246,7 +246,7 @@ def united(
     keep: Collection[str] | None = None,
 ) -> dict[str, pl.DataFrame]:
     """Return the tables of a run (see `run`) from those that it was given and what `compute` made of each part."""
-    given = {name: TABLES[name].empty() for name in KEPT} | {**tables}
+    given = {name: TABLES[name].empty() for name in FROM_LAST_RUN} | {**tables}
     gives = dict.fromkeys(name for stage in stages for name in stage.gives if keep is None or name in keep)
     rows = {name: [given[name]] if name in RECORDED else [] for name in gives}
     for part in made:

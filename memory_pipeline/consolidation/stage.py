@@ -50,7 +50,7 @@ class Stage:
         return tuple(name for name in self._own if TABLES[name].write_mode == "appended")
 
     @property
-    def kept(self) -> tuple[str, ...]:
+    def from_last_run(self) -> tuple[str, ...]:
         """Tables that it takes as the last run left them, in order to make only the rows that would differ."""
         return tuple(name for name in self._own if TABLES[name].write_mode != "appended")
 

@@ -123,7 +123,7 @@ def restore(folder: Path, home: Path) -> Backup:
         databases.restore(home, folder / FILE_NAME)
     with Lake(home, checked=False) as lake:
         identity.accept_older(lake.ledger, lake.store)
-        in_place.keep(lake.ledger, lake.store)
+        in_place.update(lake.ledger, lake.store)
         snapshot.publish_after(lake, f"{home} is restored")
     return backup
 

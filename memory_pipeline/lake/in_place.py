@@ -1,4 +1,4 @@
-"""Lets other programs read the files in place: keeps a DuckLake catalogue with their current location.
+"""Lets other programs read the files in place: a DuckLake catalogue records where they are.
 
 Not here: the catalogue, and how each change is made there too (`ledger/ducklake.py`).
 """
@@ -14,7 +14,7 @@ from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.ledger import Ledger
 
 
-def keep(ledger: Ledger, store: ObjectStore) -> None:
+def update(ledger: Ledger, store: ObjectStore) -> None:
     """Fill the catalogue if it is missing or of another version, and record the new location of a moved store.
 
     A data folder that is read-only stays as it is. If recording a move fails, as on a full disk, the next opening

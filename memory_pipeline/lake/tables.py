@@ -100,7 +100,7 @@ class Lake:
             with explained(self.home):
                 object_stores.note(self.home, self.store)
             if checked:
-                in_place.keep(self.ledger, self.store)
+                in_place.update(self.ledger, self.store)
         except LakeError:
             self.ledger.close()
             raise

@@ -84,7 +84,7 @@ def _home(settings: Settings, *, repair: bool) -> Iterator[Finding]:
             if not ledger.well:
                 return
             if repair:
-                in_place.keep(lake.ledger, lake.store)
+                in_place.update(lake.ledger, lake.store)
             tables = _files(lake, repair=repair)  # first: finishing an erasure reads them
             yield from _erasure(lake, repair=repair)
             yield tables.finding
