@@ -62,9 +62,9 @@ MEMORIES = {
 HALF = [{"sentence": "The oven is set to 190 degrees.", "valid_until": ago(3), "closed_by": "new"}]
 
 
-def links(*rows):
+def links(*rows, judged=None):
     schema = {"source": pl.String, "target": pl.String, "edge_type": pl.String, "kind": pl.String}
-    return fact_links.pairs(pl.DataFrame(rows, schema, orient="row"))
+    return fact_links.pairs(pl.DataFrame(rows, schema, orient="row"), judged=judged)
 
 
 MAY_UPDATE = ("new", "old", "MAY_UPDATE", None)
@@ -72,14 +72,14 @@ MAY_REPEAT = ("old", "same", "MAY_REPEAT", None)
 CONFLICT = ("new", "old", "CONTRADICTS", "conflict")
 
 
-def recalled(*linked, query="What is the oven set to?", k=4, **changed):
+def recalled(*linked, query="What is the oven set to?", k=4, judged=None, **changed):
     rows = [
         {"memory_id": name, "content": text, "content_hash": name, "created_at": ago(days)} | changed.get(name, {})
         for name, (text, days) in MEMORIES.items()
     ]
     memories = frames.memories(rows)
     index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
-    found = rank(index, query, now=AS_OF, k=k, deep=True, fact_links=links(*linked))
+    found = rank(index, query, now=AS_OF, k=k, deep=True, fact_links=links(*linked, judged=judged))
     return {row["memory_id"]: row for row in found.to_dicts()}
 
 
@@ -94,6 +94,17 @@ def test_the_older_side_of_a_possible_update_names_the_newer():
     assert {row["current"] for row in found.values()} == {None}
 
 
+@pytest.mark.parametrize(("linked", "shown"), [(MAY_UPDATE, "outdated_by"), (CONFLICT, "conflicts")])
+def test_a_link_too_unsure_to_be_shown_orders_an_answer_and_marks_nothing(linked, shown):
+    judged = pl.DataFrame({"memory_id": ["old"], "other_id": ["new"], "confidence": [0.6]})
+    sure, unsure = (recalled(linked, judged=table) for table in (judged.with_columns(confidence=0.7), judged))
+    assert sure["old"][shown] == ["new"]
+    assert not any(row[shown] for row in unsure.values())
+    assert [(row["memory_id"], row["score"]) for row in unsure.values()] == [
+        (row["memory_id"], row["score"]) for row in sure.values()
+    ]
+
+
 BOAT = {"old": ("The boat is moored at Ayr.", 9), "new": ("The boat lies at Troon since the storm.", 2)}
 
 
@@ -103,8 +114,8 @@ def asked(doubts=(), compared_until=0):
     )
     index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
     changes = pl.DataFrame(
-        [{"memory_id": "old", "other_id": "new", "relation": relation} for relation in doubts],
-        {"memory_id": pl.String, "other_id": pl.String, "relation": pl.String},
+        [{"memory_id": "old", "other_id": "new", "relation": relation, "confidence": 0.4} for relation in doubts],
+        {"memory_id": pl.String, "other_id": pl.String, "relation": pl.String, "confidence": pl.Float64},
     )
     edges = TABLES["decided_edges"].empty()
     return rank(
@@ -141,7 +152,7 @@ def best(texts, *changes, question="Where is the boat moored?", **options):
         for seq, (name, (text, days)) in enumerate(texts.items(), start=1)
     )
     index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
-    found = pl.DataFrame(changes, ["memory_id", "other_id", "relation"], orient="row")
+    found = pl.DataFrame(changes, ["memory_id", "other_id", "relation"], orient="row").with_columns(confidence=0.9)
     known = fact_links.pairs(TABLES["decided_edges"].empty(), found)
     return rank(index, question, now=AS_OF, fact_links=known, **options)["memory_id"].to_list()
 
@@ -160,7 +171,9 @@ def test_what_was_said_since_memories_were_compared_is_compared_when_it_is_first
 
     def compare(index, rows):
         asked_of.extend(index.memories["memory_id"].gather(rows))
-        newer = pl.DataFrame({"memory_id": ["second"], "other_id": ["third"], "relation": ["update"]})
+        newer = pl.DataFrame(
+            {"memory_id": ["second"], "other_id": ["third"], "relation": ["update"], "confidence": [0.9]}
+        )
         return fact_links.as_links(newer)
 
     order = best(CHAIN, ("old", "second", "update"), compared_until=2, compare=compare)

@@ -265,14 +265,12 @@ class LiveIndex:
         vectors = pl.concat([night.tables["vectors"], after["vectors"]]) if night is not None else empty[1]
         self._index = Index.build(memories, vectors, model=policy.embedder)
         self._edges = after.get("association_edges", TABLES["association_edges"].empty())
-        changes = (
-            night.tables["fact_changes"].filter(pl.col("relation").is_in(["doubt", ASIDE]))
-            if night is not None
-            else None
-        )
+        judged = night.tables["fact_changes"] if night is not None else TABLES["fact_changes"].empty()
+        changes = judged.filter(pl.col("relation").is_in(["doubt", ASIDE]))
         compares = policy.fact_changes and JUDGES[policy.judge].reads and night is not None
         self._compared_until = max(memories["seq"].to_list(), default=0) if compares else 0
-        self._fact_links = fact_links.pairs(after.get("decided_edges", TABLES["decided_edges"].empty()), changes)
+        edges = after.get("decided_edges", TABLES["decided_edges"].empty())
+        self._fact_links = fact_links.pairs(edges, changes, judged)
 
     def recall(self, query: str, *, now: datetime, k: int, ranking: str = "default") -> pl.DataFrame:
         """Rank the memories as of an instant (see `rank`); instants must not decrease."""

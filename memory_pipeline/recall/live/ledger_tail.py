@@ -44,7 +44,7 @@ _TYPE, _OCCURRED, _RECORDED_AT, _SESSION, _MEMORY, _PAYLOAD = (
     1 + event.COLUMNS.index(name)
     for name in ("event_type", "occurred_at", "recorded_at", "session_id", "memory_id", "payload")
 )
-_CHANGE: Final = ["memory_id", "other_id", "relation"]
+_CHANGE: Final = ["memory_id", "other_id", "relation", "confidence"]
 _ANSWER: Final = pl.col("event_type") == EventType.RESOLVED.value
 _LINKING: Final = (*MOVES, Action.CLOSE.value)
 """Decisions by which the state of one memory depends on another."""
@@ -165,12 +165,13 @@ class LedgerTail:
         columns = ["source", "target", "edge_type", "kind"]
         edges = self._lake.read("decided_edges", profiles=[self._profile], columns=columns)
         links = pl.concat([edges, self._asserted().select(columns)])
-        changes = self._unsaid()
+        judged = self._lake.read("fact_changes", profiles=[self._profile], columns=[*_CHANGE, "decided"])
+        changes = self._unsaid(judged)
         if not any(row[_TYPE] == EventType.RESOLVED.value for row in self.rows):
-            return fact_links.pairs(links, changes)
+            return fact_links.pairs(links, changes, judged)
         answered = answers.standing(self.answers_and_changes())
         low, high = pl.min_horizontal("source", "target"), pl.max_horizontal("source", "target")
-        judged = links.with_columns(low=low, high=high).join(answered, on=list(answers.PAIR), how="anti")
+        left = links.with_columns(low=low, high=high).join(answered, on=list(answers.PAIR), how="anti")
         said = answered.filter(pl.col("relation").is_in(list(answers.LINKING))).select(
             source="low",
             target="high",
@@ -178,18 +179,20 @@ class LedgerTail:
             kind=pl.when(pl.col("relation") == "conflict").then(pl.lit("conflict")),
         )
         low, high = pl.min_horizontal("memory_id", "other_id"), pl.max_horizontal("memory_id", "other_id")
-        unanswered = changes.with_columns(low=low, high=high).join(answered, on=list(answers.PAIR), how="anti")
-        return fact_links.pairs(pl.concat([judged.select(columns), said]), unanswered)
+        unanswered, open_pairs = (
+            table.with_columns(low=low, high=high).join(answered, on=list(answers.PAIR), how="anti")
+            for table in (changes, judged)
+        )
+        return fact_links.pairs(pl.concat([left.select(columns), said]), unanswered, open_pairs)
 
-    def _unsaid(self) -> pl.DataFrame:
-        """Return updates that no link says, and asides: `memory_id`, `other_id`, `relation` as in `fact_changes`.
+    def _unsaid(self, judged: pl.DataFrame) -> pl.DataFrame:
+        """Return updates that no link says, and asides, as `fact_links.as_links` takes them.
 
         The updates are those too unsure for a link, and likely ones of what the same run merged, as updates of the
         merged memory: it has no link yet, since no run has compared it.
         """
-        changes = self._lake.read("fact_changes", profiles=[self._profile], columns=[*_CHANGE, "decided"])
         possible = pl.col("relation").is_in(["doubt", "update", ASIDE]) & ~pl.col("decided")
-        if (changes := changes.filter(possible)).is_empty():
+        if (changes := judged.filter(possible)).is_empty():
             return changes.select(_CHANGE)
         columns = ["memory_id", "superseded_by", "superseded_kind"]
         superseded = self._lake.read("memories", profiles=[self._profile], columns=columns)
@@ -202,6 +205,7 @@ class LedgerTail:
             memory_id=pl.coalesce("memory_id_by", "memory_id"),
             other_id=pl.coalesce("other_id_by", "other_id"),
             relation="relation",
+            confidence="confidence",
         )
         return placed.filter(pl.col("memory_id") != pl.col("other_id"))
 

@@ -1,7 +1,7 @@
 """Links between memories about the same fact: which memories contradict or may have outdated which.
 
 A possible repetition moves nothing in an answer. An update too unsure for a link marks no memory and lowers the score
-of the older one.
+of the older one; so does a link too unsure to be shown.
 
 Not here: how the links are found (`consolidation`), and how an answer is ordered (`selection`, `redundancy`).
 """
@@ -24,6 +24,10 @@ from memory_pipeline.text.lang.registry import ENGLISH
 Links = dict[str, list[str]]
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
+
+SHOWN: Final = 0.65
+"""Least confidence of a link that answers show. On stores that nothing has learned from, .91 of such marks are true; of
+all links, which set the order of answers and are asked about, .78 (`research/README.md`)."""
 
 DOUBT: Final = "DOUBT"
 """Type, in a table of links, of an update too unsure for a link (`fact_changes`)."""
@@ -48,6 +52,8 @@ class FactLinks:
     """Newer memories that only plan, suppose, report or ask what it states."""
     next: Links = field(default_factory=dict)
     """Others that may have outdated what it may have outdated: of a chain of values, the later ones follow it."""
+    unsure: frozenset[tuple[str, str]] = frozenset()
+    """Linked memories of which answers do not say so, the newer or smaller id first."""
     compared_until: int = 0
     """Ledger position up to which a judge that reads has compared memories for changes."""
     read: frozenset[str] = frozenset()
@@ -55,7 +61,7 @@ class FactLinks:
 
     @classmethod
     def of(cls, links: pl.DataFrame | None, *, compared_until: int = 0) -> "FactLinks":
-        """Return the links of a table of `edge_type`, `memory_id` and `other_id` (see `pairs`); None: no links."""
+        """Return the links of a table as `pairs` returns it; None: no links."""
         if links is None or links.is_empty():
             return cls(compared_until=compared_until)
         of_types = {name: links.filter(pl.col("edge_type") == name) for name in (*PROPOSED.values(), DOUBT, BESIDE)}
@@ -69,8 +75,13 @@ class FactLinks:
             perhaps=_by_memory(pl.concat([linked, doubts, asides])),
             beside=_by_memory(asides.select(memory_id="other_id", other_id="memory_id")),
             next=_by_memory(_of_one_chain(linked, pl.concat([linked, doubts]))),
+            unsure=frozenset(links.filter(~pl.col("shown")).select("memory_id", "other_id").iter_rows()),
             compared_until=compared_until,
         )
+
+    def shown(self, linked: Iterable[str], memory_id: str) -> list[str]:
+        """Return those of the memories linked to one that an answer may name."""
+        return [name for name in linked if not {(name, memory_id), (memory_id, name)} & self.unsure]
 
     def joined(self, links: pl.DataFrame, read: Iterable[str]) -> "FactLinks":
         """Return these links and further ones (see `of`), which are all that there is of some later memories."""
@@ -85,6 +96,7 @@ class FactLinks:
             perhaps=_united(self.perhaps, added.perhaps),
             beside=_united(self.beside, added.beside),
             next=following,
+            unsure=self.unsure | added.unsure,
             compared_until=self.compared_until,
             read=self.read.union(read),
         )
@@ -153,35 +165,45 @@ class FactLinks:
         return weights
 
 
-def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None) -> pl.DataFrame:
+def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None, judged: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the links about facts among edges, and updates that no edge says.
 
     Args:
         edges: `source`, `target`, `edge_type` and `kind`, of any origin.
-        changes: `memory_id`, `other_id` and `relation` (doubt, update, aside) of such pairs; default: none.
+        changes: as `as_links` takes them, of pairs that no edge links (doubt, update, aside); default: none.
+        judged: `memory_id`, `other_id` and `confidence` of pairs that a run has judged; default: every edge is sure.
 
     Returns:
-        `edge_type`, `memory_id`, `other_id`, each pair once: contradictions, repetitions, and updates, doubts and
-        asides with the newer memory first. Edges CONTRADICTS of the kind contrast are left out: they are not about a
-        fact.
+        `edge_type`, `memory_id`, `other_id` and `shown` (whether it is sure enough for a mark), each pair once:
+        contradictions, repetitions, and updates, doubts and asides with the newer memory first. Edges CONTRADICTS of
+        the kind contrast are left out: they are not about a fact.
     """
     contrast = (pl.col("edge_type") == PROPOSED["conflict"]) & (pl.col("kind").ne_missing(pl.lit("conflict")))
     about_facts = edges.filter(pl.col("edge_type").is_in(list(PROPOSED.values())), ~contrast)
-    columns = ("edge_type", "memory_id", "other_id")
-    found = about_facts.rename({"source": "memory_id", "target": "other_id"}).select(columns)
+    found = about_facts.select("edge_type", memory_id="source", other_id="target", shown=pl.lit(value=True))
+    if judged is not None:
+        unsure = judged.filter(pl.col("confidence") < SHOWN).select("memory_id", "other_id")
+        unsure = _both_ways(unsure).unique().with_columns(sure=pl.lit(value=False))
+        found = found.join(unsure, on=["memory_id", "other_id"], how="left").select(
+            "edge_type", "memory_id", "other_id", shown=pl.col("sure").fill_null(value=True)
+        )
     if changes is not None:
         found = pl.concat([found, as_links(changes.filter(pl.col("relation").is_in(list(_UNSAID))))])
-    return found.unique().sort(columns)
+    ends = ["edge_type", "memory_id", "other_id"]
+    return found.group_by(ends).agg(pl.col("shown").any()).sort(ends)
 
 
 def as_links(changes: pl.DataFrame) -> pl.DataFrame:
-    """Return relations as links: `edge_type`, `memory_id` (the newer memory), `other_id`.
+    """Return relations as links (see `pairs`), the newer memory first.
 
     Args:
-        changes: `memory_id` (the older), `other_id` and `relation` (as in table `fact_changes`) of pairs of memories.
+        changes: `memory_id` (the older), `other_id`, `relation` and `confidence` of pairs of memories, as in table
+            `fact_changes`.
     """
     kind = pl.col("relation").replace_strict(PROPOSED | _UNSAID, return_dtype=pl.String)
-    return changes.select(edge_type=kind, memory_id="other_id", other_id="memory_id")
+    return changes.select(
+        edge_type=kind, memory_id="other_id", other_id="memory_id", shown=pl.col("confidence") >= SHOWN
+    )
 
 
 def _of_one_chain(linked: pl.DataFrame, possible: pl.DataFrame) -> pl.DataFrame:

@@ -475,8 +475,11 @@ def _answer(
             "holds_from": holds_from,
             "closed_by": [memory["closed_by"] for memory in memories],
             "ended": [memory["valid_until"] if over else None for memory, over in zip(memories, ended, strict=True)],
-            "outdated_by": [[] if over else newer for over, newer in zip(ended, outdated_by, strict=True)],
-            "conflicts": [links.conflicts.get(name, []) for name in ids],
+            "outdated_by": [
+                [] if over else links.shown(newer, name)
+                for over, newer, name in zip(ended, outdated_by, ids, strict=True)
+            ],
+            "conflicts": [links.shown(links.conflicts.get(name, ()), name) for name in ids],
             "expanded": expanded,
             "confidence": pl.Series([ranked.confidence], dtype=pl.Float64).new_from_index(0, len(head)),
         },
