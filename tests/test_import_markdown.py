@@ -472,3 +472,41 @@ def test_a_repository_that_borrows_its_objects_dates_its_notes_too(tmp_path):
     git("-C", "own", "commit", "-qm", "One")
     git("clone", "-q", "--shared", "own", "borrowed")
     assert commits.first_committed(tmp_path / "borrowed") == commits.first_committed(tmp_path / "own") != {}
+
+
+OUTLINE = """type:: [[Project]]
+owner:: Ana
+
+- ## Garden of [[Ana]]
+  id:: 63b1c2d4-0000-4000-8000-000000000001
+  collapsed:: true
+\t- Sow the peas in March.
+\t  done:: 1614350275750
+
+\t\t- In rows.
+\t- ### Compost
+\t\t- Turn it every week.
+\t- id:: 63b1c2d4-0000-4000-8000-000000000002
+\t  Prefer rainwater.
+- ## Ideas
+- Buy a scythe.
+"""
+
+
+def test_a_block_of_logseq_that_is_a_heading_stands_above_those_within_it():
+    note = markdown_text.read(OUTLINE)
+    assert note.front == {"type": "Project"}
+    assert [(unit.line, unit.heading, unit.text) for unit in note.units] == [
+        (2, (), "owner:: Ana"),
+        (7, ("Garden of Ana",), "Sow the peas in March.\n\n- In rows."),
+        (12, ("Garden of Ana", "Compost"), "Turn it every week."),
+        (13, ("Garden of Ana",), "Prefer rainwater."),
+        (16, (), "Buy a scythe."),
+    ]
+    assert note.left_out == {"headings without text": 1}
+
+
+@pytest.mark.parametrize("before", ["> [!warning] Allergy\n> Ana is allergic to peanuts.", "> So it is.", "owner:: Ana"])
+def test_a_callout_a_quote_and_a_property_introduce_no_list(before):
+    unit = markdown_text.read(f"# Trip\n\n{before}\n\n- Call the yard.\n").units[-1]
+    assert (unit.text, unit.heading) == ("Call the yard.", ("Trip",))

@@ -28,6 +28,8 @@ _HEADING: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*
 _MOST_HEADING: Final = 1_000
 """Most characters of a heading; matching one takes the square of its length."""
 _ITEM: Final = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+)(\S.*)")
+_OUTLINED: Final = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]")
+"""How a block of an outline begins, at any depth."""
 _EMPTY_ITEM: Final = re.compile(r"[ \t]*[-*+][ \t]*")
 _PROPERTY: Final = re.compile(r"[ \t]*([A-Za-z][\w./-]{0,60})::(?:[ \t]+(.*))?")
 """A property of a page or block of Logseq."""
@@ -35,6 +37,8 @@ _OF_THE_EDITOR: Final = re.compile(
     r"id|collapsed|heading|background-color|created-at|updated-at|icon|public|filters|(?:logseq|query|ls|hl)[.-].*"
 )
 """Properties that tell how Logseq shows a block, not what it says."""
+_CLOCK_TIME: Final = re.compile(r"\d{12,}\s*")
+"""The value of a property that is an instant in milliseconds, as an editor notes it."""
 _OF_A_PAGE: Final = frozenset({"title", "alias", "aliases", "tags", "type", "template"})
 """Properties by which a page is found."""
 _CLOCK_BEGINS: Final = ":LOGBOOK:"
@@ -57,6 +61,8 @@ _ADMONITION: Final = re.compile(
 """A line that begins or ends a callout of Logseq."""
 _TAGS: Final = re.compile(r"(?:\s*(?:#[^\W\d_][\w/-]*|#\[\[[^\[\]\n]+\]\]))+\s*")
 """A text that is nothing but tags."""
+_ENDS_ALONE: Final = re.compile(rf"{_QUOTED.pattern}|{_OUTLINED.pattern}|{_PROPERTY.pattern}\Z|[ \t]*#\+\w")
+"""The last line of a paragraph that introduces no list: a quote, an item, a property, the end of a block."""
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
 _BOLD: Final = re.compile(r"\*\*([^*\n]+?):?\*\*:?")
 _RULE: Final = re.compile(r" {0,3}(?:(?:\*[ \t]*){3,}|(?:-[ \t]*){3,}|(?:_[ \t]*){3,}|={3,}|-{2,})")
@@ -235,10 +241,16 @@ def _properties(text: str) -> tuple[dict[str, str], str]:
         if match is None:
             break
         if match[1] in _OF_A_PAGE and match[2]:
-            named[match[1]] = match[2].strip()
-        if match[1] in _OF_A_PAGE or _OF_THE_EDITOR.fullmatch(match[1]):
+            named[match[1]] = _linked(match[2]).strip()
+        if match[1] in _OF_A_PAGE or _is_of_the_editor(lines[place]):
             lines[place] = ""
     return named, "\n".join(lines)
+
+
+def _is_of_the_editor(line: str) -> bool:
+    """Return whether a line is a property that says nothing."""
+    noted = _PROPERTY.fullmatch(line)
+    return noted is not None and bool(_OF_THE_EDITOR.fullmatch(noted[1]) or _CLOCK_TIME.fullmatch(noted[2] or ""))
 
 
 class _Lines:
@@ -252,16 +264,18 @@ class _Lines:
         return 1 + bisect_left(self._ends, place)
 
 
-def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Unit]:
-    """Yield the list items and paragraphs of a body, and count what is in none."""
+def _blocks(
+    lines: list[str], first: int, left_out: Counter[str], outer: tuple[str, ...] = (), marked: tuple[str, ...] = ()
+) -> Iterator[Unit]:
+    """Yield the list items and paragraphs of a body below `outer` headings and tags, and count what is in none."""
     headings: list[tuple[int, str]] = []
     place = 0
     bare = list[int]()  # levels of the headings under which nothing stands yet
     introduced = Counter[tuple[str, ...]]()
-    tags = dict[str, int]()  # each with the depth of the heading under which it stands alone
+    tags = dict.fromkeys(marked, 0)  # each with the depth of the heading under which it stands alone
     while place < len(lines):
         line, number = lines[place], first + place
-        above = tuple(title for _, title in headings)
+        above = (*outer, *(title for _, title in headings))
         if line.strip() == INDEX_BEGINS:
             place = next((at for at in range(place, len(lines)) if lines[at].strip() == INDEX_ENDS), len(lines)) + 1
         elif match := _heading(line):
@@ -275,6 +289,13 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
         elif match := _ITEM.fullmatch(line):
             end = _item_end(lines, place)
             bare = []
+            if (block := _heading(match[2])) and block[2]:
+                below = _below(lines[place + 1 : end])
+                inner = [*_blocks(below, number + 1, left_out, (*above, block[2]), tuple(tags))]
+                left_out[_HEADINGS] += not any(map(str.strip, below))
+                yield from (replace(unit, written=unit.text) for unit in inner)
+                place = end
+                continue
             unit = Unit(match[2], number, first + end, above, tags=tuple(tags))
             yield _item(lines[place:end], unit, indent=len(match[1]))
             place = end
@@ -295,7 +316,8 @@ def _blocks(lines: list[str], first: int, left_out: Counter[str]) -> Iterator[Un
             headings = [pair for pair in headings if pair[0] < level]
             if told:
                 bare = []
-                yield Unit(text, number, first + end, tuple(title for _, title in headings), tags=tuple(tags))
+                titles = (*outer, *(title for _, title in headings))
+                yield Unit(text, number, first + end, titles, tags=tuple(tags))
             headings += [(level, _numbered(title, headings, introduced))] if title else []
             place = end
     left_out[_HEADINGS] += len(bare)
@@ -320,7 +342,8 @@ def _introduction(text: str, following: str) -> tuple[int, str, bool]:
     if bold and len(text) <= _MOST_HEADING:
         return _IN_BOLD, bold[1], False
     leading = _SENTENCE_END.split(text)[-1]
-    title = leading.rstrip(".:") if _ITEM.fullmatch(following) and len(leading) <= _MOST_HEADING else ""
+    introduces = _ITEM.fullmatch(following) and not _ENDS_ALONE.match(leading)
+    title = leading.rstrip(".:") if introduces and len(leading) <= _MOST_HEADING else ""
     level = _IN_BOLD if bold else _INTRODUCTION
     return level, title, not (title and leading == text and text.endswith(":"))
 
@@ -346,7 +369,7 @@ def _item_end(lines: list[str], place: int) -> int:
         line = lines[end]
         if not line.strip():
             following = next((at for at in range(end, len(lines)) if lines[at].strip()), None)
-            if following is None or not lines[following].startswith("  "):
+            if following is None or not lines[following].startswith(("  ", "\t")):
                 break
             end = following
             continue
@@ -400,17 +423,25 @@ def _paragraph_end(lines: list[str], place: int) -> int:
 
 def _item(lines: list[str], unit: Unit, *, indent: int) -> Unit:
     """Return a list item without its marker and indentation, without empty items in it and what its editor notes."""
-    lines = [lines[0], *_without_clock(lines[1:])]
-    notes = (_PROPERTY.fullmatch(line) for line in lines[1:])
     rest = [
         line
-        for line, noted in zip(lines[1:], notes, strict=True)
-        if not _EMPTY_ITEM.fullmatch(line) and not (noted and _OF_THE_EDITOR.fullmatch(noted[1]))
+        for line in _without_clock(lines[1:])
+        if not _EMPTY_ITEM.fullmatch(line) and not _is_of_the_editor(line)
     ]
     while rest and not rest[-1].strip():
         rest.pop()
     rest = [line[min(len(line) - len(line.lstrip()), indent) :] for line in rest]
-    return replace(unit, text="\n".join([unit.text, *rest]).rstrip())
+    begins = [unit.text] if not rest or not _is_of_the_editor(unit.text) else []
+    return replace(unit, text="\n".join([*begins, *rest]).rstrip())
+
+
+def _below(lines: list[str]) -> list[str]:
+    """Return what stands below a block that is a heading as lines of its own, its properties that say nothing empty."""
+    first = next((place for place, line in enumerate(lines) if _OUTLINED.match(line)), len(lines))
+    begins = _OUTLINED.match(lines[first]) if first < len(lines) else None
+    depth = len(begins[1]) if begins else _MOST_HEADING
+    told = ["" if _is_of_the_editor(line) else line for line in lines[:first]] + lines[first:]
+    return [line[min(len(line) - len(line.lstrip()), depth) :] for line in told]
 
 
 def _without_clock(lines: list[str]) -> list[str]:
@@ -433,16 +464,17 @@ def _described(unit: Unit, front: Mapping[str, Any]) -> Unit:
     match = _CATEGORY.match(unit.text)
     category = [match[1]] if match else []
     prose = _NO_PROSE.sub(" ", unit.text)
-    tags = labels([*unit.heading, *category, *unit.tags, *_named_tags(prose)])
+    above = tuple(map(_shown, unit.heading))
+    tags = labels([*above, *category, *unit.tags, *_named_tags(prose)])
     relation = _RELATION.fullmatch(unit.text) if front.get("permalink") else None
     kind = relation[1] if relation else "RELATES_TO"
     targets = [*_WIKI.findall(prose), *_FILE_LINK.findall(prose)]
     links = tuple((kind, target) for target in dict.fromkeys(targets))
     kind_of, heading, text = _out_of_callout(_BLOCK_ID.sub("", unit.text))
     text = text if relation else _shown(text)
-    written = unit.text if text != _BLOCK_ID.sub("", unit.text) else None
+    written = unit.text if text != _BLOCK_ID.sub("", unit.text) else unit.written
     all_tags = tuple(labels([*tags, *kind_of]))
-    return replace(unit, text=text, tags=all_tags, links=links, heading=(*unit.heading, *heading), written=written)
+    return replace(unit, text=text, tags=all_tags, links=links, heading=(*above, *heading), written=written)
 
 
 def _named_tags(text: str) -> list[str]:

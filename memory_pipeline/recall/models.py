@@ -25,6 +25,7 @@ from memory_pipeline.recall.closed_statements import (
     doubted,
     marked,
 )
+from memory_pipeline.recall.wording import STATES
 from memory_pipeline.text.display import BUDGET, one_line, preview, unmarked
 from memory_pipeline.text.parse.speakers import USERS
 from memory_pipeline.text.parse.tokens import count_tokens
@@ -227,7 +228,7 @@ class Recalled:
         marks += [f"possibly outdated since {self.outdated_from:%Y-%m-%d}{repeated}"] if whole else []
         other = f": {_quoted(preview(self.conflict_text, _NEWER))}" if self.conflict_text else ""
         marks += [f"contradicts {others}{other}"] if self.conflicts else []
-        marks += [self.lifecycle] if self.deep else []
+        marks += [STATES[self.lifecycle]] if self.deep else []
         marks += (
             [f"profile_id {one_line(self.profile_id)}"] if len({other.profile_id for other in others_shown}) > 1 else []
         )
@@ -334,6 +335,8 @@ class Memory:
     """The headings above it in the notes that it comes from, outermost first."""
     speaker: str | None
     memory_type: str
+    memory_type_inferred: bool
+    """Whether no agent gave the type, and the reader does."""
     category: str
     importance: float | None
     """As given by the agent."""
@@ -393,7 +396,7 @@ class Memory:
 
     def __str__(self) -> str:
         """Return its line with day, state and id."""
-        return f"{_said(self)} {self.lifecycle} {self.memory_id}"
+        return f"{_said(self)} {STATES[self.lifecycle]} {self.memory_id}"
 
     __repr__ = __str__
 

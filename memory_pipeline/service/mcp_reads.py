@@ -25,6 +25,7 @@ from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Memory, Opening, instant, told, within
+from memory_pipeline.recall.wording import STATES
 from memory_pipeline.runs import undo
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service.mcp_access import allowed_profile, grant_of
@@ -181,7 +182,7 @@ def core_of(profile_id: str) -> Resource:
 
 
 def _line(memory: Memory) -> str:
-    gone = "" if memory.lifecycle in LIVE else f" ({memory.lifecycle})"
+    gone = "" if memory.lifecycle in LIVE else f" ({STATES[memory.lifecycle]})"
     return f"- [{memory.created_at:%Y-%m-%d}] {one_line(told(memory))}{gone}"
 
 

@@ -24,6 +24,7 @@ from memory_pipeline.ledger.validation_errors import reason
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Memory, within
+from memory_pipeline.recall.wording import STATES
 from memory_pipeline.runs import status
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import rank_explanation
@@ -436,8 +437,8 @@ def _part(row: dict[str, Any], start: int, end: int) -> dict[str, Any]:
 
 
 def _listed(memory: Memory) -> str:
-    """Return a memory as one line with its id, and its lifecycle unless it is live."""
-    gone = [] if memory.lifecycle in LIVE else [memory.lifecycle]
+    """Return a memory as one line with its id, and its state unless it is in use."""
+    gone = [] if memory.lifecycle in LIVE else [STATES[memory.lifecycle]]
     marks = "; ".join([*gone, f"memory_id {one_line(memory.memory_id)}"])
     return f"- [{memory.created_at:%Y-%m-%d}] {one_line(replace(memory, text=preview(memory.text)).line())} ({marks})"
 

@@ -10,8 +10,10 @@ from typing import Final
 
 from rich.console import Console
 
+from memory_pipeline.recall import wording
 from memory_pipeline.recall.closed_statements import marked
 from memory_pipeline.recall.models import Answer, Memory, Opening, Recalled
+from memory_pipeline.schemas import LIVE
 from memory_pipeline.service.report import command, flat, line, many, moment, prose, when
 from memory_pipeline.text.display import BUDGET, preview
 
@@ -36,9 +38,9 @@ def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
 
 
 def recalled(console: Console, hit: Recalled, shown: Iterable[Recalled], *, whose: str = "") -> None:
-    """Print one of the recalled memories: its text, then score, id, type and perhaps its profile (`whose`)."""
+    """Print one of the recalled memories: its text, then score, id and perhaps its profile (`whose`)."""
     prose(console, f"{hit.rank}. {hit.line(shown).removeprefix('- ')}")
-    line(console, f"   {hit.score:.2f} · {hit.memory_id} · {hit.memory_type}{whose}", style="dim")
+    line(console, f"   {hit.score:.2f} · {hit.memory_id}{whose}", style="dim")
 
 
 def opening(console: Console, start: Opening) -> None:
@@ -67,14 +69,14 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
         line(console, f"  trimmed from: {flat(row.content if whole else preview(row.content, BUDGET))}")
     fields = {
         "id": row.memory_id,
-        "kind": f"{row.kind}, {row.memory_type}",
+        "what it is": wording.kind(vars(row), len(row.members)),
         "stored": moment(row.created_at),
         "changed": row.updated_at and moment(row.updated_at),
         "session": row.session_id,
         "agent": row.agent_id,
         "user": row.user_id,
         "tags": ", ".join(row.tags),
-        "lifecycle": f"{row.lifecycle}, tier {row.tier}",
+        "state": wording.STATES[row.lifecycle],
         "protected": row.protected and (row.protected_reason or "yes"),
         "valid from": row.valid_from and moment(row.valid_from),
         "valid until": row.valid_until and moment(row.valid_until),
@@ -99,7 +101,7 @@ def memories(console: Console, listed: Sequence[Memory], *, limit: int) -> None:
     for row in listed:
         marks = [
             *([] if row.kind == "original" else ["summary"]),
-            *([] if row.lifecycle == "active" else [row.lifecycle]),
+            *([] if row.lifecycle in LIVE else [wording.STATES[row.lifecycle]]),
         ]
         mark = f"[{', '.join(marks)}] " if marks else ""
         line(console, f"{row.memory_id}  {when(row.created_at)}  {mark}{shorten(row.line(), _TEXT)}")

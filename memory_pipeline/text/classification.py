@@ -45,6 +45,8 @@ PASSING: Final[Mapping[str, Meaning]] = MappingProxyType(
     {name: HOLDING[name] for name in ("goal", "decision", "preference")} | {"opinion": Meaning(category="opinion")}
 )
 """Likewise if it holds for a while or a moment."""
+_GENERAL: Final = "fact"
+"""The kind that names the others of its type."""
 CORE_KINDS: Final = ("identity", "health", "safety")
 """Kinds of sentences about the owner of which the lasting and harmful ones make a memory core."""
 CORE_HARM: Final = 2.0
@@ -93,6 +95,17 @@ def inferred(readings: pl.Series) -> pl.DataFrame:
     return pl.DataFrame(known, schema=dict.fromkeys(known, pl.String)).with_columns(
         importance=pl.Series(importance).fill_nan(None)
     )
+
+
+def in_words(memory_type: str) -> str:
+    """Return what a type that the reader gave means, by the kinds of sentences that have it.
+
+    Examples:
+        >>> in_words("Habit"), in_words("Context"), in_words("Memory")
+        ('event or appointment', 'fact', 'something said')
+    """
+    kinds = [name for name, meaning in HOLDING.items() if meaning.memory_type == memory_type]
+    return _GENERAL if _GENERAL in kinds else " or ".join(kinds) or "something said"
 
 
 def canonical_type(given: pl.Expr) -> pl.Expr:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.consolidation.questions import LIKELY
+from memory_pipeline.recall import wording
 from memory_pipeline.recall.models import Part
 from memory_pipeline.recall.rank.reasons import reasons
 from memory_pipeline.schemas import Action, EventType, Lifecycle
@@ -109,12 +110,7 @@ class Explanation:
 
     def kind(self) -> str:
         """Return what it is, in words."""
-        if self.members:
-            return f"a joint text of {len(self.members)} memories"
-        of_one = self.memory["kind"] == "fact"
-        given = not self.memory["memory_type_inferred"] and self.memory["memory_type"].lower()
-        what = given or _TYPES.get(self.memory["memory_type"], "something said")
-        return f"{what}, one statement of a longer text" if of_one else what
+        return wording.kind(self.memory, len(self.members))
 
     @property
     def _erased(self) -> bool:
@@ -255,16 +251,6 @@ _STATES: Final = {
     Lifecycle.EXPIRED.value: "Its time is over; only a deep recall finds it.",
     Lifecycle.DELETED.value: "It was deleted.",
 }
-_TYPES: Final = {
-    "Context": "fact",
-    "Decision": "decision",
-    "Preference": "preference",
-    "Insight": "opinion",
-    "Style": "instruction",
-    "Pattern": "measurement",
-    "Habit": "event or appointment",
-}
-"""What a memory is, by the type that the reader gave it."""
 _SAID_OF_FACTS: Final = frozenset(PROPOSED.values())
 """Links that say what the comparison of facts says."""
 _COMPARED: Final = {
@@ -287,14 +273,9 @@ _ANSWERED: Final = {
     "open": "how {newer} relates to {older} is open again",
 }
 _DONE: Final = {
-    Action.ARCHIVE.value: "archived",
-    Action.DELETE.value: "deleted",
-    Action.EXPIRE.value: "expired",
-    Action.COLD.value: "put away",
-    Action.STUB.value: "cut to its beginning",
+    **wording.ENDED,
     Action.SUPERSEDE.value: "merged into {}",
     Action.CLOSE.value: "no longer true since {}",
-    Action.TRIM.value: "shortened",
     Action.SUMMARISE.value: "written as a joint text",
 }
 """What became of a memory, by the decision; links and scores are told elsewhere."""

@@ -21,6 +21,7 @@ from memory_pipeline.consolidation.plans import plan_document, telling
 from memory_pipeline.consolidation.state.decision_json import LEAVES
 from memory_pipeline.ledger.commits import Conflict
 from memory_pipeline.ledger.database import UnknownMemory
+from memory_pipeline.recall import wording
 from memory_pipeline.recall.client.explanation import Explanation
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Memory, Recalled
@@ -47,17 +48,6 @@ NIGHTS: Final = 60
 """Runs that the chart of what faded shows."""
 FADING: Final = (*LEAVES, Action.SUPERSEDE.value, Action.CLOSE.value, Action.TRIM.value)
 """Decisions after which a recall no longer returns a memory, or not in full."""
-ENDED: Final = {
-    Action.ARCHIVE.value: "archived",
-    Action.DELETE.value: "deleted",
-    Action.EXPIRE.value: "expired",
-    Action.COLD.value: "put away",
-    Action.STUB.value: "cut to its beginning",
-    Action.SUPERSEDE.value: "merged",
-    Action.CLOSE.value: "no longer true",
-    Action.TRIM.value: "shortened",
-}
-"""What became of a memory, by the decision."""
 LINKS: Final = {
     "MAY_UPDATE": "may replace, or be replaced by",
     "MAY_REPEAT": "may say the same as",
@@ -121,7 +111,7 @@ def search(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
         "as_of": asked.get("as_of"),
     }
     shown: dict[str, Any] = {"query": asked.get("q", ""), "options": options, "rankings": RANKINGS}
-    shown |= {"others": _others(visit), "also": asked.get("also")}
+    shown |= {"others": _others(visit), "also": asked.get("also"), "states": wording.STATES}
     if "q" not in asked:
         newest = memory.list(limit=NEWEST, deep=options["deep"], current=options["current"])
         return shown | {"answer": None, "newest": newest, "confident": None}
@@ -314,7 +304,7 @@ def faded(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     return {
         "rows": rows.head(SHOWN).to_dicts(),
         "count": rows.height,
-        "ended": ENDED,
+        "ended": wording.ENDED,
         "text": text_of(memory),
         "chart": charts.bars(list(nights.tail(NIGHTS).iter_rows())),
     }
