@@ -34,6 +34,10 @@ $(VENV)/.package: pyproject.toml | $(BIN)/python
 	@.ci/uv $(VENV) pip install --quiet --editable .
 	@touch $@
 
+$(VENV)/.ui: $(VENV)/.package
+	@.ci/uv $(VENV) pip install --quiet --group ui
+	@touch $@
+
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@command -v g++ c++ clang++ >/dev/null || { echo "error: hnswlib is built from source and no C++ compiler was found; install one (Debian: apt-get install g++; macOS: xcode-select --install)" >&2; exit 1; }
 	@$(PYTHON) -c 'import os, sys, sysconfig; sys.exit(not os.path.exists(sysconfig.get_path("include") + "/Python.h"))' || { echo "error: hnswlib is built from source and $(PYTHON) has no headers; install them (Debian: apt-get install python3-dev)" >&2; exit 1; }
@@ -93,7 +97,7 @@ integrations: ## Tests of docs/integrations.md with the real frameworks, in an e
 inspector: dev ## The MCP inspector's checks of the server over pipes and HTTP; needs npx
 	.ci/inspector $(BIN)
 
-ui: dev ## Dagster UI with daemon on http://localhost:3000
+ui: $(VENV)/.ui ## Dagster UI with daemon on http://localhost:3000
 	$(BIN)/memory-pipeline init
 	cd $(HOME_FOLDER) && MEMORY_PIPELINE_HOME=$(abspath $(HOME_FOLDER)) DAGSTER_HOME=$(abspath $(HOME_FOLDER))/dagster \
 		$(abspath $(BIN))/dg dev -w $(CURDIR)/workspace.yaml

@@ -506,7 +506,9 @@ def test_a_block_of_logseq_that_is_a_heading_stands_above_those_within_it():
     assert note.left_out == {"headings without text": 1}
 
 
-@pytest.mark.parametrize("before", ["> [!warning] Allergy\n> Ana is allergic to peanuts.", "> So it is.", "owner:: Ana"])
+@pytest.mark.parametrize(
+    "before", ["> [!warning] Allergy\n> Ana is allergic to peanuts.", "> So it is.", "owner:: Ana"]
+)
 def test_a_callout_a_quote_and_a_property_introduce_no_list(before):
     unit = markdown_text.read(f"# Trip\n\n{before}\n\n- Call the yard.\n").units[-1]
     assert (unit.text, unit.heading) == ("Call the yard.", ("Trip",))

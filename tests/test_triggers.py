@@ -81,6 +81,16 @@ def test_a_pause_is_followed_by_one_lightweight_run(seconds, untouched, expected
     assert fired(happened, idle_timeout_seconds=300) == expected
 
 
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(90, "90 seconds"), (300, "5 minutes"), (3600, "1 hour"), (172_800, "2 days")]
+)
+def test_a_length_of_time_is_told_in_its_largest_unit(seconds, said):
+    activity = pl.DataFrame([NOTHING | {"last_event_at": ago(3), "untouched": 1}], schema=triggers.ACTIVITY)
+    policies = {"p": Policy(**QUIET | {"idle_timeout_seconds": seconds})}
+    found = triggers.due(activity, pl.DataFrame(schema=triggers.PROGRESS), policies, now=AS_OF, night=None)
+    assert found["reason"].to_list() == [f"something new waits, and nothing has come for {said}"]
+
+
 def test_a_full_run_stands_for_all_that_the_others_would_do():
     happened = {"sessions_ended": 1, "stored": 60, "importance_score": 200.0, "batches": 9}
     policy = {"step_count_trigger": 50, "reflection": True, "ingestion_cycles": 5}

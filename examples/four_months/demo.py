@@ -225,7 +225,7 @@ def main() -> None:
     place = os.path.relpath(program) if program.is_relative_to(Path.cwd()) else str(program)
     where = [] if Path("data") == HOME else ["--home", str(HOME)]
     print("\nTRY NEXT")
-    for words in (["recall", "When is the dentist?"], ["review"]):
+    for words in (["recall", "When does Ida swim?"], ["review"]):
         print(f"  {shlex.join([place, *where, *words])}")
     print(f"  make ui{f' HOME_FOLDER={shlex.quote(str(HOME))}' if where else ''}")
 

@@ -253,7 +253,7 @@ def _rules(now: datetime, night: datetime | None) -> Iterable[_Rule]:
         "idle",
         "lightweight",
         (pl.col("idle_timeout_seconds") > 0) & (pl.col("untouched") > 0) & (present - pl.col("last_event_at") >= pause),
-        pl.format("something new waits, and nothing has come for {} seconds", "idle_timeout_seconds"),
+        pl.format("something new waits, and nothing has come for {}", _length(pl.col("idle_timeout_seconds"))),
     )
     yield _Rule(
         "steps",
@@ -292,8 +292,16 @@ def _timed(present: pl.Expr, night: datetime | None) -> Iterable[_Rule]:
             "interval" if task == "full" else task,
             task,
             (seconds > 0) & over,
-            pl.format("{} is due every {} seconds", pl.lit(task), seconds),
+            pl.format("{} is due every {}", pl.lit(task), _length(seconds)),
         )
+
+
+def _length(seconds: pl.Expr) -> pl.Expr:
+    """Return a number of seconds in words, in the largest unit of which it is a whole number."""
+    said = counted(seconds, "second", "seconds")
+    for unit, name in ((60, "minute"), (3_600, "hour"), (DAY, "day")):
+        said = pl.when(seconds % unit == 0).then(counted(seconds // unit, name, f"{name}s")).otherwise(said)
+    return said
 
 
 def _last(task: str) -> pl.Expr:

@@ -289,15 +289,8 @@ def _blocks(
         elif match := _ITEM.fullmatch(line):
             end = _item_end(lines, place)
             bare = []
-            if (block := _heading(match[2])) and block[2]:
-                below = _below(lines[place + 1 : end])
-                inner = [*_blocks(below, number + 1, left_out, (*above, block[2]), tuple(tags))]
-                left_out[_HEADINGS] += not any(map(str.strip, below))
-                yield from (replace(unit, written=unit.text) for unit in inner)
-                place = end
-                continue
-            unit = Unit(match[2], number, first + end, above, tags=tuple(tags))
-            yield _item(lines[place:end], unit, indent=len(match[1]))
+            item = Unit(match[2], number, first + end, above, tags=tuple(tags))
+            yield from _of_item(lines[place:end], item, left_out, indent=len(match[1]))
             place = end
         elif not line.strip() or _EMPTY_ITEM.fullmatch(line):
             left_out["empty blocks"] += bool(line.strip())
@@ -424,15 +417,25 @@ def _paragraph_end(lines: list[str], place: int) -> int:
 def _item(lines: list[str], unit: Unit, *, indent: int) -> Unit:
     """Return a list item without its marker and indentation, without empty items in it and what its editor notes."""
     rest = [
-        line
-        for line in _without_clock(lines[1:])
-        if not _EMPTY_ITEM.fullmatch(line) and not _is_of_the_editor(line)
+        line for line in _without_clock(lines[1:]) if not _EMPTY_ITEM.fullmatch(line) and not _is_of_the_editor(line)
     ]
     while rest and not rest[-1].strip():
         rest.pop()
     rest = [line[min(len(line) - len(line.lstrip()), indent) :] for line in rest]
     begins = [unit.text] if not rest or not _is_of_the_editor(unit.text) else []
     return replace(unit, text="\n".join([*begins, *rest]).rstrip())
+
+
+def _of_item(lines: list[str], item: Unit, left_out: Counter[str], *, indent: int) -> Iterator[Unit]:
+    """Yield a list item; one that is a heading, as in outlines, stands above what is in it."""
+    block = _heading(item.text)
+    if block is None or not block[2]:
+        yield _item(lines, item, indent=indent)
+        return
+    below = _below(lines[1:])
+    left_out[_HEADINGS] += not any(map(str.strip, below))
+    for unit in _blocks(below, item.line + 1, left_out, (*item.heading, block[2]), item.tags):
+        yield replace(unit, written=unit.text)
 
 
 def _below(lines: list[str]) -> list[str]:

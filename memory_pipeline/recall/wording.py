@@ -31,6 +31,18 @@ ENDED: Final[Mapping[str, str]] = {
 """What became of a memory that a recall no longer returns, or not in full, by the decision."""
 
 
+def state(lifecycle: str, superseded_kind: str | None) -> str:
+    """Return the state of a memory, which another one may have replaced.
+
+    Args:
+        lifecycle: its lifecycle.
+        superseded_kind: kind of what replaced it; None if nothing did.
+    """
+    if superseded_kind is None:
+        return STATES[lifecycle]
+    return ENDED[Action.SUPERSEDE.value if superseded_kind == "summary" else Action.CLOSE.value]
+
+
 def kind(row: Mapping[str, object], members: int) -> str:
     """Return what a memory is.
 

@@ -485,8 +485,9 @@ def _status_text(summary: dict[str, Any], zone: tzinfo) -> str:
     due = "; ".join(f"{one['task']} ({one['reason']})" for one in row["due"][:_DUE])
     night = min((task["next_due"] for task in row["tasks"] if task["next_due"]), default=None)
     stored, waiting = many(row["memories"], "memory"), many(row["waiting"], "event")
+    used = "" if row["live"] is None else f", {row['live']} in use"
     lines = [
-        f"{row['profile_id']}: {stored}, {row['live'] or 0} live, {waiting} waiting",
+        f"{row['profile_id']}: {stored}{used}, {waiting} waiting",
         f"consolidated: {last}; next: {moment(night, zone) if night else 'only on request'}",
         *([f"due now: {due}"] if due else []),
         *([f"held back by the quota: {row['held']} decisions; a person must look"] if row["held"] else []),

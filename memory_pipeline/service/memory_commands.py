@@ -60,7 +60,7 @@ def remember(
     from memory_pipeline.ledger.event import InvalidEvent
     from memory_pipeline.service import actions
     from memory_pipeline.service.profile_choice import choose_profile
-    from memory_pipeline.service.report import line
+    from memory_pipeline.service.report import command, line
 
     home = settings_in_force(writing=True).home
     if profile is None:
@@ -95,7 +95,8 @@ def remember(
     elif why and quoted:
         line(out(), f"not stored again; it quotes {', '.join(quoted)}")
     elif why:
-        line(out(), f"not stored: {why}; store it all the same: memory-pipeline dead-letters requeue --noise")
+        line(out(), f"not stored: {why}")
+        line(out(), f"store all that was left out: {command(home, 'dead-letters', 'requeue', '--noise')}")
     else:
         said = f"remembered as {event.memory_id} in profile {profile}"
         line(out(), f"{said}; it quotes {', '.join(quoted)}" if quoted else said)

@@ -76,15 +76,14 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
         "agent": row.agent_id,
         "user": row.user_id,
         "tags": ", ".join(row.tags),
-        "state": wording.STATES[row.lifecycle],
+        "state": wording.state(row.lifecycle, row.superseded_kind),
         "protected": row.protected and (row.protected_reason or "yes"),
         "valid from": row.valid_from and moment(row.valid_from),
         "valid until": row.valid_until and moment(row.valid_until),
-        "no longer true": row.closed_by and f"see {row.closed_by}",
         "sentences no longer true": ", ".join(
             f"{one.sentence!r}, see {one.closed_by}" for one in row.closed_statements
         ),
-        "superseded by": row.superseded_by,
+        "replaced by": row.superseded_by or row.closed_by,
         "members": ", ".join(row.members),
         "accessed": row.access_count and many(row.access_count, "time"),
         "last accessed": row.last_accessed_at and moment(row.last_accessed_at),

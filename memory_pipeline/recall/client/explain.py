@@ -71,7 +71,7 @@ def explain(
     if memory is None:
         all_ids = pl.concat([memories["memory_id"], events["memory_id"].drop_nulls()])
         asked = as_of or clock
-        where = f"in profile {owner!r}" + (f" as of {asked.isoformat()}" if asked else "")
+        where = f"in profile {owner!r}" + (f" as of {asked.astimezone(zone):%Y-%m-%d %H:%M %Z}" if asked else "")
         raise UnknownMemory(_unknown(memory_id, all_ids, where))
     scored = _first(tables.about("scored_memories"))
     edges = tables.between("association_edges", "source", "target")

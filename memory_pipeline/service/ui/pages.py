@@ -147,9 +147,24 @@ def memory(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
         "it": explanation,
         "shown": SHOWN,
         "texts": _texts_about(memory, explanation),
-        "link_names": LINKS,
+        "links": _links(explanation),
         "groups": _groups(_decided(visit, explanation.memory_id)),
     }
+
+
+def _links(explanation: Explanation) -> list[tuple[str, list[str], str]]:
+    """Return the linked memories, the strongest link first: id, what the links say, and their figures."""
+    linked: dict[str, list[Mapping[str, Any]]] = {}
+    for edge in explanation.edges[:SHOWN]:
+        linked.setdefault(edge["other"], []).append(edge)
+    return [
+        (
+            other,
+            [*dict.fromkeys(LINKS.get(edge["edge_type"], edge["edge_type"]) for edge in edges)],
+            "; ".join(f"{edge['edge_type']}, weight {edge['weight']:.2f}, {edge['origin']}" for edge in edges),
+        )
+        for other, edges in linked.items()
+    ]
 
 
 def _decided(visit: Visit, memory_id: str) -> pl.DataFrame:
