@@ -26,6 +26,9 @@ def test_a_type_that_was_read_is_told_by_what_it_means_and_one_that_was_given_as
 def test_every_state_and_every_end_has_words():
     assert wording.STATES.keys() == {*Lifecycle}
     assert wording.ENDED.keys() >= {*LEAVES}
+    assert [wording.state("active", kind) for kind in (None, "summary", "update")] == [
+        "in use", "merged", "no longer true",
+    ]  # fmt: skip
 
 
 def test_the_command_line_shows_no_code_of_a_table(tmp_path):

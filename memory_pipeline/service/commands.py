@@ -372,6 +372,7 @@ def undo(
 
     if ahead == (target is not None) or (ahead and profile is not None):
         raise Misused("give a RUN, PLAN or MEMORY, or --ahead by itself")
+    from memory_pipeline.consolidation.plans import telling
     from memory_pipeline.lake import snapshot
     from memory_pipeline.runs import rebuild
     from memory_pipeline.runs import undo as runs_undo
@@ -384,13 +385,14 @@ def undo(
             if target is None
             else runs_undo.undo(lake, target, profile_id=profile, cascade=cascade, now=now)
         )
+        changes = telling.tell(undone, lake.read("memories", profiles=[*undone["profile_id"].unique()]))
         path = snapshot.publish_after(lake, "the undo is committed")
         note = rebuild.note(lake)
     if as_json:
         moved = {"dated_back": dated} if ahead else {}
         show_json({"undone": undone.to_dicts(), "snapshot": str(path), "note": note} | moved)
     else:
-        report_runs.undone(out(), undone, path, note)
+        report_runs.undone(out(), changes, path, note)
         if ahead:
             report.line(out(), f"dated back: {dated:,} events of a clock ahead, each before what was stored next")
 

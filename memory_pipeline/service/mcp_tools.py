@@ -376,8 +376,11 @@ class MemoryTools:
         cascade: Annotated[bool, Field(description="Also undo what builds on it.")] = False,
     ) -> str:
         """Undo a run, merge, decision or answer by its id."""
-        with self._memory(profile_id) as memory:
-            return _undone(memory.undo(target, cascade))
+        owner = self._chosen(profile_id)
+        with self._memory(owner) as memory, Lake(self._home) as lake:
+            undone = memory.undo(target, cascade)
+            changes = telling.tell(undone, lake.read("memories", profiles=[owner]))
+        return f"undone: {'; '.join(telling.summary(changes)) or 'the answer'}"
 
     def explain(
         self,
@@ -445,11 +448,6 @@ def _listed(memory: Memory) -> str:
 
 def _filled(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if value is not None}
-
-
-def _undone(decisions: pl.DataFrame) -> str:
-    counts = decisions.group_by("action").len().sort("action")
-    return f"undone: {', '.join(f'{count} {action}' for action, count in counts.iter_rows()) or 'the answer'}"
 
 
 def _run_text(row: dict[str, Any]) -> str:

@@ -294,13 +294,12 @@ def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -
         line(console, f"    - {flat(row['other'])}")
 
 
-def undone(console: Console, decisions: pl.DataFrame, path: Path, note: str | None) -> None:
-    """Print the decisions that were undone."""
-    counts = decisions.group_by("profile_id", "action").len("count").sort("profile_id", "action")
-    if counts.is_empty():
-        line(console, "No decision was undone; a run that had made none no longer counts as done.")
-    else:
-        table(console, ("profile", "action", "decisions"), counts.iter_rows(), title="Undone")
+def undone(console: Console, changes: pl.DataFrame, path: Path, note: str | None) -> None:
+    """Print what was undone, as told (`telling.TOLD`)."""
+    if changes.is_empty():
+        line(console, "Taken back. Nothing that a run had decided was undone by it.")
+    for (profile,), own in changes.group_by("profile_id", maintain_order=True):
+        line(console, f"undone in {profile}: {'; '.join(telling.summary(own))}")
     if note:
         prose(console, note)
     line(console, f"snapshot: {path}")
