@@ -119,9 +119,14 @@ def test_half_a_body_of_a_client_that_is_gone_reaches_no_application():
     async def receive():
         return next(messages)
 
+    async def send(message):
+        sent.append(message)
+
+    sent = []
     scope = {"type": "http", "method": "POST", "headers": []}
-    asyncio.run(BodyLimit(None, Settings)(scope, receive, None))  # either of the two would fail if it were called
+    asyncio.run(BodyLimit(None, Settings)(scope, receive, send))  # the application, None, would fail if it were called
     assert not [*messages]
+    assert sent[0]["status"] == 400, "a middleware around this one fails without an answer"
 
 
 def test_a_body_without_an_end_is_answered():
@@ -175,6 +180,29 @@ def test_45_dry_runs_of_one_agent_block_nobody_and_end_with_the_server(tmp_path)
 
 
 CHUNKED = b"POST /recall HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
+
+
+def test_a_body_that_goes_on_after_its_answer_ends(tmp_path):
+    """Whatever the method: the answer is read, and the connection closed soon after; the server logs no fault."""
+    Lake(tmp_path).close()
+    with serving(tmp_path) as client:
+        place = (client.base_url.host, client.base_url.port)
+        with ExitStack() as opened:
+            half = opened.enter_context(socket.create_connection(place, 10))
+            half.sendall(CHUNKED.replace(b"POST /recall", b"DELETE /health"))
+        with socket.create_connection(place, 60) as endless:
+            endless.sendall(CHUNKED.replace(b"POST /recall", b"GET /health"))
+            answer = endless.recv(65_536)
+            endless.settimeout(0.1)
+            with suppress(ConnectionError):
+                for _ in range(600):
+                    endless.sendall(b"1\r\n \r\n")
+                    with suppress(TimeoutError):
+                        if not endless.recv(65_536):
+                            break
+                else:
+                    pytest.fail("the connection stays open")
+    assert answer.startswith(b"HTTP/1.1 200")
 
 
 @pytest.mark.drill

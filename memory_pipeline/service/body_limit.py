@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from memory_pipeline.settings import Settings
@@ -43,7 +43,10 @@ class BodyLimit:
                 )
                 await JSONResponse({"detail": detail}, 408, {"Connection": "close"})(scope, receive, send)
                 return
-            if message["type"] == "http.disconnect":  # nobody reads an answer to half a body
+            if (
+                message["type"] == "http.disconnect"
+            ):  # nobody reads the answer, but a middleware around this one wants it
+                await Response(status_code=400)(scope, receive, send)
                 return
             received += len(message.get("body", b""))
             if not message.get("more_body", False):

@@ -7,14 +7,19 @@ import asyncio
 import socket
 from collections import Counter
 from collections.abc import Collection
-from typing import ClassVar, Literal
+from typing import ClassVar, Final, Literal
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.settings import Settings
+
+LINGER_SECONDS: Final = 2
+"""Seconds after an answer for which more of the body of its request is read, so that a client that sends before it
+reads gets the answer."""
 
 
 def listen(
@@ -100,13 +105,14 @@ class Connections:
 class ImpatientProtocol(H11Protocol):
     """Closes a connection whose next header is not complete within `timeout_keep_alive`.
 
-    uvicorn stops its own clock at the first byte, so that a client could hold a connection forever by sending a byte
-    now and then.
+    And one whose body goes on for `LINGER_SECONDS` after the answer to it. uvicorn stops its own clock at the first
+    byte, so that a client could hold a connection forever by sending a byte now and then.
     """
 
     open: ClassVar[Connections] = Connections(512, 256)
     """Connections of this process."""
     _deadline: asyncio.TimerHandle | None = None
+    _lingers = False
 
     @property
     def idle(self) -> bool:
@@ -139,11 +145,14 @@ class ImpatientProtocol(H11Protocol):
         super().connection_lost(exc)
 
     def _watch(self) -> None:
-        """Start the clock when a header is awaited, and stop it when a request is being answered."""
-        if not self.idle:
+        """Start the clock when a header or the end of an answered body is awaited; stop it during an answer."""
+        lingers = self.conn.their_state is h11.SEND_BODY
+        if not self.idle or lingers is not self._lingers:
             self._forget()
-        elif self._deadline is None:
-            self._deadline = self.loop.call_later(self.timeout_keep_alive, self.transport.close)
+        self._lingers = lingers
+        if self.idle and self._deadline is None:
+            seconds = min(LINGER_SECONDS, self.timeout_keep_alive) if lingers else self.timeout_keep_alive
+            self._deadline = self.loop.call_later(seconds, self.transport.close)
 
     def _forget(self) -> None:
         if self._deadline is not None:
