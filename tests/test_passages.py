@@ -104,6 +104,23 @@ def test_of_short_memories_the_first_that_does_not_fit_is_shortened_and_a_single
     assert not [hit for hit in none if "garage" in hit.text]
 
 
+@pytest.mark.parametrize(
+    ("question", "unrelated"),
+    [
+        ("Where does Omar keep the spare key?", "Omar paints the fence every spring. It takes him two long weekends."),
+        ("When is the boiler serviced?", "The committee met on Monday. Hana took the chair. Lots of papers were read."),
+        ("What does Ida's dentist charge?", "Ida rows on Sundays. The boat is called Gull. It leaks at the bow."),
+    ],
+)
+def test_the_last_room_of_a_budget_holds_no_scrap_of_what_does_not_answer(tmp_path, question, unrelated):
+    answers = ["Omar keeps the spare key under the pot.", "The boiler is serviced in May.", "Ida's dentist charges 80."]
+    with MemoryClient(tmp_path) as client:
+        client.remember_many([*answers, f"{unrelated} {unrelated.lower()}"])
+        for budget in range(8, 40):
+            shown = client.recall(question, token_budget=budget, record=False)
+            assert not [hit.text for hit in shown if hit.passage], budget
+
+
 @pytest.mark.parametrize("ranking", ["lexical", "cosine", "engram"])
 def test_every_ranking_shows_the_passage(home, ranking):
     with MemoryClient(home) as client:

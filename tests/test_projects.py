@@ -106,6 +106,12 @@ SOURCES = {
         "shop/docs/rules.md": f"{RULE}\n",
         "blog/AGENTS.md": "Always use spaces.\n",
     },
+    "hidden folders": {
+        "shop/.github/copilot-instructions.md": f"{RULE}\n",
+        "shop/.github/PULL_REQUEST_TEMPLATE.md": "Always use spaces.\n",
+        "blog/.claude/CLAUDE.local.md": "Always use spaces.\n",
+        "shop/.trash/CLAUDE.md": "Always use spaces.\n",
+    },
     "auto memory": {
         "-home-ana-shop/memory/MEMORY.md": "- [Rules](rules.md)\n",
         "-home-ana-shop/memory/rules.md": f"{RULE}\n",
@@ -128,7 +134,7 @@ def test_transcripts_and_files_of_agents_keep_their_project(tmp_path, name):
         place = tmp_path / "source" / file
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(text)
-    form = "markdown" if name == "auto memory" else name
+    form = "markdown" if " " in name else name
     done = call("import", form, tmp_path / "source", "--profile", "ana", home=tmp_path / "data")
     assert done.returncode == 0, done.stderr
     with MemoryClient(tmp_path / "data", profile_id="ana") as client:

@@ -1,7 +1,8 @@
 """Keeps judged relations from joining what cannot be one fact.
 
-Memories of two users, under two headings, in two files or instructions of two projects are not related; of two that
-repeat each other, only those merge of which at most one has figures, days or names of its own. Not here: the judge
+Memories of two users, under two headings, in two files or instructions of two projects are not related, and what only
+refers back to an earlier one does not change it; of two that repeat each other, only those merge of which at most one
+has figures, days or names of its own. Not here: the judge
 (`judging`), and the guard of merges of similar texts (`text/compare/merge_guard`).
 """
 
@@ -10,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import core_profile, whereabouts
+from memory_pipeline.text.compare import references
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import core_facts
 
@@ -35,7 +37,20 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | N
     places = ("user_id", "file", "heading", "project")
     rows = pl.concat([pairs["older"], pairs["newer"]]).unique().sort()
     read = points[rows].select(*places, kinds=core_profile.kinds(points[rows], known), row=rows)
-    return _sides(pairs, read).filter(~_elsewhere()).select(pairs.columns)
+    found = _sides(pairs, read).filter(~_elsewhere()).select(pairs.columns)
+    return found.filter(~_refer_back(found, points["content"]))
+
+
+def _refer_back(pairs: pl.DataFrame, texts: pl.Series) -> pl.Series:
+    """Return which pairs are no repeat, and in which the newer text says nothing but that all is as the older says."""
+    refers = references.refer_back(texts.gather(pairs["newer"])) & (pairs["relation"] != "duplicate")
+    places = refers.fill_null(value=False).arg_true()
+    said = [texts.gather(pairs[side].gather(places)) for side in _SIDES]
+    denied = facts.extract(said[1], tokens.fold(said[1]))["negated"]
+    older, newer = map(references.subjects, said)
+    same = [new <= old and not no for old, new, no in zip(older, newer, denied, strict=True)]
+    only = pl.Series(same, dtype=pl.Boolean)
+    return pl.Series([False], dtype=pl.Boolean).new_from_index(0, len(pairs)).scatter(places, only)
 
 
 def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:

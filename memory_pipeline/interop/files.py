@@ -14,7 +14,7 @@ import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -26,6 +26,21 @@ import ijson
 from memory_pipeline.interop.items import file_name
 from memory_pipeline.interop.unpacking import Limits, Seen, TooLarge, is_packed, plain, without_suffix
 
+OF_AGENTS: Final = frozenset(
+    {
+        "agents.md",
+        "agent.md",
+        "claude.md",
+        "claude.local.md",
+        "copilot-instructions.md",
+        "gemini.md",
+        "qwen.md",
+        "warp.md",
+    }
+)
+"""Files in which coding agents keep what holds in the project whose folder has them, maybe in a hidden folder of it."""
+_HOMES_OF_AGENTS: Final = frozenset({".agents", ".claude", ".codex", ".gemini", ".github", ".qwen", ".warp"})
+"""Hidden folders of a project in which these are read; one in a folder of deleted notes is not."""
 LONGEST_LINE: Final = 64 * 1024 * 1024
 """Bytes of the longest line that is read; a text may have far fewer (setting `max_text_characters`)."""
 BEGINNING: Final = 64 * 1024
@@ -212,7 +227,8 @@ def objects(line: bytes) -> tuple[list[Mapping[str, Any]], str]:
 def members(path: Path) -> Iterator[Member]:
     """Yield the files of an export in order of their names: of a folder, an archive, or the file itself.
 
-    Archives within are opened too. Hidden files and folders of a folder are left out, and so are links.
+    Archives within are opened too. Hidden files and folders of a folder are left out, and so are links; but files of
+    coding agents in hidden folders of theirs are read.
 
     Raises:
         ValueError: the path cannot be read.
@@ -230,7 +246,7 @@ def members(path: Path) -> Iterator[Member]:
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files of a folder and of those in it that are not hidden.
+    """Yield the files of a folder and of those in it that are not hidden, and `OF_AGENTS` in hidden ones of agents.
 
     Raises:
         ValueError: one of them cannot be read: an import must not take its files for removed.
@@ -240,8 +256,12 @@ def _files(folder: Path) -> Iterator[Path]:
         raise ValueError(f"{error.filename}: cannot be read ({error.strerror}); make it readable, or move it away")
 
     for above, folders, names in os.walk(folder, onerror=refuse):
+        homes = [Path(above, name) for name in folders if name in _HOMES_OF_AGENTS]
         folders[:] = [name for name in folders if not name.startswith(".")]
         yield from (Path(above, name) for name in names)
+        for one in homes:
+            with suppress(OSError):  # whatever it holds is no part of an export
+                yield from [file for file in one.iterdir() if file.name.lower() in OF_AGENTS]
 
 
 def _member(path: Path, name: str) -> Member:

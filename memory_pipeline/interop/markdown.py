@@ -21,7 +21,7 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.interop.commits import first_committed
 from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
-from memory_pipeline.interop.files import Broken, Member, members
+from memory_pipeline.interop.files import OF_AGENTS, Broken, Member, members
 from memory_pipeline.interop.items import Imported, ImportedAs, Item, Skipped, raw_bytes, stable_id
 from memory_pipeline.interop.markdown_dates import day_of
 from memory_pipeline.interop.markdown_notes import READ_ONLY
@@ -51,8 +51,6 @@ _CHANGED: Final = ("updated_at", "updated", "modified", "last_modified")
 _NAMES: Final = ("name", "title", "permalink")
 _STORED: Final = ("valid_from", "valid_until", "importance_hint", "protected", "protected_reason", "speaker", "source")
 _WHO: Final = ("session_id", "agent_id", "user_id")
-_OF_AGENTS: Final = {"agents.md", "claude.md", "gemini.md"}
-"""Files in which coding agents keep what holds in the project whose folder has them."""
 _WORKSPACE: Final = frozenset({"agents.md", "soul.md"})
 """Files that stand together in the workspace of a personal agent (OpenClaw), which is no project."""
 _INSTRUCTING: Final = _WORKSPACE | {"identity.md", "tools.md", "heartbeat.md", "boot.md", "bootstrap.md"}
@@ -310,7 +308,7 @@ def _projects(path: Path, files: Iterable[str]) -> dict[str, str]:
     root = PurePosixPath((whole if path.is_dir() else whole.parent if path.suffix in SUFFIXES else whole).as_posix())
     named, homes = [(file, root / file) for file in files], dict[PurePosixPath, PurePosixPath]()
     for _, at in named:
-        if at.name.lower() in _OF_AGENTS:
+        if at.name.lower() in OF_AGENTS:
             homes[at.parent] = at.parent.parent if at.parent.name.startswith(".") else at.parent
         elif (at.parent.name.lower(), at.name.lower()) == _AUTO_MEMORY:
             homes[at.parent] = at.parent.parent

@@ -46,6 +46,8 @@ DEEP_PENALTY: Final = 0.5
 median candidate in the default model."""
 _MORE: Final = 4
 """Multiple of `k` candidates considered for an answer within a token budget."""
+_ANSWERING: Final = 0.5
+"""Least share of a query's words, by their weight, that sentences have which take the last room of a budget."""
 _MOST_NEW: Final = 3
 """Most memories that are compared with earlier ones before they are answered with: each takes the reader a while."""
 _LEAST: Final = 1e-9
@@ -174,7 +176,8 @@ def rank(
         zone: time zone of the days that are asked for and marked in texts.
         k: most memories to return.
         token_budget: most tokens of the answer, counting "speaker: text" of each memory. What does not fit is left
-            out, but of the first such memory the sentences around the best one are given if these fit.
+            out, but of the first such memory the sentences around the best one are given if these fit and, unless it
+            ranks first, have half of the query's words by their weight.
         min_score: lowest score to return; default: no limit.
         deep: also search cold, stub, archived and expired memories, at a penalty, and return untrimmed texts.
         current: only memories that hold at `now`.
@@ -443,7 +446,10 @@ def _answer(
 
     def shorten(place: int, room: int) -> int:
         room -= costs[place] - tokens.count_tokens(pl.Series([texts[place]], dtype=pl.String)).item()
-        texts[place], passages[place] = _passage(index, question, ranked, int(head[place]), memories[place], room)
+        text, passage = _passage(index, question, ranked, int(head[place]), memories[place], room)
+        if place and shown_passages.share(index, question, text, question.language) < _ANSWERING:
+            return costs[place]
+        texts[place], passages[place] = text, passage
         mark([place])
         [costs[place]] = cost([place])
         return costs[place]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
-from memory_pipeline.text.lang.en.relation_cues import REFERS_BACK
+from memory_pipeline.text.compare import references
 from memory_pipeline.text.parse import tokens
 
 Integers = NDArray[np.int64]
@@ -26,8 +26,6 @@ REPEATED: Final = 0.5
 """Share of the score that a memory keeps if a better one has the same words."""
 COVERED: Final = 0.8
 """Share of its members already in the answer from which a summary adds nothing."""
-_REFERENCE: Final = 120
-"""Maximum length in characters of a memory that only refers back."""
 _DENIES: Final = CUES.index("denies")
 _DENIED: Final = np.uint64(0x9E3779B97F4A7C15)
 """Added to the fingerprint of a negated text, since "not" is not a content word."""
@@ -88,10 +86,10 @@ def references_beside(index: Index, rows: Integers, order: Integers, k: int) -> 
         order: their positions, best first.
         k: number of memories asked for.
     """
-    if not _referring(index, rows[order[:k]])[1].any():
+    if not references.refer_back(index.memories[rows[order[:k]], "content"].fill_null("")).any():
         return order
-    texts, referring = _referring(index, rows[order])
-    stems = [frozenset(words) for words in tokens.content_stems(texts.str.replace_all(REFERS_BACK, " ")).to_list()]
+    texts = index.memories[rows[order], "content"].fill_null("")
+    referring, stems = references.refer_back(texts).to_numpy(), references.subjects(texts)
     created, places, placed = index.created[rows[order]], list(range(len(order))), list[int]()
     behind: dict[int, list[int]] = {}
     for place in np.flatnonzero(referring[:k]).tolist():
@@ -107,13 +105,6 @@ def references_beside(index: Index, rows: Integers, order: Integers, k: int) -> 
         elif place not in referred and place not in behind:
             placed.append(place)
     return np.asarray(order[placed], dtype=np.int64)
-
-
-def _referring(index: Index, rows: Integers) -> tuple[pl.Series, NDArray[np.bool_]]:
-    """Return the folded texts of memories, and which of them are short and refer to something said before."""
-    texts = tokens.fold(index.memories[rows, "content"].fill_null(""))
-    short = texts.str.len_chars() <= _REFERENCE
-    return texts, (short & texts.str.contains(REFERS_BACK)).to_numpy()
 
 
 def summaries_behind(index: Index, rows: Integers, order: Integers, k: int) -> Integers:

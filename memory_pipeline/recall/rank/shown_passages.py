@@ -96,16 +96,32 @@ def _pieces(sentence: str) -> list[str]:
     return [piece[start : start + most] for piece in pieces for start in range(0, len(piece), most)]
 
 
+def share(index: Index, question: Question, text: str, language: str | None) -> float:
+    """Return the share of the query's words, by their weight, that a text has; 0 for a query without words."""
+    weights = _weights(index, question)
+    shared = _shared(question, [text], language)[0]
+    return float(weights[shared].sum() / weights.sum()) if shared.any() else 0.0
+
+
+def _weights(index: Index, question: Question) -> Floats:
+    """Return the weight of each of the query's words."""
+    number = len(index.postings.number)
+    held = np.array([len(index.postings.postings(key)[0]) for key in question.keys], dtype=np.float64)
+    return np.asarray(question.emphasis * np.log1p((number - held + 0.5) / (held + 0.5)), dtype=np.float64)
+
+
+def _shared(question: Question, units: list[str], language: str | None) -> NDArray[np.bool_]:
+    """Return which of the query's words each unit has, [units, words]."""
+    shares = np.zeros((len(units), len(question.keys)), dtype=np.bool_)
+    local = Postings.build(pl.Series(units, dtype=pl.String), pl.Series([language] * len(units), dtype=pl.String))
+    for place, key in enumerate(question.keys):
+        shares[local.postings(key)[0], place] = True
+    return shares
+
+
 def _values(index: Index, question: Question, units: list[str], language: str | None) -> Floats:
     """Return the weight of the query's words in each unit; those of its neighbours count half."""
-    shares = np.zeros((len(units), len(question.keys)), dtype=np.bool_)
-    weights = np.zeros(len(question.keys))
-    local = Postings.build(pl.Series(units, dtype=pl.String), pl.Series([language] * len(units), dtype=pl.String))
-    number = len(index.postings.number)
-    for place, key in enumerate(question.keys):
-        known, _ = index.postings.postings(key)
-        weights[place] = question.emphasis[place] * np.log1p((number - len(known) + 0.5) / (len(known) + 0.5))
-        shares[local.postings(key)[0], place] = True
+    weights, shares = _weights(index, question), _shared(question, units, language)
     own = shares @ weights
     near = np.zeros_like(shares)
     near[1:] |= shares[:-1]

@@ -1,0 +1,26 @@
+"""Texts that give a value only by reference to what was said before ("Rent: as last year.").
+
+Such a text neither replaces nor denies what it refers to. English only.
+"""
+
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.text.lang.en.relation_cues import REFERS_BACK
+from memory_pipeline.text.parse import tokens
+
+LONGEST: Final = 120
+"""Greatest length in characters of a text that only refers back."""
+
+
+def refer_back(texts: pl.Series) -> pl.Series:
+    """Return whether each text is short and refers to something said before. Cost: about 2 µs per text."""
+    low = tokens.fold(texts)
+    return (low.str.len_chars() <= LONGEST) & low.str.contains(REFERS_BACK)
+
+
+def subjects(texts: pl.Series) -> list[frozenset[str]]:
+    """Return the content words of each text without those of a reference. Cost: about 20 µs per text."""
+    plain = tokens.fold(texts).str.replace_all(REFERS_BACK, " ")
+    return [frozenset(words) for words in tokens.content_stems(plain).to_list()]
