@@ -126,6 +126,9 @@ def test_words_that_somebody_still_reads_stop_the_erasure_before_it_begins(home,
         reader.execute("SELECT count(*) FROM notes").fetchall()
         with pytest.raises(LakeError, match=r"index\.db: .*: nothing was erased; let programs that use it finish"):
             erased(home, "a0")
+        monkeypatch.setattr(sqlite_file, "full", lambda _: True)
+        with pytest.raises(LakeError, match=r"nothing was erased; free some disk space or inodes, then erase again"):
+            erased(home, "a0")
     with Lake(home) as lake:
         assert "memory.erased" not in lake.events()["event_type"]
     all_erased(home)

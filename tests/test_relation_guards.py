@@ -95,6 +95,7 @@ def test_a_detail_more_on_one_side_is_no_other_fact(older, newer):
         ("The alarm code of the shop is 4471.", "Alarm code: as last year.", False),
         ("Rent for the studio is 640 euros.", "Studio rent: same as before.", False),
         ("Oskar's insulin dose is 12 units.", "Insulin dose for Oskar: unchanged.", False),
+        ("Contact for the roof is Mr Zielinski.", "Roof contact: no change.", False),
         ("Swim practice is on Tuesday.", "Swim practice: not as before.", True),
         ("Swim practice is on Tuesday.", "Swim practice is on Friday, as in 2024.", True),
         ("The gate code is 4471.", "The gate code is the same as that of the shed.", True),

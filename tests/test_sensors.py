@@ -557,6 +557,10 @@ def test_the_address_of_the_alarm_is_read_by_itself(tmp_path):
     assert alert_address(tmp_path / "none", environment={}) is None
     with pytest.raises(SettingsError, match="alert_url"):
         alert_address(tmp_path, environment={"MEMORY_PIPELINE_ALERT_URL": "nowhere"})
+    file.write_bytes('\ufeffalert_url = "http://d"\nkeep_snapshots = 3\nkeep_snapshots = 4\n'.encode())
+    assert alert_address(tmp_path, environment={}) == "http://d", (
+        "some editors begin a file with a mark of its encoding"
+    )
     file.write_text("timezone = 'Mars'\nnightly = '1 1 * * *'\nkeep_snapshots = 0\n", "utf-8")
     valid = salvaged(tmp_path, environment={})
     assert (valid.timezone, valid.nightly, valid.keep_snapshots) == ("UTC", "1 1 * * *", 30)

@@ -1,6 +1,7 @@
 """What the judge is sure of: repetitions that are merged in whatever words, and updates that close."""
 
 import frames
+import numpy as np
 import polars as pl
 import pytest
 from test_clustering import clustered, groups
@@ -9,6 +10,7 @@ from memory_pipeline import MemoryClient
 from memory_pipeline.consolidation import judging
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.compare import alignment
 
 DENTIST = (
     "The dentist moved to the corner house by the station.",
@@ -131,10 +133,17 @@ def placed(memories):
     return memories.with_columns(**dict.fromkeys(("file", "heading", "project"), pl.lit(None, pl.String)))
 
 
-def first_repeats(points, *pairs, recorded=None):
-    """What is recorded of pairs that were judged: older, newer, relation, confidence."""
+def first_repeats(points, *pairs, recorded=None, left=(0.0, 0.0)):
+    """What is recorded of pairs that were judged: older, newer, relation, confidence; `left` of each text unsaid."""
     found = pl.DataFrame(pairs, ["older", "newer", "relation", "confidence"], orient="row")
     known = TABLES["pair_readings"].empty() if recorded is None else recorded
+    numbers = np.zeros(len(alignment.NAMES))
+    numbers[[alignment.NAMES.index(f"left_share_{side}") for side in ("old", "new")]] = left
+    texts = {f"{side}_hash": points["content_hash"].gather(found[side]) for side in ("older", "newer")}
+    aligned = pl.DataFrame(texts).select(
+        pl.all(), profile_id=pl.lit("p"), model=pl.lit(alignment.MODEL), numbers=pl.lit(numbers.tolist())
+    )
+    known = pl.concat([known, TABLES["pair_readings"].conform(aligned)])
     return judging.first_repeats(found, points, Policy(), known, None)
 
 
@@ -147,6 +156,16 @@ def test_how_surely_two_texts_repeat_is_what_was_judged_first():
     assert groups(clustered(memories, read=read)) == [["m0", "m1"]]
     assert groups(clustered(memories, Policy(merge_confidence=0.7), read=read)) == [["m0", "m1", "m2"]]
     assert first_repeats(points, (0, 1, "duplicate", 0.5), (1, 2, "duplicate", 0.99), recorded=read).is_empty()
+
+
+@pytest.mark.parametrize(
+    ("left", "sure"),
+    [((0.3, 0.0), 0.85), ((0.0, 0.3), 0.85), ((0.1, 0.1), 0.85), ((0.2, 0.3), 0.75), ((0.6, 0.5), 0.6)],
+)
+def test_texts_of_which_neither_says_what_the_other_does_are_less_surely_one(left, sure):
+    points = placed(frames.memories({"content": text} for text in DENTIST))
+    ((read,),) = first_repeats(points, (0, 1, "duplicate", 0.85), left=left)["numbers"].to_list()
+    assert read == pytest.approx(sure)
 
 
 def test_a_second_allergy_is_never_merged_with_the_first():

@@ -109,7 +109,7 @@ def compare(
     open_pairs = _unsettled(pairs, points, policy)
     unsettled = open_pairs.filter(judging.likely(policy)).with_columns(relation=judging.reported_as(policy))
     found = _described(unsettled, points, vectors, policy)
-    known = readings if recorded is None else recorded
+    known = readings if recorded is None else pl.concat([recorded, readings])
     repeats = judging.first_repeats(unsettled, points, policy, known, sentences)
     odds = pairs.clear() if policy.token_budget is None else pairs
     return Compared(

@@ -42,6 +42,12 @@ STATED: Final = ("changed_value", "ended")
 REPEATS: Final = "repeats 1"
 """Model of the rows of `pair_readings` that hold how surely two texts are one fact (`first_repeats`)."""
 
+UNSAID: Final = 0.18
+"""Greatest share of a text's words, by their weight, that another text says not even nearly, if it may stand for it.
+
+Two of which neither may stand for the other are less sure to be one fact, by half of that share.
+"""
+
 DOUBT: Final = 0.15
 """Minimum confidence of an update that is reported although it makes no link."""
 
@@ -62,6 +68,8 @@ _SEEN: Final = list(relation_reading.MEMORY_COLUMNS)
 _GUARDED: Final = [*_SEEN, "user_id", "file", "heading", "project"]
 _JUDGED: Final = ("older", "newer", *JUDGEMENT_COLUMNS)
 _TEXTS: Final = ["profile_id", "older_hash", "newer_hash"]
+_LEFT: Final = ("left_share_old", "left_share_new")
+"""What is left of each of two texts that are aligned."""
 
 
 class Judged(NamedTuple):
@@ -158,14 +166,15 @@ def first_repeats(
     """Return rows of `pair_readings`: how surely two texts are one fact, as judged when first found to repeat.
 
     That is recorded because a merged memory is not judged again, and what was merged must stay so. Later judgements do
-    not count: what a merge leaves beside two others makes them no surer, so a night without news merges nothing. 0 for
-    two that a guard keeps apart.
+    not count: what a merge leaves beside two others makes them no surer, so a night without news merges nothing. Where
+    each says something that the other does not even nearly say (`UNSAID`), a merge would lose it: they are less sure.
+    0 for two that a guard keeps apart.
 
     Args:
         found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
         points: the memories that are compared.
         policy: the judge.
-        recorded: table `pair_readings` so far.
+        recorded: table `pair_readings`, with what was read of these pairs.
         sentences: table `core_sentences`, if there is one.
     """
     rows = found.filter((pl.col("relation") == "duplicate") & pl.lit(JUDGES[policy.judge].reads))
@@ -177,7 +186,11 @@ def first_repeats(
     ).unique(_TEXTS, keep="first", maintain_order=True)
     known = recorded.filter(pl.col("model") == REPEATS)
     new = named.join(known, on=_TEXTS, how="anti", maintain_order="left")
-    one = relation_guards.one_fact(new, points, sentences).select(*_TEXTS, sure="confidence")
+    aligned = recorded.filter(pl.col("model") == alignment.MODEL).select(*_TEXTS, read="numbers")
+    left = pl.min_horizontal(pl.col("read").list.get(alignment.NAMES.index(name)) for name in _LEFT)
+    less = pl.when(left <= UNSAID).then(0.0).otherwise(left.fill_null(1.0) / 2)
+    may = relation_guards.one_fact(new, points, sentences).join(aligned, on=_TEXTS, how="left", maintain_order="left")
+    one = may.select(*_TEXTS, sure=pl.max_horizontal(0.0, pl.col("confidence") - less))
     read = new.join(one, on=_TEXTS, how="left", maintain_order="left")
     return TABLES["pair_readings"].conform(
         read.select(*_TEXTS, model=pl.lit(REPEATS), numbers=pl.concat_list(pl.col("sure").fill_null(0.0)))

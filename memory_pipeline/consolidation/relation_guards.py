@@ -46,7 +46,8 @@ def _refer_back(pairs: pl.DataFrame, texts: pl.Series) -> pl.Series:
     refers = references.refer_back(texts.gather(pairs["newer"])) & (pairs["relation"] != "duplicate")
     places = refers.fill_null(value=False).arg_true()
     said = [texts.gather(pairs[side].gather(places)) for side in _SIDES]
-    denied = facts.extract(said[1], tokens.fold(said[1]))["negated"]
+    plain = references.without(said[1])
+    denied = facts.extract(plain, plain)["negated"]
     older, newer = map(references.subjects, said)
     same = [new <= old and not no for old, new, no in zip(older, newer, denied, strict=True)]
     only = pl.Series(same, dtype=pl.Boolean)

@@ -67,7 +67,7 @@ TIMED_OUT: Final = "lock timeout"
 _SPARE_BYTES: Final = 1_000_000
 """Free space below which a failing disk is a full one."""
 _SPARE_INODES: Final = 3
-"""Free inodes below which it is: SQLite's own files beside the ledger."""
+"""Free inodes below which it is: SQLite's own files beside a database."""
 _SYSTEM_REMEDIES: Final = {
     **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _UNWRITABLE),
@@ -122,7 +122,7 @@ def explained(home: Path) -> Iterator[None]:
             raise
         if TIMED_OUT in cause:
             cause = "the ledger stayed locked for too long"
-        if remedy in (_FAILED, _CLOSED) and _full(home):  # no room for SQLite's own files
+        if remedy in (_FAILED, _CLOSED) and full(home):  # no room for SQLite's own files
             cause, remedy = "database or disk is full", _FULL
         raise LakeError(f"{home}: {cause}: {remedy}") from error
     except (OSError, ComputeError) as error:
@@ -133,7 +133,7 @@ def explained(home: Path) -> Iterator[None]:
         raise kind(f"{home}: {cause}: {remedy}") from error
 
 
-def _full(home: Path) -> bool:
+def full(home: Path) -> bool:
     """Return whether the disk of a folder has hardly a byte or an inode left; where none are counted, 0 of 0."""
     if not home.is_dir():
         return False

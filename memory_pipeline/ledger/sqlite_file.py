@@ -11,7 +11,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import LakeError
+from memory_pipeline.ledger.database import LakeError, full
 
 BESIDE: Final = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps beside a database, and removes when its last user closes it."""
@@ -54,7 +54,7 @@ def rewrite_texts(path: Path, rewrite: Callable[[str], str], *, holds: Callable[
         Whether there was anything to rewrite.
 
     Raises:
-        LakeError: there was, but the database is damaged or in use for too long.
+        LakeError: there was, but the database is damaged or in use for too long, or the disk is full.
     """
     with suppress(FileNotFoundError):
         path = path.resolve(strict=True)
@@ -70,6 +70,8 @@ def rewrite_texts(path: Path, rewrite: Callable[[str], str], *, holds: Callable[
         except sqlite3.Error as error:
             path.stat()
             remedy = "let programs that use it finish, or remove it if it is damaged, then erase again"
+            if full(path.parent):  # no room for SQLite's own files
+                remedy = "free some disk space or inodes, then erase again"
             raise LakeError(f"{path}: {error}: nothing was erased; {remedy}") from error
     return False
 

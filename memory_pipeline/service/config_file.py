@@ -140,7 +140,7 @@ def _header(path: list[str]) -> str:
 
 def _document(file: Path) -> tomlkit.TOMLDocument:
     try:
-        return tomlkit.parse(file.read_text("utf-8") if file.exists() else "")
+        return tomlkit.parse(file.read_text("utf-8-sig") if file.exists() else "")
     except (OSError, ValueError, TOMLKitError) as error:
         raise SettingsError(f"{file}: cannot be read as TOML: {error}; fix or remove it") from error
 

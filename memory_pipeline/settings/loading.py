@@ -168,7 +168,7 @@ def _readable(home: Path, variables: Mapping[str, str]) -> Given:
     """Return the settings of the deployment that can be read, by themselves, from file and environment; unchecked."""
     file, names = home / SETTINGS_FILE, deployment_names()
     try:
-        text = file.read_text("utf-8", errors="replace") if file.exists() else ""
+        text = file.read_text("utf-8-sig", errors="replace") if file.exists() else ""
     except OSError as error:
         raise SettingsError(f"{file}: cannot be read: {error}; correct or remove it") from error
     written = dict[str, Any]()
@@ -252,7 +252,7 @@ def _only(model: type[BaseModel], given: Given) -> Given:
 def _parsed(file: Path, text: str | None) -> dict[str, Any]:
     try:
         if text is None:
-            text = file.read_text("utf-8") if file.exists() else ""
+            text = file.read_text("utf-8-sig") if file.exists() else ""
         return unset(tomllib.loads(text))
     except (OSError, ValueError, RecursionError) as error:
         raise SettingsError(f"{file}: cannot be read as TOML: {error}; correct or remove it") from error

@@ -35,7 +35,7 @@ def begin(file: Path) -> None:
     from tomlkit.exceptions import TOMLKitError  # noqa: PLC0415
 
     with suppress(OSError, TOMLKitError):
-        document = tomlkit.parse(file.read_text("utf-8") if file.exists() else "")
+        document = tomlkit.parse(file.read_text("utf-8-sig") if file.exists() else "")
         policy = document.setdefault("policy", tomlkit.table())
         if "embedder" in policy:
             return

@@ -20,7 +20,11 @@ def refer_back(texts: pl.Series) -> pl.Series:
     return (low.str.len_chars() <= LONGEST) & low.str.contains(REFERS_BACK)
 
 
+def without(texts: pl.Series) -> pl.Series:
+    """Return the folded texts without what refers back."""
+    return tokens.fold(texts).str.replace_all(REFERS_BACK, " ")
+
+
 def subjects(texts: pl.Series) -> list[frozenset[str]]:
     """Return the content words of each text without those of a reference. Cost: about 20 µs per text."""
-    plain = tokens.fold(texts).str.replace_all(REFERS_BACK, " ")
-    return [frozenset(words) for words in tokens.content_stems(plain).to_list()]
+    return [frozenset(words) for words in tokens.content_stems(without(texts)).to_list()]
