@@ -172,16 +172,18 @@ def propose(
     return planning.propose(
         profiles() if of is None else of,
         before,
-        summaries=frames.summaries(summaries),
-        archived_set=archived(leaving),
-        proposed_edges=frames.edges(links),
-        pruned_edges=frames.edges(faded),
-        retired_links=frames.edges(retired),
-        fact_changes=fact_changes(changes),
-        promotions=rising(risen),
-        trims=trims(cut),
-        proposed_blocks=compiled(blocks),
-        deferred=rows("deferred", late),
+        planning.Proposals(
+            frames.summaries(summaries),
+            archived(leaving),
+            fact_changes(changes),
+            rising(risen),
+            proposed_edges=frames.edges(links),
+            pruned_edges=frames.edges(faded),
+            retired_links=frames.edges(retired),
+            trims=trims(cut),
+            proposed_blocks=compiled(blocks),
+            deferred=rows("deferred", late),
+        ),
         **past | known,
     )
 

@@ -9,7 +9,7 @@ are not proposed again. Not here: what is desired (the stages before), invariant
 
 import hashlib
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -41,6 +41,34 @@ _SIGNED: Final = ("profile_id", "action", "memory_id", "target_id", "rule", "sub
 _PLAN: Final = TABLES["consolidation_plan"]
 
 
+class Proposals(NamedTuple):
+    """What the stages of a run propose, each the table of its name; what is not given is empty.
+
+    Attributes:
+        summaries: new memories; those they replace are superseded.
+        archived_set: memories that leave the live set.
+        fact_changes: memories whose validity a newer one ends.
+        promotions: memories that rise.
+        proposed_edges: edges to add.
+        pruned_edges: rows of `decided_edges` that have decayed.
+        retired_links: rows of `decided_edges`: links about facts that no longer hold.
+        trims: what recall shows of memories.
+        proposed_blocks: core memory blocks with a new text.
+        deferred: memories that the time budget left out.
+    """
+
+    summaries: pl.DataFrame
+    archived_set: pl.DataFrame
+    fact_changes: pl.DataFrame
+    promotions: pl.DataFrame
+    proposed_edges: pl.DataFrame = TABLES["proposed_edges"].empty()
+    pruned_edges: pl.DataFrame = TABLES["decided_edges"].empty()
+    retired_links: pl.DataFrame = TABLES["decided_edges"].empty()
+    trims: pl.DataFrame = TABLES["trims"].empty()
+    proposed_blocks: pl.DataFrame = TABLES["proposed_blocks"].empty()
+    deferred: pl.DataFrame = TABLES["deferred"].empty()
+
+
 def plan_id(ledger_digest: str, policy_digest: str, as_of: datetime, seq: int) -> str:
     """Return the id of the plan that these four values determine: 32 hex digits."""
     return _digest(ledger_digest, policy_digest, as_of.isoformat(timespec="microseconds"), str(seq))[:32]
@@ -49,17 +77,8 @@ def plan_id(ledger_digest: str, policy_digest: str, as_of: datetime, seq: int) -
 def propose(
     profiles: pl.DataFrame,
     state: State,
+    proposed: Proposals,
     *,
-    summaries: pl.DataFrame,
-    archived_set: pl.DataFrame,
-    proposed_edges: pl.DataFrame,
-    pruned_edges: pl.DataFrame,
-    retired_links: pl.DataFrame,
-    fact_changes: pl.DataFrame,
-    promotions: pl.DataFrame,
-    trims: pl.DataFrame,
-    proposed_blocks: pl.DataFrame,
-    deferred: pl.DataFrame,
     committed: pl.DataFrame,
     decisions: Frame[Decisions],
     reverted: Frame[Reverted],
@@ -80,15 +99,7 @@ def propose(
     Args:
         profiles: table `profiles`; a decision belongs to its profile's plan.
         state: the state before anything was decided at this instant.
-        summaries: table `summaries`: new memories; those they replace are superseded.
-        archived_set: table `archived_set`: memories that leave the live set.
-        proposed_edges: table `proposed_edges`: edges to add.
-        pruned_edges: rows of `decided_edges` that have decayed.
-        retired_links: rows of `decided_edges`: links about facts that no longer hold.
-        fact_changes: table `fact_changes`: memories whose validity a newer one ends.
-        trims: table `trims`: what recall shows of memories.
-        proposed_blocks: table `proposed_blocks`: core memory blocks with a new text.
-        deferred: table `deferred`: memories that the time budget left out.
+        proposed: what the stages of the run propose.
         committed: decisions in force that were committed at exactly this instant.
         decisions: every committed decision of the profiles.
         actions: what this run may decide; without `withdraw` nothing is withdrawn.
@@ -102,24 +113,29 @@ def propose(
     """
     decided_edges = state.edges.filter(pl.col("origin") == "decided")
     fact_links = decided_edges.filter(edge_rows.is_fact_link())
+    summaries, fact_changes = proposed.summaries, proposed.fact_changes
     sequenced = summaries.join(profiles.select("profile_id", "seq"), on="profile_id")
     allowed = pl.col("action").is_in([action.value for action in actions])
     changes = pl.concat(
         [
             decision_rows.links(
-                proposed_edges.join(state.edges, on=decision_json.EDGE_KEY, how="anti"), state.memories, fact_changes
+                proposed.proposed_edges.join(state.edges, on=decision_json.EDGE_KEY, how="anti"),
+                state.memories,
+                fact_changes,
             ),
-            decision_rows.prunes(pruned_edges.join(decided_edges, on=decision_json.EDGE_KEY, how="semi")),
+            decision_rows.prunes(proposed.pruned_edges.join(decided_edges, on=decision_json.EDGE_KEY, how="semi")),
             decision_rows.summaries(sequenced, state.memories),
-            decision_rows.moves(archived_set, summaries, state.memories, superseded_lifecycle=superseded_lifecycle),
+            decision_rows.moves(
+                proposed.archived_set, summaries, state.memories, superseded_lifecycle=superseded_lifecycle
+            ),
             decision_rows.closings(fact_changes, state.memories),
-            decision_rows.trims(trims, state.memories),
-            decision_rows.promotions(promotions, state.memories),
-            decision_rows.blocks(proposed_blocks, state.blocks),
-            decision_rows.deferrals(deferred),
+            decision_rows.trims(proposed.trims, state.memories),
+            decision_rows.promotions(proposed.promotions, state.memories),
+            decision_rows.blocks(proposed.proposed_blocks, state.blocks),
+            decision_rows.deferrals(proposed.deferred),
         ]
     ).filter(allowed)
-    retirable = _retirable(fact_links, retired_links, changes)
+    retirable = _retirable(fact_links, proposed.retired_links, changes)
     changes = pl.concat([changes, decision_rows.retirements(retirable).filter(allowed)])
     if within is not None:
         changes, committed = scope.decided_about(changes, within), scope.decided_about(committed, within)
@@ -128,7 +144,7 @@ def propose(
     earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
     permitted = _not_undone(_signed(changes), barred, earlier)
     possible = permitted.join(_without_members(permitted, summaries), on=KEY, how="anti")
-    desired = _consistent(_without_needless_links(possible, retired_links), state, summaries)
+    desired = _consistent(_without_needless_links(possible, proposed.retired_links), state, summaries)
     present = committed.filter(pl.col("action") != Action.WITHDRAW.value, allowed)
     new = [desired.join(present, on=signature, how="anti")]
     if Action.WITHDRAW in actions:

@@ -10,9 +10,10 @@ import polars as pl
 from memory_pipeline.consolidation import scope
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import TABLES, Decisions, Frame, Memories, Reverted
+from memory_pipeline.schemas import Decisions, Frame, Memories, Reverted
 
 
 def propose(
@@ -21,26 +22,31 @@ def propose(
     state: State,
     decisions: Frame[Decisions],
     reverted: Frame[Reverted],
-    **proposals: pl.DataFrame,
+    proposed: Proposals,
 ) -> pl.DataFrame:
-    """Return the decisions that follow from the proposals of a run (arguments of `planning.propose`)."""
-    within = scope.inside(context.scope, state.memories, proposals["summaries"])
+    """Return the decisions that follow from the proposals of a run."""
+    within = scope.inside(context.scope, state.memories, proposed.summaries)
     if within is not None:
-        proposals["summaries"], proposals["archived_set"] = scope.without_partial(
-            within, summaries=proposals["summaries"], archived=proposals["archived_set"]
+        summaries, archived = scope.without_partial(
+            within, summaries=proposed.summaries, archived=proposed.archived_set
         )
+        proposed = proposed._replace(summaries=summaries, archived_set=archived)
     elif context.scope == "recent":
         recent = scope.recent(profiles, state.memories)
-        proposals["summaries"], proposals["archived_set"] = scope.about(
-            recent_memories=recent, summaries=proposals["summaries"], archived=proposals["archived_set"]
+        summaries, archived = scope.about(
+            recent_memories=recent, summaries=proposed.summaries, archived=proposed.archived_set
         )
-        for edges in ("proposed_edges", "retired_links"):
-            proposals[edges] = scope.touching(recent, proposals[edges], "source", "target")
-        proposals["fact_changes"] = scope.touching(recent, proposals["fact_changes"], "memory_id", "other_id")
+        proposed = proposed._replace(
+            summaries=summaries,
+            archived_set=archived,
+            proposed_edges=scope.touching(recent, proposed.proposed_edges, "source", "target"),
+            retired_links=scope.touching(recent, proposed.retired_links, "source", "target"),
+            fact_changes=scope.touching(recent, proposed.fact_changes, "memory_id", "other_id"),
+        )
     return planning.propose(
         profiles,
         state,
-        **proposals,
+        proposed,
         committed=committed_now(context=context, decisions=decisions, reverted=reverted),
         decisions=decisions,
         reverted=reverted,
@@ -56,15 +62,10 @@ def decided(
     state: State,
     decisions: Frame[Decisions],
     reverted: Frame[Reverted],
-    **proposals: pl.DataFrame,
+    proposed: Proposals,
 ) -> tuple[pl.DataFrame, Frame[Memories]]:
     """Return the decisions in force at this instant if a run decided these proposals alone, and the memories then."""
-    others = ("proposed_edges", "trims", "proposed_blocks", "deferred")
-    nothing = {name: TABLES[name].empty() for name in others}
-    nothing |= dict.fromkeys(("pruned_edges", "retired_links"), TABLES["decided_edges"].empty())
-    proposal = propose(
-        context=context, profiles=profiles, state=state, decisions=decisions, reverted=reverted, **(nothing | proposals)
-    )
+    proposal = propose(context, profiles, state, decisions, reverted, proposed)
     in_force = planning.effective(proposal, committed_now(context=context, decisions=decisions, reverted=reverted))
     return in_force, cast("Frame[Memories]", projection.apply(state, in_force).memories)
 

@@ -22,6 +22,7 @@ from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
 from memory_pipeline.consolidation.plans import planning, proposals
+from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.consolidation.summaries import summarising
@@ -76,10 +77,7 @@ def forget(inputs: Inputs, context: Context) -> Outputs:
         state=state,
         decisions=inputs.decisions,
         reverted=inputs.reverted,
-        summaries=inputs.summaries,
-        archived_set=leaving,
-        fact_changes=inputs.fact_changes,
-        promotions=inputs.promotions,
+        proposed=Proposals(inputs.summaries, leaving, inputs.fact_changes, inputs.promotions),
     )
     said = worth.of_sentences(remaining, inputs.core_sentences)
     trims, dropped = trimming.select(

@@ -12,6 +12,7 @@ from memory_pipeline.consolidation import core_memory, enrichments
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.consolidation.plans import proposals
+from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.consolidation.state.projection import State
@@ -56,10 +57,7 @@ def compile_blocks(inputs: Inputs, context: Context) -> Outputs:
         state=state,
         decisions=inputs.decisions,
         reverted=inputs.reverted,
-        summaries=inputs.summaries,
-        archived_set=inputs.archived_set,
-        fact_changes=inputs.fact_changes,
-        promotions=inputs.promotions,
+        proposed=Proposals(inputs.summaries, inputs.archived_set, inputs.fact_changes, inputs.promotions),
     )
     compiled = inputs.decisions.filter(
         pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(context.as_of, INSTANT)

@@ -13,6 +13,7 @@ from memory_pipeline.consolidation import judging
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.edges import associations, links
 from memory_pipeline.consolidation.plans import planning, proposals
+from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import Action, Frame, conform
@@ -61,16 +62,18 @@ def plan(inputs: Inputs, context: Context) -> Outputs:
         state=state,
         decisions=inputs.decisions,
         reverted=inputs.reverted,
-        summaries=inputs.summaries,
-        archived_set=inputs.archived_set,
-        trims=inputs.trims,
-        proposed_edges=inputs.proposed_edges,
-        pruned_edges=faded,
-        retired_links=_retired(inputs, context),
-        fact_changes=inputs.fact_changes,
-        promotions=inputs.promotions,
-        proposed_blocks=inputs.proposed_blocks,
-        deferred=inputs.deferred,
+        proposed=Proposals(
+            inputs.summaries,
+            inputs.archived_set,
+            inputs.fact_changes,
+            inputs.promotions,
+            proposed_edges=inputs.proposed_edges,
+            pruned_edges=faded,
+            retired_links=_retired(inputs, context),
+            trims=inputs.trims,
+            proposed_blocks=inputs.proposed_blocks,
+            deferred=inputs.deferred,
+        ),
     )
     return Outputs(
         conform(schemas.ConsolidationPlan, planning.hold(plan=proposal, profiles=inputs.profiles, state=state))
