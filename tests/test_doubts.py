@@ -62,9 +62,10 @@ MEMORIES = {
 HALF = [{"sentence": "The oven is set to 190 degrees.", "valid_until": ago(3), "closed_by": "new"}]
 
 
-def links(*rows, judged=None):
+def links(*rows, judged=None, origin="decided"):
     schema = {"source": pl.String, "target": pl.String, "edge_type": pl.String, "kind": pl.String}
-    return fact_links.pairs(pl.DataFrame(rows, schema, orient="row"), judged=judged)
+    edges = pl.DataFrame(rows, schema, orient="row").with_columns(origin=pl.lit(origin))
+    return fact_links.pairs(edges, judged=judged)
 
 
 MAY_UPDATE = ("new", "old", "MAY_UPDATE", None)
@@ -72,14 +73,14 @@ MAY_REPEAT = ("old", "same", "MAY_REPEAT", None)
 CONFLICT = ("new", "old", "CONTRADICTS", "conflict")
 
 
-def recalled(*linked, query="What is the oven set to?", k=4, judged=None, **changed):
+def recalled(*linked, query="What is the oven set to?", k=4, judged=None, origin="decided", **changed):
     rows = [
         {"memory_id": name, "content": text, "content_hash": name, "created_at": ago(days)} | changed.get(name, {})
         for name, (text, days) in MEMORIES.items()
     ]
     memories = frames.memories(rows)
     index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
-    found = rank(index, query, now=AS_OF, k=k, deep=True, fact_links=links(*linked, judged=judged))
+    found = rank(index, query, now=AS_OF, k=k, deep=True, fact_links=links(*linked, judged=judged, origin=origin))
     return {row["memory_id"]: row for row in found.to_dicts()}
 
 
@@ -100,6 +101,7 @@ def test_a_link_too_unsure_to_be_shown_orders_an_answer_and_marks_nothing(linked
     sure, unsure = (recalled(linked, judged=table) for table in (judged.with_columns(confidence=0.7), judged))
     assert sure["old"][shown] == ["new"]
     assert not any(row[shown] for row in unsure.values())
+    assert recalled(linked, judged=judged, origin="asserted")["old"][shown] == ["new"]
     assert [(row["memory_id"], row["score"]) for row in unsure.values()] == [
         (row["memory_id"], row["score"]) for row in sure.values()
     ]

@@ -162,7 +162,7 @@ class LedgerTail:
 
     def fact_links(self) -> pl.DataFrame:
         """Return the links about facts (see `fact_links.pairs`), as published, or asserted or answered since."""
-        columns = ["source", "target", "edge_type", "kind"]
+        columns = ["source", "target", "edge_type", "kind", "origin"]
         edges = self._lake.read("decided_edges", profiles=[self._profile], columns=columns)
         links = pl.concat([edges, self._asserted().select(columns)])
         judged = self._lake.read("fact_changes", profiles=[self._profile], columns=[*_CHANGE, "decided"])
@@ -177,6 +177,7 @@ class LedgerTail:
             target="high",
             edge_type=pl.col("relation").replace_strict(answers.LINKING).replace_strict(edge_rows.PROPOSED),
             kind=pl.when(pl.col("relation") == "conflict").then(pl.lit("conflict")),
+            origin=pl.lit("asserted"),
         )
         low, high = pl.min_horizontal("memory_id", "other_id"), pl.max_horizontal("memory_id", "other_id")
         unanswered, open_pairs = (
@@ -258,6 +259,7 @@ class LedgerTail:
             weight=pl.col("weight").fill_null(1.0),
             algorithm=pl.lit("agent"),
             discovered_at=pl.min_horizontal("occurred_at", "recorded_at"),
+            origin=pl.lit("asserted"),
         )
 
     def confidence(self, memory_id: str, until: int) -> float:

@@ -169,9 +169,10 @@ def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None, judged: pl.D
     """Return the links about facts among edges, and updates that no edge says.
 
     Args:
-        edges: `source`, `target`, `edge_type` and `kind`, of any origin.
+        edges: `source`, `target`, `edge_type` and `kind`; beside `judged` also `origin`.
         changes: as `as_links` takes them, of pairs that no edge links (doubt, update, aside); default: none.
-        judged: `memory_id`, `other_id` and `confidence` of pairs that a run has judged; default: every edge is sure.
+        judged: `memory_id`, `other_id` and `confidence` of pairs that a run has judged; default, and of edges that
+            somebody asserted: every edge is sure.
 
     Returns:
         `edge_type`, `memory_id`, `other_id` and `shown` (whether it is sure enough for a mark), each pair once:
@@ -180,13 +181,16 @@ def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None, judged: pl.D
     """
     contrast = (pl.col("edge_type") == PROPOSED["conflict"]) & (pl.col("kind").ne_missing(pl.lit("conflict")))
     about_facts = edges.filter(pl.col("edge_type").is_in(list(PROPOSED.values())), ~contrast)
-    found = about_facts.select("edge_type", memory_id="source", other_id="target", shown=pl.lit(value=True))
+    found = about_facts.select(
+        pl.exclude("source", "target", "kind"), memory_id="source", other_id="target", shown=pl.lit(value=True)
+    )
     if judged is not None:
         unsure = judged.filter(pl.col("confidence") < SHOWN).select("memory_id", "other_id")
         unsure = _both_ways(unsure).unique().with_columns(sure=pl.lit(value=False))
-        found = found.join(unsure, on=["memory_id", "other_id"], how="left").select(
-            "edge_type", "memory_id", "other_id", shown=pl.col("sure").fill_null(value=True)
+        found = found.join(unsure, on=["memory_id", "other_id"], how="left").with_columns(
+            shown=pl.col("sure").fill_null(value=True) | (pl.col("origin") != "decided")
         )
+    found = found.select("edge_type", "memory_id", "other_id", "shown")
     if changes is not None:
         found = pl.concat([found, as_links(changes.filter(pl.col("relation").is_in(list(_UNSAID))))])
     ends = ["edge_type", "memory_id", "other_id"]
