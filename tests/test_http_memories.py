@@ -357,3 +357,9 @@ def test_a_wrong_request_is_answered_in_one_line_and_changes_nothing(ana, home, 
     assert all(part in said for part in parts), said
     with Lake(home) as lake:
         assert lake.ledger.position() == before
+
+
+def test_of_one_memory_the_message_names_no_row(ana):
+    wrong = {"text": "x", "session_id": "\u2028"}
+    assert ana.post("/memories", json=wrong).json()["detail"].startswith("session_id is ")
+    assert ana.post("/memories", json=[{"text": "x"}, wrong]).json()["detail"].startswith("rows[1]: session_id is ")

@@ -26,7 +26,7 @@ NAME: Final = "file"
 """Key of a memory's metadata that holds its file, its place in it and its part of the text."""
 _ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _MARKER: Final = re.compile(r"^(?:\s*(?:#+|[-*+]|\d{1,9}[.)])(?:\s+|$))+(?:\[[ xX]\]\s+)?")
-_FIELD: Final = re.compile(r"^memory client: payload\.(?:content|metadata) ")
+_FIELD: Final = re.compile(r"^payload\.(?:content|metadata) ")
 """Beginning of the reason why a part cannot be stored: which of its two fields it is says nothing about the file."""
 _CLOSE: Final = 1e-6
 """Places in a file that are closer than this are renumbered."""

@@ -11,7 +11,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import LakeError, full
+from memory_pipeline.ledger.database import ROOM, LakeError, full
 
 BESIDE: Final = ("-wal", "-shm", "-journal")
 """Suffixes of the files that SQLite keeps beside a database, and removes when its last user closes it."""
@@ -71,7 +71,7 @@ def rewrite_texts(path: Path, rewrite: Callable[[str], str], *, holds: Callable[
             path.stat()
             remedy = "let programs that use it finish, or remove it if it is damaged, then erase again"
             if full(path.parent):  # no room for SQLite's own files
-                remedy = "free some disk space or inodes, then erase again"
+                remedy = f"{ROOM}, then erase again"
             raise LakeError(f"{path}: {error}: nothing was erased; {remedy}") from error
     return False
 

@@ -15,6 +15,7 @@ from starlette.convertors import Convertor, register_url_convertor
 
 from memory_pipeline.ledger.payloads import Moment
 from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.client.validation import InvalidRow
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.choices import Answer
 from memory_pipeline.service.http_guard import (
@@ -223,7 +224,10 @@ def remember(
 ) -> Stored:
     """Store one memory or a list of them, all or none; they can be recalled at once."""
     rows = body if isinstance(body, list) else [body]
-    stored = client.store([present_fields(row) for row in rows])
+    try:
+        stored = client.store([present_fields(row) for row in rows])
+    except InvalidRow as error:
+        raise (error if isinstance(body, list) else ValueError(error.reason)) from error
     quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
     left_out = {str(place): one.left_out for place, one in enumerate(stored) if one.left_out}
     ids = [one.memory_id for one in stored]

@@ -13,7 +13,7 @@ from typing import Any, Final, TypedDict
 from pydantic import TypeAdapter, ValidationError
 
 from memory_pipeline.consolidation import expiry
-from memory_pipeline.ledger.event import Event, parse
+from memory_pipeline.ledger.event import Event, InvalidEvent, parse
 from memory_pipeline.ledger.payloads import Identifier
 from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.ledger.validation_errors import WHOLE_LETTERS, nearest, shown
@@ -104,7 +104,10 @@ def parse_event(fields: Mapping[str, Any], at: datetime, settings: Settings) -> 
     Raises:
         ValueError: a value is out of range; names it.
     """
-    return parse(fields, recorded_at=at, origin="memory client", settings=settings)
+    try:
+        return parse(fields, recorded_at=at, origin="memory client", settings=settings)
+    except InvalidEvent as error:  # of the caller's own arguments: where they come from says nothing
+        raise ValueError(error.reason) from error
 
 
 class InvalidRow(ValueError):
