@@ -34,7 +34,7 @@ STORE: Final = Path(__file__).with_name("memories.jsonl")
 PROFILE: Final = "nora"
 NIGHT: Final = datetime(2026, 5, 1, 2, tzinfo=UTC)
 """The night after the last memory."""
-QUESTION: Final = "How much levothyroxine does Nora take?"
+QUESTION: Final = "What about the deposit for Mill Lane?"
 SHARE: Final = 0.5
 """Share of the tokens that the last-but-one part keeps."""
 WIDTH: Final = 100

@@ -44,7 +44,7 @@ from memory_pipeline.recall.models import Memory
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.baselines import Context, recent_names
 from memory_pipeline.recall.rank.formulas import WEIGHTS
-from memory_pipeline.schemas import INSTANT, Lifecycle
+from memory_pipeline.schemas import INSTANT, Action, Lifecycle
 from memory_pipeline.settings import Policy, Settings, program
 from memory_pipeline.text import enrich
 from memory_pipeline.text.embed import embedding
@@ -455,8 +455,14 @@ class StateCache:
         named = memory_types.named(folded.memories, self._lake.read("core_sentences", profiles=profiles))
         memories = named.filter(~pl.col("lifecycle").is_in(REMOVED))
         index = Index.build(memories, self.vectors(memories), model=self._policy.embedder)
-        edges = associations.union(folded.edges)
-        return State(position, SearchPool.of(index), fact_links.pairs(folded.edges), edges=edges)
+        linked = in_force.filter(pl.col("action") == Action.LINK.value).select(
+            "memory_id",
+            other_id="target_id",
+            confidence=pl.col("factors").str.json_path_match("$.confidence").cast(pl.Float64),
+        )
+        judged = linked.group_by("memory_id", "other_id").agg(pl.col("confidence").max())
+        links = fact_links.pairs(folded.edges, judged=judged)
+        return State(position, SearchPool.of(index), links, edges=associations.union(folded.edges))
 
     def _changed(self, after: int, until: int, as_of: datetime) -> bool:
         """Return whether any event between two positions changes the state at an instant."""
