@@ -174,14 +174,15 @@ def asked(client: MemoryClient, changes: pl.DataFrame) -> Iterator[str]:
 def because(answer: Answer, changes: pl.DataFrame) -> str:
     """Return why a memory comes first: what it replaces, else the parts of its score that weigh most."""
     first, others = answer[0], [memory.memory_id for memory in answer[1:]]
-    for older, at, sure in (
+    for older, at, decided, sure in (
         changes.filter(pl.col("relation") == "update", pl.col("other_id") == first.memory_id)
         .sort("decided", "confidence", descending=True)
-        .select("memory_id", "at", "confidence")
+        .select("memory_id", "at", "decided", "confidence")
         .iter_rows()
     ):
         which = f"number {others.index(older) + 2}" if older in others else "an older one"
-        return f"it answers the question, and from {at:%d %b} on it replaces {which} ({sure:.0%} sure)"
+        replaces = "replaces" if decided else "may replace"
+        return f"it answers the question, and from {at:%d %b} on it {replaces} {which} ({sure:.0%} sure)"
     shares = (f"{reason.name} {reason.share:.0%}" for reason in reasons(first.parts))
     return f"what speaks for it: {', '.join(shares)}"
 
