@@ -26,8 +26,8 @@ Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 SHOWN: Final = 0.65
-"""Least confidence of a link that answers show. In stores that no judge has learned from nine in ten of these are true; of
-all links, which set the order of answers and are asked about, four in five (`research/README.md`)."""
+"""Least confidence of a link that answers show. In stores that no judge has learned from nine in ten of these are true;
+of all links, which set the order of answers and are asked about, four in five (`research/README.md`)."""
 
 DOUBT: Final = "DOUBT"
 """Type, in a table of links, of an update too unsure for a link (`fact_changes`)."""
