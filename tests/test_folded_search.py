@@ -26,6 +26,7 @@ SPELLINGS = [
     ("Señor Nuñez collects the eggs.", "Nunez"),
     ("Nguyễn repairs the pump.", "Nguyen"),
     ("Ｆｕｌｌ ｗｉｄｔｈ ｎｏｔｅ ４２ is pinned to the door.", "full width note 42"),
+    ("The organ is repaired in May.", "Ｏｒｇａｎ"),
     ("Locker ٤٥٧ holds the drill.", "locker 457"),
     ("Locker 457 holds the drill.", "locker ४५७"),
     ("Ёлка стоит в коридоре.", "елка"),

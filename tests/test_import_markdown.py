@@ -407,11 +407,44 @@ def test_what_is_no_memory_is_counted(tmp_path, ledger):
         ("2026-03.md", ["Costs 2026"], None),
         ("log.md", ["01/02/2026"], None),
         ("10.2026.03.011.md", [], None),
+        ("2026-3-1.md", [], "2026-03-01"),
+        ("1-Mar-2026.md", [], "2026-03-01"),
+        ("2026/03-March/01.md", [], "2026-03-01"),
+        ("2026-03/01.md", [], "2026-03-01"),
+        ("log.md", ["2026/3/1"], "2026-03-01"),
+        ("log.md", ["\U0001f4c5 2026-03-01"], "2026-03-01"),
+        ("log.md", ["<2026-03-01 Sun>"], "2026-03-01"),
+        ("log.md", ["So., 1. M\u00e4rz 2026"], "2026-03-01"),
+        ("log.md", ["2026.3.1"], None),
+        ("log.md", ["v2026.03.01"], None),
     ],
 )
 def test_names_of_files_and_headings_date_what_is_below_them(file, headings, day):
     found = markdown_dates.day_of(file, headings, until=NOW)
     assert (found and found.isoformat()) == (day and f"{day}T00:00:00+00:00")
+
+
+@pytest.mark.parametrize(
+    ("text", "units"),
+    [
+        (
+            "Shop\n====\n\n- Owner: Ana\n\nBlog\n----\n\n- Owner: Ana\n\nBank\n====\n\nOwner: Ana\n",
+            [("Shop", "Owner: Ana"), ("Shop/Blog", "Owner: Ana"), ("Bank", "Owner: Ana")],
+        ),
+        ("The pier is closed.\n---\nIt rains.\n", [("", "The pier is closed."), ("", "It rains.")]),
+        ("One line\nand two\n---\nThree\n", [("", "One line\nand two"), ("", "Three")]),
+        ("port | 5433\n---- | ----\nhost | heron\n", [("", "port | 5433\n---- | ----\nhost | heron")]),
+        ("```\na\n---\nb\n```\n", [("", "```\na\n---\nb\n```")]),
+        ("- Pump A\n---\n- Pump B\n", [("", "Pump A"), ("", "Pump B")]),
+        ("A quote.\n\n^quote-1\n\nA fact.\n^fact-2\n", [("", "A quote."), ("", "A fact.")]),
+        ("+++\ntitle = 'Pier'\ndate = 2026-03-01\n+++\n\nIt is closed.\n", [("", "It is closed.")]),
+        ("<details>\n\nThe key is here.\n\n</details>\n", [("", "The key is here.")]),
+        ("<https://pier.example>\n", [("", "<https://pier.example>")]),
+    ],
+)
+def test_headings_rules_ids_and_front_matter_of_every_kind_are_no_memories(text, units):
+    found = markdown_text.read(text).units
+    assert [("/".join(one.heading), one.text) for one in found] == units
 
 
 def test_the_front_matter_counts_before_a_heading_and_that_before_the_name_of_the_file(tmp_path, ledger):

@@ -14,10 +14,15 @@ from memory_pipeline.text.lang.registry import PACKS
 from memory_pipeline.text.parse.dates import MONTHS, WEEKDAYS
 
 _DIGITS: Final = r"(?P<year>(?:19|20)[0-9]{2})(?P<mark>[-_./]?)(?P<month>[0-9]{2})(?P=mark)(?P<day>[0-9]{2})"
+_UNPADDED: Final = r"(?P<year>(?:19|20)[0-9]{2})(?P<mark>[-_/])(?P<month>[0-9]{1,2})(?P=mark)(?P<day>[0-9]{1,2})"
+"""Not with full stops: 2026.3.1 is a version of a program."""
 _MONTH: Final = rf"(?P<name>{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in MONTHS)})\.?"
 _DAY: Final = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th|er|\.)?"
 _YEAR: Final = r"(?P<year>(?:19|20)[0-9]{2})"
-_WEEKDAY: Final = rf"(?:(?:{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in WEEKDAYS)})\.?,?[ _]+)?"
+_WEEKDAY: Final = (
+    rf"(?:(?:(?:{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in WEEKDAYS)})\.?,?|[^\W\d_]{{2,3}}\.?,)[ _]+)?"
+)
+"""A weekday, or a short one of any language before a comma ("So., 1. Februar 2026")."""
 _OPENING: Final = r"[\[(]{0,2}"
 _ENDS: Final = r"(?:[0-9]{4}(?:[0-9]{2})?)?(?:T[0-9]|[^\w./]|[_.](?![0-9])|\Z)"
 """What follows a date: a time, or anything that is no further part of a number, word or path."""
@@ -25,8 +30,9 @@ _FORMS: Final = tuple(
     re.compile(_OPENING + _WEEKDAY + form, re.IGNORECASE)
     for form in (
         _DIGITS + _ENDS,
-        rf"{_DAY}[ _](?:de[ _])?{_MONTH},?[ _](?:de[ _])?{_YEAR}(?!\w)",
-        rf"{_MONTH}[ _]{_DAY},?[ _]{_YEAR}(?!\w)",
+        _UNPADDED + _ENDS,
+        rf"{_DAY}[ _-](?:de[ _])?{_MONTH},?[ _-](?:de[ _])?{_YEAR}(?!\w)",
+        rf"{_MONTH}[ _-]{_DAY},?[ _-]{_YEAR}(?!\w)",
         r"(?P<day>[0-9]{1,2})\.[ ]?(?P<month>[0-9]{1,2})\.[ ]?" + _YEAR + r"(?!\w)",
         _YEAR + r"年(?P<month>[0-9]{1,2})月(?P<day>[0-9]{1,2})日",
     )
@@ -34,7 +40,9 @@ _FORMS: Final = tuple(
 _HEADING_END: Final = re.compile(rf"(?:(?<=[ ][-\u2013\u2014][ ])|(?<=[ ]\()){_DIGITS}\)?\Z")
 """A date at the end of a heading counts behind a dash or in parentheses: "Due 2026-03-01" names another day."""
 _NAME_END: Final = re.compile(rf"(?<![0-9]){_DIGITS}\Z")
-_FOLDERS: Final = re.compile(rf"(?:\A|/){_YEAR}/(?P<month>[0-9]{{2}})[/-](?P<day>[0-9]{{2}})\Z")
+_FOLDERS: Final = re.compile(rf"(?:\A|/){_YEAR}[/-](?P<month>[0-9]{{2}})(?:[ _-][^\W\d_]+)?[/-](?P<day>[0-9]{{2}})\Z")
+_SIGNS: Final = re.compile(r"\A[^\w(\[]+")
+"""Signs before a date, such as a picture."""
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _WORDS: Final[Mapping[str, str]] = {
     word: english
@@ -68,7 +76,7 @@ def day_of(file: str, headings: Sequence[str], *, until: datetime) -> datetime |
 
 def _first(forms: Sequence[re.Pattern[str]], text: str) -> date | None:
     """Return the day that a name begins with, or ends with where a form says so."""
-    plain = unicodedata.normalize("NFC", text).strip(" *_")
+    plain = _SIGNS.sub("", unicodedata.normalize("NFC", text)).strip(" *_")
     if len(plain) > _LONGEST:
         return None
     for words in dict.fromkeys((plain, _in_english(plain))):

@@ -6,6 +6,7 @@ what a second import makes of them (`markdown.py`).
 
 import json
 import re
+import tomllib
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,9 +23,13 @@ WHOLE: Final = 2000
 """Most characters of a note with name and description that is one memory."""
 
 _FRONT: Final = re.compile(r"---\n(?:.*?\n)??---(?:\n|\Z)", re.DOTALL)
+_FRONT_OF_TOML: Final = re.compile(r"\+{3}\n((?:.*?\n)??)\+{3}(?:\n|\Z)", re.DOTALL)
 _MOST_FRONT: Final = 65_536
 """Most characters of a front matter."""
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
+_UNDERLINE: Final = re.compile(r" {0,3}(?:={3,}|-{2,})[ \t]*")
+_UNDERLINED: Final = re.compile(r" {0,3}[^\s>|<`~].{0,120}(?<![\s.!?:;,\u3002\uff01\uff1f])[ \t]*")
+"""A line that is a heading if a line of signs follows; above such a line a sentence is none."""
 _MOST_HEADING: Final = 1_000
 """Most characters of a heading; matching one takes the square of its length."""
 _ITEM: Final = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+)(\S.*)")
@@ -48,8 +53,11 @@ _ONLY_REFERS: Final = re.compile(
     re.DOTALL,
 )
 """A block that only shows another one, a file, or what a query finds, in Logseq or Obsidian."""
-_BLOCK_ID: Final = re.compile(r"[ \t]\^[A-Za-z0-9-]+\Z")
+_BLOCK_ID: Final = re.compile(r"\s\^[A-Za-z0-9-]+\Z")
 """The id by which Obsidian refers to a block."""
+_ONLY_ID: Final = re.compile(r"\s*(?:\^[A-Za-z0-9-]+\s*)?")
+"""A line that says nothing, but may name the block above it."""
+_ONLY_HTML: Final = re.compile(r"(?:[ \t]*</?[A-Za-z][A-Za-z0-9-]*(?:[ \t][^<>\n]*)?/?>)+[ \t]*")
 _OPENING: Final = re.compile(r"^[ \t]*(?:`{3,}|~{3,})|`|%%|<!--", re.MULTILINE)
 """Where code or a comment may begin."""
 _CALLOUT: Final = re.compile(r">[ \t]*\[!([\w-]+)[^\]\n]*\][+-]?[ \t]*(.*)")
@@ -193,7 +201,12 @@ def resolved(target: str, files: Mapping[str, Any]) -> Any:
 
 
 def _front(text: str) -> tuple[Mapping[str, Any], int, bool]:
-    """Return front matter as JSON values, where the body begins, and whether the front matter is YAML."""
+    """Return front matter as JSON values, where the body begins, and whether the front matter is YAML, or TOML."""
+    if (toml := _FRONT_OF_TOML.match(text)) and len(toml[0]) <= _MOST_FRONT:
+        try:
+            return mapping(json.loads(json.dumps(tomllib.loads(toml[1]), default=str))), toml.end(), True
+        except (ValueError, RecursionError):
+            return {}, toml.end(), False
     match = _FRONT.match(text)
     if match is None:
         return {}, 0, True
@@ -278,22 +291,22 @@ def _blocks(
         above = (*outer, *(title for _, title in headings))
         if line.strip() == INDEX_BEGINS:
             place = next((at for at in range(place, len(lines)) if lines[at].strip() == INDEX_ENDS), len(lines)) + 1
-        elif match := _heading(line):
-            level = len(match[1])
+        elif titled := _titled(lines, place):
+            level, name, place = titled
             left_out[_HEADINGS] += sum(above >= level for above in bare)
-            bare = [above for above in bare if above < level] + ([level] if match[2] else [])
+            bare = [above for above in bare if above < level] + ([level] if name else [])
             headings = [(depth, title) for depth, title in headings if depth < level]
             tags = {tag: depth for tag, depth in tags.items() if depth < level}
-            headings += [(level, match[2])] if match[2] else []
-            place += 1
+            headings += [(level, name)] if name else []
         elif match := _ITEM.fullmatch(line):
             end = _item_end(lines, place)
             bare = []
             item = Unit(match[2], number, first + end, above, tags=tuple(tags))
             yield from _of_item(lines[place:end], item, left_out, indent=len(match[1]))
             place = end
-        elif not line.strip() or _EMPTY_ITEM.fullmatch(line):
-            left_out["empty blocks"] += bool(line.strip())
+        elif _ONLY_ID.fullmatch(line) or _EMPTY_ITEM.fullmatch(line) or _ONLY_HTML.fullmatch(line):
+            left_out["empty blocks"] += bool(_EMPTY_ITEM.fullmatch(line))
+            left_out["tags of HTML"] += bool(_ONLY_HTML.fullmatch(line))
             place += 1
         elif _RULE.fullmatch(line):
             headings = [pair for pair in headings if pair[0] < _IN_BOLD]
@@ -334,7 +347,7 @@ def _introduction(text: str, following: str) -> tuple[int, str, bool]:
     bold = None if alone or _BOLD.fullmatch(following.strip()) else _BOLD.fullmatch(text)
     if bold and len(text) <= _MOST_HEADING:
         return _IN_BOLD, bold[1], False
-    leading = _SENTENCE_END.split(text)[-1]
+    leading = _SENTENCE_END.split(_BLOCK_ID.sub("", text))[-1]
     introduces = _ITEM.fullmatch(following) and not _ENDS_ALONE.match(leading)
     title = leading.rstrip(".:") if introduces and len(leading) <= _MOST_HEADING else ""
     level = _IN_BOLD if bold else _INTRODUCTION
@@ -349,6 +362,18 @@ def _numbered(title: str, headings: list[tuple[int, str]], introduced: Counter[t
     path = (*(above for _, above in headings), title)
     introduced[path] += 1
     return title if introduced[path] == 1 else f"{title} ({introduced[path]})"
+
+
+def _titled(lines: list[str], place: int) -> tuple[int, str, int] | None:
+    """Return the level and title of the heading that begins at a line, and the line after it; None if none does."""
+    if match := _heading(lines[place]):
+        return len(match[1]), match[2] or "", place + 1
+    below = lines[place + 1] if place + 1 < len(lines) else ""
+    if not _UNDERLINE.fullmatch(below) or not _UNDERLINED.fullmatch(lines[place]):
+        return None
+    if _begins(lines[place]) or _RULE.fullmatch(lines[place]) or _CALLOUT.match(lines[place]):
+        return None
+    return 1 if below.strip().startswith("=") else 2, lines[place].strip(), place + 2
 
 
 def _next(lines: list[str], place: int) -> str:
@@ -403,6 +428,7 @@ def _paragraph_end(lines: list[str], place: int) -> int:
                 not line.strip()
                 or _begins(line)
                 or _heading(line)
+                or _RULE.fullmatch(line)
                 or line.strip() == INDEX_BEGINS
                 or _CALLOUT.match(line)
             )

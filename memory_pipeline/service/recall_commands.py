@@ -27,7 +27,9 @@ from memory_pipeline.service.options import (
 )
 
 if TYPE_CHECKING:
-    from memory_pipeline.recall.models import Filters
+    from pathlib import Path
+
+    from memory_pipeline.recall.models import Answer, Filters
 
 
 app = typer.Typer()
@@ -131,9 +133,9 @@ def recall(
 ) -> None:
     """Find the memories that answer a question. Best first; those no longer true are marked."""
     from memory_pipeline.ledger.disk import writable
-    from memory_pipeline.service import report, report_memory
+    from memory_pipeline.service import report
 
-    clock = instant(as_of)
+    clock, home = instant(as_of), settings_in_force().home
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         answer = client.recall(
@@ -152,15 +154,24 @@ def recall(
             user_id=asked_by,
             profiles=[owner, *also] if also else None,
         )
+        if answer:  # told before its access is recorded, for which a full disk has no room
+            _tell(answer, home=home, profile=owner, as_json=as_json)
     for name in (owner, *(also or ())):
         _check_spelling(name, empty=not any(hit.profile_id == name for hit in answer))
-    home = settings_in_force().home
-    if answer and not no_record and not writable(home):
+    if not answer:
+        _tell(answer, home=home, profile=owner, as_json=as_json)
+    elif not no_record and not writable(home):
         report.line(err(), f"data folder {home} is read-only: this recall is not recorded")
+
+
+def _tell(answer: "Answer", *, home: "Path", profile: str, as_json: bool) -> None:
+    """Print an answer."""
+    from memory_pipeline.service import report_memory
+
     if as_json:
         show_json(answer.to_dict())
     else:
-        report_memory.answer(out(), answer, home=home, profile=owner)
+        report_memory.answer(out(), answer, home=home, profile=profile)
 
 
 @app.command("session-start")

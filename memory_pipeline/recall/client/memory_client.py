@@ -546,7 +546,7 @@ class MemoryClient:
             allowed=searched.allowed(conditions),
             seen=frozenset(seen),
             ranking=ranking,
-            vector=embedding.embedder(self._policy.embedder).embed([query])[0],
+            vector=embedding.of_query(query, self._policy.embedder),
             scored=searched.scored(past or now) if ranking in SCORED else None,
             context=searched.context(**asker, now=past or now) if ranking == "engram" else None,
             fact_links=searched.fact_links,

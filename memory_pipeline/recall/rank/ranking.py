@@ -29,7 +29,7 @@ from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_candidates
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings.model_files import coefficients, ranking_names
-from memory_pipeline.text.embed.embedding import embedder
+from memory_pipeline.text.embed.embedding import of_query
 from memory_pipeline.text.parse import tokens
 
 Floats = NDArray[np.float64]
@@ -218,7 +218,7 @@ def rank(
     question = parse(
         query, now=now.astimezone(zone), speakers=index.speakers, language=index.passages.language_of(query)
     )
-    query_vector = _embedded(index, query) if vector is None else vector
+    query_vector = of_query(query, index.model) if vector is None else vector
     links = FactLinks.of(fact_links, compared_until=compared_until)
     depth = k if token_budget is None else _MORE * k
     if ranking == "default":
@@ -247,10 +247,6 @@ def _unseen(index: Index, ranked: _Ranked, seen: Collection[bytes], depth: int) 
     head = ranked.order[: len(seen) + depth]
     new = [paging.key(name) not in seen for name in index.memories["memory_id"].gather(ranked.rows[head])]
     return head[np.array(new, dtype=np.bool_)]
-
-
-def _embedded(index: Index, query: str) -> NDArray[np.float32]:
-    return np.asarray(embedder(index.model).embed([query])[0], dtype=np.float32)
 
 
 def _by_model(

@@ -66,13 +66,15 @@ def _template(low: str, asked: set[str]) -> str | None:
 
 
 def asks_for_latest(question: Question, now: int) -> bool:
-    """Return whether a question wants the latest value: it asks for what holds, and names no day before today.
+    """Return whether a question wants the latest value: it asks for what holds or is mere keywords ("pond level").
+
+    And it names no day before today.
 
     Args:
         question: the parsed query.
         now: its instant, in microseconds since 1970.
     """
-    return question.holds and not bool((question.bounds[:, 1] <= now).any())
+    return (question.holds or question.bare) and not bool((question.bounds[:, 1] <= now).any())
 
 
 def newest_first(index: Index, rows: Integers, order: Integers, number: Integers, invalid: Marks) -> Integers:

@@ -5,6 +5,7 @@ no weights and no training, and a vector depends on its text alone: all sums are
 any order. Not here: sentence encoders (`local`), and comparison of vectors (`consolidation/similarity`).
 """
 
+import unicodedata
 import zlib
 from collections.abc import Sequence
 from functools import cache, lru_cache
@@ -91,6 +92,12 @@ def embedder(name: str) -> Embedder:
     if kind == "local" and (model or ":" not in name):
         return LocalEmbedder(name, model or DEFAULT_MODEL)
     raise ValueError(f"embedder = {name!r} is unknown; choose hashing, reader, local or local:FOLDER")
+
+
+def of_query(query: str, model: str) -> NDArray[np.float32]:
+    """Return the vector of a question; letters of full width are read as others are. Cost: that of one text."""
+    vector: NDArray[np.float32] = embedder(model).embed([unicodedata.normalize("NFKC", query)])[0]
+    return np.asarray(vector, dtype=np.float32)
 
 
 def attributed(texts: pl.DataFrame) -> pl.Series:
