@@ -34,9 +34,9 @@ $(VENV)/.package: pyproject.toml | $(BIN)/python
 	@.ci/uv $(VENV) pip install --quiet --editable .
 	@touch $@
 
-$(VENV)/.ui: $(VENV)/.package
-	@.ci/uv $(VENV) pip install --quiet --group ui
-	@touch $@
+$(VENV)/.ui: pyproject.toml | $(BIN)/python
+	@.ci/uv $(VENV) pip install --quiet --editable . --group ui
+	@touch $@ $(VENV)/.package
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python
 	@command -v g++ c++ clang++ >/dev/null || { echo "error: hnswlib is built from source and no C++ compiler was found; install one (Debian: apt-get install g++; macOS: xcode-select --install)" >&2; exit 1; }

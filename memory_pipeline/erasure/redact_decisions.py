@@ -163,7 +163,7 @@ class _Redaction:
         factors = documents["factors"] | ({"size": size} if "size" in documents["factors"] else {})
         factors.pop("fallback", None)
         return row | {
-            "reason": f"One {documents['after']['kind']} stands for {size} memories.",
+            "reason": f"One text stands for {size} memories.",
             "factors": payloads.canonical_json(factors | {"compiled_by": core_memory.RULES}),
             "after": payloads.canonical_json(documents["after"] | content),
         }

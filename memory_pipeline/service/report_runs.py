@@ -177,13 +177,13 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
                 int(frames["scored_memories"]["is_protected"].sum()),
             )
         )
-    headers = ("profile", "memories", "live", "merged", "summaries", "protected")
+    headers = ("profile", "memories", "in use", "merged", "summaries", "protected")
     table(console, headers, rows)
     protected = tables["scored_memories"].filter("is_protected")["protection_reason"]
     yielding = int(protected.str.ends_with(YIELDS).sum())
     reasons = _counts(protected.str.strip_suffix(YIELDS))
     trimmed = f"; {yielding} of them yield to a token budget" if yielding else ""
-    prose(console, f"protected from forgetting: {protected.len()}: {reasons}{trimmed}")
+    prose(console, f"protected from forgetting: {reasons}{trimmed}")
 
 
 def _budgets(

@@ -176,7 +176,7 @@ def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         _with_before(rows, memories),
         action=pl.lit(Action.SUMMARISE.value),
         rule=pl.col("kind"),
-        reason=pl.format("One {} stands for {}.", "kind", counted("size", "memory", "memories")),
+        reason=pl.format("One text stands for {}.", counted("size", "memory", "memories")),
         factors=write({"size": pl.Int64()} | WORDED | {name: SUMMARY[name] for name in numbers}),
         before=_before(),
         after=write(SUMMARY),
