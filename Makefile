@@ -35,6 +35,7 @@ $(VENV)/.package: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/.ui: pyproject.toml | $(BIN)/python
+	@echo "Adding the command of the UI to $(VENV): once ..."
 	@.ci/uv $(VENV) pip install --quiet --editable . --group ui
 	@touch $@ $(VENV)/.package
 
