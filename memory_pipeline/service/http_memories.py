@@ -228,8 +228,8 @@ def remember(
         stored = client.store([present_fields(row) for row in rows])
     except InvalidRow as error:
         raise (error if isinstance(body, list) else ValueError(error.reason)) from error
-    quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
-    left_out = {str(place): one.left_out for place, one in enumerate(stored) if one.left_out}
+    quoted = {str(index): [*one.quoted] for index, one in enumerate(stored) if one.quoted}
+    left_out = {str(index): one.left_out for index, one in enumerate(stored) if one.left_out}
     ids = [one.memory_id for one in stored]
     return Stored(profile_id=profile, memory_ids=ids, quoted=quoted or None, left_out=left_out or None)
 

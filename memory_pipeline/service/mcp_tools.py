@@ -210,9 +210,9 @@ class MemoryTools:
         owner = self._chosen(profile_id)
         with self._memory(owner) as memory:
             stored = memory.store([present_fields(row) for row in memories])
-        quoted = {str(place): [*one.quoted] for place, one in enumerate(stored) if one.quoted}
+        quoted = {str(index): [*one.quoted] for index, one in enumerate(stored) if one.quoted}
         ids = {"memory_ids": [one.memory_id for one in stored], "profile_id": owner}
-        left_out = {str(place): one.left_out for place, one in enumerate(stored) if one.left_out}
+        left_out = {str(index): one.left_out for index, one in enumerate(stored) if one.left_out}
         return ids | ({"quoted": quoted} if quoted else {}) | ({"left_out": left_out} if left_out else {})
 
     def update(

@@ -190,9 +190,9 @@ def _ended(pair: "Pair") -> str | None:
     sentences = [sentence for sentence, _ in pair.sentences()]
     if len(sentences) < 2:  # noqa: PLR2004 - nothing to choose from
         return pair.statement
-    for place, sentence in enumerate(sentences, start=1):
-        line(out(), f"  {place} {sentence}")
-    named = [str(place) for place, (_, ended) in enumerate(pair.sentences(), start=1) if ended] or ["1"]
+    for index, sentence in enumerate(sentences, start=1):
+        line(out(), f"  {index} {sentence}")
+    named = [str(index) for index, (_, ended) in enumerate(pair.sentences(), start=1) if ended] or ["1"]
     while True:
         said = Prompt.ask("numbers of those that no longer hold", default=" ".join(named), console=out()).split()
         if said and all(one in map(str, range(1, len(sentences) + 1)) for one in said):

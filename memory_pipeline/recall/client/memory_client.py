@@ -417,7 +417,7 @@ class MemoryClient:
             else:
                 answered.append(validation.numbered(partial(self._superseding, events[position]), older, position))
         found = [quotations.Separated(event, ()) for event in events]
-        for position, own in zip(read, self._separated([events[place] for place in read]), strict=True):
+        for position, own in zip(read, self._separated([events[index] for index in read]), strict=True):
             found[position] = own
         stored = {position: own.event for position, own in enumerate(found) if own.event is not None}
         with validation.naming_rows(given, [*stored]):
@@ -469,8 +469,8 @@ class MemoryClient:
             stored = {position: own.event for position, own in enumerate(found) if own.event is not None}
             with validation.naming_rows(rows, [*stored]):
                 self._lake.ledger.append([*stored.values()])
-        new = [place for place, event in enumerate(parsed) if event.event_type is EventType.STORED]
-        return self._all_told_apart([parsed[place] for place in new], [found[place] for place in new])
+        new = [index for index, event in enumerate(parsed) if event.event_type is EventType.STORED]
+        return self._all_told_apart([parsed[index] for index in new], [found[index] for index in new])
 
     def recall(
         self,
