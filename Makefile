@@ -60,7 +60,7 @@ demo: install ## One made-up person's four months, consolidated through Dagster:
 test: style ## Everything CI runs: format, lint, types, tests
 	@$(MAKE) --no-print-directory -j 2 types suite
 
-quick: style ## The same in a minute and a half: only the tests of the pure rooms, and one run through the pipeline
+quick: style ## The same in a minute: only the tests of the pure rooms, and one run through the pipeline
 	@$(MAKE) --no-print-directory -j 2 types suite ONLY=--quick
 
 suite: dev $(DUCKDB_STAMP)
@@ -69,7 +69,7 @@ suite: dev $(DUCKDB_STAMP)
 drill: dev $(DUCKDB_STAMP) ## What is too long for each push: crashes, crowds, long lives, many random examples; writes docs/reliability.md
 	$(BIN)/pytest $(WORKERS) -m "drill or hypothesis" --hypothesis-profile=drill --reliability=docs/reliability.md
 
-drill-short: dev ## The part of the drill that each push runs, in two minutes: one case of each kind of loss
+drill-short: dev ## The part of the drill that each push runs, in a minute: one case of each kind of loss
 	$(BIN)/pytest $(WORKERS) $(SHORT_DRILL)
 
 check: style types ## Format, lint, declared dependencies and types, without tests

@@ -20,10 +20,10 @@ MEMORY = (
     "tick",
     "erase",
     "erase --dry-run",
-    "evaluate",
-    "evaluate replay",
 )
 """Headings of the commands that use the memory: `test_cli_json.py` holds them."""
+EVALUATIONS = ("evaluate", "evaluate replay", "compare-presets")
+"""Headings of the evaluations: `test_evaluation_stores.py`, `test_cli_evaluate.py` and `test_cli.py` hold them."""
 EXPORTS = ("export", "export markdown", "export parquet, export delta", "dream", "dream --undo")
 """Headings of the exports: `test_exports.py` and `test_dreaming.py` hold them."""
 

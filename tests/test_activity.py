@@ -78,6 +78,7 @@ def test_what_agents_did_is_counted_by_profile(lake):
     assert (found["first_event_at"], found["last_event_at"]) == (NOW, NOW + 3 * MINUTE)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("task", "left"),
     sampling.first_row(
@@ -112,6 +113,7 @@ def test_a_plan_that_is_only_looked_at_takes_nothing_in(lake):
     assert figures(lake)[:2] == (3, 3)
 
 
+@pytest.mark.drill
 def test_what_comes_between_the_tick_of_a_schedule_and_its_run_is_not_lost(lake):
     """A run whose clock is the tick reads the ledger later, and leaves out what happened in between."""
     store(lake, 3, at=NOW - MINUTE)
@@ -122,6 +124,7 @@ def test_what_comes_between_the_tick_of_a_schedule_and_its_run_is_not_lost(lake)
     assert figures(lake)[:2] == (0, 0)
 
 
+@pytest.mark.drill
 def test_what_is_imported_late_but_happened_before_counts_once(lake):
     run_at = NOW - 10 * MINUTE
     lake.ledger.append([told("memory.stored", at=run_at - MINUTE, recorded=NOW, session="s", content="Late")])

@@ -18,6 +18,7 @@ SAID = (
 )
 
 
+@pytest.mark.drill
 def test_closed_pairs_are_judged_as_if_nobody_had_answered_and_set_thresholds(tmp_path, unpublished, monkeypatch):  # noqa: ARG001
     with MemoryClient(tmp_path) as client:
         for one, other, answer in SAID:

@@ -49,6 +49,7 @@ def state(client, memory_id):
     return memory.closed_by, memory.superseded_kind
 
 
+@pytest.mark.drill
 def test_a_memory_that_supersedes_another_closes_it_at_once_and_for_good(client):
     old = client.remember(OLD)
     new = client.remember(NEW, supersedes=old)
@@ -103,6 +104,7 @@ def test_many_memories_may_each_replace_one(client):
     assert [state(client, memory)[0] for memory in old] == new
 
 
+@pytest.mark.drill
 def test_a_correction_can_be_withdrawn_by_its_id(client):
     old = client.remember(OLD)
     new = client.remember(NEW)
@@ -115,6 +117,7 @@ def test_a_correction_can_be_withdrawn_by_its_id(client):
     assert state(client, old) == (None, None)
 
 
+@pytest.mark.drill
 def test_an_answer_lapses_when_a_text_changes(client):
     old, new = client.remember(OLD), client.remember(NEW)
     client.resolve((old, new), "update")
@@ -174,6 +177,7 @@ def reviewed(client):
     return client
 
 
+@pytest.mark.drill
 def test_what_a_run_is_unsure_of_waits_for_an_answer(reviewed):
     pair = pairs_of(reviewed)[UPDATED]
     assert pair.relation == "update"
@@ -202,6 +206,7 @@ def test_an_answer_changes_what_recall_marks_now_and_after_runs(reviewed, answer
         reviewed.consolidate()
 
 
+@pytest.mark.drill
 def test_an_answered_repeat_is_merged_though_its_words_differ(client):
     one = client.remember("The dentist moved to the corner house by the station.")
     other = client.remember("You now find the dentist in the house on the corner, next to the trains.")
@@ -214,6 +219,7 @@ def test_an_answered_repeat_is_merged_though_its_words_differ(client):
     assert len({memory.superseded_by for memory in memories}) == 1
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("one", "other"),
     sampling.first_row(
@@ -230,6 +236,7 @@ def test_an_answered_repeat_that_differs_in_a_fact_is_only_linked(client, one, o
     assert {edge["edge_type"] for edge in client.explain(ids[0]).edges} >= {"MAY_REPEAT"}
 
 
+@pytest.mark.drill
 def test_what_a_run_closed_and_a_later_one_is_less_sure_of_is_not_outdated_by_itself(tmp_path, client):
     old = client.remember("User's gym membership costs 30 euros.")
     new = client.remember("User's gym membership now costs 35 euros.")
@@ -243,6 +250,7 @@ def test_what_a_run_closed_and_a_later_one_is_less_sure_of_is_not_outdated_by_it
         assert (first.memory_id, first.outdated_by) == (new, ())
 
 
+@pytest.mark.drill
 def test_near_copies_answered_to_be_different_stay_apart(client):
     one = client.remember("The blue ladder stands in the shed.")
     other = client.remember("The blue ladder stands in the shed!")
@@ -251,6 +259,7 @@ def test_near_copies_answered_to_be_different_stay_apart(client):
     assert [client.get(name).lifecycle for name in (one, other)] == ["active", "active"]
 
 
+@pytest.mark.drill
 def test_a_closing_that_a_run_decided_is_undone_by_an_answer_that_denies_it(client):
     old = client.remember("The meeting room is on the second floor.")
     new = client.remember(
@@ -272,6 +281,7 @@ def test_a_new_memory_is_shown_what_it_may_replace(client):
     assert state(client, old) == (stored.memory_id, "update")
 
 
+@pytest.mark.drill
 def test_a_memory_without_a_user_is_that_of_the_only_one(client):
     client.remember(UPDATED[0], user_id="ana")
     client.consolidate()
@@ -283,6 +293,7 @@ def test_a_memory_without_a_user_is_that_of_the_only_one(client):
     assert UPDATED not in pairs_of(client)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("steps", sampling.first(14, 40))
 def test_tables_equal_a_rebuild_and_the_tail_equals_the_fold(tmp_path, client, steps):
     chance = random.Random(7)
@@ -371,6 +382,7 @@ def test_answers_on_the_command_line(tmp_path):
     assert f"- “{UPDATED[0]}” -> “{UPDATED[1]}” (2026-03-01)\n" in told
 
 
+@pytest.mark.drill
 def test_a_session_in_a_terminal_asks_takes_back_and_notes(tmp_path):
     """A wrong letter is asked for again, an answer is taken back, and of one memory only a part ends."""
     home = tmp_path / "data"
@@ -394,6 +406,7 @@ def test_a_session_in_a_terminal_asks_takes_back_and_notes(tmp_path):
         assert state(client, ids[2]) == (ids[3], "update")
 
 
+@pytest.mark.drill
 def test_a_part_that_was_asked_about_needs_no_words_again(client):
     old = client.remember(f"{UPDATED[0]} The bins go out on Monday.")
     client.remember(UPDATED[1])
@@ -404,6 +417,7 @@ def test_a_part_that_was_asked_about_needs_no_words_again(client):
     assert [one.sentence for one in client.get(old).closed_statements] == [UPDATED[0]]
 
 
+@pytest.mark.drill
 def test_answers_over_http(tmp_path):
     with MemoryClient(tmp_path, clock=Clock()) as client:
         old, new = (client.remember(text) for text in UPDATED)

@@ -114,6 +114,7 @@ def test_every_check_of_a_full_run_passes(finished):
     assert {name for (_, name), one in made.items() if not one.blocking} == {"quota"}
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     "chosen",
     sampling.first(
@@ -133,6 +134,7 @@ def test_a_check_executed_alone_evaluates_nothing_else_and_changes_nothing(finis
     assert launches.state(lake) == before
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("chosen", sampling.first(EVERY_CHECK, ()), ids=["assets and checks", "assets"])
 def test_everything_launched_at_once_takes_its_turn_and_is_a_full_run(lake, chosen):
     """As by `Materialize all`, where no tag of a job helps; from the UI that launches the checks too."""
@@ -161,6 +163,7 @@ def test_a_place_that_an_ended_run_left_taken_is_freed(lake):
         assert not storage.get_concurrency_run_ids()
 
 
+@pytest.mark.drill
 def test_a_commit_waits_while_another_run_of_the_instance_commits(lake):
     with launch.instance(lake.home) as kept:
         storage = kept.event_log_storage
@@ -255,6 +258,7 @@ def forged(result):
     return tables | {"consolidation_plan": pl.concat([tables["consolidation_plan"], wrong])}, protected["memory_id"]
 
 
+@pytest.mark.drill
 def test_a_plan_that_breaks_an_invariant_fails_the_blocking_check_which_names_the_rows(lake, instance, monkeypatch):
     real = steps.pipeline.run
 
@@ -293,6 +297,7 @@ def with_a_row_twice(frame):
     return pl.concat([frame, frame.head(1)])
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("name", sampling.first("summaries", "memories", "association_edges"))
 def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance, monkeypatch, name):
     real = steps.pipeline.run
@@ -328,6 +333,7 @@ def test_the_check_of_every_table_finds_a_row_that_is_there_twice(finished, name
     assert "primary_key" in bad.description
 
 
+@pytest.mark.drill
 def test_a_quota_that_is_exceeded_fails_its_check_holds_one_profile_and_lets_the_others_commit(lake, instance):
     launches.forgetful(lake.home, "profiles.sample-1")
     result = launches.run(lake.home, instance, as_of=AS_OF)

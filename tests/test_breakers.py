@@ -100,6 +100,7 @@ def test_what_a_clock_ahead_recorded_comes_before_what_was_stored_next(tmp_path)
         assert client.get(stored[3]).created_at == real - timedelta(hours=2)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("consolidated", sampling.first(True, False))
 def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_back_and_outranks_nothing_newer(tmp_path, consolidated):
     real = datetime.now(UTC)
@@ -130,6 +131,7 @@ def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_back_and_outranks_
         assert lake.verify().is_empty()
 
 
+@pytest.mark.drill
 def test_after_a_long_silence_a_person_releases_what_leaves(lake):
     later = homes.RECORDED + timedelta(days=730)
     homes.night(lake, as_of=later)
@@ -152,6 +154,7 @@ def test_a_clock_at_the_first_instant_is_refused_and_one_at_the_last_removes_not
     assert live(lake) >= 0.9 * before
 
 
+@pytest.mark.drill
 def test_an_import_with_equal_instants_removes_nothing(tmp_path):
     homes.settings(tmp_path, preset="three_tier")
     events = [event.model_copy(update={"occurred_at": homes.START}) for event in homes.events(profiles=1, memories=60)]
@@ -160,6 +163,7 @@ def test_an_import_with_equal_instants_removes_nothing(tmp_path):
         assert live(lake) == lake.ledger.profiles()["memories"].sum()
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("shape", sampling.first(384, 7))
 def test_vectors_that_are_not_finite_or_of_another_size_stop_the_run_and_are_not_stored(tmp_path, monkeypatch, shape):
     monkeypatch.setattr(HashingEmbedder, "embed", lambda _, texts: np.full((len(texts), shape), np.nan, np.float32))
@@ -172,6 +176,7 @@ def test_vectors_that_are_not_finite_or_of_another_size_stop_the_run_and_are_not
         assert lake.read("vectors").height
 
 
+@pytest.mark.drill
 def test_a_constant_embedder_makes_nothing_a_copy(tmp_path, monkeypatch):
     one = np.eye(1, 384, dtype=np.float32)
     monkeypatch.setattr(HashingEmbedder, "embed", lambda _, texts: one.repeat(len(texts), 0))
@@ -188,6 +193,7 @@ def test_undo_ahead_on_the_command_line_finds_nothing_where_no_clock_ran_ahead(t
     assert as_json("undo", "--ahead", home=tmp_path)["undone"] == []
 
 
+@pytest.mark.drill
 def test_the_first_run_under_a_policy_takes_no_more_than_a_tenth_until_it_is_released(lake):
     """Whatever the preset allows; the first run ever is one as well."""
     stored = lake.ledger.profiles()["memories"].sum()
@@ -198,6 +204,7 @@ def test_the_first_run_under_a_policy_takes_no_more_than_a_tenth_until_it_is_rel
     assert live(lake) < stored / 2
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("policy", "held"),
     sampling.first_row(

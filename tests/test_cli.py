@@ -195,6 +195,7 @@ def test_conversations_are_imported_as_profiles(tmp_path):
     assert "recall QUESTION --profile locomo-talk" in printed
 
 
+@pytest.mark.drill
 def test_progress_shows_on_a_terminal(source, tmp_path):
     reader, writer = pty.openpty()
     done = subprocess.run(
@@ -271,6 +272,7 @@ def test_presets_are_compared_without_a_trace(copy):
     chosen = ("--preset", "superlocal", "--preset", "three_tier", "--nights", "2", "--as-of", NIGHT)
     shown = text("compare-presets", *chosen, home=copy)
     assert contents(copy) == before
+    json_page.agrees({"compare-presets": [as_json("compare-presets", *chosen, home=copy)]})
     assert "superlocal" in shown
     assert re.search(r"expired +0 +[1-9]", shown), "only energy lets memories expire"
     wrong = call("compare-presets", "--preset", "superlocul", home=copy)
@@ -311,6 +313,7 @@ def reported(fresh, tmp_path_factory):
 MARKUP = "The [bold]tag[/] is no markup, café at 7 €"
 
 
+@pytest.mark.drill
 def test_a_remembered_text_is_there_word_for_word(reported):
     home, found, _ = reported
     memory = as_json("explain", found["memory_id"], "-p", "ana", home=home)
@@ -319,6 +322,7 @@ def test_a_remembered_text_is_there_word_for_word(reported):
     assert MARKUP in text("explain", found["memory_id"], "-p", "ana", home=home)
 
 
+@pytest.mark.drill
 def test_the_report_says_what_was_found_merged_kept_apart_and_kept(reported):
     home, _, shown = reported
     assert "Consolidated 3 profiles as of 2026-05-02 02:00 UTC" in shown
@@ -613,9 +617,6 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, source, tm
         "remember": [as_json("remember", "one", "-p", "sample-1", home=copy)],
         "consolidate, apply": [run],
         "consolidate --dry-run": [plan[0]],
-        "compare-presets": [
-            as_json("compare-presets", "--preset", "engram", "--nights", 1, "--as-of", NIGHT, home=home)
-        ],
         "status": [as_json("status", home=home)],
         "profiles": [as_json("profiles", home=home)],
         "explain": about,
@@ -629,7 +630,7 @@ def test_the_page_of_json_says_what_commands_print(plan, night, copy, source, tm
         "check": [as_json("check", home=home)],
     }
     json_page.agrees(real)
-    assert set(json_page.documented()) == {*real, *json_page.MEMORY, *json_page.EXPORTS}
+    assert set(json_page.documented()) == {*real, *json_page.MEMORY, *json_page.EXPORTS, *json_page.EVALUATIONS}
 
 
 def test_an_import_is_shown_before_it_is_done_and_a_format_is_named(tmp_path):

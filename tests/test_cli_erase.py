@@ -90,6 +90,7 @@ def test_a_person_and_a_profile(home):
     assert as_json("list", "-p", "sample-2", home=home) == other
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(("answer", "status"), [("n", 1), pytest.param("y", 0, marks=pytest.mark.drill)])
 def test_on_a_terminal_it_is_asked(home, answer, status):
     reader, writer = pty.openpty()

@@ -159,6 +159,7 @@ def test_a_plan_that_was_edited_or_is_none(copy, plan, tmp_path):
         assert part in refused("apply", file, home=copy)
 
 
+@pytest.mark.drill
 def test_a_plan_of_other_settings_is_refused(copy, plan):
     (copy / "memory_pipeline.toml").write_text("[policy]\nduplicate_similarity = 0.9\n", "utf-8")
     assert "the policy of profile 'sample-1' has changed since the plan was made" in refused(

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import json_page
 import polars as pl
 import pytest
 from commands import as_json, call, refused, text
@@ -103,6 +104,7 @@ def test_a_replay_writes_what_other_scorers_read(tables, tmp_path):
     first = results.filter(rank=1).sort("query_id")
     assert first["id"].to_list() == ["e0", "e1", "e2", "e3"]
     assert (done["memories"], done["questions"]) == (hot.height, 4)
+    json_page.agrees({"evaluate replay": [done]})
 
 
 def test_a_budget_shrinks_the_replayed_store(tables, tmp_path):

@@ -1,10 +1,7 @@
 """The page docs/json.md holds what the commands that use the memory print; for the others see `test_cli.py`."""
 
-import json
-
 import homes
 import json_page
-import polars as pl
 from commands import as_json
 
 from memory_pipeline import MemoryClient
@@ -39,25 +36,6 @@ def test_the_page_says_what_the_commands_of_the_memory_print(consolidated, tmp_p
         "tick": [as_json("tick", *own, home=home)],
         "erase --dry-run": [as_json("erase", merged["memory_id"], *own, "--dry-run", home=home)],
         "erase": [as_json("erase", merged["memory_id"], *own, "--yes", home=home)],
-        "evaluate": [as_json("evaluate", conversation(tmp_path), "--budget", "0.5")],
-        "evaluate replay": [as_json("evaluate", "replay", *tables(tmp_path), tmp_path / "out")],
     }
     assert set(real) == set(json_page.MEMORY)
     json_page.agrees(real)
-
-
-def conversation(folder):
-    turns = [{"dia_id": f"D1:{n}", "speaker": "Ana", "text": f"We sowed {n} rows of carrots."} for n in (1, 2, 3)]
-    asked = [{"question": "Who sowed 2 rows?", "answer": "Ana", "evidence": ["D1:2"], "category": 4}]
-    talk = {"session_1_date_time": "1:56 pm on 8 May, 2023", "session_1": turns}
-    (folder / "talk.json").write_text(json.dumps({"conversation": talk, "qa": asked}), "utf-8")
-    return folder / "talk.json"
-
-
-def tables(folder):
-    said = {"id": ["a", "b"], "time": [homes.START] * 2, "content": ["Tea at five.", "Rain."]}
-    pl.DataFrame(said | {"speaker": ["Ana"] * 2, "session_id": ["s"] * 2}).write_parquet(folder / "events.parquet")
-    pl.DataFrame({"query_id": ["q"], "time": [homes.NIGHT], "text": ["When is tea?"]}).write_parquet(
-        folder / "queries.parquet"
-    )
-    return folder / "events.parquet", folder / "queries.parquet"

@@ -185,6 +185,7 @@ def test_a_token_budget_is_kept(client):
     assert answer.tokens == sum(one.tokens for one in answer)
 
 
+@pytest.mark.drill
 def test_every_ranking_answers_before_and_after_a_run(tmp_path, clock):
     with MemoryClient(tmp_path, user_id="u", session_id="s", clock=clock) as client:
 
@@ -222,6 +223,7 @@ def test_the_weights_of_the_policy_count_in_the_score_of_engram(tmp_path, clock)
         assert score == pytest.approx(parts[name])
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("runs", sampling.first(False, True))
 def test_formulas_judge_by_the_scores_that_a_run_at_that_instant_gives(client, clock, lake, runs):
     client.remember("Ben prefers green tea.", importance=0.6, memory_type="Preference", category="semantic")
@@ -262,6 +264,7 @@ def forgetful(tmp_path, clock, **policy):
     return MemoryClient(home, clock=clock)
 
 
+@pytest.mark.drill
 def test_forgotten_memories_have_their_own_retention_and_stubs_are_found_by_vectors(tmp_path, clock):
     rules = {"forgetting": '["retention"]', "cold_after_days": 1, "stub_after_days": 1, "grace_period_days": 0}
     long = "Ben prefers green tea. " + "It was a grey day. " * 20 + "He also owns an old zither."
@@ -345,6 +348,7 @@ def test_filters_admit_what_they_name(client, clock):
     assert later in names(client.recall("train to Porto", filters={"session_id": "s2"}))
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("every_summary")
 def test_a_summary_was_said_when_the_newest_of_its_members_was(client, clock):
     texts = ("We toured the salt mine.", "The guide was called Marek.", "We bought a salt lamp.")
@@ -417,6 +421,7 @@ def test_an_update_counts_at_once(client, clock):
     assert "green tea" not in client.recall("green tea", 50).text()
 
 
+@pytest.mark.drill
 def test_an_update_of_tags_importance_and_metadata_shows_at_once_and_after_a_run(client, clock):
     ids = told(client, clock=clock, tags=["x"], metadata={"page": 3}, importance=0.4)
     client.consolidate(task="decay")  # types follow from what a run reads
@@ -468,6 +473,7 @@ def test_feedback_counts_at_once(client):
     assert client.feedback(one, helpful=True).access_count == 1
 
 
+@pytest.mark.drill
 def test_protection_bars_what_a_policy_would_archive(tmp_path, clock):
     settings = homes.settings(tmp_path, archive_threshold=0.5, max_archived_share=1.0)
     with MemoryClient(tmp_path, settings=settings, clock=clock) as client:
@@ -585,6 +591,7 @@ def test_the_past_is_searched_as_it_was(merged, client, clock):
     assert summary not in names(client.recall("orders service", 50, as_of=clock.at - timedelta(hours=1)))
 
 
+@pytest.mark.drill
 def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path, clock, lake):
     with MemoryClient(tmp_path, session_id="s1", clock=clock) as client:
         told(client, OTHERS[:3], category="semantic")
@@ -608,6 +615,7 @@ def test_a_session_starts_with_core_memory_and_what_is_relevant(tmp_path, clock,
         ]
 
 
+@pytest.mark.drill
 def test_a_dry_run_says_what_would_be_done_and_writes_nothing(client, clock, lake):
     told(client, COPIES, clock=clock)
     before = lake.ledger.position()
@@ -787,6 +795,7 @@ def test_memories_that_contradict_each_other_say_so(client, lake, clock):
     assert "contradicts" in client.recall("Where is the meeting room?", 2).text()
 
 
+@pytest.mark.drill
 def test_a_version_of_a_core_memory_block_names_one_text_even_after_an_undo(tmp_path, clock):
     (tmp_path / "memory_pipeline.toml").write_text('[policy]\npreset = "superlocal"\n', "utf-8")
     seen = {}

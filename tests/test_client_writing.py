@@ -190,6 +190,7 @@ for number in range(4):
 """
 
 
+@pytest.mark.drill
 def test_two_processes_share_a_store_and_the_end_of_either_writes_what_is_left(tmp_path):
     with MemoryClient(tmp_path) as client:
         client.remember("Ana moved to Lisbon.")

@@ -56,6 +56,7 @@ def test_the_database_shrinks(lake):
     assert taken(lake) < size
 
 
+@pytest.mark.drill
 def test_a_run_a_rebuild_and_a_projection_from_nothing_see_no_difference(lake):
     homes.night(lake)
     published = homes.published(lake)

@@ -134,6 +134,7 @@ def test_the_key_is_in_no_table_and_in_no_event_of_a_run(worded):
     assert KEY not in "".join(map(str, events))
 
 
+@pytest.mark.drill
 def test_a_dry_run_asks_carries_the_answers_and_writes_nothing(lake):
     with serving(faithful) as server:
         before = launches.state(lake)
@@ -146,6 +147,7 @@ def test_a_dry_run_asks_carries_the_answers_and_writes_nothing(lake):
     assert launches.state(lake) == before
 
 
+@pytest.mark.drill
 def test_a_model_that_fails_leaves_the_words_to_rules_and_says_why(lake, instance):
     with serving(lambda *_: failure(401, message=f"Incorrect API key provided: {KEY}")) as server:
         result = finished(deployment(lake, server), instance, as_of=homes.NIGHT.isoformat())
@@ -157,6 +159,7 @@ def test_a_model_that_fails_leaves_the_words_to_rules_and_says_why(lake, instanc
     assert KEY not in str([completions.to_dicts(), summaries.to_dicts(), *result.all_events])
 
 
+@pytest.mark.drill
 def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(lake):
     """One answer names a year that no memory knows, one is empty, and then the server refuses."""
     answers = {0: reply(said("All of it happened in 1437.")), 1: reply(said(""))}
@@ -195,6 +198,7 @@ def test_without_a_model_nobody_is_asked_and_the_report_says_nothing_of_one(lake
     assert "language model" not in reported(lake)
 
 
+@pytest.mark.drill
 def test_a_missing_package_stops_the_run_with_one_sentence(lake, instance, monkeypatch):
     monkeypatch.setitem(sys.modules, "openai", None)
     with serving(faithful) as server:

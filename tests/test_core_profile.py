@@ -693,6 +693,7 @@ def test_a_client_of_one_user_reads_no_instructions_of_the_others(tmp_path):
     assert all(f"Always answer in {language}" in shown[None] for language in ("German", "French"))
 
 
+@pytest.mark.drill
 def test_an_erasure_that_changes_whose_memory_it_is_says_so_before_and_after(tmp_path):
     with MemoryClient(tmp_path) as memory:
         first = memory.remember("I live in Leith above the bakery.", speaker="Marta")

@@ -5,6 +5,7 @@ import random
 import homes
 import pytest
 import sample
+import sampling
 from lake_rows import PROCESSES
 
 from memory_pipeline.interop import jsonl
@@ -12,13 +13,13 @@ from memory_pipeline.interop.importing import import_events
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import rebuild
 
-KILLS = (2, pytest.param(8, marks=pytest.mark.drill))
+KILLS = sampling.first(1, 8)
 
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     path = tmp_path_factory.mktemp("sample") / "sample.jsonl"
-    sample.write(path, profiles=2, memories=120, days=100, seed=3)
+    sample.write(path, profiles=2, memories=60, days=100, seed=3)
     return path
 
 

@@ -186,11 +186,11 @@ def test_schedules_and_sensors_follow_the_settings(tmp_path):
 
 @pytest.mark.parametrize(
     ("preset", "running"),
-    [
+    sampling.first_row(
         ("automem", {"task_intervals": ["decay every day", "creative every 7 days", "cluster every 30 days"]}),
         ("three_tier", {"task_intervals": ["promote every 10 minutes", "decay every hour", "cluster every hour"]}),
         ("engram", {"reconsolidate_interval": ["full every 6 hours"]}),
-    ],
+    ),
 )
 def test_the_schedules_of_a_preset_are_on_and_say_how_often(tmp_path, preset, running):
     (tmp_path / "memory_pipeline.toml").write_text(f'[policy]\npreset = "{preset}"\n', "utf-8")
@@ -210,6 +210,7 @@ def test_both_ways_to_load_name_the_same_module():
     }  # fmt: skip
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("options", sampling.first([], ["-w", "workspace.yaml"]))
 def test_the_definitions_validate(options, tmp_path):
     done = subprocess.run(

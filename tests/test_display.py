@@ -83,6 +83,7 @@ def test_nothing_reaches_a_terminal_raw(home, command):
     assert all(letter.isprintable() or letter in "\n\t" for letter in done.stdout)
 
 
+@pytest.mark.drill
 def test_a_plan_and_an_error_show_escapes_written_out(home):
     plan = call("consolidate", "--dry-run", home=home)
     refused = call("get", "\x1b[31mx", home=home)

@@ -99,6 +99,7 @@ def test_lost_files_of_the_lake_are_found_and_made_again(copy, lost, damage):
     found_and_made_again(copy, lost, damage)
 
 
+@pytest.mark.drill
 def test_files_of_many_tables_that_are_damaged_at_once_are_found_and_made_again(copy):
     found_and_made_again(copy, REBUILT, "damaged")
 
@@ -122,6 +123,7 @@ def found_and_made_again(copy, lost, damage):
     homes.same(before, tables(copy))
 
 
+@pytest.mark.drill
 def test_a_repair_that_was_cut_off_is_said_and_finished(copy):
     before = tables(copy)
     next(copy.glob("lake/memories/*.parquet")).unlink()
@@ -136,6 +138,7 @@ def test_a_repair_that_was_cut_off_is_said_and_finished(copy):
     homes.same(before, tables(copy))
 
 
+@pytest.mark.drill
 def test_rows_that_no_rebuild_makes_again_are_said_to_be_lost(copy):
     with Lake(copy) as lake:
         rows = lake.read("score_history").height
@@ -173,6 +176,7 @@ def test_a_file_with_any_damage_is_said_to_be_damaged(copy):
             lake.read("vectors")
 
 
+@pytest.mark.drill
 def test_a_copied_home_does_not_read_the_files_of_the_original(home, tmp_path):
     shutil.copytree(home, tmp_path / "data", symlinks=True)
     assert "of another data folder; rebuild it with" in examined(tmp_path / "data")["snapshot"][1]
@@ -251,6 +255,7 @@ def test_one_repair_makes_the_whole_lake_again(copy, loss, nights):
     assert shown == dict(before["memories"].group_by("kind").len().iter_rows())
 
 
+@pytest.mark.drill
 def test_a_repair_after_questions_and_memories_since_the_last_run_leaves_nothing_to_repair(copy):
     """The snapshot shows the last run, before them, with all its rows."""
     with MemoryClient(copy, profile_id="sample-1") as client:
@@ -262,6 +267,7 @@ def test_a_repair_after_questions_and_memories_since_the_last_run_leaves_nothing
     assert found["snapshot"] == (True, str(snapshot.newest(copy)))
 
 
+@pytest.mark.drill
 def test_tables_that_an_earlier_repair_left_empty_are_found_and_rebuilt(copy):
     """It forgot the files and published an empty snapshot, and said that all was well."""
     before = tables(copy)
@@ -277,6 +283,7 @@ def test_tables_that_an_earlier_repair_left_empty_are_found_and_rebuilt(copy):
         homes.same(before, tables(copy))
 
 
+@pytest.mark.drill
 def test_an_empty_snapshot_of_a_whole_lake_is_rebuilt(copy):
     examined(copy, "--repair")  # a copy has the snapshot of the original
     path = snapshot.newest(copy)
@@ -302,6 +309,7 @@ def test_runs_of_versions_that_did_not_record_what_they_were_made_from(copy):
     homes.same(before, tables(copy))
 
 
+@pytest.mark.drill
 def test_answers_of_a_language_model_that_only_the_lake_had_are_named(copy):
     answers = pl.DataFrame({"profile_id": "sample-1"}).join(TABLES["verdicts"].empty(), on="profile_id", how="left")
     filled = {
@@ -394,6 +402,7 @@ def doctor_of(home):
     return found.well, found.detail
 
 
+@pytest.mark.drill
 def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):
     def broken_off(*_):
         raise KeyboardInterrupt
@@ -411,7 +420,10 @@ def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "stopped", [OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EDQUOT, "quota"), RuntimeError("other")]
+    "stopped",
+    sampling.first(
+        OSError(errno.ENOSPC, "No space left on device"), OSError(errno.EDQUOT, "quota"), RuntimeError("other")
+    ),
 )
 def test_whatever_stops_an_erasure_it_says_that_the_ledger_is_redacted_and_how_to_finish(copy, monkeypatch, stopped):
     def fail(*_, **__):
@@ -429,6 +441,7 @@ def test_whatever_stops_an_erasure_it_says_that_the_ledger_is_redacted_and_how_t
     assert examined(copy, "--repair")["erasure"] == (True, "an interrupted erasure was finished")
 
 
+@pytest.mark.drill
 def test_an_interrupted_erasure_in_a_lake_that_lost_its_files_is_finished_by_one_repair(copy, monkeypatch):
     with Lake(copy) as lake:
         memory_id = lake.read("memories", profiles=["sample-1"]).filter(kind="original")["memory_id"][0]
@@ -462,6 +475,7 @@ def test_a_snapshot_that_an_erasure_removes_meanwhile_is_built_again_and_no_repa
     assert "was removed by an erasure meanwhile; try again" in str(shown.exception)
 
 
+@pytest.mark.drill
 def test_without_the_readers_weights_a_sentence_says_so_and_a_run_promotes_nothing(monkeypatch, tmp_path, caplog):
     weights = tmp_path / "weights"
     weights.mkdir()

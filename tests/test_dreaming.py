@@ -254,6 +254,7 @@ def test_of_two_dreams_of_a_folder_one_writes_and_the_other_is_told(tmp_path):
     assert DreamRecord.read(tmp_path).run_id == "first"
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_a_summary_whose_line_is_gone_ends(tmp_path):
     notes, home = tmp_path / "notes", tmp_path / "data"
@@ -311,6 +312,7 @@ def dreamt(folder):
     return notes, home, text, commands.as_json("dream", notes, "--apply", "-p", "p", home=home)["run_id"]
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_a_dream_whose_run_was_undone_already_gives_back_its_files(tmp_path):
     notes, home, text, run_id = dreamt(tmp_path)
@@ -320,6 +322,7 @@ def test_a_dream_whose_run_was_undone_already_gives_back_its_files(tmp_path):
     assert (notes / "a.md").read_text("utf-8") == text
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_what_was_erased_since_a_dream_comes_back_only_if_somebody_insists(tmp_path):
     notes, home, text, _ = dreamt(tmp_path)

@@ -97,6 +97,7 @@ def test_a_spark_cluster_publishes_what_one_process_does_and_several_of_its_work
         assert later.submit(int, "1").result() == 1, "the client left something that processes started later trip over"
 
 
+@pytest.mark.drill
 def test_a_cluster_that_cannot_be_reached_is_named(store, tmp_path):
     with homes.copied(store, tmp_path) as lake, pytest.raises(EngineError, match=r"^engine sc://127\.0\.0\.1:1: "):
         night(lake, engine="sc://127.0.0.1:1")
@@ -187,6 +188,7 @@ def test_workers_end_with_the_process_that_they_work_for(tmp_path):
         fcntl.flock(file, fcntl.LOCK_EX)  # waits for the worker's end
 
 
+@pytest.mark.drill
 def test_results_come_in_order_few_parts_are_read_ahead_and_an_error_ends_the_run():
     read = []
 

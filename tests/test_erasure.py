@@ -315,6 +315,7 @@ def test_erased_words_are_nowhere_and_a_run_under_way_keeps_nothing_of_them(afte
     assert found(after.home, *WORDS) == []
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("scope", sampling.first({"whole_profile": True}, {"user_id": "ana"}), ids=["profile", "user"])
 def test_a_second_erasure_leaves_out_what_was_erased_and_says_when_and_a_wider_one_leaves_no_words(
     without_a, tmp_path, scope

@@ -67,6 +67,7 @@ def erase_and_die(home: Path, last_step: int, sender: Connection) -> None:
     sender.send(total)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("moment", moments(MOMENTS, pushed=(8,)))
 def test_a_kill_at_any_step_leaves_an_erasure_that_can_be_finished(
     begun: Path, steps: int, tmp_path: Path, moment: int

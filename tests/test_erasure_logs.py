@@ -97,6 +97,7 @@ def test_a_reader_that_has_just_closed_disturbs_nothing_nor_does_an_open_one(hom
         all_erased(home, but=1)
 
 
+@pytest.mark.drill
 def test_rows_that_were_removed_and_what_a_killed_program_left_in_the_log_of_a_database_are_found(home):
     with closing(sqlite3.connect(index(home))) as connection:
         connection.execute("PRAGMA secure_delete=OFF")

@@ -117,6 +117,7 @@ def test_a_projection_under_way_publishes_no_erased_words(lake, once):
     nothing_is_left(lake)
 
 
+@pytest.mark.drill
 def test_keywords_of_a_text_that_is_erased_meanwhile_are_not_kept(lake, once):
     settings = load(lake.home, environment={})
     profiles = inputs.select_profiles(lake, settings, as_of=NOW)
@@ -136,6 +137,7 @@ def test_a_run_over_all_profiles_goes_on_without_what_is_erased(lake, once, mome
     nothing_is_left(lake)
 
 
+@pytest.mark.drill
 def test_compaction_under_way_moves_no_erased_words(lake, once):
     lake.project()
     once(lambda: erase(lake), writes="payloads")
@@ -144,6 +146,7 @@ def test_compaction_under_way_moves_no_erased_words(lake, once):
     nothing_is_left(lake)
 
 
+@pytest.mark.drill
 def test_files_that_are_merged_during_an_erasure_are_redacted_once(lake, once, monkeypatch):
     monkeypatch.setattr(tables, "PROJECTED_AT_ONCE", 2)
     lake.project()
@@ -156,6 +159,7 @@ def test_files_that_are_merged_during_an_erasure_are_redacted_once(lake, once, m
     nothing_is_left(lake)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("name", sampling.first("events", "memories"))
 def test_a_reader_whose_files_an_erasure_replaces_reads_again(after, once, name):
     after.project()
@@ -167,6 +171,7 @@ def test_a_reader_whose_files_an_erasure_replaces_reads_again(after, once, name)
     assert len(after.ledger.read(until=position)) == position
 
 
+@pytest.mark.drill
 def test_staged_tables_lose_the_profile_and_a_run_that_uses_earlier_tables_of_another_survives(after):
     whole = after.read("memories")
     after.stage("live", "memories", whole)
@@ -181,6 +186,7 @@ def test_staged_tables_lose_the_profile_and_a_run_that_uses_earlier_tables_of_an
     nothing_is_left(after)
 
 
+@pytest.mark.drill
 def test_nothing_is_computed_of_a_profile_with_an_unfinished_erasure(after, monkeypatch):
     lake = after
     monkeypatch.setattr("memory_pipeline.erasure.erase._finish", interrupted)
@@ -229,6 +235,7 @@ def publish_again(lake: Lake, kept: dict[str, pl.DataFrame], *names: str) -> Non
     (lake.home / "snapshots" / "000000000003-abcdef01.duckdb").write_text("as it was")
 
 
+@pytest.mark.drill
 def test_what_is_said_and_changed_after_an_erasure_is_no_survivor(lake):
     lake.project()
     erase(lake)
@@ -242,6 +249,7 @@ def test_what_is_said_and_changed_after_an_erasure_is_no_survivor(lake):
     assert survivors(lake) == {}, "keywords of a text that was replaced are none"
 
 
+@pytest.mark.drill
 def test_survivors_are_named_by_their_place_and_removed(after):
     after.project()
     kept = {name: after.read(name) for name in TEXT_OF}
@@ -255,6 +263,7 @@ def test_survivors_are_named_by_their_place_and_removed(after):
     nothing_is_left(after)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     "command",
     sampling.first(
@@ -294,6 +303,7 @@ def asked(event_id: str, query: str, memory_id: str, *, days: float = 0) -> Even
     return parse(raw | payload, recorded_at=NOW + timedelta(days=days), origin="test")
 
 
+@pytest.mark.drill
 def test_questions_asked_since_are_named_in_the_receipt_and_can_be_redacted(lake):
     lake.ledger.append([asked("x0", "which tea?", "t", days=-1), asked("x", "two Zwirblquaxes?", "t", days=-1)])
     lake.project()

@@ -12,7 +12,6 @@ import pytest
 import quality
 import quality_page
 from quality_page import Row
-from synthetic_chats.chats import generate
 
 from memory_pipeline.evaluation import experiment, replay, report
 from memory_pipeline.evaluation.conversations import chat
@@ -48,6 +47,41 @@ def small():
         {"id": "q3", "text": "Which car does Ana drive?", "kind": "adversarial", "evidence": ["a1"]},
     ]
     return chat("small", turns, questions)
+
+
+TOLD = (
+    "I bought a canoe from Ruth for 300 euros in March.",
+    "The dentist moved my appointment to 12 May at nine.",
+    "My brother Karl teaches chemistry in Graz since 2018.",
+    "Our cat Minka is afraid of the new vacuum cleaner.",
+    "I planted nine rows of leeks behind the shed.",
+    "The spare key hangs behind the blue barn door.",
+    "Vera lent me her copy of the book about lighthouses.",
+    "The train to Linz leaves at 7:40 from platform 3.",
+)
+ASKED = (
+    "canoe Ruth",
+    "dentist appointment",
+    "Karl Graz",
+    "cat vacuum",
+    "leeks shed",
+    "spare key",
+    "book",
+    "train Linz",
+)
+
+
+def other():
+    """One person's notes, and a question about each: half of their tokens cannot answer all."""
+    turns = [
+        {"id": f"t{at}", "at": START + timedelta(hours=at), "session_id": "s", "speaker": "Eva", "content": text}
+        for at, text in enumerate(TOLD)
+    ]
+    questions = [
+        {"id": f"q{at}", "text": f"What about {words}?", "kind": "single-hop", "evidence": [f"t{at}"], "answer": text}
+        for at, (words, text) in enumerate(zip(ASKED, TOLD, strict=True))
+    ]
+    return chat("other", turns, questions)
 
 
 def people(**changes):
@@ -114,6 +148,7 @@ def test_without_preset_and_budget_the_store_is_what_was_said(whole):
     assert made.hot.equals(hot)
 
 
+@pytest.mark.drill
 def test_both_layouts_give_the_same_store_and_answers(whole, tmp_path):
     _, one = whole
     two = replay_files(*written(tmp_path, messages()), tmp_path / "out")
@@ -121,6 +156,7 @@ def test_both_layouts_give_the_same_store_and_answers(whole, tmp_path):
     assert one.results.equals(two.results)
 
 
+@pytest.mark.drill
 def test_a_budget_shortens_the_store_to_it_and_keeps_facts(whole, short):
     tokens = [int(count_tokens(made.hot["text"]).sum()) for _, made in (whole, short)]
     assert tokens[1] <= 0.6 * tokens[0]
@@ -154,6 +190,7 @@ def test_a_question_asked_early_sees_only_what_was_said_by_then():
     assert set(by["early"]) <= {"a1", "b1", "a2"}
 
 
+@pytest.mark.drill
 def test_an_earlier_question_counts_as_a_recall():
     chat = small()
     training = pl.DataFrame({"id": ["t"], "at": [WHEN[4]], "text": ["midwife in Braga"]}, schema=replay.QUERIES)
@@ -229,9 +266,7 @@ def test_a_policy_without_a_preset_keeps_everything_but_for_its_budget():
 @pytest.fixture(scope="module")
 def trial():
     policies = {"half": replay.policy_for(budget=0.5)}
-    long = generate(1, kind="two_person", sessions=4)
-    some = dataclasses.replace(long, questions=long.questions.gather_every(4))
-    return experiment.evaluate([small(), some], policies, nights=1)
+    return experiment.evaluate([small(), other()], policies, nights=1)
 
 
 def test_a_trial_compares_each_policy_with_keeping_everything(trial):
@@ -349,6 +384,7 @@ def conversation(path):
     return path
 
 
+@pytest.mark.drill
 def test_one_job_of_quality_is_scored_by_both_retrievers(tmp_path):
     done = quality.run_job(quality.Job("beam", conversation(tmp_path / "1.json"), "0.7"))
     assert done.tokens_share <= 0.7

@@ -3,6 +3,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import json_page
 import polars as pl
 import pytest
 import sampling
@@ -104,6 +105,7 @@ def test_the_command_measures_a_store_and_says_on_what(judged, tmp_path, exporte
         text("snapshot", "--export", path, home=home)
     page = tmp_path / "page.html"
     found = as_json("evaluate", path, "--budget", "0.5", "--html", page)
+    json_page.agrees({"evaluate": [found]})
     assert [row["policy"] for row in found["means"]] == [experiment.EVERYTHING, "50%"]
     assert found["means"][0]["hit@10"] == 1
     assert found["notes"][0] == replay.UNLIMITED
@@ -197,6 +199,7 @@ def test_a_file_of_several_profiles_is_several_conversations(tmp_path):
     assert {row["chat"] for row in as_json("evaluate", path, "--budget", "0.5")["stores"]} == {"mine/ana", "mine/bo"}
 
 
+@pytest.mark.drill
 def test_lines_that_an_import_refuses_are_counted_with_the_first_reason(tmp_path):
     path = written(
         tmp_path / "mine.jsonl",

@@ -504,6 +504,7 @@ def test_tables_are_those_of_now_of_a_run_that_is_kept_and_of_an_instant(home, t
             tables.state(lake, run="run")
 
 
+@pytest.mark.drill
 def test_the_command_writes_tables_that_say_of_which_state_they_are(home, tmp_path):
     names = ("--table", "memories", "--table", "vectors")
     said = commands.as_json("export", "parquet", tmp_path / "p", *names, "--as-of", "2026-05-02T02:00:00Z", home=home)

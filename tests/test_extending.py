@@ -116,6 +116,7 @@ def test_the_examples_of_the_page_are_in_the_style_of_the_project(extended):
         assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.drill
 def test_the_examples_of_the_page_run(extended, tmp_path):
     script = RUN.format(tests=str(ROOT / "tests"), research=str(ROOT / "research"), home=str(tmp_path / "data"))
     done = subprocess.run(

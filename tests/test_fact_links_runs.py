@@ -173,6 +173,7 @@ def test_recall_and_the_snapshot_show_what_is_doubtful(lake):
         assert "kiln" in [row[0] for row in connection.execute("SELECT memory_id FROM current_memories").fetchall()]
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("name", sampling.first("shelf", "cellar"))
 def test_a_closing_and_a_doubt_are_undone_this_by_either_memory_and_both_stay_away(lake, name):
     undo.undo(lake, "kiln", profile_id="p", now=NIGHT + timedelta(hours=1))
@@ -185,6 +186,7 @@ def test_a_closing_and_a_doubt_are_undone_this_by_either_memory_and_both_stay_aw
     assert memory(lake, "kiln")["closed_statements"] is None
 
 
+@pytest.mark.drill
 def test_what_changes_loses_its_links_and_what_it_closed(lake):
     at = NIGHT + timedelta(hours=2)
     lake.ledger.append([event("memory.updated", at, name, content="Something else.") for name in ("hotter", "late")])
@@ -196,6 +198,7 @@ def test_what_changes_loses_its_links_and_what_it_closed(lake):
     assert about_facts(later(lake, 2)).is_empty()
 
 
+@pytest.mark.drill
 def test_what_erased_memories_outdated_stays_closed_without_their_words(lake):
     at = NIGHT + timedelta(hours=2)
     erase_memories(lake, profile_id="p", memory_ids=["hotter", "cellar"], now=at)
@@ -215,6 +218,7 @@ def test_a_memory_is_erased_with_its_closed_sentence(lake):
     assert found(lake.home, KILN) == []
 
 
+@pytest.mark.drill
 def test_without_comparing_facts_links_stay_as_they_are(lake):
     assert about_facts(later(lake, 1, fact_changes=False)).is_empty()
     assert sorted(links(lake)) == sorted(LINKS)

@@ -111,6 +111,7 @@ def test_a_partial_run_materialises_its_own_assets_and_none_of_stages_that_it_sk
     assert set(host.run("decay")) == set()
 
 
+@pytest.mark.drill
 def test_a_run_is_found_by_its_tags_and_its_record_has_them_too(host):
     made = host.run()["consolidation_commit"]
     tags = host.instance.get_run_by_id(host.run_id).tags
@@ -129,6 +130,7 @@ def freshness(host, *, later):
         return asyncio.run(evaluated)
 
 
+@pytest.mark.drill
 def test_partial_runs_leave_the_record_of_full_runs_to_turn_stale(host):
     full = host.instance.get_latest_materialization_event(COMMIT)
     host.run("promote")
@@ -147,6 +149,7 @@ def test_only_a_deployment_with_nightly_runs_expects_them(tmp_path):
         assert bool(definitions.resolve_asset_graph().get(COMMIT).freshness_policy) == nightly
 
 
+@pytest.mark.drill
 def test_an_undo_tells_what_it_changed(host):
     runs = host.lake.ledger.runs()
     target = runs.filter(runs["decisions"] > 0).sort("commit_seq")["run_id"][-1]

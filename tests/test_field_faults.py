@@ -190,6 +190,7 @@ def test_light_work_on_a_large_store_is_light():
 # Engram
 
 
+@pytest.mark.drill
 def test_every_output_of_enrichment_is_there(tmp_path):
     text = "Anna Berg decided to move the launch of the Harbour project to 12 May 2026."
     with homes.filled(

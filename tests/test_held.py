@@ -138,6 +138,7 @@ class Names:
         return name
 
 
+@pytest.mark.drill
 def test_a_plan_that_an_invariant_refuses_is_counted(tmp_path, monkeypatch):
     with homes.filled(tmp_path, homes.events(memories=20)) as lake:
         broken = pl.DataFrame({"check": ["c"], "profile_id": ["p"], "memory_id": ["m"], "detail": ["d"]})

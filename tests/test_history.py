@@ -70,6 +70,7 @@ def test_a_run_finds_merges_and_links_in_each_profile(night, consolidated):
             assert table.violations(consolidated.read(name)).is_empty(), name
 
 
+@pytest.mark.drill
 def test_the_second_plan_at_the_same_instant_is_empty(consolidated):
     before = homes.published(consolidated, but=("profiles", "consolidation_plan"))
     again = homes.night(consolidated, run_id="again")
@@ -79,6 +80,7 @@ def test_the_second_plan_at_the_same_instant_is_empty(consolidated):
         assert frame.drop("plan_id", strict=False).equals(after[name].drop("plan_id", strict=False)), name
 
 
+@pytest.mark.drill
 def test_a_later_night_without_news_proposes_no_merge_again(consolidated):
     later = homes.night(consolidated, as_of=homes.NIGHT + homes.days(1), run_id="later")
     assert not {"summarise", "supersede", "archive"} & set(later["consolidation_plan"]["action"])
@@ -152,6 +154,7 @@ def test_a_rebuild_gives_the_published_tables_and_undo_of_the_run_the_former_one
         homes.same(former, homes.published(lake))
 
 
+@pytest.mark.drill
 def test_undo_within_a_profile_leaves_the_run_of_the_others_as_it_is(consolidated):
     stays = {name: consolidated.read(name, profiles=["sample-2"]) for name in commit.PUBLISHED}
     undone = undo.undo(consolidated, "run", profile_id="sample-1", now=NOW)
@@ -182,6 +185,7 @@ def test_undo_of_the_only_run_leaves_every_memory_as_it_was_stored(night, consol
     assert explain(consolidated, name, profile_id=made["memories"]["profile_id"][0]).memory["lifecycle"] == "active"
 
 
+@pytest.mark.drill
 def test_a_rerun_after_the_undo_of_the_only_run_decides_nothing_again(consolidated):
     undo.undo(consolidated, "run", now=NOW)
     undone = consolidated.ledger.decisions()

@@ -299,6 +299,7 @@ def test_a_resource_that_the_pipeline_has_not_is_refused(tmp_path):
         build_defs(settings=Settings(home=tmp_path), resources={"frames": dg.InMemoryIOManager()})
 
 
+@pytest.mark.drill
 def test_an_asset_of_the_host_takes_a_published_table_as_its_input(lake, expected):
     @dg.asset(ins={"memories": dg.AssetIn([PREFIX, "memories"])})
     def count(memories: pl.DataFrame) -> int:

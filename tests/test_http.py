@@ -303,6 +303,7 @@ def requests(client, granted):
     return client.get("/consolidate/status", headers=granted["admin"]).json()["requests"]
 
 
+@pytest.mark.drill
 def test_runs_are_made_one_after_the_other(client, granted, home):
     """On the store of the whole file, so that one application does for all of it."""
 

@@ -4,6 +4,7 @@ import shutil
 
 import numpy as np
 import pytest
+import sampling
 
 from memory_pipeline import MemoryClient, load_settings
 from memory_pipeline.erasure import survivors
@@ -84,7 +85,7 @@ def test_a_written_index_is_read_back_to_the_last_array(home, tmp_path):
         np.testing.assert_array_equal(array, before[name])
 
 
-@pytest.mark.parametrize("damage", [b"", b"PK\x03\x04 nothing", None])
+@pytest.mark.parametrize("damage", sampling.first(None, b"", b"PK\x03\x04 nothing"))
 def test_a_damaged_index_is_built_anew(home, damage):
     right = found(home)
     (file,) = kept(home)
@@ -151,6 +152,7 @@ def test_no_text_is_written_by_name_once_it_was_erased(home):
         assert named == []
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(("sign", "place", "value"), [(b"PK\x01\x02", 10, 77), (b"PK\x01\x02", 8, 1)])
 def test_an_index_with_a_damaged_table_of_contents_is_built_anew(home, sign, place, value):
     right = found(home)
@@ -162,6 +164,7 @@ def test_an_index_with_a_damaged_table_of_contents_is_built_anew(home, sign, pla
     assert found(home) == right
 
 
+@pytest.mark.drill
 def test_opening_reads_what_the_ledger_has_since_and_nothing_else(home, monkeypatch):
     with MemoryClient(home) as client:
         client.consolidate()
@@ -181,6 +184,7 @@ def test_opening_reads_what_the_ledger_has_since_and_nothing_else(home, monkeypa
     assert (found(home), uses(home)) == (opened, used)
 
 
+@pytest.mark.drill
 def test_a_run_leaves_an_index_that_is_opened_without_folding_or_building(home, monkeypatch):
     with MemoryClient(home) as client:
         client.remember("Ana sold her car to Rui.")

@@ -152,6 +152,7 @@ def assert_rebuilt(lake, *profiles):
             assert rows.equals(lake.read(name, profiles=[profile_id])), name
 
 
+@pytest.mark.drill
 def test_only_a_profile_that_changed_is_judged(lake, judge):
     assert lake.read("judgements")["pairs"].list.len().min() > 0
     consolidate.preview(
@@ -232,6 +233,7 @@ def test_a_run_about_a_part_of_a_profile_keeps_no_groups_and_the_next_one_makes_
     assert_rebuilt(lake)
 
 
+@pytest.mark.drill
 def test_another_program_judges_again_even_if_nothing_is_decided(lake, judge, monkeypatch):
     monkeypatch.setattr(program, "digest", lambda: "the next version")
     before = {name: lake.read(name) for name in pipeline.REUSED}

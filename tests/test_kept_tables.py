@@ -79,6 +79,7 @@ def assert_rebuilt(lake):
         assert rebuilt[name].equals(lake.read(name)), name
 
 
+@pytest.mark.drill
 def test_the_first_run_of_a_profile_makes_everything_whatever_its_task(tmp_path, history):
     with homes.filled(tmp_path, history) as lake:
         homes.night(lake, run_id="first", task="lightweight")

@@ -221,6 +221,7 @@ def test_an_erasure_takes_the_refused_texts_of_a_memory_along(lake, tmp_path):
     assert json.loads(lake.ledger.dead_letters()["raw"][0])["dia_id"] == "D1:2"
 
 
+@pytest.mark.drill
 def test_what_comes_through_a_pipe_is_read_once_and_whole(tmp_path):
     lines = "\n".join([line("n1", "First"), line("n2", "Second"), "{oops"])
     said = subprocess.run(

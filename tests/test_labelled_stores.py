@@ -109,6 +109,7 @@ def test_a_folder_without_stores_is_refused_by_name(tmp_path):
         labelled_stores.load(tmp_path)
 
 
+@pytest.mark.drill
 def test_a_table_of_stores_has_every_figure_and_quotes_what_was_not_noticed(store):
     result = quality_stores.measure(store)
     table = {row.label: row for row in quality_stores.rows([result])}
@@ -129,8 +130,8 @@ def test_of_every_kind_of_quote_some_are_chosen():
 
 
 def test_the_cost_of_comparing_is_a_row_of_the_page():
-    row = compare_cost.row(200)
-    assert row.label.startswith("`compare` of 200 memories")
+    row = compare_cost.row(60)
+    assert row.label.startswith("`compare` of 60 memories")
     assert row.value > 0
     assert "per memory" in row.note
 

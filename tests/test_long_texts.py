@@ -125,6 +125,7 @@ def test_the_time_for_a_text_grows_with_its_length_alone(tmp_path, request, rest
     assert gigabytes < 1.0
 
 
+@pytest.mark.drill
 def test_long_copies_are_merged_and_long_near_copies_are_not(tmp_path):
     copied, near = prose(150), prose(150, 3)
     events = [

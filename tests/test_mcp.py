@@ -634,6 +634,7 @@ def test_a_wrong_prompt_is_the_callers_mistake_and_no_fault_in_the_log(home, cap
     assert not [record for record in caplog.records if record.exc_info]
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path):
     with MemoryClient(tmp_path, profile_id="a/na", session_id="s/1") as memory:
@@ -715,6 +716,7 @@ def test_an_agent_is_asked_what_a_new_memory_replaces_and_settles_it(tmp_path):
     assert old["superseded_by"] == new["memory_id"]
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_an_agent_reads_both_sides_of_a_contradiction(tmp_path):
     texts = ("The boathouse key hangs in the porch.", "The boathouse key is in the drawer.")
@@ -730,6 +732,7 @@ def test_an_agent_reads_both_sides_of_a_contradiction(tmp_path):
     assert all(one in text for one in texts)
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_a_prompt_leads_an_agent_through_what_is_uncertain(tmp_path):
     with MemoryClient(tmp_path, profile_id="ana") as client:

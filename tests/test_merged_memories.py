@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import duckdb
 import pytest
+import sampling
 
 from memory_pipeline.lake import snapshot
 from memory_pipeline.recall.client.memory_client import MemoryClient
@@ -150,6 +151,7 @@ def test_an_undo_and_the_past_know_the_members_alone(client, clock):
     assert kayaks(client.recall("yellow kayak", filters={"session_id": "s1"}))[0].created_at == FIRST
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_what_is_erased_of_it_is_forgotten(tmp_path, clock):
     """The summary is made anew of what is left: nothing tells of the newest one's session, time or tags."""
@@ -188,6 +190,7 @@ def test_two_people_keep_their_own_and_core_memory_says_who_said_it(tmp_path, cl
         assert block.content == f"Ana: I am allergic to shellfish. ({clock.at:%Y-%m-%d})"
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_a_newer_memory_ends_what_was_merged_before(tmp_path, clock):
     with MemoryClient(tmp_path, clock=clock) as client:
@@ -204,8 +207,9 @@ def test_a_newer_memory_ends_what_was_merged_before(tmp_path, clock):
     assert (second.kind, second.current, second.closed_by) == ("compression", False, newer)
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
-@pytest.mark.parametrize("apart", [{"days": 1}, {"agents": True}])
+@pytest.mark.parametrize("apart", sampling.first({"days": 1}, {"agents": True}))
 def test_equal_texts_with_a_number_of_two_days_or_agents_stay_two(tmp_path, clock, apart):
     texts = (
         "Weight this morning: 71.2 kg.",
@@ -221,6 +225,7 @@ def test_equal_texts_with_a_number_of_two_days_or_agents_stay_two(tmp_path, cloc
         assert len(client.list()) == 2 * len(texts)
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_merged_copies_are_erased_by_the_id_that_recall_shows(tmp_path, clock):
     with MemoryClient(tmp_path, clock=clock) as client:

@@ -115,6 +115,7 @@ def test_a_store_without_a_memory_has_metrics_too(tmp_path):
     assert ("memory_energy_mean", "working") not in samples
 
 
+@pytest.mark.drill
 def test_what_forgetting_took_out_is_counted_and_an_undo_does_not_take_it_back(tmp_path):
     off = {"protected_importance": "", "grace_period_days": 0, "protected_types": [], "protected_causes": ""}
     policy = off | {"protect_flagged": False, "archive_threshold": 1.0, "max_archived_share": 1.0, "methods": []}

@@ -90,6 +90,7 @@ def shown(tmp_path_factory):
     return folder, said.getvalue()
 
 
+@pytest.mark.drill
 def test_the_demo_shows_on_one_screen_what_a_run_found(shown):
     lines = shown[1].splitlines()
     assert len(lines) <= 45
@@ -105,6 +106,7 @@ def test_the_demo_shows_on_one_screen_what_a_run_found(shown):
     )
 
 
+@pytest.mark.drill
 def test_the_commands_that_the_demo_names_run(shown, monkeypatch):
     folder, said = shown
     monkeypatch.chdir(folder)
@@ -114,6 +116,7 @@ def test_the_commands_that_the_demo_names_run(shown, monkeypatch):
         assert call(*shlex.split(line)).returncode == 0, line
 
 
+@pytest.mark.drill
 def test_the_first_page_runs_in_order_after_the_demo_in_its_profile(shown, monkeypatch):
     folder, _ = shown
     monkeypatch.chdir(folder)
@@ -128,6 +131,7 @@ def test_the_first_page_runs_in_order_after_the_demo_in_its_profile(shown, monke
     assert [row["profile_id"] for row in json.loads(call("profiles", "--json").stdout)] == ["nora"]
 
 
+@pytest.mark.drill
 def test_an_agent_settles_ten_pairs_of_the_demo_within_1500_tokens(shown, tmp_path):
     home = shutil.copytree(shown[0] / "data", tmp_path / "data", symlinks=True)
 

@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
+import sampling
 from commands import call
 from serving import bearer, within
 
@@ -56,6 +57,7 @@ def test_an_instruction_holds_in_its_project_alone(tmp_path):
             client.remember("Always use tabs.", project=7)
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_what_is_merged_within_a_project_stays_in_it(tmp_path):
     told = [("Always use tabs.", "shop"), ("Please always use tabs.", "shop"), ("Always use tabs.", "blog")]
@@ -127,8 +129,9 @@ SOURCES = {
 }
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", sampling.first(*SOURCES))
 def test_transcripts_and_files_of_agents_keep_their_project(tmp_path, name):
     for file, text in SOURCES[name].items():
         place = tmp_path / "source" / file
@@ -146,6 +149,7 @@ def test_transcripts_and_files_of_agents_keep_their_project(tmp_path, name):
         assert "Always use spaces." not in shop
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_notes_of_people_and_exports_are_of_no_project(tmp_path):
     notes = tmp_path / "notes"
@@ -165,6 +169,7 @@ def test_notes_of_people_and_exports_are_of_no_project(tmp_path):
         assert "Always use spaces." in facts(client, "another")
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_every_interface_takes_the_project(tmp_path):
     home = filled(tmp_path / "data")

@@ -4,6 +4,7 @@ import json
 
 import frames
 import polars as pl
+import pytest
 from answering import material, reply, said, serving
 from frames import ago
 
@@ -83,6 +84,7 @@ def replaced(prompt):
     return json.dumps(verdicts)
 
 
+@pytest.mark.drill
 def test_a_model_works_through_the_queue_within_its_budget_and_is_never_asked_again(tmp_path, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "k")
 

@@ -4,12 +4,14 @@ import hashlib
 import os
 import subprocess
 import sys
+from functools import cache
 from importlib import resources
 from itertools import pairwise
 
 import numpy as np
 import pytest
 import readings
+from example_counts import examples
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -70,20 +72,32 @@ def test_the_weights_are_those_of_the_notice():
         assert digest in notice
 
 
+@cache
+def alone_texts():
+    return [next(encoder().read([text])) for text in TEXTS]
+
+
+@cache
+def alone_pairs(kind):
+    return np.concatenate([getattr(pair_reader(), kind)([pair]) for pair in pairwise(TEXTS)])
+
+
+@examples(4)
 @given(st.permutations(range(len(TEXTS))), st.integers(1, len(TEXTS)))
 def test_what_is_read_of_a_text_depends_neither_on_order_nor_on_its_batch(order, size):
-    alone = [next(encoder().read([text])) for text in TEXTS]
+    alone = alone_texts()
     for start in range(0, len(order), size):
         part = order[start : start + size]
         for place, read in zip(part, encoder().read([TEXTS[place] for place in part]), strict=True):
             assert same(read, alone[place])
 
 
+@examples(4)
 @given(st.permutations(range(len(TEXTS) - 1)), st.integers(1, len(TEXTS) - 1))
 def test_what_is_read_of_a_pair_depends_neither_on_order_nor_on_its_batch(order, size):
     pairs = list(pairwise(TEXTS))
-    for read in (pair_reader().read, pair_reader().label):
-        alone = np.concatenate([read([pair]) for pair in pairs])
+    for kind in ("read", "label"):
+        read, alone = getattr(pair_reader(), kind), alone_pairs(kind)
         for start in range(0, len(order), size):
             part = order[start : start + size]
             assert np.array_equal(read([pairs[place] for place in part]), alone[part])

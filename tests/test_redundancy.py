@@ -127,6 +127,7 @@ def test_a_denial_does_not_repeat_what_it_denies():
     assert {"m00", "m01"} <= set(ids("Is Ann allergic to cats?", told(said), k=10))
 
 
+@pytest.mark.drill
 def test_a_session_starts_with_every_fact_once(tmp_path):
     facts = ["I am allergic to hazelnuts.", "I prefer tea to coffee.", "My name is Ana and I live in Porto."]
     clock = datetime(2026, 3, 2, 9, tzinfo=UTC)
@@ -143,6 +144,7 @@ def test_a_session_starts_with_every_fact_once(tmp_path):
         assert text.count("shelf 9") == 1
 
 
+@pytest.mark.drill
 def test_what_no_longer_holds_is_said_beside_core_memory(tmp_path):
     clock = [datetime(2026, 3, 2, 9, tzinfo=UTC)]
     with MemoryClient(tmp_path, clock=lambda: clock[0]) as memory:

@@ -121,6 +121,7 @@ def stored(name, content, day):
     return parse(event, recorded_at=homes.RECORDED, origin="test", future=None)
 
 
+@pytest.mark.drill
 def test_a_second_night_and_a_rebuild_read_nothing_anew(tmp_path):
     told = [stored(f"m{index}", text, index) for index, text in enumerate(TEXTS)]
     with homes.filled(tmp_path / "home", told) as lake:

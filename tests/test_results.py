@@ -1,5 +1,7 @@
 """What the client returns prints as a few lines that a person reads, and the package names what it offers."""
 
+import pytest
+
 import memory_pipeline
 from memory_pipeline import MemoryClient
 
@@ -11,6 +13,7 @@ def test_the_package_lists_what_it_offers_and_nothing_else():
     assert dir(memory_pipeline) == sorted(memory_pipeline.__all__)
 
 
+@pytest.mark.drill
 def test_results_print_as_a_few_lines(tmp_path):
     with MemoryClient(tmp_path / "data", profile_id="ana") as memory:
         tea = memory.remember("Ana drinks tea in the morning.", occurred_at="2026-01-02")

@@ -137,6 +137,7 @@ def remembered(lake, number, *, importance=0.5, at=NOW, kind="memory.stored", **
 # --- reflection
 
 
+@pytest.mark.drill
 def test_reflection_asks_once_for_all_that_crossed_the_threshold_and_again_only_after_a_failure(lake, instance):
     (request,), skipped = tick(lake.home, instance, "reflection")
     assert skipped is None
@@ -154,6 +155,7 @@ def test_reflection_asks_once_for_all_that_crossed_the_threshold_and_again_only_
     assert tick(lake.home, instance, "reflection") == ([], "nothing is due")
 
 
+@pytest.mark.drill
 def test_reflection_asks_again_for_the_next_crossing_and_only_for_that_profile(after_night, instance):
     assert not tick(after_night.home, instance, "reflection")[0]
     for number in range(2):
@@ -187,6 +189,7 @@ def test_reflection_waits_for_a_run_that_would_do_it(lake, instance):
     assert live_runs.abandoned(lake.home) == []
 
 
+@pytest.mark.drill
 def test_reflection_can_be_switched_off_and_be_made_by_hand_all_the_same(lake, instance):
     for switch in ("reflection", "enabled"):
         chosen(lake.home, **REFLECTING | {switch: False})
@@ -217,7 +220,7 @@ def test_every_sensor_of_an_empty_store_asks_for_nothing(tmp_path, instance):
         ),
         pytest.param("activity", "lightweight", {"step_count_trigger": 1}, {}, marks=pytest.mark.drill),
         pytest.param("activity", "lightweight", {"idle_timeout_seconds": 300}, {}, marks=pytest.mark.drill),
-        ("ingestion", "tick", {"ingestion_cycles": 1}, {}),
+        pytest.param("ingestion", "tick", {"ingestion_cycles": 1}, {}, marks=pytest.mark.drill),
     ],
     ids=["session_end", "sessions", "steps", "idle", "ingestion"],
 )
@@ -247,6 +250,7 @@ def test_a_pause_is_no_pause_while_something_happens(after_night, instance):
     assert not tick(after_night.home, instance, "activity")[0]
 
 
+@pytest.mark.drill
 def test_a_backlog_that_one_profile_cannot_get_done_does_not_keep_the_others_waiting(lake, instance):
     chosen(lake.home, session_trigger=True)
     definitions = defs(lake.home)
@@ -315,7 +319,7 @@ def test_the_nightly_run_of_a_store_in_shards_is_one_run_for_each(lake, instance
     assert {int(number) for number in shards} < set(range(4))
 
 
-@pytest.mark.parametrize("switch", ["nightly_run", "enabled"])
+@pytest.mark.parametrize("switch", sampling.first("nightly_run", "enabled"))
 def test_the_nightly_run_leaves_out_whom_it_does_not_concern(lake, instance, switch):
     chosen(lake.home, nightly_run=True)
     own = f"[profiles.sample-2]\n{switch} = false\n"
@@ -330,6 +334,7 @@ def test_the_nightly_run_leaves_out_whom_it_does_not_concern(lake, instance, swi
     )
 
 
+@pytest.mark.drill
 def test_a_tick_before_the_last_commit_of_a_profile_leaves_it_alone_and_succeeds(lake):
     homes.night(lake, profiles=["sample-1"])
     made(lake, {"as_of": (homes.NIGHT - homes.days(1)).isoformat(), "trigger": "schedule"})
@@ -337,6 +342,7 @@ def test_a_tick_before_the_last_commit_of_a_profile_leaves_it_alone_and_succeeds
     assert runs == [("sample-1", "manual"), ("sample-2", "schedule")]
 
 
+@pytest.mark.drill
 def test_a_night_that_failed_is_asked_for_again_and_one_that_was_made_is_not(lake, instance):
     long_ago = (datetime.now(UTC) - timedelta(hours=12)).hour  # at its own hour a run is still awaited
     chosen(lake.home, top=f'nightly = "0 {long_ago} * * *"', nightly_run=True)
@@ -348,6 +354,7 @@ def test_a_night_that_failed_is_asked_for_again_and_one_that_was_made_is_not(lak
 # --- intervals
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     ("task", "seconds", "cron"),
     [
@@ -479,6 +486,7 @@ def test_a_report_that_cannot_be_made_is_logged_and_no_failure(failed, receiver,
     assert "alert" not in lines[1].partition("told: ")[2], "an address can be a secret"
 
 
+@pytest.mark.drill
 def test_an_address_that_is_set_later_is_told_too(failed, receiver, capfd, monkeypatch):
     home, address = failed[0], receiver[0]
     chosen(home)
@@ -511,6 +519,7 @@ def test_a_report_says_that_the_run_is_tried_again(failed, capfd, monkeypatch):
 WRONG = ["token_bugdet = .5", "nightly = 'never'", "keep_snapshots = 0", "[policy]\ntoken_bugdet = 0.5", "[policy"]
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("wrong", sampling.first(*WRONG))
 def test_wrong_settings_fail_a_run_once_with_their_reason_and_do_not_silence_the_alarm(
     wrong, receiver, tmp_path, monkeypatch, capfd
@@ -534,7 +543,7 @@ def test_wrong_settings_fail_a_run_once_with_their_reason_and_do_not_silence_the
         assert document["retried"] is False
 
 
-@pytest.mark.parametrize("name", ["sessions", "projection", "reflection"])
+@pytest.mark.parametrize("name", sampling.first("sessions", "projection", "reflection"))
 def test_a_tick_that_fails_reaches_the_alarm_once(name, receiver, tmp_path, monkeypatch):
     monkeypatch.setenv("MEMORY_PIPELINE_HOME", str(tmp_path))
     monkeypatch.setattr(failures, "_told", {})

@@ -61,6 +61,7 @@ def test_versions_of_a_block_only_rise_even_if_it_was_empty_between(lake):
         assert frame.equals(lake.read(name)), name
 
 
+@pytest.mark.drill
 def test_a_block_forgets_a_merge_that_was_undone_though_the_merge_is_found_again(lake):
     history = ["I never drink gin at all.", "I never drink gin at all!"]
     lake.ledger.append(
@@ -144,6 +145,7 @@ def test_an_agent_has_one_summary_however_its_memories_leave(tmp_path):
     assert TABLES["memories"].violations(memories).is_empty()
 
 
+@pytest.mark.drill
 def test_a_refusal_says_what_each_text_says_without_the_other_as_it_is_written(lake):
     history = [
         "The blue car belongs to Ada Lovelace from London.",

@@ -330,6 +330,7 @@ def test_explain_run_takes_a_plan_its_beginning_or_a_run(query):
     assert len(query("FROM explain_run('plan')")) == 7
 
 
+@pytest.mark.drill
 def test_rows_in_any_order_give_the_same_content(file, tmp_path):
     shuffled = {name: frame.sample(fraction=1.0, shuffle=True, seed=7) for name, frame in tables().items()}
     files = {name: paths[::-1] for name, paths in linked(tmp_path / "lake").items()}
@@ -348,6 +349,7 @@ def test_a_snapshot_outlives_the_files_of_the_lake(tmp_path):
     assert elsewhere(made, "SELECT memory_id FROM similar_to('g', 1)") == [[["e"]]]
 
 
+@pytest.mark.drill
 def test_where_hard_links_are_impossible_vectors_are_copied(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError
@@ -480,6 +482,7 @@ def test_publishing_an_unchanged_state_again_makes_nothing_new(lake):
     assert snapshot.listing(lake.home).height == 1
 
 
+@pytest.mark.drill
 def test_the_link_moves_on_with_commits_and_never_back(lake):
     first = snapshot.publish(lake)
     seq = lake.ledger.position()
@@ -493,6 +496,7 @@ def test_the_link_moves_on_with_commits_and_never_back(lake):
         snapshot.publish(lake, seq=seq + 99)
 
 
+@pytest.mark.drill
 def test_where_symlinks_are_impossible_the_newest_is_copied(lake, monkeypatch):
     def refuse(*_):
         raise OSError
@@ -546,6 +550,7 @@ def test_a_reader_sees_whole_snapshots_only_while_new_ones_are_published(lake, t
     assert int(said) > 0
 
 
+@pytest.mark.drill
 def test_a_snapshot_outlives_a_sweep_and_pruning_keeps_the_linked_one(lake):
     first = snapshot.publish(lake)
     commit(lake, tables(), plan_id="plan2")

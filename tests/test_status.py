@@ -44,6 +44,7 @@ def by_task(rows):
     return {row["task"]: (row["last"], row["next_due"]) for row in rows}
 
 
+@pytest.mark.drill
 def test_automem_has_its_names_its_intervals_and_its_history(lake):
     homes.night(lake, as_of=homes.NIGHT - homes.days(2))
     for day in (1, 0):
@@ -78,6 +79,7 @@ def test_a_run_that_was_undone_is_no_last_run_but_is_not_due_again(ran):
     assert {row["outcome"] for row in found["history"]} == {"reverted"}
 
 
+@pytest.mark.drill
 def test_every_profile_says_what_is_due_for_it_and_why(lake):
     homes.night(lake, profiles=["sample-1"])
     policy = {"step_count_trigger": 5, "session_trigger": False, "scheduled_sessions": 0, "nightly_run": False}

@@ -184,6 +184,7 @@ REWORDED = (
 )
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_a_run_merges_what_surely_repeats_in_other_words_and_the_next_finds_nothing_more(tmp_path):
     with MemoryClient(tmp_path) as client:

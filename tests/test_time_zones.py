@@ -5,6 +5,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
+import sampling
 from commands import text
 
 from memory_pipeline import MemoryClient
@@ -37,7 +38,7 @@ def test_days_are_shown_in_the_zone_that_is_set(opened, zone, day):
     assert stored.to_dict()["created_at"] == "2026-03-02T04:30:00+00:00"
 
 
-@pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-03-02"), ("America/New_York", "2026-03-01")])
+@pytest.mark.parametrize(("zone", "day"), sampling.first_row(("America/New_York", "2026-03-01"), ("UTC", "2026-03-02")))
 def test_a_plan_tells_days_in_the_zone_too(opened, zone, day):
     with opened(zone) as memory:
         memory.remember("We repainted the boat shed.")
@@ -84,7 +85,8 @@ def test_the_command_line_reads_and_shows_the_zone(opened, tmp_path):
     assert "times are Asia/Tokyo" in text("status", home=tmp_path, MEMORY_PIPELINE_TIMEZONE="Asia/Tokyo")
 
 
-@pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-03-02"), ("America/New_York", "2026-03-01")])
+@pytest.mark.drill
+@pytest.mark.parametrize(("zone", "day"), sampling.first_row(("America/New_York", "2026-03-01"), ("UTC", "2026-03-02")))
 def test_core_memory_shows_days_in_the_zone_too(opened, zone, day):
     with opened("UTC") as memory:
         memory.remember("I'm allergic to walnuts.")

@@ -149,6 +149,7 @@ def test_under_a_budget_only_summaries_are_made_that_take_the_place_of_others(ma
     assert set(made["summaries"]["kind"]) <= kinds
 
 
+@pytest.mark.drill
 def test_a_preview_is_what_is_then_committed_and_the_second_run_decides_nothing(trimmed, lake):
     _, before, made = trimmed
     assert made["consolidation_plan"].equals(before)
@@ -217,6 +218,7 @@ def test_the_snapshot_shows_both_texts(lake):
         assert said_of == [(trimmed["trimmed"],)]
 
 
+@pytest.mark.drill
 def test_a_run_that_forgets_trims_and_a_reflection_does_not(tmp_path, history):
     homes.settings(tmp_path, token_budget=BUDGET, max_archived_share=1.0)
     with homes.filled(tmp_path, history) as lake:
@@ -255,6 +257,7 @@ def chain(tmp_path_factory, history):
         yield lake, nights
 
 
+@pytest.mark.drill
 def test_a_token_budget_gets_no_profile_held_and_each_night_takes_what_the_quota_lets_leave(chain):
     _, nights = chain
     plans = [plan for plan, _ in nights]
@@ -265,6 +268,7 @@ def test_a_token_budget_gets_no_profile_held_and_each_night_takes_what_the_quota
     assert all(count <= planning.QUOTA_FLOOR for counts in leaving for count in counts)
 
 
+@pytest.mark.drill
 def test_nights_go_on_towards_the_budget_and_stop_when_it_holds(chain):
     _, nights = chain
     stored = tokens(nights[0][1]["memories"].filter(pl.col("kind") == "original"), pl.col("content"))
@@ -276,6 +280,7 @@ def test_nights_go_on_towards_the_budget_and_stop_when_it_holds(chain):
     assert nights[-1][0].is_empty()
 
 
+@pytest.mark.drill
 def test_a_run_says_where_its_token_budget_stands(chain):
     lake, nights = chain
     first, last = said_of(lake, "night0"), said_of(lake, f"night{len(nights) - 1}")
@@ -292,6 +297,7 @@ def test_a_run_says_where_its_token_budget_stands(chain):
     assert "yield to a token budget" in first
 
 
+@pytest.mark.drill
 def test_a_plan_like_any_other_is_held_and_then_the_budget_takes_nothing_more(tmp_path, history):
     homes.settings(tmp_path, token_budget=SMALL, archive_threshold=1.0, grace_period_days=0.0)
     with homes.filled(tmp_path, history) as lake:
@@ -300,6 +306,7 @@ def test_a_plan_like_any_other_is_held_and_then_the_budget_takes_nothing_more(tm
         assert for_room(plan, "archive").is_empty()
 
 
+@pytest.mark.drill
 def test_what_another_rule_takes_leaves_less_to_the_budget(tmp_path, history):
     homes.settings(tmp_path, token_budget=SMALL, archive_threshold=0.003)
     with homes.filled(tmp_path, history) as lake:
@@ -387,6 +394,7 @@ def memory_of(lake: Lake, name: str) -> dict[str, object]:
     return lake.read("memories").row(by_predicate=pl.col("memory_id") == name, named=True)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("budget", sampling.first(10.0**9, 0.9))
 def test_a_larger_budget_or_none_brings_nothing_back(chain, tmp_path, budget):
     lake, _ = chain

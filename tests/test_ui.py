@@ -158,6 +158,7 @@ def shows_that_all_is_well(page, address):
         page.screenshot(path=picture, animations="disabled")
 
 
+@pytest.mark.drill
 def test_a_person_sees_the_graph_reads_about_an_asset_and_launches_a_run(page, server, home):
     address, wait = server
     shows_five_groups_and_every_asset(page, address, home)

@@ -95,6 +95,7 @@ def whole_and_swept(whole, tmp_path_factory):
     return whole, swept
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("target", sampling.first("run 0", "run 1", "run 2"))
 def test_an_old_run_can_still_be_undone_exactly(tmp_path, whole_and_swept, target):
     """With the versions of its tables gone, an undo publishes the very same tables as without any maintenance."""
@@ -126,6 +127,7 @@ def published_files(home):
     return sorted(path for path in home.glob("lake/*/*") if path.parent.name != "events")
 
 
+@pytest.mark.drill
 def test_a_night_without_anything_new_publishes_nothing(tmp_path):
     with homes.filled(tmp_path, homes.events(profiles=1, memories=20)) as lake:
         for night in range(3):

@@ -226,13 +226,13 @@ def test_similar_memories_are_compared_too():
 
 def test_an_old_fact_is_found_among_many_memories():
     rng = Random(4)
-    chat = [f"We saw {rng.choice(PLACES)} and talked about item{rng.randrange(10_000)}." for _ in range(1_500)]
+    chat = [f"We saw {rng.choice(PLACES)} and talked about item{rng.randrange(10_000)}." for _ in range(200)]
     texts = ["My allotment is number 14.", *chat, "My allotment changed, it is number 22 now."]
     rows = [
         {"memory_id": f"m{at:04}", "content": text, "created_at": ago(200) + timedelta(minutes=at)}
         for at, text in enumerate(texts)
     ]
-    assert ("m0000", "m1501") in pairs(compared(rows))
+    assert ("m0000", "m0201") in pairs(compared(rows))
 
 
 @examples(4)

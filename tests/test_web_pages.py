@@ -306,6 +306,7 @@ def test_a_form_of_another_page_does_nothing(client, tokens):
     assert client.get("/ui/core").url.path == "/ui/sign-in"
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_a_run_is_undone_and_the_plan_read_and_applied_once(tokens, tmp_path, home):
     shutil.copytree(home, tmp_path, symlinks=True, dirs_exist_ok=True)
@@ -395,6 +396,7 @@ def test_the_link_of_the_terminal_signs_one_browser_in_once(home):
         assert "start memory-pipeline ui again" in again.text
 
 
+@pytest.mark.drill
 def test_a_review_is_answered_taken_back_and_left_for_later(tmp_path):
     """Two pairs: of one a part of the older memory no longer holds."""
     with MemoryClient(tmp_path, profile_id=OWN) as memory:
@@ -508,6 +510,7 @@ needs_browser = pytest.mark.skipif(
 )
 
 
+@pytest.mark.drill
 @needs_browser
 def test_a_person_searches_and_reads_the_state_of_a_memory(home):
     with beside(home) as address, browsing(home, address) as page:

@@ -26,6 +26,7 @@ def imported(home, folder, texts):
     return MemoryClient(home, profile_id="markdown")
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_no_line_of_notes_is_merged_with_or_related_to_one_elsewhere(tmp_path):
     with imported(tmp_path / "data", tmp_path / "notes", LINES) as client:
@@ -38,6 +39,7 @@ def test_no_line_of_notes_is_merged_with_or_related_to_one_elsewhere(tmp_path):
         assert {memory.memory_id for memory in client.list(limit=100)} == before
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_equal_lines_in_one_place_are_one(tmp_path):
     line = "- The till of the shop is by the door.\n"
@@ -101,6 +103,7 @@ SEA = "---\ntags: [a]\n---\n\n# Sea\n\n- [ ] Call Ida.\n- ![[map.png]]\n- [[Shop
 KEPT = {"tasks.md": f"{SEA}- Web\n  - Port: 25\n", "more.md": SEA}
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_a_dream_removes_no_link_embed_task_list_parent_or_front_matter(tmp_path):
     folder = tmp_path / "notes"

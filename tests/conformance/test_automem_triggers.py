@@ -68,6 +68,7 @@ def test_a_run_that_failed_is_due_again(lake):
     assert due(lake, homes.NIGHT + DAY) == set()
 
 
+@pytest.mark.drill
 def test_the_history_of_the_release(lake, real_system):
     """Ours: a run that failed or has no task that we know leaves no trace, and does not move the last run on."""
     case = real_system("automem")["automem-25"]
@@ -87,6 +88,7 @@ def test_the_history_of_the_release(lake, real_system):
         assert found[f"last_{task}"].isoformat() == case["expected"]["control"][f"{task}_last_run"]
 
 
+@pytest.mark.drill
 def test_a_last_run_that_failed_does_not_count_as_the_last(lake, real_system):
     """Ours: of the 25 runs of decay every second failed, and so the last decay is the last that succeeded."""
     runs = [one for one in real_system("automem")["automem-25"]["inputs"]["runs"] if one["mode"] == "decay"][:4]

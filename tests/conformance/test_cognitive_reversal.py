@@ -20,11 +20,13 @@ def stored(number, text):
     return parse(event, recorded_at=homes.NIGHT, origin="test")
 
 
-@pytest.fixture
-def consolidated(tmp_path):
+@pytest.fixture(scope="module")
+def consolidated(tmp_path_factory):
+    """A store after a night; the last test undoes it."""
+    home = tmp_path_factory.mktemp("home")
     told = [stored(number, text) for number, text in enumerate(TEXTS)]
-    with homes.filled(tmp_path, told) as lake:
-        homes.night(lake, policy=homes.settings(tmp_path, preset="cognitive"))
+    with homes.filled(home, told) as lake:
+        homes.night(lake, policy=homes.settings(home, preset="cognitive"))
         yield lake
 
 

@@ -66,12 +66,14 @@ def test_every_so_many_stores_a_lightweight_run(lake):
     assert fired_at(lake, 11, step_count_trigger=5) == [5, 10]
 
 
+@pytest.mark.drill
 def test_switched_off_nothing_fires_and_a_run_by_hand_works(lake):
     assert fired_at(lake, 6, step_count_trigger=5, enabled=False) == []
     run(lake, "full", enabled=False)
     assert lake.ledger.runs().height == 1
 
 
+@pytest.mark.drill
 def test_the_end_of_a_session_and_every_fifth_session_call_for_a_full_run(lake):
     store(lake, 1)
     for number in range(1, 6):
@@ -83,6 +85,7 @@ def test_the_end_of_a_session_and_every_fifth_session_call_for_a_full_run(lake):
     assert due(lake) == set()
 
 
+@pytest.mark.drill
 def test_a_pause_of_five_minutes_calls_once_for_a_lightweight_run_and_every_action_resets_it(lake):
     store(lake, 1)
     pause = timedelta(seconds=300)
@@ -105,6 +108,7 @@ def test_a_lightweight_run_compiles_blocks_and_prunes_edges_and_no_more(lake):
     assert lake.read("memories")["lifecycle"].to_list() == ["active"], "not promoted to warm"
 
 
+@pytest.mark.drill
 def test_switched_off_as_the_system_does_it(lake, real_system):
     """Ours: as in the code, a preset that is chosen is on; the wiki has it off until it is switched on."""
     case = real_system("superlocal")["slm-trig-2"]
@@ -118,6 +122,7 @@ def test_switched_off_as_the_system_does_it(lake, real_system):
     assert lake.ledger.runs()["outcome"].to_list() == ["committed"]
 
 
+@pytest.mark.drill
 def test_lightweight_as_the_system_does_it(lake, real_system):
     """Ours: the graph is described after every run, since snapshots show it; nothing of it is decided."""
     case = real_system("superlocal")["slm-light-1"]

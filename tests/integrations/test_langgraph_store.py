@@ -176,6 +176,7 @@ def test_what_a_run_merged_is_found_once_and_still_there_by_its_key(tmp_path):
         assert {item.key for item in store.search(deeper)} >= {"one", "two"}
 
 
+@pytest.mark.drill
 def test_no_summary_says_what_was_deleted_or_overwritten(store, tmp_path):
     for key in ("one", "two"):
         store.put(ANA, key, {"content": "Ana is allergic to peanuts."})
