@@ -249,7 +249,7 @@ def plan(scope, since, *, task="full", **proposals):
         memories=memories,
         **proposals,
     )
-    return decided.sort("ordinal")
+    return decided.consolidation_plan.sort("ordinal")
 
 
 def moved(name, target=None):

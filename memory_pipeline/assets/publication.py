@@ -47,7 +47,7 @@ def commit_step(names: Namespace) -> dg.OpDefinition:
             overtaken(context.instance, context.run_id),
             refusing(commit.InvariantBroken, CompletionUnavailable, EngineError, StaleInstant),
         ):
-            positions, committed = _committed(
+            _, committed = _committed(
                 store,
                 tables,
                 run_id=context.run_id,
@@ -59,10 +59,11 @@ def commit_step(names: Namespace) -> dg.OpDefinition:
         if not changes.idle(store.lake, context.run_id):
             news = facts.changed(context.instance, names, before, after)
             yield from _materialised(names, tables | commit.published(committed), news, after)
-        metadata = _counts(committed["consolidation_plan"], positions) | {
+        runs = store.lake.ledger.runs().filter(run_id=context.run_id)  # with those of profiles that were left alone
+        metadata = _counts(committed["consolidation_plan"], runs) | {
             "undo": dg.MetadataValue.md(f"`memory-pipeline --home {store.home} undo {context.run_id}`")
         }
-        yield _record(names, committed["profiles"], metadata, facts.whole(after))
+        yield _record(names, runs, metadata, facts.whole(after))
         yield dg.Output(None, "committed")
 
     return commit_plan
@@ -99,29 +100,34 @@ def _materialised(
 
 
 def _record(
-    names: Namespace, profiles: pl.DataFrame, metadata: Mapping[str, Any], version: str
+    names: Namespace, runs: pl.DataFrame, metadata: Mapping[str, Any], version: str
 ) -> dg.MaterializeResult[None] | dg.AssetObservation:
     """Return the record of a commit: of a full run over whole profiles a materialisation, else an observation.
 
     Args:
         names: the namespace of the assets.
-        profiles: table `profiles` of the run.
+        runs: rows of `consolidation_runs`: those of the run.
         metadata: what the commit changed (see `_counts`).
         version: data version of all tables after it.
     """
-    values = {**metadata, **{name.partition("/")[2]: value for name, value in describing(profiles).items()}}
+    values = {**metadata, **{name.partition("/")[2]: value for name, value in describing(runs).items()}}
     key = names.key(catalogue.COMMIT)
-    if metadata["profiles"] and profiles.filter(task="full", scope="all").height == profiles.height:
+    if runs.height and runs.filter(task="full", scope="all").height == runs.height:
         return dg.MaterializeResult(asset_key=key, metadata=values, data_version=dg.DataVersion(version))
     return dg.AssetObservation(key, metadata=values)
 
 
-def _counts(plan: pl.DataFrame, positions: Mapping[str, int]) -> dict[str, Any]:
-    """Return how much a commit changed, and the plan as a table."""
+def _counts(plan: pl.DataFrame, runs: pl.DataFrame) -> dict[str, Any]:
+    """Return how much a commit changed, and the plan as a table.
+
+    Args:
+        plan: table `consolidation_plan`.
+        runs: rows of `consolidation_runs`: those of the run.
+    """
     held = plan.filter(pl.col("status") == "held").height
     return {
-        "profiles": len(positions),
-        "position": max(positions.values(), default=0),
+        "profiles": runs.height,
+        "position": runs["commit_seq"].max() or 0,
         "decisions": plan.height - held,
         "held": held,
         "plan": plan_table(plan.with_columns(pl.col("status").replace("proposed", "committed"))),

@@ -20,7 +20,7 @@ from memory_pipeline.consolidation.stage import Stage
 from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.erasure.erase import resume_erasure
 from memory_pipeline.llm.openai import CompletionUnavailable
-from memory_pipeline.runs import commit, inputs
+from memory_pipeline.runs import commit, inputs, resting
 
 Tables = dict[str, pl.DataFrame]
 
@@ -62,13 +62,15 @@ def reading_step(names: Namespace) -> dg.OpDefinition:
         store = store_of(context, names)
         with refusing(), overtaken(context.instance, context.run_id):
             resume_erasure(store.lake)
-            profiles = store.participants()
+            selected = store.participants()
             store.lake.project()
+            profiles = selected if store.run.plan_file else resting.leave(store.lake, selected, run_id=context.run_id)
             read = {name: store.read(name, profiles) for name in catalogue.LEDGER[1:]}
-        tags = {**run_tags.WRITES, **run_tags.describing(profiles)}
+        tags = {**run_tags.WRITES, **run_tags.describing(selected)}
         context.instance.add_run_tags(context.run_id, tags)
         run_tags.take_turns(context.instance, names)
-        context.log.info("[consolidation] profiles in this run: %d", profiles.height)
+        at_rest = selected.height - profiles.height
+        context.log.info("[consolidation] profiles in this run: %d, left alone: %d", profiles.height, at_rest)
         tables = {"profiles": profiles} | read
         yield from _checked(names, tables)
         yield dg.Output(tables, LEDGER)

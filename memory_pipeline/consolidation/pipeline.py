@@ -229,6 +229,8 @@ def parts(
 
 def compute(part: Part, tables: Tables) -> dict[str, pl.DataFrame]:
     """Run the stages of a part, and return the rows of the tables to keep; of recorded ones, only the rows to add."""
+    if tables["profiles"].is_empty():
+        return {name: TABLES[name].empty() for name in part.keep}
     known, made = {**tables}, {name: list[pl.DataFrame]() for name in part.keep}
     for stage in part.stages:
         rows = _made(stage, part, known)

@@ -22,7 +22,7 @@ from memory_pipeline.ledger.event import PIPELINE, Event, micros
 from memory_pipeline.ledger.ledger import HEAD_EVENTS, Ledger, Revert, heads_in, insert_events, reverts_in
 from memory_pipeline.ledger.tables import ATTEMPTS, DECISIONS, EVENTS, RUNS
 from memory_pipeline.schemas import TABLES, EventType
-from memory_pipeline.settings import POLICY_VERSION, Policy
+from memory_pipeline.settings import POLICY_VERSION, Policy, program
 
 VERSION: Final = version("memory-pipeline")
 """Version of this program, recorded with every run that it commits."""
@@ -67,6 +67,8 @@ class Commit:
     """When it is committed."""
     unchanged: Mapping[str, int] = field(default_factory=dict)
     """Profiles whose tables stay as they are, since only the clock has moved: position of the run that they are of."""
+    rests: Mapping[str, datetime] = field(default_factory=dict)
+    """Profiles in which the clock alone decides nothing up to an instant."""
     whole: bool = False
     """Commit all profiles or none; otherwise those that others changed meanwhile are left out."""
     left_out: pl.DataFrame = field(default_factory=TABLES["consolidation_plan"].empty)
@@ -301,6 +303,7 @@ def _event(commit: Commit, row: Mapping[str, Any], counts: Mapping[str, int]) ->
             "as_of": row["as_of"].isoformat(),
             "run_id": commit.run_id,
             **_policy(commit, row),
+            **_rest(commit, row["profile_id"]),
         },
     )
 
@@ -323,6 +326,12 @@ def _policy(commit: Commit, row: Mapping[str, Any]) -> dict[str, Any]:
         return {"policy_of": commit.unchanged[row["profile_id"]]}
     policy = commit.policies[row["policy_hash"]].model_dump(mode="json")
     return {"policy": policy, "policy_version": POLICY_VERSION}
+
+
+def _rest(commit: Commit, profile_id: str) -> dict[str, Any]:
+    """Return up to when the clock alone decides nothing in a profile, if that was found, and by which program."""
+    until = commit.rests.get(profile_id)
+    return {"rest": {"until": until.isoformat(), "program": program.digest()}} if until else {}
 
 
 def _decisions(decisions: pl.DataFrame, positions: Mapping[str, int]) -> list[dict[str, Any]]:

@@ -27,6 +27,7 @@ COMMITTED_FROM: Final = tuple(
     dict.fromkeys(
         (
             *checking.Inputs._fields,
+            "rests",
             *pipeline.SETTLED.values(),
             *(name for name in PUBLISHED if name not in pipeline.SETTLED),
         )
@@ -120,6 +121,7 @@ def commit(
             started_at=started_at or now,
             committed_at=now,
             unchanged=unchanged,
+            rests=dict(tables["rests"].select("profile_id", "until").iter_rows()),
             whole=whole,
             left_out=TABLES["consolidation_plan"].empty() if left_out is None else left_out,
         )

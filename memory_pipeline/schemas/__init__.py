@@ -142,6 +142,7 @@ TABLES: Final[dict[str, Table]] = {
         Table("archived_set", ArchivedSet),
         Table("trims", Trims),
         Table("consolidation_plan", ConsolidationPlan),
+        Table("rests", Rests, write_mode="per_run"),
         Table("settled_memories", SettledMemories, write_mode="per_run"),
         Table("settled_decided_edges", SettledDecidedEdges, write_mode="per_run"),
         Table("settled_accesses", SettledAccesses, write_mode="per_run"),

@@ -71,6 +71,14 @@ class ChangeOdds(dy.Schema):
     plan_id = text("Plan the row belongs to.")
 
 
+class Rests(dy.Schema):
+    """Profiles in which the clock alone decides nothing for some days; while left alone, no run computes them."""
+
+    profile_id = profile()
+    until = instant("Instant up to which that was found.")
+    plan_id = text("Plan the row belongs to.")
+
+
 class FactChanges(dy.Schema):
     """Pairs of memories about the same fact: the newer updates, contradicts or repeats what the older states."""
 

@@ -135,8 +135,11 @@ def propose(
             decision_rows.deferrals(proposed.deferred),
         ]
     ).filter(allowed)
-    retirable = _retirable(fact_links, proposed.retired_links, changes)
-    changes = pl.concat([changes, decision_rows.retirements(retirable).filter(allowed)])
+    if proposed.retired_links.height or changes.height:
+        retirable = _retirable(fact_links, proposed.retired_links, changes)
+        changes = pl.concat([changes, decision_rows.retirements(retirable).filter(allowed)])
+    if changes.is_empty() and committed.is_empty():
+        return _PLAN.empty()
     if within is not None:
         changes, committed = scope.decided_about(changes, within), scope.decided_about(committed, within)
     signature = ["profile_id", "signature"]
@@ -224,6 +227,8 @@ def _consistent(permitted: pl.DataFrame, state: State, summaries: pl.DataFrame) 
 def _barred(profiles: pl.DataFrame, decisions: Frame[Decisions], reverted: Frame[Reverted]) -> pl.DataFrame:
     """Return undone decisions that were not made again since, in profiles that do not retry reverted decisions."""
     undone = decisions.join(reverted, on=["profile_id", "decision_id"], how="semi")
+    if undone.is_empty():
+        return undone
     again = profiles.filter("retry_reverted")
     in_force = projection.unmasked(decisions, reverted)
     return undone.join(in_force, on=["profile_id", "signature"], how="anti").join(again, on="profile_id", how="anti")
@@ -426,6 +431,8 @@ def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFra
     Returns:
         The plan, with status `held` for those decisions.
     """
+    if plan.is_empty():
+        return plan
     exceeding = quota(plan, state).join(profiles, on="profile_id").filter(pl.col("leaving") > _most())
     held = pl.col("profile_id").is_in(exceeding["profile_id"].implode())
     return plan.with_columns(status=pl.when(held).then(pl.lit("held")).otherwise("status"))

@@ -72,4 +72,7 @@ def decided(
 
 def committed_now(context: Context, decisions: Frame[Decisions], reverted: Frame[Reverted]) -> pl.DataFrame:
     """Return the decisions that earlier runs committed at this very instant and nothing has undone."""
-    return projection.unmasked(decisions, reverted).filter(pl.col("as_of") == context.as_of)
+    now = pl.col("as_of") == context.as_of
+    if decisions.select(now.any()).item() is not True:
+        return decisions.clear()
+    return projection.unmasked(decisions, reverted).filter(now)

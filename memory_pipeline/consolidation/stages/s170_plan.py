@@ -1,35 +1,60 @@
-"""Plans the run.
+"""Plans the run, and finds which profiles the clock leaves alone for some days.
 
-Not here: what follows from the proposals (`plans.proposals`), and the order and numbers of decisions
-(`plans.planning`).
+Not here: what follows from the proposals (`plans.proposals`), the order and numbers of decisions (`plans.planning`),
+and which runs pass over a profile (`runs/resting.py`).
 """
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final, NamedTuple
 
 import polars as pl
 
 from memory_pipeline import schemas
 from memory_pipeline.consolidation import judging
-from memory_pipeline.consolidation.context import Context
+from memory_pipeline.consolidation.context import Context, recorded_only
 from memory_pipeline.consolidation.edges import associations, links
 from memory_pipeline.consolidation.plans import planning, proposals
 from memory_pipeline.consolidation.plans.planning import Proposals
-from memory_pipeline.consolidation.stage import stage
+from memory_pipeline.consolidation.stage import DECLARED, stage
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import Action, Frame, conform
+from memory_pipeline.schemas import INSTANT, Action, EventType, Frame, conform, empty
+
+REST: Final = timedelta(days=7)
+"""How far ahead of a run its plan looks for what the clock alone would decide."""
+
+_DAYS_TRIED: Final = 2
+"""Days of each `REST` since anything happened in a profile on which a plan looks ahead: where it found a decision, one
+will come, and looking again every night would cost more than it saves."""
+
+_CLOCKED: Final = ("score", "promote", "forget", "compile_blocks")
+"""Stages by which the clock alone leads to a decision; it reaches the others only through those of a policy that
+`_steady` refuses."""
 
 
 class Inputs(NamedTuple):
     profiles: Frame[schemas.Profiles]
+    events: Frame[schemas.Events]
     memories: Frame[schemas.Memories]
     decided_edges: Frame[schemas.DecidedEdges]
     accesses: Frame[schemas.Accesses]
     tier_changes: Frame[schemas.TierChanges]
     core_memory_blocks: Frame[schemas.CoreMemoryBlocks]
+    core_sentences: Frame[schemas.CoreSentences]
+    enrichment: Frame[schemas.Enrichment]
+    derived_edges: Frame[schemas.DerivedEdges]
+    association_edges: Frame[schemas.AssociationEdges]
+    memory_importance: Frame[schemas.MemoryImportance]
+    scored_memories: Frame[schemas.ScoredMemories]
+    clusters: Frame[schemas.Clusters]
+    cluster_members: Frame[schemas.ClusterMembers]
+    completions: Frame[schemas.Completions]
     summaries: Frame[schemas.Summaries]
     archived_set: Frame[schemas.ArchivedSet]
     trims: Frame[schemas.Trims]
     proposed_edges: Frame[schemas.ProposedEdges]
+    change_odds: Frame[schemas.ChangeOdds]
     fact_changes: Frame[schemas.FactChanges]
     promotions: Frame[schemas.Promotions]
     proposed_blocks: Frame[schemas.ProposedBlocks]
@@ -40,11 +65,19 @@ class Inputs(NamedTuple):
 
 class Outputs(NamedTuple):
     consolidation_plan: Frame[schemas.ConsolidationPlan]
+    rests: Frame[schemas.Rests]
 
 
 @stage()
 def plan(inputs: Inputs, context: Context) -> Outputs:
     """Plan the run: the desired state less the present one, held back for a profile that exceeds its quota."""
+    planned = _planned(inputs._asdict(), context)
+    return Outputs(planned, _rests(inputs, planned=planned, context=context))
+
+
+def _planned(tables: Mapping[str, pl.DataFrame], context: Context) -> Frame[schemas.ConsolidationPlan]:
+    """Return the plan that follows from tables of the stage."""
+    inputs = Inputs(**tables)  # type: ignore[arg-type]  # by name
     state = State(
         memories=inputs.memories,
         edges=inputs.decided_edges,
@@ -75,9 +108,7 @@ def plan(inputs: Inputs, context: Context) -> Outputs:
             deferred=inputs.deferred,
         ),
     )
-    return Outputs(
-        conform(schemas.ConsolidationPlan, planning.hold(plan=proposal, profiles=inputs.profiles, state=state))
-    )
+    return conform(schemas.ConsolidationPlan, planning.hold(plan=proposal, profiles=inputs.profiles, state=state))
 
 
 def _retired(inputs: Inputs, context: Context) -> pl.DataFrame:
@@ -91,3 +122,51 @@ def _retired(inputs: Inputs, context: Context) -> pl.DataFrame:
         deferred=inputs.deferred,
         as_of=context.as_of,
     )
+
+
+def _rests(inputs: Inputs, *, planned: pl.DataFrame, context: Context) -> Frame[schemas.Rests]:
+    """Return the profiles for which no decision would follow at the end of `REST` either, if nothing happens.
+
+    What fades or ends stays so, hence what is decided at no end of that time is decided at no instant within it.
+    """
+    idle = _idle(inputs, planned=planned, context=context)
+    if idle.is_empty():
+        return empty(schemas.Rests)
+    ahead = replace(context, as_of=context.as_of + REST, complete=recorded_only)
+    tables = {name: rows.join(idle, on="profile_id", how="semi") for name, rows in inputs._asdict().items()}
+    tables["profiles"] = tables["profiles"].with_columns(as_of=pl.lit(ahead.as_of, INSTANT))
+    for one in DECLARED:
+        if one.name in _CLOCKED:
+            tables |= one.made(tables, ahead)
+    resting = idle.join(_planned(tables, ahead), on="profile_id", how="anti")
+    return conform(
+        schemas.Rests,
+        resting.with_columns(until=pl.lit(ahead.as_of, INSTANT), plan_id=pl.lit(context.plan_id)),
+    )
+
+
+def _idle(inputs: Inputs, *, planned: pl.DataFrame, context: Context) -> pl.DataFrame:
+    """Return the profiles about which a whole run decides nothing, and of which nothing begins to hold later."""
+    profiles = inputs.profiles.filter(row_limit=0, retry_reverted=False).select("profile_id")
+    profiles = profiles.join(planned, on="profile_id", how="anti")
+    whole = context.scope == "all" and context.actions == frozenset(Action)
+    if profiles.is_empty() or not whole or not _steady(context):
+        return profiles.clear()
+    now = pl.lit(context.as_of, INSTANT)
+    written = inputs.events.filter(pl.col("event_type") != EventType.RUN_COMMITTED.value)
+    last = [written.select("profile_id", at="occurred_at"), inputs.decisions.select("profile_id", at="as_of")]
+    since = (now - pl.col("at").max()).dt.total_days() % REST.days
+    tried = pl.concat(last).group_by("profile_id").agg(since=since).filter(pl.col("since") < _DAYS_TRIED)
+    profiles = profiles.join(tried, on="profile_id", how="semi")
+    begin = inputs.memories.filter(pl.max_horizontal("valid_from", "said_at") > now)
+    committed = proposals.committed_now(context=context, decisions=inputs.decisions, reverted=inputs.reverted)
+    for busy in (committed, inputs.deferred, begin):
+        profiles = profiles.join(busy, on="profile_id", how="anti")
+    return profiles
+
+
+def _steady(context: Context) -> bool:
+    """Return whether neither a model, nor sampling, nor groups by present scores can decide anything under a policy."""
+    policy = context.policy
+    grouped_by_score = "fading_groups" in policy.methods or policy.cluster_min_relevance > 0
+    return policy.llm_model is None and "creative" not in policy.associations and not grouped_by_score

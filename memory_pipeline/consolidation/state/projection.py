@@ -85,6 +85,8 @@ def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
     in_force = readable.join(reverted, on=["profile_id", "decision_id"], how="anti")
     withdrawals = in_force.filter(_is(Action.WITHDRAW)).select("profile_id", decision_id="target_id")
     in_force = in_force.join(withdrawals, on=["profile_id", "decision_id"], how="anti")
+    if in_force.height == decisions.height:  # no summary is missing
+        return in_force
     summaries = decisions.filter(_is(Action.SUMMARISE)).select("profile_id", target_id="memory_id").unique()
     since = (
         in_force.filter(_is(Action.SUMMARISE))
