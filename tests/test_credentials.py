@@ -53,7 +53,13 @@ SECRETS = {
         "ntn" + "_" + made(string.digits, 11) + made(WORDS, 35),
         "NR" + "AK-" + made(string.ascii_uppercase + string.digits, 27),
         "sb" + "p_" + made(HEX, 40),
+        "ts" + "key-auth-" + made(WORDS, 12) + "-" + made(WORDS, 32),
+        "ph" + "x_" + made(WORDS, 43),
+        "fm" + "2_" + made(WORDS, 100),
+        "sq0" + "atp-" + made(WORDS, 22),
+        "S" + "K" + made(HEX, 32),
     ],
+    "package registry token": ["_auth" + "Token=" + made(WORDS, 36)],
     "token": ["Author" + "ization: Bearer 7" + made(WORDS, 30)],
     "password": [
         f"{scheme}://{user}:{password}@db.internal:5432/tides"

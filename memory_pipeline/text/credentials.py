@@ -49,7 +49,11 @@ FORMATS: Final[Mapping[str, str]] = {
     r"|pscale_(?:tkn|pw|oauth)_[A-Za-z0-9._-]{32,64}|dckr_(?:pat|oat)_[A-Za-z0-9_-]{27,32}|nf[pcoub]_[A-Za-z0-9]{36}"
     r"|sntryu_[a-f0-9]{64}|sntrys_eyJ[A-Za-z0-9+/=_]{80,}|AT[AC]TT3[A-Za-z0-9_=-]{150,}"
     r"|pat[A-Za-z0-9]{14}\.[a-f0-9]{64}|figd_[A-Za-z0-9_-]{40,}|rubygems_[a-f0-9]{48}"
-    r"|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}|AGE-SECRET-KEY-1[0-9A-Z]{58}|ops_eyJ[A-Za-z0-9+/]{250,})\b",
+    r"|[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{60,70}|AGE-SECRET-KEY-1[0-9A-Z]{58}|ops_eyJ[A-Za-z0-9+/]{250,}"
+    r"|tskey-(?:auth|api|client|scim|webhook)-[A-Za-z0-9]{10,20}-[A-Za-z0-9]{20,40}|ph[xs]_[A-Za-z0-9]{40,60}"
+    r"|fm[12]_[A-Za-z0-9+/=_-]{80,}|sq0(?:atp-[A-Za-z0-9_-]{22}|csp-[A-Za-z0-9_-]{43})|EAAA[A-Za-z0-9_-]{60}"
+    r"|SK[a-f0-9]{32})\b",
+    "package registry token": r"\b(?i:_authToken)\s*=\s*[\x22']?[A-Za-z0-9._~+/-]{16,}",
     "JSON web token": r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{16,}",
     "token": r"(?i:authorization)[\x22']?\s*[:=]\s*[\x22']?(?i:bearer|basic|token)\s+[A-Za-z0-9._~+/-]{16,}=*",
     "password": r"\b[a-z][a-z0-9+.-]{1,20}://[^\s:/?#@\x22'<>]{0,64}:[^\s/?#\x22'<>]{1,128}@[A-Za-z0-9\[]",
@@ -67,7 +71,7 @@ _HINT: Final = re.compile(
     r"|sk-|hf_|xox[abeoprs]-|xapp-|hooks\.slack|[rs]k_|whsec_|npm_|pypi-|SG\.|:AA|[MNO][A-Za-z0-9_-]{23,25}\.|_v1_"
     r"|shp[acps]|eyJ|://|(?i:session_?token|authorization)|[?&]sig=|gsk_|xai-|pplx-|r8_|tvly-|lin_api_|ntn_|dapi|hv[sb]\.|dp\."
     r"|PMAK|NRAK|glsa_|sbp_|pscale_|dckr_|nf[pcoub]_|sntryu_|AT[AC]TT3|pat[A-Za-z0-9]{14}\.|figd_|rubygems_|atlasv1"
-    r"|AGE-SECRET"
+    r"|AGE-SECRET|tskey-|ph[xs]_|fm[12]_|sq0|EAAA|SK[a-f0-9]{32}|(?i:_authtoken)"
 )
 """Found in every text that may hold one; faster than the formats."""
 _REPEATED: Final = re.compile(r"(?i)(.)\1{7}|x{6}|0123456|1234567|abcdef|example|placeholder|your")
