@@ -147,6 +147,7 @@ def plan(home, tmp_path_factory):
     return file, as_json("consolidate", *options, home=home)
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("uncollected")
 def test_a_plan_that_was_edited_or_is_none(copy, plan, tmp_path):
     file, document = tmp_path / "plan.json", dict(plan[1])

@@ -96,6 +96,7 @@ def test_an_exported_store_is_the_same_conversation(judged, tmp_path):
     assert of_file.notes == of_home.notes
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("exported", sampling.first(False, True))
 def test_the_command_measures_a_store_and_says_on_what(judged, tmp_path, exported):
     home, _ = judged

@@ -97,6 +97,7 @@ def test_what_a_run_decides_is_counted_against_the_relations(store):
     assert (losses["outdated without correction"], losses["both copies lost"]) == (1, 1)
 
 
+@pytest.mark.drill
 def test_half_the_tokens_are_half_the_tokens_and_uses_are_known_to_the_run(store):
     policy = replay.policy_for(preset="default")
     half = labelled_stores.run(store, policy, "half used")
@@ -194,6 +195,7 @@ def test_core_memory_and_what_a_budget_loses_are_counted_against_the_labels(stor
     assert lost == {"half: harm lost": 1, "half: harm": 2, "half: harmless kept": 1}, "a copy of m4 is there"
 
 
+@pytest.mark.drill
 def test_questions_are_counted_by_confidence_and_by_what_the_labels_say(store):
     found = measure_review.pairs(store)
     assert found["related"].sum() >= found["right"].sum()

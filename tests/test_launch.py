@@ -259,6 +259,7 @@ def _unplug(*_):
     raise dg.Failure("the plug was pulled")
 
 
+@pytest.mark.drill
 def test_the_gate_names_the_checks_that_a_run_should_have_made(lake):
     with launch.instance(lake.home) as instance:
         stopped = launches.run(

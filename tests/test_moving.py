@@ -56,6 +56,7 @@ def moved(lake, embedder_name):
     )
 
 
+@pytest.mark.drill
 def test_a_store_moves_to_another_embedder_and_back_exactly_and_the_way_back_embeds_nothing(
     tmp_path, once, name, monkeypatch
 ):
