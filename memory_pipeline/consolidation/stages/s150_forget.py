@@ -77,7 +77,12 @@ def forget(inputs: Inputs, context: Context) -> Outputs:
         state=state,
         decisions=inputs.decisions,
         reverted=inputs.reverted,
-        proposed=Proposals(inputs.summaries, leaving, inputs.fact_changes, inputs.promotions),
+        proposed=Proposals(
+            summaries=inputs.summaries,
+            archived_set=leaving,
+            fact_changes=inputs.fact_changes,
+            promotions=inputs.promotions,
+        ),
     )
     said = worth.of_sentences(remaining, inputs.core_sentences)
     trims, dropped = trimming.select(

@@ -57,7 +57,12 @@ def compile_blocks(inputs: Inputs, context: Context) -> Outputs:
         state=state,
         decisions=inputs.decisions,
         reverted=inputs.reverted,
-        proposed=Proposals(inputs.summaries, inputs.archived_set, inputs.fact_changes, inputs.promotions),
+        proposed=Proposals(
+            summaries=inputs.summaries,
+            archived_set=inputs.archived_set,
+            fact_changes=inputs.fact_changes,
+            promotions=inputs.promotions,
+        ),
     )
     compiled = inputs.decisions.filter(
         pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(context.as_of, INSTANT)
