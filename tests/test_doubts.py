@@ -16,7 +16,8 @@ from memory_pipeline.recall.closed_statements import ClosedStatement, closed_sta
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.models import Answer, Memory, Opening
 from memory_pipeline.recall.rank import fact_links
-from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.recall.rank.fact_links import FactLinks
+from memory_pipeline.recall.rank.ranking import hits, rank
 from memory_pipeline.schemas import TABLES
 
 NOTE = "The oven is set to 190 degrees. The tray is greased.\nThe timer rings twice."
@@ -65,7 +66,7 @@ HALF = [{"sentence": "The oven is set to 190 degrees.", "valid_until": ago(3), "
 def links(*rows, judged=None, origin="decided"):
     schema = {"source": pl.String, "target": pl.String, "edge_type": pl.String, "kind": pl.String}
     edges = pl.DataFrame(rows, schema, orient="row").with_columns(origin=pl.lit(origin))
-    return fact_links.pairs(edges, judged=judged)
+    return FactLinks.of(fact_links.pairs(edges, judged=judged))
 
 
 MAY_UPDATE = ("new", "old", "MAY_UPDATE", None)
@@ -80,7 +81,7 @@ def recalled(*linked, query="What is the oven set to?", k=4, judged=None, origin
     ]
     memories = frames.memories(rows)
     index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
-    found = rank(index, query, now=AS_OF, k=k, deep=True, fact_links=links(*linked, judged=judged, origin=origin))
+    found = rank(index, query, now=AS_OF, k=k, deep=True, links=links(*linked, judged=judged, origin=origin))
     return {row["memory_id"]: row for row in found.to_dicts()}
 
 
@@ -123,8 +124,7 @@ def asked(doubts=(), compared_until=0):
     return rank(
         *(index, "Where is the boat moored?"),
         now=AS_OF,
-        fact_links=fact_links.pairs(edges, changes),
-        compared_until=compared_until,
+        links=FactLinks.of(fact_links.pairs(edges, changes), compared_until=compared_until),
     )
 
 
@@ -148,15 +148,15 @@ CHAIN = {
 }
 
 
-def best(texts, *changes, question="Where is the boat moored?", **options):
+def best(texts, *changes, question="Where is the boat moored?", compared_until=0, **options):
     memories = frames.memories(
         {"memory_id": name, "content": text, "created_at": ago(days), "seq": seq}
         for seq, (name, (text, days)) in enumerate(texts.items(), start=1)
     )
     index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
     found = pl.DataFrame(changes, ["memory_id", "other_id", "relation"], orient="row").with_columns(confidence=0.9)
-    known = fact_links.pairs(TABLES["decided_edges"].empty(), found)
-    return rank(index, question, now=AS_OF, fact_links=known, **options)["memory_id"].to_list()
+    known = FactLinks.of(fact_links.pairs(TABLES["decided_edges"].empty(), found), compared_until=compared_until)
+    return rank(index, question, now=AS_OF, links=known, **options)["memory_id"].to_list()
 
 
 def test_what_is_only_planned_comes_after_what_is():
@@ -224,7 +224,7 @@ def test_a_sentence_that_ended_is_marked_in_the_text_and_its_tokens_count():
 
 def test_every_edge_type_about_facts_is_read():
     every = [("new", "old", edge_type, "conflict") for edge_type in PROPOSED.values()]
-    assert links(*every)["edge_type"].to_list() == sorted(PROPOSED.values())
+    assert links(*every).table["edge_type"].to_list() == sorted(PROPOSED.values())
 
 
 def test_a_memory_shows_what_ended():
@@ -265,8 +265,8 @@ def doubted(texts, *updates):
         ]
     )
     index = Index.build(memories, TABLES["vectors"].empty(), model="hashing")
-    ranked = rank(index, "timer oven", now=AS_OF, k=len(texts), fact_links=links(*updates))
-    answer = answering.answer(Pool(memories), ranked, "timer oven", as_of=AS_OF, ranking="default")
+    found = hits(index, "timer oven", now=AS_OF, k=len(texts), links=links(*updates))
+    answer = answering.answer(Pool(memories), found, "timer oven", as_of=AS_OF, ranking="default")
     return next(hit for hit in answer if hit.memory_id == "old")
 
 

@@ -12,7 +12,7 @@ from memory_pipeline.lake import kept_indexes
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.index import kept_index
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.live import state
+from memory_pipeline.recall.live import ledger_tail, state
 from memory_pipeline.settings import Policy
 
 TEXTS = [
@@ -180,6 +180,20 @@ def test_opening_reads_what_the_ledger_has_since_and_nothing_else(home, monkeypa
             assert client.recall("dentist", k=1)[0].text.startswith("Ana paid 45 euros")
         opened, used = found(home), uses(home)
         assert any("45 euros" in text for text, _ in opened[2])
+    drop(home)
+    assert (found(home), uses(home)) == (opened, used)
+
+
+def test_of_a_new_memory_nothing_older_is_read_though_it_was_used_and_changed(home, monkeypatch):
+    found(home)
+    with monkeypatch.context() as patched:
+        patched.setattr(ledger_tail, "tail_rows", None)
+        with MemoryClient(home) as client:
+            client.recall("Ana", record=False)  # opens the index, so that nothing that follows is in it
+            car = client.remember("Ana sold her car to Rui.")
+            assert client.recall("Who bought the car?", k=1)[0].memory_id == car
+            client.update(car, content="Ana sold her car to Inês.")
+        opened, used = found(home), uses(home)
     drop(home)
     assert (found(home), uses(home)) == (opened, used)
 

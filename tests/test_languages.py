@@ -165,7 +165,7 @@ def test_letters_of_unspaced_scripts_are_read_in_pairs():
     assert tokens.content_stems(pl.Series(["洗濯機は地下室"]), pl.Series(["ja"])).to_list() == [
         ["洗", "濯", "機", "地", "下", "室", "洗濯", "濯機", "機は", "は地", "地下", "下室"]
     ]
-    assert tokens.rarities(pl.Series(["洗濯"]), "ja").keys() == {"洗", "濯", "洗濯"}
+    assert tokens.rarities("洗濯", "ja").keys() == {"洗", "濯", "洗濯"}
 
 
 @pytest.mark.parametrize("code", STORES)

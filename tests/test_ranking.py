@@ -12,6 +12,7 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import parse
 from memory_pipeline.recall.rank.changes import CHANGES
 from memory_pipeline.recall.rank.confidence import CONFIDENT
+from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.features import FEATURES
 from memory_pipeline.recall.rank.ranking import RANKINGS, SCHEMA, Context, rank, weights
 from memory_pipeline.recall.rank.reasons import REASONS
@@ -225,12 +226,12 @@ def test_both_sides_of_a_contradiction_come():
 
 
 def contradicting(pairs):
-    return pairs.with_columns(edge_type=pl.lit("CONTRADICTS"))
+    return FactLinks.of(pairs.with_columns(edge_type=pl.lit("CONTRADICTS"), shown=pl.lit(value=True)))
 
 
 def test_the_other_side_of_a_known_contradiction_is_brought_along_and_named():
     pair = pl.DataFrame({"memory_id": ["m3"], "other_id": ["m2"]})
-    found = ask("When does the team meet?", k=2, fact_links=contradicting(pair))
+    found = ask("When does the team meet?", k=2, links=contradicting(pair))
     assert ids(found) == ["m3", "m2"]
     assert found["conflicts"].to_list() == [["m2"], ["m3"]]
 
@@ -240,13 +241,13 @@ def test_the_other_side_of_a_contradiction_does_not_push_better_answers_down():
     rows = memories([("user", "The team meets on Mondays.", 40), *teams, ("user", "We never gather.", 20)])
     pair = pl.DataFrame({"memory_id": ["m0"], "other_id": ["m6"]})
     question = "On which day did the team meet?"
-    found = ids(ask(question, rows, k=7, fact_links=contradicting(pair)))
+    found = ids(ask(question, rows, k=7, links=contradicting(pair)))
     assert found[:5] == ids(ask(question, rows, k=5))
     assert found[5] == "m6"
-    assert "m6" in ids(ask(question, rows, k=3, fact_links=contradicting(pair)))
+    assert "m6" in ids(ask(question, rows, k=3, links=contradicting(pair)))
     many = pl.DataFrame({"memory_id": ["m0"] * 5, "other_id": ["m6", "m1", "m2", "m3", "m4"]})
     for k in range(1, 8):
-        found = ids(ask(question, rows, k=k, fact_links=contradicting(many)))
+        found = ids(ask(question, rows, k=k, links=contradicting(many)))
         assert found[0] == "m0"
         assert len(set(found)) == k
 

@@ -21,6 +21,7 @@ from memory_pipeline.ledger import event as ledger_events
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.baselines import SCORED
+from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.present_scores import present_scores
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.schemas import LIVE, TABLES, EventType
@@ -268,9 +269,11 @@ class LiveIndex:
         judged = night.tables["fact_changes"] if night is not None else TABLES["fact_changes"].empty()
         changes = judged.filter(pl.col("relation").is_in(["doubt", ASIDE]))
         compares = policy.fact_changes and JUDGES[policy.judge].reads and night is not None
-        self._compared_until = max(memories["seq"].to_list(), default=0) if compares else 0
         edges = after.get("decided_edges", TABLES["decided_edges"].empty())
-        self._fact_links = fact_links.pairs(edges, changes, judged)
+        self._links = FactLinks.of(
+            fact_links.pairs(edges, changes, judged),
+            compared_until=max(memories["seq"].to_list(), default=0) if compares else 0,
+        )
 
     def recall(self, query: str, *, now: datetime, k: int, ranking: str = "default") -> pl.DataFrame:
         """Rank the memories as of an instant (see `rank`); instants must not decrease."""
@@ -283,8 +286,7 @@ class LiveIndex:
             k=k,
             ranking=ranking,
             scored=scored,
-            fact_links=self._fact_links,
-            compared_until=self._compared_until,
+            links=self._links,
         )
 
     def _scored(self, index: Index, now: datetime) -> pl.DataFrame:

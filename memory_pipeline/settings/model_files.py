@@ -12,9 +12,11 @@ from types import MappingProxyType
 from memory_pipeline.settings.values import SettingsError, encoder_family, nearest
 
 
-def model_names() -> list[str]:
+@cache
+def model_names() -> tuple[str, ...]:
     """Return the names of the shipped models, sorted."""
-    return sorted(entry.name.removesuffix(".toml") for entry in _models().iterdir() if entry.name.endswith(".toml"))
+    names = [entry.name for entry in _models().iterdir()]
+    return tuple(sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml")))
 
 
 def ranking_names(embedder: str) -> tuple[str, str]:

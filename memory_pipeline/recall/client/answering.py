@@ -3,7 +3,7 @@
 Not here: the ranking itself (`rank/ranking`) and the state that is searched (`live/state`).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
@@ -18,18 +18,7 @@ from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.schemas import LIVE, EventType
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
 
-_MEMORY_COLUMNS: Final = (
-    "profile_id",
-    "kind",
-    "content",
-    "speaker",
-    "memory_type",
-    "session_id",
-    "created_at",
-    "said_at",
-    "lifecycle",
-    "closed_statements",
-)
+_MEMORY_COLUMNS: Final = ("profile_id", "kind", "content", "speaker", "memory_type", "session_id", "lifecycle")
 """Columns of an answer that come from the table `memories`."""
 _RANKING_COLUMNS: Final = (
     "memory_id",
@@ -52,7 +41,7 @@ _DECIMALS: Final = 6
 
 def answer(
     pool: SearchPool,
-    ranked: pl.DataFrame,
+    hits: Sequence[Mapping[str, Any]],
     query: str,
     *,
     as_of: datetime,
@@ -64,29 +53,26 @@ def answer(
 
     Args:
         pool: the memories that were searched.
-        ranked: what `rank` returned.
+        hits: what `ranking.hits` returned.
         as_of: instant whose state was searched.
         ranking: name of the ranking.
         zone: time zone in which days and times are shown.
         seen: keys of what earlier pages returned (see `rank/paging`).
     """
-    rows = pool.rows(ranked["memory_id"].to_list(), _MEMORY_COLUMNS)
-    hits = ranked.to_dicts()
-    linked = ((*(hit["outdated_by"] or ()), *(hit["conflicts"] or ()), hit["closed_by"]) for hit in hits)
+    linked = ((*hit["outdated_by"], *hit["conflicts"], hit["closed_by"]) for hit in hits)
     newer = _newer(pool, {name for names in linked for name in names})
-    sentences = _outdated_sentences(hits, rows, newer)
+    sentences = _outdated_sentences(hits, newer)
     recalled = [
         _recalled(
             hit,
-            row,
             as_of=as_of,
             zone=zone,
-            outdated_from=min((newer[name]["at"] for name in hit["outdated_by"] or ()), default=None),
+            outdated_from=min((newer[name]["at"] for name in hit["outdated_by"]), default=None),
             outdated_sentences=sentences.get(hit["memory_id"], ()),
-            newer_text=_newest(newer, (hit["closed_by"],)) or _newest(newer, hit["outdated_by"] or ()),
-            conflict_text=_newest(newer, hit["conflicts"] or ()),
+            newer_text=_newest(newer, (hit["closed_by"],)) or _newest(newer, hit["outdated_by"]),
+            conflict_text=_newest(newer, hit["conflicts"]),
         )
-        for hit, row in zip(hits, rows, strict=True)
+        for hit in hits
     ]
     sure = [hit["confidence"] >= CONFIDENT for hit in hits if hit["confidence"] is not None]
     confident = any(sure) if sure or ranking == "default" else None
@@ -104,6 +90,8 @@ def answer(
 def _newer(pool: SearchPool, memory_ids: Collection[str | None]) -> dict[str, dict[str, Any]]:
     """Return the content of each of these memories, and when it began to hold or, if unknown, was said (`at`)."""
     names = sorted(name for name in memory_ids if name is not None and name in pool.row_ids)
+    if not names:
+        return {}
     rows = pool.rows(names, ["content", "valid_from", "said_at", "created_at"])
     return {
         name: {"content": row["content"], "at": row["valid_from"] or row["said_at"] or row["created_at"]}
@@ -118,7 +106,7 @@ def _newest(newer: Mapping[str, Mapping[str, Any]], memory_ids: Collection[str |
 
 
 def _outdated_sentences(
-    hits: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]], newer: Mapping[str, Mapping[str, Any]]
+    hits: Iterable[Mapping[str, Any]], newer: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, tuple[DoubtedSentence, ...]]:
     """Return the sentences of each memory that newer ones may have outdated, each since the first of these.
 
@@ -126,9 +114,9 @@ def _outdated_sentences(
     whole text is in doubt.
     """
     linked = [
-        (hit["memory_id"], row["content"], newer[name]["content"], newer[name]["at"])
-        for hit, row in zip(hits, rows, strict=True)
-        for name in hit["outdated_by"] or ()
+        (hit["memory_id"], hit["memory"]["content"], newer[name]["content"], newer[name]["at"])
+        for hit in hits
+        for name in hit["outdated_by"]
     ]
     if not linked:
         return {}
@@ -147,7 +135,6 @@ def _outdated_sentences(
 
 def _recalled(
     hit: Mapping[str, Any],
-    row: Mapping[str, Any],
     *,
     as_of: datetime,
     zone: tzinfo,
@@ -156,19 +143,20 @@ def _recalled(
     newer_text: str | None,
     conflict_text: str | None,
 ) -> Recalled:
+    row = hit["memory"]
     from_ranking = {name: hit[name] for name in _RANKING_COLUMNS}
-    from_memory = {name: row[name] for name in _MEMORY_COLUMNS if name not in {"said_at", "closed_statements"}}
     return Recalled(
         **in_zone(from_ranking, zone),
-        **in_zone(from_memory | {"created_at": row["said_at"] or row["created_at"]}, zone),
+        **{name: row[name] for name in _MEMORY_COLUMNS},
+        created_at=(row["said_at"] or row["created_at"]).astimezone(zone),
         passage=None if hit["passage"] is None else Passage(**hit["passage"]),
-        parts=tuple(Part(**part) for part in hit["parts"] or ()),
+        parts=tuple(Part(**part) for part in hit["parts"]),
         closed_statements=tuple(closed_statements(row["closed_statements"], as_of, zone)),
-        outdated_by=tuple(hit["outdated_by"] or ()),
+        outdated_by=tuple(hit["outdated_by"]),
         outdated_from=outdated_from and outdated_from.astimezone(zone),
         outdated_sentences=tuple(replace(one, since=one.since.astimezone(zone)) for one in outdated_sentences),
         newer_text=newer_text,
-        conflicts=tuple(hit["conflicts"] or ()),
+        conflicts=tuple(hit["conflicts"]),
         conflict_text=conflict_text,
         deep=row["lifecycle"] not in LIVE,
     )

@@ -63,7 +63,7 @@ from memory_pipeline.recall.models import (
 )
 from memory_pipeline.recall.rank import paging
 from memory_pipeline.recall.rank.baselines import SCORED
-from memory_pipeline.recall.rank.ranking import rank
+from memory_pipeline.recall.rank.ranking import hits
 from memory_pipeline.schemas import Action, EventType
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text import quoting
@@ -533,7 +533,7 @@ class MemoryClient:
         asker = self._asker | validation.given_ids(session_id=session_id, user_id=user_id)
         past = validation.past_instant(as_of, now, self._zone)
         searched = self._searched(profiles, past)
-        ranked = rank(
+        ranked = hits(
             searched.pool.index,
             query,
             now=past or now,
@@ -549,8 +549,7 @@ class MemoryClient:
             vector=embedding.of_query(query, self._policy.embedder),
             scored=searched.scored(past or now) if ranking in SCORED else None,
             context=searched.context(**asker, now=past or now) if ranking == "engram" else None,
-            fact_links=searched.fact_links,
-            compared_until=searched.compared_until,
+            links=searched.links,
             compare=searched.compare,
             associations=searched.associations(past or now) if deep else None,
         )

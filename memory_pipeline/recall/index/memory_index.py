@@ -14,13 +14,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import expiry, whereabouts
-from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.recall.index.passages import CUES, Passages
 from memory_pipeline.recall.index.postings import Postings
 from memory_pipeline.recall.index.row_ids import RowIds
 from memory_pipeline.recall.index.sessions import SAID_AT, Sessions
+from memory_pipeline.recall.index.standing import Standing
 from memory_pipeline.recall.index.vector_rows import VectorRows
-from memory_pipeline.schemas import LIVE, Lifecycle
+from memory_pipeline.schemas import Lifecycle
 from memory_pipeline.text.embed.embedding import HashingEmbedder
 from memory_pipeline.text.parse.speakers import ASSISTANTS
 
@@ -36,8 +36,8 @@ _LASTING: Final = (
     *("content", "index_text", "content_hash", "metadata"),
 )
 """Columns that determine a memory's position in the index and its words."""
-_CHUNKS: Final = 32
-"""Chunks above which the table is made contiguous again."""
+_GROWTH: Final = 4
+"""Rows added later are joined with the first ones unless those are more than this many times as many."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Index:
         passages: the passages of the memories.
         sessions: the order of memories within their sessions.
         vectors: vector of each memory.
-        live: memories that ordinary recall may return.
+        standing: which memories are live, and when each holds.
         created: when each was said (see `sessions.SAID_AT`), microseconds since 1970.
         speakers: names of the speakers, in order of their first memory.
         speaker: position in `speakers` of each memory's speaker, -1 for none.
@@ -66,7 +66,7 @@ class Index:
     passages: Passages
     sessions: Sessions
     vectors: VectorRows
-    live: Marks
+    standing: Standing
     created: Integers
     speakers: tuple[str, ...]
     speaker: Integers
@@ -83,10 +83,25 @@ class Index:
         selected[list(speakers)] = True
         return np.asarray(selected[self.speaker], dtype=np.bool_)
 
+    @property
+    def live(self) -> Marks:
+        """Memories that ordinary recall may return."""
+        return self.standing.live
+
+    @property
+    def stands_alone(self) -> Marks:
+        """Which memories are originals or replaced their members, as opposed to summaries beside their members."""
+        return self.standing.alone
+
+    @property
+    def validity(self) -> tuple[Integers, Integers]:
+        """When each memory begins and ceases to hold, microseconds since 1970; the ends of time where unlimited."""
+        return self.standing.begins, self.standing.ends
+
     @cached_property
     def said_by_people(self) -> Marks:
         """Which memories no assistant said."""
-        return ~self.by_assistant(np.arange(self.memories.height))
+        return ~self._assistants[self.speaker]
 
     @cached_property
     def talk(self) -> float:
@@ -105,28 +120,23 @@ class Index:
         return float((in_talk[1:] | in_talk[:-1]).sum()) / len(self.speaker)
 
     @cached_property
-    def stands_alone(self) -> Marks:
-        """Which memories are originals or replaced their members, as opposed to summaries beside their members."""
-        original_or_merged = (pl.col("kind") == ORIGINAL) | pl.col("said_at").is_not_null()
-        return self.memories.select(original_or_merged).to_series().to_numpy()
-
-    @cached_property
     def root_lengths(self) -> Floats:
         """Square roots of the lengths of all memories, in content words."""
-        return np.sqrt(np.bincount(self.passages.row, self.postings.lengths, self.memories.height))
+        lengths = self.postings.lengths
+        whole = len(lengths) == self.memories.height
+        return np.sqrt(lengths if whole else np.bincount(self.passages.row, lengths, self.memories.height))
 
     @cached_property
-    def validity(self) -> tuple[Integers, Integers]:
-        """When each memory begins and ceases to hold, microseconds since 1970; the ends of time where unlimited."""
-        limits = self.memories.select(
-            pl.col("valid_from").dt.epoch("us").fill_null(np.iinfo(np.int64).min),
-            pl.col("valid_until").dt.epoch("us").fill_null(np.iinfo(np.int64).max),
-        )
-        return limits["valid_from"].to_numpy(), limits["valid_until"].to_numpy()
+    def _expiring(self) -> Integers:
+        """The memories that were stored for a time, and summaries of one that was."""
+        if not self.standing.timed.any():
+            return np.zeros(0, dtype=np.int64)
+        return np.flatnonzero(expiry.expiring(self.memories).to_numpy())
 
     @cached_property
-    def _expiring(self) -> Marks:
-        return expiry.expiring(self.memories).to_numpy()
+    def _assistants(self) -> Marks:
+        """Which speakers are assistants, and False for none."""
+        return np.array([*(name.lower() in ASSISTANTS for name in self.speakers), False])
 
     def shown(self, at: int, *, deep: bool = False, current: bool = False) -> Marks:
         """Return which memories a reader is shown at an instant, microseconds since 1970: the live ones.
@@ -135,13 +145,14 @@ class Index:
         holds then.
         """
         begins, ends = self.validity
-        shown = np.ones(self.memories.height, dtype=np.bool_) if deep else self.live & ~(self._expiring & (ends <= at))
-        return np.asarray(shown & (begins <= at) & (at < ends) if current else shown, dtype=np.bool_)
+        shown = np.ones(self.memories.height, dtype=np.bool_) if deep else self.live.copy()
+        if not deep:
+            shown[self._expiring[ends[self._expiring] <= at]] = False
+        return np.asarray(shown & (begins <= at) & (at < ends), dtype=np.bool_) if current else shown
 
     def by_assistant(self, rows: Integers) -> Marks:
         """Return which memories an assistant said; False for row -1."""
-        assistant = np.array([name.lower() in ASSISTANTS for name in self.speakers] + [False])
-        return np.asarray((rows >= 0) & assistant[self.speaker[rows]], dtype=np.bool_)
+        return np.asarray((rows >= 0) & self._assistants[self.speaker[rows]], dtype=np.bool_)
 
     @classmethod
     def build(cls, memories: pl.DataFrame, vectors: pl.DataFrame, *, model: str) -> Self:
@@ -174,16 +185,16 @@ class Index:
             passages: the passages of the memories.
             vectors: vector of each memory.
         """
-        speakers = tuple(rows["speaker"].drop_nulls().unique(maintain_order=True).to_list())
+        speakers = tuple(_present(rows["speaker"]))
         return cls(
-            rows,
+            rows.rechunk(),
             RowIds.of(rows["memory_id"].to_list()),
             model,
             postings,
             passages,
             Sessions.build(rows),
             vectors,
-            rows["lifecycle"].is_in(LIVE).to_numpy(),
+            Standing.of(rows),
             _said_at(rows).cast(pl.Int64).to_numpy(),
             speakers,
             _positions(rows["speaker"], speakers),
@@ -255,25 +266,23 @@ class Index:
         order = np.insert(remaining, positions, height + np.arange(rows.height))
         texts = rows.select(whereabouts.searched()).to_series()
         new, passage_texts = Passages.of(texts, _said_at(rows))
-        names = rows["speaker"].drop_nulls().unique(maintain_order=True).to_list()
-        speakers = (*self.speakers, *(name for name in names if name not in set(self.speakers)))
+        speakers = tuple(dict.fromkeys((*self.speakers, *_present(rows["speaker"]))))
         index = replace(
             self,
-            memories=pl.concat([self.memories, rows.select(self.memories.columns)], rechunk=False),
+            memories=_appended(self.memories, rows.select(self.memories.columns)),
             row_ids=self.row_ids.extended(rows["memory_id"].to_list()),
             postings=self.postings.extended(passage_texts, new.languages),
             passages=self.passages.joined(new, height),
             vectors=self.vectors.extended(rows, vectors, self.model),
-            live=np.concatenate([self.live, rows["lifecycle"].is_in(LIVE).to_numpy()]),
+            standing=self.standing.joined(Standing.of(rows)),
             created=np.concatenate([self.created, _said_at(rows).cast(pl.Int64).to_numpy()]),
             speakers=speakers,
             speaker=np.concatenate([self.speaker, _positions(rows["speaker"], speakers)]),
-            closers=self.closers | frozenset(rows["closed_by"].drop_nulls().to_list()),
+            closers=self.closers.union(_present(rows["closed_by"])),
         )
         if len(order) < height + rows.height or np.any(order != np.arange(len(order))):
             return _arranged(index, order)
-        memories = index.memories.rechunk() if index.memories.n_chunks() > _CHUNKS else index.memories
-        return replace(index, memories=memories, sessions=self.sessions.extended(rows, self.memories))
+        return replace(index, sessions=self.sessions.extended(rows, self.memories))
 
     def _older(self, rows: pl.DataFrame) -> Integers:
         """Count the memories that precede each row in the order of the index."""
@@ -296,8 +305,7 @@ def _with_values(index: Index, rows: pl.DataFrame, vectors: pl.DataFrame) -> Ind
     height, current = index.memories.height, index.row_ids.rows(rows["memory_id"].to_list())
     newest = np.arange(height)
     newest[current] = height + np.arange(rows.height)
-    live = index.live.copy()
-    live[current] = rows["lifecycle"].is_in(LIVE).to_numpy()
+    standing = index.standing.replaced(current, Standing.of(rows))
     memories = pl.concat([index.memories, rows.select(index.memories.columns)], rechunk=False)[newest]
     without = np.flatnonzero(index.vectors.at[current] < 0)
     vector_rows = index.vectors
@@ -305,7 +313,7 @@ def _with_values(index: Index, rows: pl.DataFrame, vectors: pl.DataFrame) -> Ind
         order = np.arange(height)
         order[current[without]] = height + np.arange(len(without))
         vector_rows = vector_rows.extended(rows[without], vectors, index.model).arranged(order)
-    return replace(index, memories=memories, live=live, vectors=vector_rows, closers=_closers(memories))
+    return replace(index, memories=memories, standing=standing, vectors=vector_rows, closers=_closers(memories))
 
 
 def _arranged(index: Index, order: Integers) -> Index:
@@ -322,7 +330,7 @@ def _arranged(index: Index, order: Integers) -> Index:
         passages=passages,
         sessions=Sessions.build(memories),
         vectors=index.vectors.arranged(order),
-        live=index.live[order],
+        standing=index.standing.arranged(order),
         created=index.created[order],
         speakers=tuple(name for name, present in zip(index.speakers, speaks, strict=True) if present),
         speaker=renumbered[index.speaker[order]],
@@ -366,10 +374,10 @@ def _recallable(memories: pl.DataFrame) -> pl.DataFrame:
         ValueError: the rows belong to more than one profile, or a memory occurs more than once.
     """
     rows = memories.filter(~pl.col("lifecycle").is_in(_REMOVED)).sort(_ORDER)
-    if rows["profile_id"].n_unique() > 1:
-        names = ", ".join(rows["profile_id"].unique().sort().to_list())
+    if len(profiles := set(rows["profile_id"].to_list())) > 1:
+        names = ", ".join(sorted(profiles))
         raise ValueError(f"memories has rows of the profiles {names}; an index holds one profile: filter them")
-    if rows["memory_id"].is_duplicated().any():
+    if len(set(rows["memory_id"].to_list())) < rows.height:
         repeated = rows.filter(pl.col("memory_id").is_duplicated())["memory_id"].sort()[0]
         raise ValueError(f"memories has {repeated!r} more than once; give each memory one row")
     return rows
@@ -378,4 +386,16 @@ def _recallable(memories: pl.DataFrame) -> pl.DataFrame:
 def _positions(names: pl.Series, vocabulary: tuple[str, ...]) -> Integers:
     """Return the position of each name in the vocabulary, -1 for none."""
     positions = {name: position for position, name in enumerate(vocabulary)}
-    return names.replace_strict(positions, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
+    return np.array([positions.get(name, -1) for name in names.to_list()], dtype=np.int64)
+
+
+def _present(values: pl.Series) -> dict[str, None]:
+    """Return the distinct values that are not null, in order."""
+    return {value: None for value in values.to_list() if value is not None}
+
+
+def _appended(memories: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
+    """Append rows, in few chunks: looking rows up takes longer the more there are."""
+    first = memories["memory_id"].chunk_lengths()[0] if memories.height else 0
+    later = pl.concat([memories[first:], rows], rechunk=True)
+    return pl.concat([memories[:first], later], rechunk=first <= _GROWTH * later.height)

@@ -5,14 +5,15 @@ place, a number. Not here: what a query asks for (`queries`) and the words of a 
 """
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Final, Self
+from datetime import date
+from functools import cache, cached_property
+from typing import Any, Final, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.text.lang.ascii_patterns import form_for, suited
+from memory_pipeline.text.lang.ascii_patterns import contains, found
 from memory_pipeline.text.lang.en.cues import any_of
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.lang.identification import identify, identify_one
@@ -21,6 +22,7 @@ from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.score import clause_value
 
 Integers = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 WHOLE: Final = 96
 """Longest memory, in tokens, that stays one passage."""
@@ -104,6 +106,7 @@ CUES: Final = (*_PATTERNS, "date", "number", "name", "asks", "denies", *GRADED)
 (over `_MUCH`), value per token (over `_DENSE`), and mean rarity of the content words."""
 _MUCH: Final = 8.0
 _DENSE: Final = 2.0 / 3.0
+_EPOCH: Final = date(1970, 1, 1)
 _FEW: Final = 4
 """Least length, in tokens, that a passage counts as."""
 
@@ -137,12 +140,12 @@ class Passages:
         low = tokens.fold(content)
         languages = whole_languages.gather(row)
         parsed = facts.extract(content, low, languages)
-        spans = dates.resolve(parsed["dates"], instants.gather(row))
+        spans = _days(parsed["dates"], instants.gather(row))
         return cls(
             row,
             cut["tokens"].to_numpy().astype(np.int64),
             _cues(cut, low, parsed, languages),
-            _days(spans),
+            spans,
             parsed["entities"],
             languages,
         ), content
@@ -199,46 +202,48 @@ def _cut(texts: pl.Series, languages: pl.Series) -> pl.DataFrame:
 
 
 def _cues(cut: pl.DataFrame, low: pl.Series, parsed: pl.DataFrame, languages: pl.Series) -> NDArray[np.uint8]:
-    form, place = form_for(low), suited(_PLACE_NAME, cut["text"])
-    found = cut.select(low, written=pl.col("text").str.contains(place)).select(
-        "written", **{name: pl.col(low.name).str.contains(form(pattern)) for name, pattern in _PATTERNS.items()}
-    )
-    cues = {name: found[name] for name in _PATTERNS}
-    cues["place"] |= found["written"]
-    cues |= {
-        "date": parsed["dates"].list.len() > 0,
-        "number": parsed["numbers"].list.len() > 0,
-        "name": parsed["entities"].list.len() > 0,
-        "asks": parsed["question"],
-        "denies": parsed["negated"],
-    }
-    stems = tokens.occurrences(low, languages).filter(~pl.col("stop")).unique(["row", "stem"])
-    rarity = stems.group_by("row").agg(pl.col("rarity").sum().alias("sum"), pl.len().alias("count"))
-    total, count = (
-        tokens.align_rows(rarity, len(low))[name].to_numpy().astype(np.float64) for name in ("sum", "count")
-    )
+    cues: dict[str, NDArray[Any]] = {**found(low, _PATTERNS)}
+    cues["place"] = cues["place"] | contains(cut["text"], _PLACE_NAME)
+    listed = parsed.select(pl.col("dates", "numbers", "entities").list.len() > 0, "question", "negated")
+    named = {"date": "dates", "number": "numbers", "name": "entities", "asks": "question", "denies": "negated"}
+    cues |= {cue: listed[name].to_numpy() for cue, name in named.items()}
+    total, count = _rarity(low, languages)
     clauses = clause_value.standalone_values(cut["text"])
-    worth = np.bincount(clauses["row"], clauses["value"], len(low))
+    worth = np.bincount(clauses["row"].to_numpy(), clauses["value"].to_numpy(), len(low))
     length = np.maximum(cut["tokens"].to_numpy(), _FEW)
     cues |= {
         "substance": _hundredths(worth * (100.0 / _MUCH)),
         "dense": _hundredths(worth / length * (100.0 / _DENSE)),
         "rarity": _hundredths(total / np.maximum(count, 1.0)),
     }
-    return np.column_stack([cues[name].cast(pl.UInt8).to_numpy() for name in CUES])
+    return np.column_stack([cues[name].astype(np.uint8) for name in CUES])
 
 
-def _hundredths(share: NDArray[np.floating]) -> pl.Series:
-    return pl.Series(np.minimum(100.0, share).astype(np.uint8))
-
-
-def _days(spans: pl.Series) -> Integers:
-    """Return the time spans of each passage as passage, first day, day after the last."""
-    flat = (
-        pl.DataFrame({"passage": pl.int_range(len(spans), eager=True), "span": spans})
-        .explode("span")
-        .drop_nulls()
-        .unnest("span")
+def _rarity(low: pl.Series, languages: pl.Series) -> tuple[Floats, Floats]:
+    """Return the sum of the rarities of the distinct content words of each passage, and their number."""
+    if (read := tokens.few_words(low, languages)) is not None:
+        rarities = [{word.stem: word.rarity for word in reversed(words) if word.rarity} for words in read]
+        sums = np.array([sum(own.values()) for own in rarities], dtype=np.float64)
+        return sums, np.array([len(own) for own in rarities], dtype=np.float64)
+    stems = tokens.occurrences(low, languages).filter(~pl.col("stop")).unique(["row", "stem"])
+    rarity = stems.group_by("row").agg(pl.col("rarity").sum().alias("sum"), pl.len().alias("count"))
+    total, count = (
+        tokens.align_rows(rarity, len(low))[name].to_numpy().astype(np.float64) for name in ("sum", "count")
     )
-    days = [pl.col(name).dt.date().cast(pl.Int32).cast(pl.Int64) for name in ("start", "end")]
-    return np.asarray(flat.select("passage", *days).to_numpy(), dtype=np.int64).reshape(-1, 3)
+    return total, count
+
+
+def _hundredths(share: NDArray[np.floating]) -> NDArray[np.uint8]:
+    return np.asarray(np.minimum(100.0, share), dtype=np.uint8)
+
+
+def _days(mentioned: pl.Series, instants: pl.Series) -> Integers:
+    """Return the days that the dates of passages mean, in order: passage, first day, day after the last."""
+    span = cache(dates.span)
+    days = list[tuple[int, date, date]]()
+    for passage, (forms, day) in enumerate(zip(mentioned.to_list(), instants.dt.date().to_list(), strict=True)):
+        meant = {known for form in forms if (known := span(form, day))} if forms else ()
+        days += [(passage, *known) for known in sorted(meant)]
+    return np.array(
+        [(passage, (first - _EPOCH).days, (last - _EPOCH).days) for passage, first, last in days], dtype=np.int64
+    ).reshape(-1, 3)

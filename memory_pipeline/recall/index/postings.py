@@ -5,6 +5,7 @@ by the hash of its stem, so segments share no dictionary. Not here: cutting text
 (`rank/matching`).
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
@@ -154,45 +155,57 @@ class Postings:
 
     def postings(self, key: np.uint64) -> tuple[Integers, Floats]:
         """Return the units that contain a word, ascending, and its count in each."""
-        parts_by_segment = []
-        for segment in self.segments:
-            at = int(np.searchsorted(segment.keys, key))
-            if at < len(segment.keys) and segment.keys[at] == key:
-                span = slice(segment.starts[at], segment.starts[at + 1])
-                parts_by_segment.append((segment.units[span], segment.counts[span]))
-        if not parts_by_segment:
-            return np.zeros(0, dtype=np.int64), np.zeros(0)
-        numbers, counts = (np.concatenate(parts) for parts in zip(*parts_by_segment, strict=True))
-        units = self.place[numbers]
-        if np.any(units[1:] <= units[:-1]) or units[0] < 0:  # units were removed or reordered
-            order = np.argsort(units, kind="stable")
-            order = order[np.searchsorted(units[order], 0) :]
-            units, counts = units[order], counts[order]
+        _, units, counts = self.of_words(np.array([key], dtype=np.uint64))
         return units, counts
+
+    def of_words(self, keys: Keys) -> tuple[Integers, Integers, Floats]:
+        """Return the units that contain some words: position in `keys`, unit and count, by position, then by unit.
+
+        Cost: proportional to their postings.
+        """
+        word, numbers, counts = self._held(keys)
+        units = self.place[numbers]
+        ahead = (units[1:] <= units[:-1]) & (word[1:] == word[:-1])
+        if len(self.segments) > 1 or np.any(ahead) or np.any(units < 0):  # units were added, removed or reordered
+            order = np.lexsort((units, word))
+            order = order[units[order] >= 0]
+            word, units, counts = word[order], units[order], counts[order]
+        return word, units, counts
+
+    def _held(self, keys: Keys) -> tuple[Integers, Integers, Floats]:
+        """Return the postings of some words by segment: position in `keys`, number of the unit, count."""
+        parts = [_NO_POSTINGS]
+        for segment in self.segments:
+            if len(segment.keys):
+                at = np.searchsorted(segment.keys[:-1], keys)
+                hits = np.flatnonzero(segment.keys[at] == keys)
+                begin = segment.starts[at[hits]]
+                sizes = segment.starts[at[hits] + 1] - begin
+                run = _runs(begin, sizes)
+                parts.append((np.repeat(hits, sizes), segment.units[run], segment.counts[run]))
+        word, numbers, counts = map(np.concatenate, zip(*parts, strict=True))
+        return word, numbers, counts
 
     def frequencies(self, keys: Keys) -> Floats:
         """Return the number of units that contain each word. Cost: one search for each word and segment."""
-        counts = [_count(keys, segment.keys, np.diff(segment.starts)) for segment in self.segments]
-        return sum(counts, start=-_count(keys, *self.removed))
+        counts = -_count(keys, *self.removed)
+        for segment in self.segments:
+            if len(segment.keys):
+                at = np.searchsorted(segment.keys[:-1], keys)
+                held = segment.starts[at + 1] - segment.starts[at]
+                counts = counts + np.where(segment.keys[at] == keys, held, 0)
+        return counts
 
     def weighed(self, keys: Keys, weights: Floats) -> Floats:
         """Return for each unit the sum of word weight times word count.
 
         Cost: proportional to the postings of the words and the number of units.
         """
-        sums = np.zeros(len(self.number))
-        for segment in self.segments:
-            if not len(segment.keys):
-                continue
-            at = np.searchsorted(segment.keys[:-1], keys)
-            hits = np.flatnonzero(segment.keys[at] == keys)
-            begin = segment.starts[at[hits]]
-            sizes = segment.starts[at[hits] + 1] - begin
-            run = _runs(begin, sizes)
-            units, values = self.place[segment.units[run]], np.repeat(weights[hits], sizes) * segment.counts[run]
-            present = units >= 0
-            sums += np.bincount(units[present], values[present], len(sums))
-        return sums
+        word, numbers, counts = self._held(keys)
+        units, values = self.place[numbers], weights[word] * counts
+        if np.any(units < 0):
+            units, values = units[units >= 0], values[units >= 0]
+        return np.bincount(units, values, len(self.number)).astype(np.float64, copy=False)
 
     @property
     def mean(self) -> float:
@@ -216,11 +229,14 @@ class Postings:
             counts.append(segment.own_counts[at])
         if not places:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.uint64), np.zeros(0)
+        if len(places) == 1:
+            return places[0], keys[0], counts[0]
         place, key, count = np.concatenate(places), np.concatenate(keys), np.concatenate(counts)
         order = np.argsort(place, kind="stable")
         return place[order], key[order], count[order]
 
 
+_NO_POSTINGS: Final = (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
 _NONE: Final[tuple[Keys, Floats]] = (np.zeros(0, dtype=np.uint64), np.zeros(0))
 
 
@@ -268,6 +284,9 @@ def _canonical(stems: pl.Series) -> pl.Series:
 def _counted(texts: pl.Series, languages: pl.Series | None) -> tuple[Integers, Keys, Floats]:
     """Count the content words and the emoji of texts: unit, word, count."""
     low = tokens.fold(texts)
+    if (read := tokens.few_words(low, languages)) is not None:
+        stems = [[word.stem for word in words if word.rarity] for words in read]
+        return _counted_of_few([own + _emoji(text) for own, text in zip(stems, low.to_list(), strict=True)])
     words = tokens.occurrences(low, languages).filter(~pl.col("stop")).select("row", "stem")
     rows = pl.int_range(len(low), dtype=pl.UInt32, eager=True)
     pictures = pl.DataFrame({"row": rows, "stem": tokens.pictures(low)}).explode("stem").drop_nulls("stem")
@@ -278,3 +297,19 @@ def _counted(texts: pl.Series, languages: pl.Series | None) -> tuple[Integers, K
         counted["key"].to_numpy().astype(np.uint64),
         counted["len"].to_numpy().astype(np.float64),
     )
+
+
+def _counted_of_few(stems: list[list[str]]) -> tuple[Integers, Keys, Floats]:
+    """Count the stems of a few texts: unit, word, count."""
+    distinct = list(dict.fromkeys(stem for own in stems for stem in own))
+    key = dict(zip(distinct, keys(distinct).tolist(), strict=True))
+    counted = Counter((unit, key[stem]) for unit, own in enumerate(stems) for stem in own)
+    return (
+        np.array([unit for unit, _ in counted], dtype=np.int64),
+        np.array([word for _, word in counted], dtype=np.uint64),
+        np.array([*counted.values()], dtype=np.float64),
+    )
+
+
+def _emoji(low: str) -> list[str]:
+    return [] if low.isascii() else tokens.pictures(pl.Series([low]))[0].to_list()

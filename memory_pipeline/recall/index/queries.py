@@ -10,7 +10,6 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.postings import Keys, keys
@@ -217,13 +216,13 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
     Cost: about 1 ms.
     """
     named = _named(text, speakers)
-    low = tokens.fold(pl.Series([text], dtype=pl.String))
-    plain = gloss(str(low[0]), language or ENGLISH, question=True)
-    rarity = tokens.rarities(low, language) | dict.fromkeys(tokens.pictures(low)[0], tokens.PICTURE_RARITY)
+    low = folding.fold_text(text)
+    plain = gloss(low, language or ENGLISH, question=True)
+    rarity = tokens.rarities(low, language)
     stem = pack(language).stem
     left_out = {stem(part.lower()) for place in named for part in speakers[place].split()}
     dated = _dates(plain, now) if _DATED.search(plain) else {}
-    left_out |= {stem for written in dated for stem in tokens.rarities(pl.Series([written])) if re.search(r"\d", stem)}
+    left_out |= {stem for written in dated for stem in tokens.rarities(written) if re.search(r"\d", stem)}
     stems = tuple(sorted(rarity.keys() - left_out)) or tuple(sorted(rarity))
     emphasis = [(FRAME_WEIGHT if stem in _FRAME else 1.0) * (0.01 * rarity[stem]) ** RARITY_POWER for stem in stems]
     asked_now = bool(_NOW.search(plain))

@@ -3,9 +3,10 @@
 Not here: how neighbours count in a ranking (`rank/features`).
 """
 
+from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import polars as pl
@@ -40,10 +41,9 @@ class Sessions:
     @classmethod
     def build(cls, rows: pl.DataFrame) -> Self:
         """Order rows of `memories`, which are sorted by age."""
-        names = {
-            name: at for at, name in enumerate(_session_of(rows).drop_nulls().unique(maintain_order=True).to_list())
-        }
-        number = _numbers(rows, names)
+        sessions = _session_of(rows)
+        names = {name: at for at, name in enumerate(dict.fromkeys(name for name in sessions if name is not None))}
+        number = _numbers(sessions, names)
         order = np.argsort(number, kind="stable")
         built = cls._placed(names, number, order[number[order] >= 0], frozenset())
         merged, newest = _replacing(rows)
@@ -57,21 +57,22 @@ class Sessions:
         if rows["said_at"].null_count() < rows.height or not self.members.isdisjoint(rows["memory_id"]):
             return self.build(pl.concat([known, rows.select(known.columns)]))
         names = dict(self.names)
-        for name in _session_of(rows).drop_nulls().to_list():
-            names.setdefault(name, len(names))
-        added = _numbers(rows, names)
+        sessions = _session_of(rows)
+        for name in sessions:
+            if name is not None:
+                names.setdefault(name, len(names))
+        added = _numbers(sessions, names)
         number = np.concatenate([self.number, added])
         order, keys = self.order, rows.select(_ORDER)
-        for at in np.flatnonzero(added >= 0):
-            session = added[at]
-            begin, end = np.searchsorted(number[order], [session, session + 1])
-            later = 0
-            if end > begin:
-                key = keys.row(int(at))
-                older = known[order[begin:end][order[begin:end] < known.height]].select(_ORDER).rows()
-                fresh = [keys.row(int(place - known.height)) for place in order[begin:end] if place >= known.height]
-                later = sum(other < key for other in (*older, *fresh))
-            order = np.insert(order, begin + later, known.height + at)
+
+        def age(row: int) -> tuple[Any, ...]:
+            return keys.row(row - known.height) if row >= known.height else known[[row]].select(_ORDER).row(0)
+
+        for at in np.flatnonzero(added >= 0).tolist():
+            begin, end = np.searchsorted(number[order], [added[at], added[at] + 1])
+            key, own = keys.row(at), order[begin:end].tolist()
+            latest = not own or age(own[-1]) < key  # as is usual, so that one row is read
+            order = np.insert(order, end if latest else begin + bisect_left(own, key, key=age), known.height + at)
         return self._placed(names, number, order, self.members)
 
     @classmethod
@@ -80,18 +81,11 @@ class Sessions:
         place[order] = np.arange(len(order))
         return cls(names, number, order, place, members)
 
-    @cached_property
-    def before(self) -> Integers:
-        """The memory right before each in its session, -1 for none."""
-        return self.neighbours(np.arange(len(self.number)), -1)
+    def neighbours(self, rows: Integers, step: int | Integers) -> Integers:
+        """Return the memory `step` positions after each in its session (before it, if negative), -1 for none.
 
-    @cached_property
-    def after(self) -> Integers:
-        """The memory right after each in its session, -1 for none."""
-        return self.neighbours(np.arange(len(self.number)), 1)
-
-    def neighbours(self, rows: Integers, step: int) -> Integers:
-        """Return the memory `step` positions after each in its session (before it, if negative), -1 for none."""
+        Several steps go along the last axis of the rows.
+        """
         place = self.place[rows]
         at = place + step
         inside = (place >= 0) & (at >= 0) & (at < len(self.order))
@@ -111,10 +105,10 @@ def _replacing(rows: pl.DataFrame) -> tuple[Integers, Integers]:
     return pairs["row"].cast(pl.Int64).to_numpy(), pairs["newest"].cast(pl.Int64).to_numpy()
 
 
-def _session_of(rows: pl.DataFrame) -> pl.Series:
-    """Return the session of each original; null for summaries."""
-    return rows.select(pl.when(pl.col("kind") == "original").then("session_id")).to_series()
+def _session_of(rows: pl.DataFrame) -> list[str | None]:
+    """Return the session of each original; None for summaries."""
+    return rows.select(pl.when(pl.col("kind") == "original").then("session_id")).to_series().to_list()
 
 
-def _numbers(rows: pl.DataFrame, names: dict[str, int]) -> Integers:
-    return _session_of(rows).replace_strict(names, default=-1, return_dtype=pl.Int64).fill_null(-1).to_numpy()
+def _numbers(sessions: list[str | None], names: Mapping[str, int]) -> Integers:
+    return np.array([-1 if name is None else names.get(name, -1) for name in sessions], dtype=np.int64)

@@ -45,10 +45,10 @@ class VectorRows:
 
     def extended(self, rows: pl.DataFrame, vectors: pl.DataFrame, model: str) -> Self:
         """Append the vectors of further rows."""
-        by_hash = vectors.filter(pl.col("model") == model).select("content_hash", "vector").unique("content_hash")
-        lists = rows.select("content_hash").join(by_hash, on="content_hash", how="left", maintain_order="left")[
-            "vector"
-        ]
+        of_model = vectors.filter(pl.col("model") == model)
+        place = {name: at for at, name in enumerate(of_model["content_hash"].to_list())}
+        found = pl.Series([place.get(name) for name in rows["content_hash"].to_list()], dtype=pl.UInt32)
+        lists = of_model["vector"].gather(found)
         matrix, usable = _matrix(lists, self.chunks[0].shape[1] if self.chunks else None)
         start = self.height
         at = np.full(len(lists), -1, dtype=np.int64)

@@ -85,20 +85,23 @@ class LedgerTail:
         self._summaries: frozenset[str] | None = None
         self._edges: pl.DataFrame | None = None
         self._earlier_answers: pl.DataFrame | None = None
-        self._mentions: Counter[str] = Counter()
-        self._storing: dict[str, Row] = {}
-        self._answered = False
+        self._about: dict[str, list[Row]] = {}
+        self._pairs: list[tuple[str, str | None]] = []
         self.add(rows or ())
 
     @property
     def rows(self) -> Sequence[Row]:
         """The ledger rows."""
+        self._read_all()
+        return self._rows
+
+    def _read_all(self) -> None:
+        """Read the rows that were left until they are needed."""
         if self._unread:
             earlier = tail_rows(self._lake, self._profile, seq=self._seq, as_of=self._as_of, until=self._position)
             self._rows = [*earlier, *self._rows]
             self._register(earlier)
             self._unread = False
-        return self._rows
 
     @property
     def run(self) -> tuple[int, int]:
@@ -113,40 +116,38 @@ class LedgerTail:
             self._edges = None
 
     def _register(self, rows: Sequence[Row]) -> None:
-        """Count the rows about each memory, and remember the one that stores it, and whether any is an answer."""
+        """Remember the rows about each memory, and the pairs of memories that answers are about."""
         for row in rows:
-            self._mentions.update(_memories_of(row))
-            if row[_TYPE] == EventType.STORED.value:
-                self._storing[row[_MEMORY]] = row
-            self._answered |= row[_TYPE] == EventType.RESOLVED.value
+            for name in _memories_of(row):
+                self._about.setdefault(name, []).append(row)
+            if row[_TYPE] == EventType.RESOLVED.value:
+                self._pairs.append(_pair(row))
 
     def _just_stored(self, names: Collection[str]) -> pl.DataFrame | None:
-        """Return memories about which nothing is known but that they were stored; None if one may have a history."""
-        if len(names) > _FEW or any(self._mentions[name] != 1 or name not in self._storing for name in names):
+        """Return memories about which nothing is known but that they were stored; None if more is known of one."""
+        about = [self._about[name] for name in names]
+        if len(names) > _FEW or any(len(rows) > 1 or rows[0][_TYPE] != EventType.STORED.value for rows in about):
             return None
-        stored = [self._storing[name] for name in names]
-        if not all("content" in json.loads(row[_PAYLOAD]) for row in stored):
-            return None
-        return None if self._has_history(names) else new_memories.memory_rows(stored)
+        stored = [row for (row,) in about]
+        known = all("content" in json.loads(row[_PAYLOAD]) for row in stored)
+        return new_memories.memory_rows(stored) if known else None
 
     def folded(self, names: Collection[str]) -> tuple[pl.DataFrame, set[str]]:
         """Fold memories again, together with all memories whose state depends on theirs.
 
-        Memories that are new to the profile have no history: all their events are in the tail, and no decision is about
-        them.
+        Memories that are new to the profile have no history: all events about them are among the rows that were read,
+        and no decision and no earlier answer is about them.
 
         Returns:
             Rows of the table `memories`, and the ids that were folded; an id without a row is not a memory.
         """
-        # An answer is about memories that were stored before it: none of the unread ones is about these.
-        if not self._answered and (stored := self._just_stored(names)) is not None:
-            return stored, set(names)
+        new = _joined(names, self._pairs)
+        if new <= self._about.keys() and not self._has_history(new):
+            if (stored := self._just_stored(new)) is not None:
+                return stored, new
+            events = self._events() if not self._unread else event.frame(self._rows)
+            return projection.project(events.filter(pl.col("memory_id").is_in(sorted(new)))).memories, new
         names = self._with_answered(names)
-        if not self._has_history(names):
-            if (stored := self._just_stored(names)) is not None:
-                return stored, set(names)
-            events = self._events().filter(pl.col("memory_id").is_in(sorted(names)))
-            return projection.project(events).memories, set(names)
         decisions = self._in_force()
         members = self._members()
         closure = _connected(decisions, names)
@@ -230,12 +231,9 @@ class LedgerTail:
 
     def _with_answered(self, names: Collection[str]) -> set[str]:
         """Return memories together with all that answers connect to them, directly or indirectly."""
-        tail = (row for row in self.rows if row[_TYPE] == EventType.RESOLVED.value)
-        pairs = [*self._answers().select("memory_id", "target_id").iter_rows(), *map(_pair, tail)]
-        connected = set(names)
-        while new := {end for pair in pairs if connected.intersection(pair) for end in pair if end} - connected:
-            connected |= new
-        return connected
+        self._read_all()
+        earlier = self._answers().select("memory_id", "target_id").iter_rows()
+        return _joined(names, [*earlier, *self._pairs])
 
     def edges(self) -> pl.DataFrame:
         """Return the edges of the profile as published (table `association_edges`), and those asserted since."""
@@ -430,6 +428,14 @@ def affected(rows: Sequence[Row], revivable: Collection[str]) -> tuple[set[str],
 def _pair(row: Row) -> tuple[str, str | None]:
     """Return the two memories that an answer is about; the older one is unknown once one of them is erased."""
     return row[_MEMORY], json.loads(row[_PAYLOAD]).get("target_id")
+
+
+def _joined(names: Collection[str], pairs: Collection[tuple[str, str | None]]) -> set[str]:
+    """Return memories together with all that pairs connect to them, directly or indirectly."""
+    joined = set(names)
+    while new := {end for pair in pairs if joined.intersection(pair) for end in pair if end} - joined:
+        joined |= new
+    return joined
 
 
 def _ends(answered: pl.DataFrame) -> set[str]:

@@ -40,7 +40,7 @@ def memory_rows(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
         rows: for each memory the ledger row (`seq`, then `events.COLUMNS`) that stores it.
     """
     memories = sorted((_row(dict(zip(("seq", *COLUMNS), row, strict=True))) for row in rows), key=_memory_id)
-    frame = pl.DataFrame({name: [memory[name] for memory in memories] for name in _TYPES}, schema=_TYPES)
+    frame = pl.DataFrame([tuple(memory[name] for name in _TYPES) for memory in memories], _TYPES, orient="row")
     memory_type = classification.canonical_type(pl.col("memory_type"))
     category = classification.canonical_category(pl.col("category"))
     return frame.with_columns(

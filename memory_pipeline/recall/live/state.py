@@ -43,6 +43,7 @@ from memory_pipeline.recall.live.search_pool import REVIVABLE, SearchPool, diffe
 from memory_pipeline.recall.models import Memory
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.baselines import Context, recent_names
+from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.formulas import WEIGHTS
 from memory_pipeline.schemas import INSTANT, Action, Lifecycle
 from memory_pipeline.settings import Policy, Settings, program
@@ -77,10 +78,8 @@ class State:
 
     position: int
     pool: SearchPool
-    fact_links: pl.DataFrame
-    """Links between memories about the same fact (see `fact_links.pairs`)."""
-    compared_until: int = 0
-    """Ledger position up to which a judge that reads has compared the memories."""
+    links: FactLinks
+    """Links between memories about the same fact."""
     used: Mapping[str, Usage] = field(default_factory=dict)
     """Usage since the row of a memory was folded; it does not affect what recall finds."""
     edges: pl.DataFrame | None = None
@@ -285,15 +284,17 @@ class StateCache:
             return self._rebuilt(None if state.erasing or erased_memories(rows) else state.pool)
         tail = self._current_tail()
         tail.add(rows)
-        links = tail.fact_links() if assert_links(rows) else state.fact_links
+        links = state.links
+        if assert_links(rows):
+            links = FactLinks.of(tail.fact_links(), compared_until=links.compared_until)
         changed, used = affected(rows, state.pool.revivable)
         total = {**state.used, **{name: state.used.get(name, Usage()) + usage for name, usage in used.items()}}
         if not changed:
-            return replace(state, position=position, fact_links=links, used=total)
+            return replace(state, position=position, links=links, used=total)
         folded, closure = tail.folded(changed)
         embedded_before = any(name in state.pool.row_ids for name in closure)
         pool = self._extended(state.pool, folded, embedded_before=embedded_before)
-        return replace(state, position=position, pool=pool, fact_links=links, used=_without(total, closure))
+        return replace(state, position=position, pool=pool, links=links, used=_without(total, closure))
 
     def _rebuilt(self, previous: SearchPool | None) -> State:
         """Continue from what is kept beside the store, or read the published tables and fold the tail.
@@ -323,8 +324,7 @@ class StateCache:
         state = State(
             position,
             self._pool_of(memories, previous).with_graph(),
-            self._tail.fact_links(),
-            self._compared_until(self._tail.run[0]),
+            FactLinks.of(self._tail.fact_links(), compared_until=self._compared_until(self._tail.run[0])),
             _without(used, closure),
             erasing=erasing,
         )
@@ -363,8 +363,8 @@ class StateCache:
         self._tail = LedgerTail(self._lake, self._profile, seq=at["seq"], as_of=at["as_of"], position=at["position"])
         used = {name: Usage(*usage) for name, *usage in kept.tables["used"].iter_rows()}
         pool = SearchPool.of(kept.index)
-        links = kept.tables["fact_links"]
-        state = State(at["position"], pool.with_graph(), links, at["compared_until"], used)
+        links = FactLinks.of(kept.tables["fact_links"], compared_until=at["compared_until"])
+        state = State(at["position"], pool.with_graph(), links, used)
         grown = state.pool is not pool
         if rows:
             state = self._advanced(state, position, rows)
@@ -399,11 +399,11 @@ class StateCache:
                     "event_id": event_id,
                     "seq": seq,
                     "as_of": as_of,
-                    "compared_until": state.compared_until,
+                    "compared_until": state.links.compared_until,
                 }
             ),
             "used": pl.DataFrame(uses, schema=_USED, orient="row"),
-            "fact_links": state.fact_links,
+            "fact_links": state.links.table,
         }
         write = partial(kept_index.write, Kept(state.pool.index, tables))
         kept_indexes.keep(self._lake.ledger, self._kept_file(erased), write, erased=erased)
@@ -461,7 +461,7 @@ class StateCache:
             confidence=pl.col("factors").str.json_path_match("$.confidence").cast(pl.Float64),
         )
         judged = linked.group_by("memory_id", "other_id").agg(pl.col("confidence").max())
-        links = fact_links.pairs(folded.edges, judged=judged)
+        links = FactLinks.of(fact_links.pairs(folded.edges, judged=judged))
         return State(position, SearchPool.of(index), links, edges=associations.union(folded.edges))
 
     def _changed(self, after: int, until: int, as_of: datetime) -> bool:

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Final, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from memory_pipeline.recall.live.search_pool import SearchPool, differences
 from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Answer, Filters, Recalled
 from memory_pipeline.recall.rank.baselines import Context
+from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.ranking import Compare
 
 _MARK: Final = "\x1f"
@@ -39,19 +41,14 @@ class Alone:
         return self.state.pool
 
     @property
-    def fact_links(self) -> pl.DataFrame:
+    def links(self) -> FactLinks:
         """Links between memories about the same fact."""
-        return self.state.fact_links
-
-    @property
-    def compared_until(self) -> int:
-        """Ledger position up to which a judge that reads has compared the memories."""
-        return self.state.compared_until
+        return self.state.links
 
     @property
     def compare(self) -> Compare | None:
         """Finds the links of memories that no run has compared; None of a past state, and where no run has compared."""
-        reads = self.state.edges is None and self.compared_until > 0 and self.cache.first_reading.reads
+        reads = self.state.edges is None and self.links.compared_until > 0 and self.cache.first_reading.reads
         return self.cache.first_links if reads else None
 
     def scored(self, now: datetime) -> pl.DataFrame:
@@ -83,16 +80,11 @@ class Together:
     states: Sequence[State]
     pool: SearchPool
 
-    @property
-    def fact_links(self) -> pl.DataFrame:
+    @cached_property
+    def links(self) -> FactLinks:
         """Links between memories of one profile about the same fact."""
-        links = (_prefixed(place, state.fact_links, ("memory_id", "other_id")) for place, state in self._placed())
-        return pl.concat(links)
-
-    @property
-    def compared_until(self) -> int:
-        """Ledger position up to which a judge that reads has compared the memories of every profile."""
-        return min(state.compared_until for state in self.states)
+        tables = [_prefixed(place, state.links.table, ("memory_id", "other_id")) for place, state in self._placed()]
+        return FactLinks.of(pl.concat(tables), compared_until=min(state.links.compared_until for state in self.states))
 
     @property
     def compare(self) -> None:

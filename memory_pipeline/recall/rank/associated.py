@@ -48,7 +48,7 @@ def reach(index: Index, found: Integers, scores: Floats, associations: pl.DataFr
     """
     start = pl.DataFrame(
         {
-            "source": index.memories["memory_id"].gather(found[:STARTS]),
+            "source": index.memories["memory_id"][found[:STARTS]],
             "place": np.arange(len(found[:STARTS])),
             "lead": np.maximum(scores[:STARTS] - base, 0.0),
         }

@@ -19,6 +19,7 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.matching import over_top
+from memory_pipeline.text.lang.ascii_patterns import contains
 from memory_pipeline.text.lang.en.cues import CHANGING
 from memory_pipeline.text.parse.speakers import USERS
 
@@ -130,7 +131,7 @@ def change_features(
     typed = question.kind is not None and question.kind != "wish"
     kind = cues[:, _CUE[question.kind]] > 0 if question.kind and typed else np.ones(len(rows), dtype=np.bool_)
     value = kind & (cues[:, _CUE["asks"]] == 0)
-    changing = index.memories["content"].gather(rows).str.contains(CHANGING).to_numpy()
+    changing = contains(index.memories["content"][rows], CHANGING)
     asked = over_top(words.asked)
     created = index.created[rows]
     is_later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows) & about

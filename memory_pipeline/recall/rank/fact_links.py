@@ -36,8 +36,13 @@ BESIDE: Final = "BESIDE"
 _UNSAID: Final = {"doubt": DOUBT, "update": PROPOSED["update"], ASIDE: BESIDE}
 """Type of a link for what `fact_changes` has and no edge says."""
 
+_NONE: Final = pl.DataFrame(
+    schema={"edge_type": pl.String, "memory_id": pl.String, "other_id": pl.String, "shown": pl.Boolean}
+)
+"""A table without links."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, eq=False)
 class FactLinks:
     """For each memory the ids of those linked to it, sorted."""
 
@@ -58,11 +63,13 @@ class FactLinks:
     """Ledger position up to which a judge that reads has compared memories for changes."""
     read: frozenset[str] = frozenset()
     """Later memories that it has compared since."""
+    table: pl.DataFrame = field(default_factory=lambda: _NONE)
+    """What they were made of (see `pairs`)."""
 
     @classmethod
-    def of(cls, links: pl.DataFrame | None, *, compared_until: int = 0) -> "FactLinks":
-        """Return the links of a table as `pairs` returns it; None: no links."""
-        if links is None or links.is_empty():
+    def of(cls, links: pl.DataFrame, *, compared_until: int = 0) -> "FactLinks":
+        """Return the links of a table as `pairs` returns it."""
+        if links.is_empty():
             return cls(compared_until=compared_until)
         of_types = {name: links.filter(pl.col("edge_type") == name) for name in (*PROPOSED.values(), DOUBT, BESIDE)}
         linked, doubts = (
@@ -77,6 +84,7 @@ class FactLinks:
             next=_by_memory(_of_one_chain(linked, pl.concat([linked, doubts]))),
             unsure=frozenset(links.filter(~pl.col("shown")).select("memory_id", "other_id").iter_rows()),
             compared_until=compared_until,
+            table=links,
         )
 
     def shown(self, linked: Iterable[str], memory_id: str) -> list[str]:
@@ -99,6 +107,7 @@ class FactLinks:
             unsure=self.unsure | added.unsure,
             compared_until=self.compared_until,
             read=self.read.union(read),
+            table=self.table,
         )
 
     def outdated(

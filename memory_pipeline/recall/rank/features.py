@@ -58,7 +58,7 @@ _VECTOR: Final = 0.5
 """Weight of the cosine in the first score, that of all words being 1."""
 _LIKELY: Final = 4 * CANDIDATES
 """Most memories to compute cosines of beside the nearest."""
-_STEPS: Final = (1, -1, 2, -2, 3, -3, 4, -4)
+_STEPS: Final = np.array([1, -1, 2, -2, 3, -3, 4, -4])
 _WINDOW: Final = np.array([0.6, 0.6, 0.4, 0.4, 0.25, 0.25, 0.0, 0.0])
 _NEARBY: Final = np.array([0.7, 0.7, 0.5, 0.5, 0.35, 0.35, 0.2, 0.2])
 _GIST: Final = np.array([0.8, 0.8, 0.6, 0.6, 0.4, 0.4, 0.3, 0.3])
@@ -165,7 +165,7 @@ class _Units:
             shares,
             over_top(related.of_passages(index, question, passages, (at, keys), shares)) * uncovered,
             index.passages.cues[passages],
-            _mentions(index, question)[passages],
+            _mentions(index, question, passages),
         )
 
     def some(self, places: Integers) -> Self:
@@ -190,14 +190,17 @@ def select_candidates(index: Index, question: Question, allowed: Marks, vector: 
     match = Match.of(index, question)
     related = RelatedWords.of(index, question)
     by_unit = related.expanded_scores(index, question)
-    expanded: Floats = np.asarray(np.bincount(index.passages.row, by_unit, index.memories.height), dtype=np.float64)
+    expanded = by_unit
+    if len(by_unit) > index.memories.height:
+        expanded = np.bincount(index.passages.row, by_unit, index.memories.height).astype(np.float64, copy=False)
     timely = _said_then(index, question)
     promising = _first_scores(index, question, match, expanded, timely)
     promising[~allowed] = -np.inf
     if index.model != HashingEmbedder.name:
         promising = _with_cosines(index, promising, vector, allowed)
     rules, met = best_rules(index, question, related, promising) if question.ruled else _NO_RULES
-    rows = np.union1d(_best_rows(index, question, promising, min(CANDIDATES, int(allowed.sum()))), rules)
+    best = _best_rows(index, question, promising, min(CANDIDATES, int(np.count_nonzero(allowed))))
+    rows = np.union1d(best, rules) if len(rules) else best
     cosines = index.vectors.cosines_of(rows, vector)
     first, last = index.passages.bounds(rows)
     sizes = last - first
@@ -339,9 +342,9 @@ def _shared_features(
 ) -> dict[str, Floats]:
     """Return the features that all passages of a memory share; `gist` is not yet relative to the best."""
     lexical = match.lexical
-    before, after = (index.sessions.neighbours(rows, step) for step in (-1, 1))
+    near = index.sessions.neighbours(rows[:, np.newaxis], _STEPS)
+    after, before = near[:, 0], near[:, 1]
     lead, follow = (np.where(neighbour >= 0, lexical[neighbour], 0.0) for neighbour in (before, after))
-    near = np.column_stack([index.sessions.neighbours(rows, step) for step in _STEPS])
     window, nearby = _window(rows, near, match)
     spoken = index.spoken_by(question.speakers)[rows].astype(np.float64)
     number = index.sessions.number[rows]
@@ -404,8 +407,8 @@ def _neighbour_words(index: Index, lexical: Floats) -> Floats:
     """Sum the BM25 of the direct neighbours of every memory."""
     near = np.zeros(len(lexical))
     hits = np.flatnonzero(lexical)
-    for adjacent in (index.sessions.before, index.sessions.after):
-        neighbours = adjacent[hits]
+    for step in (-1, 1):
+        neighbours = index.sessions.neighbours(hits, step)
         present = neighbours >= 0
         near[neighbours[present]] += lexical[hits[present]]
     return near
@@ -429,8 +432,10 @@ def _closeness(index: Index, question: Question, rows: Integers) -> Floats:
     return close
 
 
-def _mentions(index: Index, question: Question) -> Floats:
-    """Rate how well the dates that each passage mentions fit those of the query."""
+def _mentions(index: Index, question: Question, passages: Integers) -> Floats:
+    """Rate how well the dates that passages mention fit those of the query."""
+    if not len(question.spans):
+        return np.zeros(len(passages))
     fit = np.zeros(len(index.passages.row))
     spans = index.passages.spans
     for start, end in question.spans:
@@ -438,4 +443,4 @@ def _mentions(index: Index, question: Question) -> Floats:
         shared = np.minimum(spans[overlaps, 2], end) - np.maximum(spans[overlaps, 1], start)
         longer = np.maximum(spans[overlaps, 2] - spans[overlaps, 1], end - start)
         np.maximum.at(fit, spans[overlaps, 0], np.maximum(0.5, np.sqrt(shared / np.maximum(longer, 1))))
-    return fit
+    return fit[passages]

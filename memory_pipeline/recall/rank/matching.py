@@ -38,27 +38,27 @@ class Match:
     @classmethod
     def of(cls, index: Index, question: Question) -> Self:
         """Look up the words of a query. Cost: proportional to their postings and the number of memories."""
-        postings, row = index.postings, index.passages.row
+        postings = index.postings
+        word, units, counts = postings.of_words(question.keys)
+        found = np.bincount(word, minlength=len(question.keys))
+        number = len(postings.number)
+        weights = question.emphasis * np.log1p((number - found + 0.5) / (found + 0.5))
+        factors = saturated(counts, postings.lengths[units], postings.mean).astype(np.float32)
+        holders = index.passages.row[units]
+        first = np.flatnonzero((np.diff(holders, prepend=-1) != 0) | (np.diff(word, prepend=-1) != 0))
+        holders, word = holders[first], word[first]
+        best = np.maximum.reduceat(factors, first) if len(first) else factors
         shares = np.zeros((index.memories.height, len(question.keys)), dtype=np.float32, order="F")
-        weights = np.zeros(len(question.keys))
-        topic = np.zeros(max(1, len(index.sessions.names)))
-        lexical = np.zeros(index.memories.height)
-        number, mean = len(postings.number), postings.mean
-        for place, key in enumerate(question.keys):
-            units, counts = postings.postings(key)
-            weights[place] = question.emphasis[place] * np.log1p((number - len(units) + 0.5) / (len(units) + 0.5))
-            factors = saturated(counts, postings.lengths[units], mean).astype(np.float32)
-            owners = row[units]
-            first = np.flatnonzero(np.diff(owners, prepend=-1))
-            holders = owners[first]
-            best = np.maximum.reduceat(factors, first) if len(first) else factors
-            shares[holders, place] = best
-            lexical[holders] += weights[place] * best
-            sessions = index.sessions.number[holders]
-            present = np.zeros(len(topic), dtype=np.bool_)
-            present[sessions[sessions >= 0]] = True
-            topic += weights[place] * present
-        return cls(question.keys, weights, shares, lexical, topic * (1.0 / max(float(weights.sum()), 1e-9)))
+        shares[holders, word] = best
+        lexical = np.bincount(holders, weights[word] * best, index.memories.height).astype(np.float64)
+        size = max(1, len(index.sessions.names))
+        session = index.sessions.number[holders]
+        held = np.zeros(len(weights) * size, dtype=np.bool_)
+        held[word[session >= 0] * size + session[session >= 0]] = True
+        inside = np.flatnonzero(held)
+        topic = np.bincount(inside % size, weights[inside // size], size).astype(np.float64)
+        topic *= 1.0 / max(float(weights.sum()), 1e-9)
+        return cls(question.keys, weights, shares, lexical, topic)
 
     def of_passages(self, index: Index, passages: Integers, words: tuple[Integers, Keys, Floats]) -> Floats:
         """Return the BM25 term frequency factor of each word in some passages.

@@ -55,17 +55,10 @@ _LEAST: Final = 1e-9
 _PASSAGE: Final = pl.Struct({"heading": pl.String, "start": pl.Int64, "end": pl.Int64, "whole_tokens": pl.Int64})
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
 _SHOWN: Final = [
-    "memory_id",
-    "content",
-    "index_text",
-    "metadata",
-    "trimmed",
-    "speaker",
-    "valid_from",
-    "valid_until",
-    "closed_by",
-    "closed_statements",
+    *("profile_id", "memory_id", "kind", "memory_type", "lifecycle", "session_id", "speaker", "created_at", "said_at"),
+    *("content", "index_text", "metadata", "trimmed", "valid_from", "valid_until", "closed_by", "closed_statements"),
 ]
+"""Columns of the table `memories` that an answer shows or needs."""
 SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "memory_id": pl.String,
     "rank": pl.Int64,
@@ -145,7 +138,12 @@ def change_weights() -> Floats:
     return np.array([by_name[name] for name in CHANGES])
 
 
-def rank(
+def rank(index: Index, query: str, **given: Any) -> pl.DataFrame:
+    """Return the same as `hits`, with the same arguments, as a table of `SCHEMA`."""
+    return pl.DataFrame(hits(index, query, **given), schema=SCHEMA)
+
+
+def hits(
     index: Index,
     query: str,
     *,
@@ -162,11 +160,10 @@ def rank(
     vector: NDArray[np.float32] | None = None,
     scored: pl.DataFrame | None = None,
     context: Context | None = None,
-    fact_links: pl.DataFrame | None = None,
-    compared_until: int = 0,
+    links: FactLinks | None = None,
     compare: Compare | None = None,
     associations: pl.DataFrame | None = None,
-) -> pl.DataFrame:
+) -> list[dict[str, Any]]:
     """Rank memories for a query.
 
     Args:
@@ -187,19 +184,19 @@ def rank(
         vector: vector of the query; default: made by the index's embedder.
         scored: scores of the memories at `now` (see `present_scores`), for the formulas that need them.
         context: the asking user and session, for `engram`.
-        fact_links: links between memories about the same fact (see `fact_links.pairs`).
-        compared_until: ledger position up to which a judge that reads has compared memories for changes.
+        links: links between memories about the same fact.
         compare: finds the links of memories that were stored since, of the best of which it is asked; default: they
             have none.
         associations: `source`, `target`, `weight` of associations that a deep recall follows from its best memories.
 
     Returns:
-        One row for each memory, best first, with the columns of `SCHEMA`: score, 0..1; text (trimmed, else the content;
-        of a deep recall the content; of a long text, and of the first that does not fit the budget, a passage); passage
-        (where it stands, null of a whole text); parts of the score; current (False if its validity has ended or not
-        begun, True if it ended another's, else null); holds_from (if its validity has not begun); closed_by; ended
-        (when its validity did); outdated_by and conflicts (ids); expanded (reached over an association only, so its
-        score has no parts); confidence (that one of them answers the query, the same in every row; null by a formula).
+        One row for each memory, best first, with the columns of `SCHEMA`, and `memory`, its row of table `memories`:
+        score, 0..1; text (trimmed, else the content; of a deep recall the content; of a long text, and of the first
+        that does not fit the budget, a passage); passage (where it stands, null of a whole text); parts of the score;
+        current (False if its validity has ended or not begun, True if it ended another's, else null); holds_from (if
+        its validity has not begun); closed_by; ended (when its validity did); outdated_by and conflicts (ids); expanded
+        (reached over an association only, so its score has no parts); confidence (that one of them answers the query,
+        the same in every row; null by a formula).
         Sentences that no longer hold are marked in the text.
         The order differs from that of the scores in some cases: for a query about what holds, a memory that closed
         another, or may have outdated it, precedes it and memories that do not hold yet follow those that do; a summary
@@ -213,13 +210,14 @@ def rank(
     for name, value in (("k", k), ("token_budget", token_budget)):
         if value is not None and value < 1:
             raise ValueError(f"{name} = {value}: give 1 or more")
-    within = np.ones(index.memories.height, dtype=np.bool_) if allowed is None else np.asarray(allowed, dtype=np.bool_)
-    within = within & index.shown(micros(now), deep=deep, current=current)
+    within = index.shown(micros(now), deep=deep, current=current)
+    if allowed is not None:
+        within &= np.asarray(allowed, dtype=np.bool_)
     question = parse(
         query, now=now.astimezone(zone), speakers=index.speakers, language=index.passages.language_of(query)
     )
     query_vector = of_query(query, index.model) if vector is None else vector
-    links = FactLinks.of(fact_links, compared_until=compared_until)
+    links = links or FactLinks()
     depth = k if token_budget is None else _MORE * k
     if ranking == "default":
         candidates = select_candidates(index, question, within, query_vector)
@@ -245,7 +243,7 @@ def rank(
 def _unseen(index: Index, ranked: _Ranked, seen: Collection[bytes], depth: int) -> Integers:
     """Return the first `depth` of the ranked memories that earlier pages lack."""
     head = ranked.order[: len(seen) + depth]
-    new = [paging.key(name) not in seen for name in index.memories["memory_id"].gather(ranked.rows[head])]
+    new = [paging.key(name) not in seen for name in index.memories["memory_id"][ranked.rows[head]]]
     return head[np.array(new, dtype=np.bool_)]
 
 
@@ -288,7 +286,7 @@ def _by_model(
         scores[head] = np.clip(lifted, least, 1.0)
         order = selection.best_first(index, rows, scores)
     if question.holds or question.bare or not question.past:
-        names = index.memories["memory_id"].gather(rows[order[:k]]).to_list()
+        names = index.memories["memory_id"][rows[order[:k]]].to_list()
         linked, followed = links.outdated(index, names, now), links.followed(index, names)
         order = selection.newer_first(index, rows, order, scores, linked, followed)
     if question.holds:
@@ -328,7 +326,7 @@ def _with_first_links(index: Index, best: Integers, links: FactLinks, compare: C
     first = np.flatnonzero(new & ~index.by_assistant(best))[:_MOST_NEW]
     if not len(first):
         return links
-    return links.joined(compare(index, best[first].tolist()), memories["memory_id"].gather(first))
+    return links.joined(compare(index, best[first].tolist()), memories["memory_id"][first])
 
 
 def _compared(
@@ -346,7 +344,7 @@ def _compared(
     A link says what may have changed, and may be wrong: it lowers a memory to right behind the newer one at most.
     """
     rows, about = candidates.rows[head], candidates.about[head]
-    names = index.memories["memory_id"].gather(rows).to_list()
+    names = index.memories["memory_id"][rows].to_list()
     newer = links.outdated(index, names, now, doubts=True)
     plausible = links.plausible(index, rows, newer)
     own = change_features(index, question, rows, scores, about, invalid, plausible)
@@ -424,8 +422,8 @@ def _answer(
     now: datetime,
     zone: tzinfo,
     links: FactLinks,
-) -> pl.DataFrame:
-    """Return the best memories as rows of `SCHEMA`."""
+) -> list[dict[str, Any]]:
+    """Return the best memories as rows of `SCHEMA`, each with its own row as `memory`."""
     head = ranked.order[:depth]
     memories = index.memories[ranked.rows[head], _SHOWN].to_dicts()
     headings = [whereabouts.shown_path(json.loads(memory["metadata"] or "{}")) for memory in memories]
@@ -441,7 +439,7 @@ def _answer(
         )
 
     def shorten(place: int, room: int) -> int:
-        room -= costs[place] - tokens.count_tokens(pl.Series([texts[place]], dtype=pl.String)).item()
+        room -= costs[place] - tokens.token_counts([texts[place]])[0]
         text, passage = _passage(index, question, ranked, int(head[place]), memories[place], room)
         if place and shown_passages.share(index, question, text, question.language) < _ANSWERING:
             return costs[place]
@@ -454,39 +452,35 @@ def _answer(
     costs = cost(range(len(texts)))
     taken = _within(costs, k, budget, shorten)
     head, memories = head[taken], [memories[place] for place in taken]
-    ids = [memory["memory_id"] for memory in memories]
-    expanded = pl.Series(head >= ranked.direct, dtype=pl.Boolean)
-    ended = [memory["valid_until"] is not None and memory["valid_until"] <= now for memory in memories]
-    begins = [memory["valid_from"] for memory in memories]
-    holds_from = [instant if instant is not None and instant > now else None for instant in begins]
-    outdated_by = links.outdated(index, ids, now)
-    return pl.DataFrame(
-        {
-            "memory_id": ids,
-            "rank": pl.int_range(1, len(head) + 1, eager=True),
-            "score": ranked.scores[head],
-            "tokens": [costs[place] for place in taken],
-            "text": [texts[place] for place in taken],
-            "heading": [headings[place] for place in taken],
-            "passage": [passages.get(place) for place in taken],
-            "parts": _parts(ranked, head).zip_with(~expanded, pl.Series([[]], dtype=SCHEMA["parts"])),
-            "current": [
-                False if over or future else True if name in index.closers else None
-                for over, future, name in zip(ended, holds_from, ids, strict=True)
-            ],
-            "holds_from": holds_from,
-            "closed_by": [memory["closed_by"] for memory in memories],
-            "ended": [memory["valid_until"] if over else None for memory, over in zip(memories, ended, strict=True)],
-            "outdated_by": [
-                [] if over else links.shown(newer, name)
-                for over, newer, name in zip(ended, outdated_by, ids, strict=True)
-            ],
-            "conflicts": [links.shown(links.conflicts.get(name, ()), name) for name in ids],
-            "expanded": expanded,
-            "confidence": pl.Series([ranked.confidence], dtype=pl.Float64).new_from_index(0, len(head)),
-        },
-        schema=SCHEMA,
-    )
+    outdated_by = links.outdated(index, [memory["memory_id"] for memory in memories], now)
+    rows = list[dict[str, Any]]()
+    for at, place, memory, newer in zip(head.tolist(), taken, memories, outdated_by, strict=True):
+        name, begins, ends = memory["memory_id"], memory["valid_from"], memory["valid_until"]
+        over = ends is not None and ends <= now
+        holds_from = begins if begins is not None and begins > now else None
+        expanded = at >= ranked.direct
+        rows.append(
+            {
+                "memory": memory,
+                "memory_id": name,
+                "rank": len(rows) + 1,
+                "score": float(ranked.scores[at]),
+                "tokens": costs[place],
+                "text": texts[place],
+                "heading": headings[place],
+                "passage": passages.get(place),
+                "parts": [] if expanded else _parts(ranked, at),
+                "current": False if over or holds_from else True if name in index.closers else None,
+                "holds_from": holds_from,
+                "closed_by": memory["closed_by"],
+                "ended": ends if over else None,
+                "outdated_by": [] if over else links.shown(newer, name),
+                "conflicts": links.shown(links.conflicts.get(name, ()), name),
+                "expanded": expanded,
+                "confidence": ranked.confidence,
+            }
+        )
+    return rows
 
 
 def _texts(
@@ -497,7 +491,7 @@ def _texts(
     A text is trimmed unless the recall is deep; of one that is still long, the passage that answers the query is shown.
     """
     texts = [memory["content"] if deep or memory["trimmed"] is None else memory["trimmed"] for memory in memories]
-    lengths = tokens.count_tokens(pl.Series(texts, dtype=pl.String)).to_list()
+    lengths = tokens.token_counts(texts)
     passages = dict[int, dict[str, Any]]()
     for place, memory in enumerate(memories):
         if shown_passages.size(lengths[place], texts[place]) > shown_passages.LONGEST:
@@ -516,24 +510,18 @@ def _passage(
     return shown_passages.cut(index, question, memory["content"], language, found, longest)
 
 
-def _parts(ranked: _Ranked, head: Integers) -> pl.Series:
-    """Return the parts of the scores of some candidates: for each a list of name, value and weight."""
-    names, many = list(ranked.names), len(head)
-    flat = pl.DataFrame(
-        {
-            "name": pl.Series(names * many, dtype=pl.String),
-            "value": np.ascontiguousarray(ranked.values[head], dtype=np.float64).ravel(),
-            "weight": np.tile(np.asarray(ranked.weights, dtype=np.float64), many),
-        }
-    )
-    listed = flat.to_struct("parts")
-    return listed.reshape((many, len(names))).arr.to_list() if many else pl.Series("parts", [], SCHEMA["parts"])
+def _parts(ranked: _Ranked, at: int) -> list[dict[str, Any]]:
+    """Return the parts of a candidate's score."""
+    values, weights = ranked.values[at].tolist(), ranked.weights.tolist()
+    return [
+        {"name": name, "value": value, "weight": weight}
+        for name, value, weight in zip(ranked.names, values, weights, strict=True)
+    ]
 
 
 def _costs(said: list[tuple[str | None, str]]) -> list[int]:
     """Count the tokens of speakers and texts as shown: "speaker: text"."""
-    shown = [text if speaker is None else f"{speaker}: {text}" for speaker, text in said]
-    return tokens.count_tokens(pl.Series(shown, dtype=pl.String)).to_list()
+    return tokens.token_counts([text if speaker is None else f"{speaker}: {text}" for speaker, text in said])
 
 
 def _within(costs: list[int], k: int, budget: int | None, shorten: Callable[[int, int], int]) -> list[int]:

@@ -86,9 +86,9 @@ def references_beside(index: Index, rows: Integers, order: Integers, k: int) -> 
         order: their positions, best first.
         k: number of memories asked for.
     """
-    if not references.refer_back(index.memories[rows[order[:k]], "content"].fill_null("")).any():
+    if not references.refer_back(index.memories["content"][rows[order[:k]]]).any():
         return order
-    texts = index.memories[rows[order], "content"].fill_null("")
+    texts = index.memories["content"][rows[order]]
     referring, stems = references.refer_back(texts).to_numpy(), references.subjects(texts)
     created, places, placed = index.created[rows[order]], list(range(len(order))), list[int]()
     behind: dict[int, list[int]] = {}

@@ -48,7 +48,7 @@ def best_rules(index: Index, question: Question, related: RelatedWords, first: F
     if not len(rows):
         return rows, np.zeros(0)
     rows = rows[np.argsort(-first[rows], kind="stable")[:_READ]]
-    met = _met(index, question, related, index.memories["content"].gather(rows))
+    met = _met(index, question, related, index.memories["content"][rows])
     best = np.argsort(-met, kind="stable")[:RULES]
     return rows[best], met[best]
 

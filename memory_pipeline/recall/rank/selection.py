@@ -44,7 +44,7 @@ def best_first(index: Index, rows: Integers, scores: Floats) -> Integers:
     order = np.lexsort((created, -scores))
     if not ((np.diff(scores[order]) == 0.0) & (np.diff(created[order]) == 0)).any():
         return order  # ids need not be read
-    ids = np.array(index.memories["memory_id"].gather(rows).to_list(), dtype=np.str_)
+    ids = np.array(index.memories["memory_id"][rows].to_list(), dtype=np.str_)
     return np.lexsort((ids, created, -scores))
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.text.lang.ascii_patterns import FEW, in_python
 from memory_pipeline.text.lang.en.relation_cues import REFERS_BACK
 from memory_pipeline.text.parse import tokens
 
@@ -17,6 +18,10 @@ LONGEST: Final = 120
 def refer_back(texts: pl.Series) -> pl.Series:
     """Return whether each text is short and refers to something said before. Cost: about 2 µs per text."""
     low = tokens.fold(texts)
+    if len(low) <= FEW:
+        search = in_python(REFERS_BACK).search
+        found = [len(text) <= LONGEST and search(text) is not None for text in low.to_list()]
+        return pl.Series(low.name, found, dtype=pl.Boolean)
     return (low.str.len_chars() <= LONGEST) & low.str.contains(REFERS_BACK)
 
 

@@ -1,21 +1,28 @@
 """Patterns for texts of ASCII characters only, as most are: these compile and run several times as fast.
 
 The classes of Unicode, such as all letters, stand for hundreds of ranges, and Polars keeps few compiled patterns, so
-that small inputs would spend most of their time compiling.
+that small inputs would spend most of their time compiling. A few texts are searched by Python, which keeps them all.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from functools import cache
+from re import Pattern
 from typing import Final
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+Marks = NDArray[np.bool_]
 Form = Callable[[str], str]
-_NEVER: Final = r"\x{80}"
+_NEVER: Final = r"\x80"
 """A character that no ASCII text has."""
 _OTHER: Final = r"[^\x00-\x7f]"
-_FEW: Final = 32
+FEW: Final = 32
 """Texts up to which each is looked at by itself, which is faster than an operation on a column."""
+_SHORT: Final = 4_000
+"""Most characters of all texts that Python searches."""
 _CLASSES: Final = {
     r"\p{L}": "A-Za-z",
     r"\p{Lu}": "A-Z",
@@ -31,6 +38,8 @@ _CLASSES: Final = {
 }
 _ELSEWHERE: Final = {r"\b": r"(?-u:\b)", r"\W": "[^0-9A-Za-z_]", r"\D": "[^0-9]"}
 """Replaced outside brackets only."""
+_IN_PYTHON: Final = {r"\W": "[^0-9A-Za-z_]", r"\D": "[^0-9]", "$": r"\Z"}
+"""The same for Python, whose $ is also before a last line break."""
 
 
 def suited(pattern: str, texts: pl.Series) -> str:
@@ -45,14 +54,57 @@ def form_for(texts: pl.Series) -> Form:
 
 def is_ascii(texts: pl.Series) -> bool:
     """Return whether all characters of these texts are of ASCII."""
-    if len(texts) <= _FEW:
-        return all(text is None or text.isascii() for text in texts)
+    if len(texts) <= FEW:
+        return all(text is None or text.isascii() for text in texts.to_list())
     return not texts.str.contains(_OTHER).any()
+
+
+def are_few(texts: pl.Series) -> bool:
+    """Return whether these are few, short ASCII texts, which Python searches sooner than Polars starts to.
+
+    Python goes back over what it has read, so that a long text could take it long.
+    """
+    if len(texts) > FEW:
+        return False
+    some = [text for text in texts.to_list() if text is not None]
+    return sum(map(len, some)) <= _SHORT and all(map(str.isascii, some))
+
+
+def contains(texts: pl.Series, pattern: str) -> Marks:
+    """Return in which texts a pattern is found; in no null."""
+    return found(texts, {"": pattern})[""]
+
+
+def found(texts: pl.Series, patterns: Mapping[str, str]) -> dict[str, Marks]:
+    """Return, by the name of each pattern, in which texts it is found; in no null."""
+    if are_few(texts):
+        some = texts.to_list()
+        searches = {name: in_python(pattern).search for name, pattern in patterns.items()}
+        return {
+            name: np.array([text is not None and search(text) is not None for text in some], dtype=np.bool_)
+            for name, search in searches.items()
+        }
+    form, text = form_for(texts), pl.col(texts.name)
+    marks = texts.to_frame().select(
+        text.str.contains(form(one)).fill_null(value=False).alias(name) for name, one in patterns.items()
+    )
+    return {name: marks[name].to_numpy() for name in patterns}
 
 
 @cache
 def in_ascii(pattern: str) -> str:
     """Return a pattern that matches in ASCII texts what the given one does; undefined for other texts."""
+    return _translated(pattern, _ELSEWHERE)
+
+
+@cache
+def in_python(pattern: str) -> Pattern[str]:
+    """Return the same for Python, for patterns without sets within sets."""
+    return re.compile(_translated(pattern.replace(r"(?-u:\b)", r"\b"), _IN_PYTHON), re.ASCII)
+
+
+def _translated(pattern: str, elsewhere: Mapping[str, str]) -> str:
+    """Return a pattern with the classes of ASCII, and with other tokens replaced outside brackets."""
     parts, depth, start = list[str](), 0, 0
     while start < len(pattern):
         part = _token(pattern, start)
@@ -64,7 +116,7 @@ def in_ascii(pattern: str) -> str:
         if part in _CLASSES:
             parts.append(_CLASSES[part] if depth else f"[{_CLASSES[part]}]")
         else:
-            parts.append(part if depth else _ELSEWHERE.get(part, part))
+            parts.append(part if depth else elsewhere.get(part, part))
         start += len(part)
     return "".join(parts)
 

@@ -5,12 +5,15 @@ that leaving a part out can never invert the rest. Not here: the value of a clau
 rewritten for comparison (`statements`).
 """
 
+import re
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.parse.sentences import split_sentences
-from memory_pipeline.text.parse.tokens import count_tokens
+from memory_pipeline.text.lang.ascii_patterns import are_few, in_python
+from memory_pipeline.text.lang.registry import ENGLISH
+from memory_pipeline.text.parse.sentences import sentences_of, split_sentences
+from memory_pipeline.text.parse.tokens import count_tokens, token_counts
 
 _SENTENCE_MARK: Final = "\ufdd0"
 """Marks a caption within a sentence during splitting: a noncharacter. A text that contains it is not split."""
@@ -40,6 +43,14 @@ _INDIVISIBLE: Final = (
 )
 """A sentence with one of these is not split: a negation, a condition, a caption."""
 
+_SCHEMA: Final[dict[str, type[pl.DataType]]] = {
+    "row": pl.UInt32,
+    "place": pl.Int64,
+    "clause": pl.String,
+    "ends": pl.Boolean,
+    "tokens": pl.Int64,
+}
+
 
 def split_clauses(texts: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
     """Split each text into clauses.
@@ -54,6 +65,8 @@ def split_clauses(texts: pl.Series, languages: pl.Series | None = None) -> pl.Da
         text, joined, are the text, and an empty text has none. Cost: about 30 s for a million short texts.
     """
     contents = texts.fill_null("")
+    if are_few(contents):
+        return _clauses_of_few(contents.to_list(), [None] * len(texts) if languages is None else languages.to_list())
     contains_mark = contents.str.contains(f"[{_SENTENCE_MARK}{_CLAUSE_MARK}]")
     split = split_sentences(contents.set(contains_mark, ""), languages)
     marked = split["sentence"]
@@ -77,6 +90,35 @@ def split_clauses(texts: pl.Series, languages: pl.Series | None = None) -> pl.Da
         ends=(pl.col("sentence") != pl.col("sentence").shift(-1)).fill_null(value=True),
         tokens=count_tokens(pieces["clause"]),
     )
+
+
+def _clauses_of_few(texts: list[str], languages: list[str | None]) -> pl.DataFrame:
+    """Return the clauses of a few ASCII texts, which contain no mark."""
+    rows, places, found, ends = list[int](), list[int](), list[str](), list[bool]()
+    for row, (text, language) in enumerate(zip(texts, languages, strict=True)):
+        marked = (_marked(sentence) for sentence in sentences_of(text, language or ENGLISH))
+        pieces = [_pieces(part) for sentence in marked for part in sentence.split(_SENTENCE_MARK)]
+        own = [piece for part in pieces for piece in part]
+        rows += [row] * len(own)
+        places += range(len(own))
+        found += own
+        ends += [place == len(part) - 1 for part in pieces for place in range(len(part))]
+    columns = {"row": rows, "place": places, "clause": found, "ends": ends, "tokens": token_counts(found)}
+    return pl.DataFrame(columns, _SCHEMA)
+
+
+def _marked(sentence: str) -> str:
+    """Return a sentence with a mark at each boundary."""
+    for pattern, replacement in _BOUNDARIES:
+        sentence = in_python(pattern).sub(re.sub(r"\$\{([0-9])\}", r"\\\1", replacement), sentence)
+    return sentence
+
+
+def _pieces(part: str) -> list[str]:
+    """Return the clauses of a part of a sentence that has marks."""
+    if in_python(_INDIVISIBLE).search(part):
+        part = part.replace(_CLAUSE_MARK, "")
+    return [piece for piece in part.split(_CLAUSE_MARK) if piece]
 
 
 def _explode_at(texts: pl.DataFrame, mark: str) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.lang.ascii_patterns import suited
+from memory_pipeline.text.lang.ascii_patterns import are_few, in_python, suited
 from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, FIRST_PERSON, NAME_BEGINNINGS, SMALL_TALK, STOP_WORDS
 from memory_pipeline.text.lang.en.rarity import is_common
 from memory_pipeline.text.parse.tokens import align_rows
@@ -33,6 +33,7 @@ _SCAN: Final = rf"(?:{_SENTENCE_START})?(?:\b{_SALUTATION})?\b(?:{_CAPITALISED}(
 _MATCH_PARTS: Final = re.compile(
     rf"(?P<start>(?:{_SENTENCE_START})*)(?P<salutation>{_SALUTATION})?(?P<run>.*)", re.DOTALL
 )
+_LOWER: Final = re.compile("[a-z]")
 _MAX_WORDS: Final = 5
 """A longer run of capitalised words is a headline."""
 _COMMON_SUFFIXES: Final = ("ing", "tion", "tions", "ness", "ity", "fully", "ously", "ently", "ately", "ically")
@@ -50,6 +51,8 @@ def names(texts: pl.Series) -> pl.Series:
     Returns:
         A list of strings per text.
     """
+    if are_few(texts):
+        return pl.Series("names", [_names_in(text or "") for text in texts.to_list()], dtype=pl.List(pl.String))
     scan = suited(_SCAN, texts)
     matches = (
         pl.DataFrame({"row": pl.int_range(len(texts), dtype=pl.UInt32, eager=True), "text": texts.fill_null("")})
@@ -73,6 +76,14 @@ def names(texts: pl.Series) -> pl.Series:
         .agg(pl.col("names").unique().sort())
     )
     return align_rows(lists, len(texts))["names"]
+
+
+def _names_in(text: str) -> list[str]:
+    """Return the names in one ASCII text."""
+    if not _LOWER.search(text):
+        return []
+    plain = in_python(_VOCATIVE).sub("!", f"\n{text}")
+    return sorted({name for match in in_python(_SCAN).finditer(plain) for name in _names_in_match(match[0])})
 
 
 def _names_in_match(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.lang.ascii_patterns import suited
+from memory_pipeline.text.lang.ascii_patterns import are_few, found, in_python, suited
 from memory_pipeline.text.parse import dates, entities
 from memory_pipeline.text.parse.dates import Match, Rule
 from memory_pipeline.text.parse.glosses import glossed
@@ -103,10 +103,34 @@ def extract(content: pl.Series, low: pl.Series, languages: pl.Series | None = No
         languages: code of each text's language, null where unknown; default: English.
     """
     low = low if languages is None else glossed(low, languages)
+    if are_few(low) and are_few(content):
+        return _of_few(content, low.to_list())
     denying = without_questions(low).str.replace_all(_NEGATION_IDIOMS, " ").str.contains(_NEGATION)
     return _numbers_and_dates(low).with_columns(
         entities.names(content).alias("entities"), negated=denying, question=are_questions(low)
     )
+
+
+def _of_few(content: pl.Series, low: list[str]) -> pl.DataFrame:
+    """Return the facts of a few ASCII texts."""
+    parsed = [[_parse_match(match) for match in _scanner().findall(text)] for text in low]
+    numbers, dates_ = ([sorted({form for match in text for form in match[side]}) for text in parsed] for side in (0, 1))
+    stated = [in_python(QUESTION).sub(_before_question, text) if "?" in text else text for text in low]
+    idioms, negation = in_python(_NEGATION_IDIOMS), in_python(_NEGATION)
+    return pl.DataFrame(
+        {
+            "numbers": numbers,
+            "dates": dates_,
+            "entities": entities.names(content),
+            "negated": [negation.search(idioms.sub(" ", text)) is not None for text in stated],
+            "question": are_questions(pl.Series(low, dtype=pl.String)),
+        },
+        schema_overrides=dict.fromkeys(("numbers", "dates"), pl.List(pl.String)) | {"negated": pl.Boolean},
+    )
+
+
+def _before_question(match: Match) -> str:
+    return f"{match[1] or ''} "
 
 
 def dates_in(low: str) -> dict[str, list[str]]:
@@ -129,8 +153,8 @@ def without_questions(low: pl.Series) -> pl.Series:
 
 def are_questions(low: pl.Series) -> pl.Series:
     """Return whether each text in `tokens.fold` form ends in a question, or begins like one and states nothing."""
-    end, start = suited(_QUESTION_END, low), suited(_QUESTION_START, low)
-    return low.str.contains(end) | (low.str.contains(start) & ~low.str.contains(_STATEMENT_END))
+    signs = found(low, {"end": _QUESTION_END, "start": _QUESTION_START, "stated": _STATEMENT_END})
+    return pl.Series(low.name, signs["end"] | (signs["start"] & ~signs["stated"]))
 
 
 def _numbers_and_dates(low: pl.Series) -> pl.DataFrame:

@@ -36,14 +36,14 @@ def split_sentences(texts: pl.Series, languages: pl.Series | None = None) -> pl.
         space). A text without letters or signs has none. Cost: about 8 s for a million short texts.
     """
     codes = [None] * len(texts) if languages is None else languages.to_list()
-    parts = [list(_sentences(text or "", code or ENGLISH)) for text, code in zip(texts.to_list(), codes, strict=True)]
+    parts = [list(sentences_of(text or "", code or ENGLISH)) for text, code in zip(texts.to_list(), codes, strict=True)]
     counts = pl.Series([len(part) for part in parts], dtype=pl.Int64)
     rows = pl.int_range(len(texts), dtype=pl.UInt32, eager=True).gather(np.repeat(np.arange(len(texts)), counts))
     places = pl.DataFrame({"row": rows}).select("row", pl.int_range(pl.len()).over("row").alias("place"))
     return places.with_columns(sentence=pl.Series(list(chain.from_iterable(parts)), dtype=pl.String))
 
 
-def _sentences(text: str, language: str) -> Iterator[str]:
+def sentences_of(text: str, language: str) -> Iterator[str]:
     """Yield the sentences of one text; white space belongs to the sentence before it, or to the first."""
     pending = ""
     for part in _segments(text, language):

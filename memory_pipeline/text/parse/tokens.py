@@ -4,6 +4,7 @@ A text is read with the pack of its language; without one, as English. Not here:
 numbers, dates and names (`facts`).
 """
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple
 import polars as pl
 import polars.selectors as cs
 
-from memory_pipeline.text.lang.ascii_patterns import suited
+from memory_pipeline.text.lang.ascii_patterns import FEW, in_python, is_ascii, suited
 from memory_pipeline.text.lang.en.lexicon import SMALL_TALK
 from memory_pipeline.text.lang.folding import fold_text, folded
 from memory_pipeline.text.lang.registry import UNSPACED, pack
@@ -23,13 +24,14 @@ _SPACED_LETTERS: Final = rf"[[\p{{L}}\p{{M}}\p{{N}}]--[{_UNSPACED}]]+"
 
 _WORD: Final = rf"\p{{N}}+(?:[.,]\p{{N}}+)+|[{_UNSPACED}]\p{{M}}*|{_SPACED_LETTERS}(?:'{_SPACED_LETTERS})*"
 
+_ASCII_WORD: Final = re.compile(r"[0-9]+(?:[.,][0-9]+)+|[0-9A-Za-z]+(?:'[0-9A-Za-z]+)*")
+"""The same in ASCII texts."""
+
 _PICTURE: Final = r"\p{Regional_Indicator}{2}|\p{Extended_Pictographic}"
 """An emoji; of those joined to one each is a word, without its skin tone."""
-PICTURE_RARITY: Final = 100
+_PICTURE_RARITY: Final = 100
 """Rarity of an emoji, in hundredths."""
 
-_FEW: Final = 32
-"""Texts up to which words are looked up one by one: a table's operation costs as much as hundreds of words do."""
 _CACHED_WORDS: Final = 50_000
 
 _WORD_OR_MARK: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
@@ -46,7 +48,7 @@ def content_stems(texts: pl.Series, languages: pl.Series | None = None) -> pl.Se
         A list of strings per text, in the order of `texts`: lower-case stems without stop words.
     """
     low = fold(texts)
-    if (read := _few_words(low, languages)) is not None:
+    if (read := few_words(low, languages)) is not None:
         stems = [[word.stem for word in words if word.rarity] for words in read]
         return pl.Series("words", stems, dtype=pl.List(pl.String))
     content_words = occurrences(low, languages).filter(~pl.col("stop"))
@@ -56,7 +58,7 @@ def content_stems(texts: pl.Series, languages: pl.Series | None = None) -> pl.Se
 
 def fold(texts: pl.Series) -> pl.Series:
     """Normalise texts: lower case, NFKC, straight apostrophes; null becomes empty."""
-    if len(texts) <= _FEW:
+    if len(texts) <= FEW:
         return pl.Series(texts.name, [fold_text(text or "") for text in texts], dtype=pl.String)
     return texts.to_frame().select(folded(pl.first())).to_series()
 
@@ -79,7 +81,7 @@ def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFr
         row (index of the text), word, and the columns of `vocabulary`. Texts without words have no row. Cost: about 4 s
         for a million short texts on one core.
     """
-    if (read := _few_words(low, languages)) is not None:
+    if (read := few_words(low, languages)) is not None:
         return _listed(read)
     rows = pl.int_range(len(low), dtype=pl.UInt32, eager=True)
     listed = (
@@ -101,8 +103,8 @@ def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFr
     ).drop("language")
 
 
-class _Word(NamedTuple):
-    """A word with its vocabulary entry (see `vocabulary`)."""
+class Word(NamedTuple):
+    """A word with its vocabulary entry (see `vocabulary`); a stop word has rarity 0."""
 
     word: str
     stem: str
@@ -112,24 +114,32 @@ class _Word(NamedTuple):
 
 
 @lru_cache(_CACHED_WORDS)
-def _described(word: str, code: str | None) -> _Word:
+def _described(word: str, code: str | None) -> Word:
     known = pack(code)
     stem = known.stem(word)
-    return _Word(word, stem, known.written(word), known.rarity(word, stem), word in SMALL_TALK)
+    return Word(word, stem, known.written(word), known.rarity(word, stem), word in SMALL_TALK)
 
 
-def _few_words(low: pl.Series, languages: pl.Series | None) -> list[list[_Word]] | None:
+def few_words(low: pl.Series, languages: pl.Series | None = None) -> list[list[Word]] | None:
     """Return the words of each of a few texts; None for many texts, and for languages written without spaces."""
-    if len(low) > _FEW:
+    if len(low) > FEW:
         return None
     codes: Sequence[str | None] = [None] * len(low) if languages is None else languages.to_list()
     if not set(codes).isdisjoint(UNSPACED):
         return None
-    texts = low.str.extract_all(suited(_WORD, low)).to_list()
-    return [[_described(word, code) for word in words or ()] for words, code in zip(texts, codes, strict=True)]
+    texts = map(_words, low.to_list())
+    return [[_described(word, code) for word in words] for words, code in zip(texts, codes, strict=True)]
 
 
-def _listed(read: Sequence[Sequence[_Word]]) -> pl.DataFrame:
+def _words(low: str | None) -> list[str]:
+    """Return the words of one text normalised by `fold`."""
+    if low is None or low.isascii():
+        return _ASCII_WORD.findall(low or "")
+    words: list[str] = pl.Series([low]).str.extract_all(_WORD)[0].to_list()
+    return words
+
+
+def _listed(read: Sequence[Sequence[Word]]) -> pl.DataFrame:
     """Return the words of texts as `occurrences` does."""
     words = [word for words in read for word in words]
     terms = {stem: term for term, stem in enumerate(sorted({word.stem for word in words}))}
@@ -179,23 +189,39 @@ def pictures(low: pl.Series) -> pl.Series:
     return low.str.extract_all(_PICTURE)
 
 
-def rarities(low: pl.Series, language: str | None = None) -> dict[str, int]:
-    """Return the content stems of one text normalised by `fold`, in order, with their rarity in hundredths.
+def rarities(low: str, language: str | None = None) -> dict[str, int]:
+    """Return the content stems and emoji of one text normalised by `fold`, with their rarity in hundredths.
 
-    The single-text form of `occurrences`. Cost: about 0.1 ms.
+    The single-text form of `occurrences` and `pictures`. Cost: about 0.05 ms.
     """
     language_pack = pack(language)
-    tokens = low.str.extract_all(suited(_WORD, low))[0].to_list()
-    if language_pack.unspaced:
-        tokens += _letter_pairs(low, pl.Series([0], dtype=pl.UInt32))["word"].to_list()
-    stemmed = ((language_pack.stem(word), word) for word in tokens)
-    return {root: rarity for root, word in stemmed if (rarity := language_pack.rarity(word, root))}
+    words = _words(low)
+    if low.isascii():
+        emoji = list[str]()
+    else:
+        series = pl.Series([low])
+        emoji = pictures(series)[0].to_list()
+        if language_pack.unspaced:
+            words += _letter_pairs(series, pl.Series([0], dtype=pl.UInt32))["word"].to_list()
+    stemmed = ((language_pack.stem(word), word) for word in words)
+    rarity = {root: rarity for root, word in stemmed if (rarity := language_pack.rarity(word, root))}
+    return rarity | dict.fromkeys(emoji, _PICTURE_RARITY)
 
 
 def count_tokens(texts: pl.Series) -> pl.Series:
     """Count the tokens of each text, words and punctuation marks (Int64); 0 for null."""
+    if len(texts) <= FEW and is_ascii(texts):
+        return pl.Series(texts.name, token_counts([text or "" for text in texts.to_list()]), dtype=pl.Int64)
     count = pl.first().fill_null("").str.count_matches(suited(_WORD_OR_MARK, texts)).cast(pl.Int64)
     return texts.to_frame().select(count).to_series()
+
+
+def token_counts(texts: Sequence[str]) -> list[int]:
+    """Count the tokens of each of a few texts (see `count_tokens`)."""
+    if not all(text.isascii() for text in texts):
+        return count_tokens(pl.Series(texts, dtype=pl.String)).to_list()
+    find = in_python(_WORD_OR_MARK).findall
+    return [len(find(text)) for text in texts]
 
 
 def vocabulary(tokens: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:

@@ -12,14 +12,15 @@ from typing import Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.lang.ascii_patterns import form_for, suited
+from memory_pipeline.text.lang.ascii_patterns import found
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.parse import facts
 from memory_pipeline.text.parse.clauses import split_clauses
 from memory_pipeline.text.parse.speakers import by_assistant
-from memory_pipeline.text.parse.tokens import fold, occurrences
+from memory_pipeline.text.parse.tokens import few_words, fold, occurrences
 
 MODEL: Final = "keep"
 """Name of the model file in `models/`."""
@@ -137,14 +138,15 @@ def features(memories: pl.DataFrame) -> pl.DataFrame:
         speakers, on="profile_id", how="left", maintain_order="left"
     )
     assistant = memories.select(by_assistant(pl.col("speaker"))).to_series()
-    return _with_features(
-        clauses,
+    columns = _features(
+        clauses["clause"],
         low,
         words=_store_weights(low, memories["profile_id"].gather(clauses["row"]), clauses["row"]),
         speakers=with_speakers["speakers"].gather(clauses["row"]),
-        answers=memories["follows_question"].gather(clauses["row"]),
-        assistant=assistant.gather(clauses["row"]),
+        answers=memories["follows_question"].gather(clauses["row"]).to_numpy(),
+        assistant=assistant.gather(clauses["row"]).to_numpy(),
     )
+    return clauses.hstack([pl.Series(name, column) for name, column in columns.items()])
 
 
 def standalone_values(texts: pl.Series) -> pl.DataFrame:
@@ -159,33 +161,28 @@ def standalone_values(texts: pl.Series) -> pl.DataFrame:
     """
     clauses = split_clauses(texts)
     low = fold(clauses["clause"])
-    false = pl.repeat(value=False, n=clauses.height, eager=True)
-    no_speakers = pl.Series([[]], dtype=pl.List(pl.String)).new_from_index(0, clauses.height)
-    with_features = _with_features(
-        clauses, low, words=_language_weights(low), speakers=no_speakers, answers=false, assistant=false
-    )
-    return score(with_features, coefficients(MODEL))
+    false = np.zeros(clauses.height, dtype=np.bool_)
+    columns = _features(clauses["clause"], low, words=_language_weights(low), answers=false, assistant=false)
+    return _valued(clauses, columns, coefficients(MODEL))
 
 
-def _with_features(
-    clauses: pl.DataFrame, low: pl.Series, *, words: pl.Series, speakers: pl.Series, **conditions: pl.Series
-) -> pl.DataFrame:
-    """Add the features to clauses, from the weights of their words, the speakers and further conditions."""
-    extracted = facts.extract(clauses["clause"], low)
-    names = pl.DataFrame({"names": extracted["entities"], "speakers": speakers})
-    counted = clauses.with_columns(
-        words=words,
-        names=names.select(pl.col("names").list.set_difference("speakers").list.len().cast(pl.Float64)).to_series(),
-        numbers=extracted["numbers"].list.len().cast(pl.Float64),
-        dates=extracted["dates"].list.len().cast(pl.Float64),
-        own=low.str.contains(suited(_SELF_DESCRIPTION, low)).cast(pl.Float64),
-    )
-    form, texts = form_for(low), pl.col(low.name)
-    matches = low.to_frame().select(texts.str.contains(form(pattern)).alias(name) for name, pattern in CUES.items())
-    return counted.with_columns(
-        (pl.col("words") * match.cast(pl.Float64)).alias(match.name)
-        for match in (*matches.iter_columns(), *(match.alias(name) for name, match in conditions.items()))
-    )
+def _features(
+    clauses: pl.Series,
+    low: pl.Series,
+    *,
+    words: NDArray[np.float64],
+    speakers: pl.Series | None = None,
+    **conditions: NDArray[np.bool_],
+) -> dict[str, NDArray[np.float64]]:
+    """Return the features of clauses, from the weights of their words, the speakers and further conditions."""
+    told = facts.extract(clauses, low).select(names="entities", numbers="numbers", dates="dates")
+    if speakers is not None:
+        told = told.with_columns(speakers=speakers).with_columns(pl.col("names").list.set_difference("speakers"))
+    counts = told.select(pl.col("names", "numbers", "dates").list.len().cast(pl.Float64))
+    holding = found(low, CUES | {"own": _SELF_DESCRIPTION}) | conditions
+    own = holding.pop("own").astype(np.float64)
+    counted = {"words": words, **{name: counts[name].to_numpy() for name in counts.columns}, "own": own}
+    return counted | {name: words * holds.astype(np.float64) for name, holds in holding.items()}
 
 
 def values(memories: pl.DataFrame) -> pl.DataFrame:
@@ -202,13 +199,19 @@ def values(memories: pl.DataFrame) -> pl.DataFrame:
 
 def score(clauses: pl.DataFrame, weights: Mapping[str, float]) -> pl.DataFrame:
     """Return values of clauses by their `features`: the weighted sum, at least `MIN_VALUE`."""
-    value = reduce(
-        add, (pl.col(name) * pl.lit(float(weights[name])) for name in FEATURES)
-    )  # a fixed order: sums of floats depend on it
-    return clauses.select("row", "place", "clause", "ends", "tokens", value=value.clip(MIN_VALUE, None))
+    return _valued(clauses, {name: clauses[name].to_numpy() for name in FEATURES}, weights)
 
 
-def _store_weights(low: pl.Series, profiles: pl.Series, rows: pl.Series) -> pl.Series:
+def _valued(
+    clauses: pl.DataFrame, columns: Mapping[str, NDArray[np.float64]], weights: Mapping[str, float]
+) -> pl.DataFrame:
+    """Return clauses with the weighted sums of their features, in a fixed order: sums of floats depend on it."""
+    value = reduce(add, (columns[name] * float(weights[name]) for name in FEATURES))
+    scored = pl.Series("value", np.maximum(value, MIN_VALUE))
+    return clauses.select("row", "place", "clause", "ends", "tokens").hstack([scored])
+
+
+def _store_weights(low: pl.Series, profiles: pl.Series, rows: pl.Series) -> NDArray[np.float64]:
     """Return the weight of the distinct content words of each clause.
 
     A word in df of the n memories of its profile weighs 1 - log(df) / log(n + 1), reduced for words common in the
@@ -230,15 +233,19 @@ def _store_weights(low: pl.Series, profiles: pl.Series, rows: pl.Series) -> pl.S
     return _sum_by_clause(joined.select("at", units=units), len(low), 1.0 / _UNITS)
 
 
-def _language_weights(low: pl.Series) -> pl.Series:
+def _language_weights(low: pl.Series) -> NDArray[np.float64]:
     """Return the rarity in the language of the distinct content words of each clause, 0..1 each."""
-    content = occurrences(low).filter(~pl.col("stop") & ~pl.col("small_talk")).unique(["row", "term"])
-    return _sum_by_clause(content.select(at="row", units=pl.col("rarity").cast(pl.Int64)), len(low), 0.01)
+    if (read := few_words(low)) is not None:
+        content = [[word for word in words if word.rarity and not word.small_talk] for words in read]
+        sums = [sum({word.stem: word.rarity for word in reversed(words)}.values()) for words in content]
+        return np.array(sums, dtype=np.float64) * 0.01
+    content_words = occurrences(low).filter(~pl.col("stop") & ~pl.col("small_talk")).unique(["row", "term"])
+    return _sum_by_clause(content_words.select(at="row", units=pl.col("rarity").cast(pl.Int64)), len(low), 0.01)
 
 
-def _sum_by_clause(units: pl.DataFrame, clauses: int, unit: float) -> pl.Series:
+def _sum_by_clause(units: pl.DataFrame, clauses: int, unit: float) -> NDArray[np.float64]:
     """Sum integer units per clause and scale them."""
     sums = units.group_by("at").agg(pl.col("units").sum())
     total = np.zeros(clauses)
     total[sums["at"].to_numpy()] = sums["units"].to_numpy() * unit
-    return pl.Series("words", total)
+    return total
