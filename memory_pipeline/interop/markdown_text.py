@@ -377,7 +377,7 @@ def _titled(lines: list[str], place: int) -> tuple[int, str, int] | None:
 
 
 def _next(lines: list[str], place: int) -> str:
-    return next((line for line in lines[place:] if line.strip()), "")
+    return next((lines[at] for at in range(place, len(lines)) if lines[at].strip()), "")
 
 
 def _item_end(lines: list[str], place: int) -> int:
