@@ -427,7 +427,7 @@ def test_what_agents_told_over_time_is_counted_for_the_memories_that_hold():
             | ({"memory_id": memory_id} if memory_id else {})
         ]
     ]
-    assert {name: held(rows).beside[name] for name in current.TOLD} == {
+    assert {name: held(rows).beside[name] for name in current.HISTORY} == {
         "accesses": 2, "ratings": 1, "earlier texts and values": 2, "starts and ends of sessions": 2
     }  # fmt: skip
 
