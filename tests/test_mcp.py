@@ -567,8 +567,9 @@ def test_a_misspelt_argument_is_refused_and_starts_no_run(home):
 def test_status_tells_what_waits(home):
     result = talk(home, lambda client: client.call_tool("status", {"profile_id": "sample-1"}))
     found = said(result)
-    assert re.match(r"sample-1: 60 memories, \d+ in use, [1-9]\d* events waiting\n", found)
-    assert "consolidated: " in found
+    assert re.match(r"sample-1: 60 memories, [1-9]\d* events waiting\n", found)
+    assert "consolidated: never; " in found
+    assert "due now: the nightly run of " in found
     assert str(home) not in found
     assert tokens(found) <= MOST_OF_STATUS
 

@@ -480,7 +480,7 @@ def _status_text(summary: dict[str, Any], zone: tzinfo) -> str:
     """Return the state of a profile in a few lines."""
     (row,) = summary["profiles"]
     last = moment(row["last_as_of"], zone) if row["last_as_of"] else "never"
-    due = "; ".join(f"{one['task']} ({one['reason']})" for one in row["due"][:_DUE])
+    due = "; ".join(one["reason"] for one in row["due"][:_DUE])
     night = min((task["next_due"] for task in row["tasks"] if task["next_due"]), default=None)
     stored, waiting = many(row["memories"], "memory"), many(row["waiting"], "event")
     used = "" if row["live"] is None else f", {row['live']} in use"
