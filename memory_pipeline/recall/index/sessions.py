@@ -66,7 +66,10 @@ class Sessions:
         order, keys = self.order, rows.select(_ORDER)
 
         def age(row: int) -> tuple[Any, ...]:
-            return keys.row(row - known.height) if row >= known.height else known[[row]].select(_ORDER).row(0)
+            if row >= known.height:
+                return keys.row(row - known.height)
+            said_at, created_at, *rest = (known[row, name] for name in ("said_at", "created_at", "seq", "memory_id"))
+            return said_at or created_at, *rest
 
         for at in np.flatnonzero(added >= 0).tolist():
             begin, end = np.searchsorted(number[order], [added[at], added[at] + 1])
