@@ -103,6 +103,8 @@ def commit(
         InvariantBroken: the plan would break an invariant; nothing was changed.
         Conflict: no profile could be committed, or not all of them if `whole`; nothing was changed.
     """
+    if tables["profiles"].is_empty():
+        return {}
     unchanged = _unchanged(lake, tables)
     if (broken := violations(_without(tables, unchanged), policies)).height:
         lake.note_attempt(run_id, "refused", started_at=started_at or datetime.now(UTC))
