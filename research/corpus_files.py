@@ -35,7 +35,7 @@ LEARNED: Final = ("a", "b", "c", "e", "f", "g", "h", "i", "j", "q", "r", "s", "u
 OTHERS: Final = ("d", "l", "o", "p", "t", "x", "y", "z")
 """Files of episodes in English that the trees learn from and the network does not."""
 RANKED: Final = tuple(f"{writer}{part}" for writer in "abcd" for part in "abc")
-"""Files of episodes from which only the ranking of notes has learned."""
+"""Files of episodes from which only the ranking of notes and the sections of core memory have learned."""
 UNREAD: Final = ("k", "n", "ad", "bd", "cd", "dd")
 """Files of episodes that nothing has learned from."""
 MEASURED: Final = ("i", "m")
@@ -172,6 +172,14 @@ def labels() -> dict[str, Core]:
     for path in paths:
         found |= _labels(path)
     return found
+
+
+def words(label: tuple[int, ...]) -> dict[str, str]:
+    """Return the label of a sentence in words, by group; `-` for one that nobody gave."""
+    return {
+        name: known[place] if place != UNLABELLED else "-"
+        for (name, known), place in zip(GROUPS.items(), label, strict=True)
+    }
 
 
 def _labels(path: Path) -> dict[str, Core]:

@@ -24,7 +24,7 @@ from memory_pipeline.evaluation import replay
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings.new_stores import EMBEDDER
 from memory_pipeline.text.parse.tokens import count_tokens
-from memory_pipeline.text.score.sentence_kinds import GROUPS
+from memory_pipeline.text.score.sections import INSTRUCTION, KINDS, PREFERENCE
 
 FILES: Final = "knpt"
 """Files that nothing which reads sentences has learned from."""
@@ -65,19 +65,31 @@ def in_core_memory(outcome: Outcome, core: Core) -> dict[str, int]:
         for block in outcome.blocks.iter_rows(named=True)
         for line in zip(block["content"].split(SEPARATOR), block["members"], strict=True)
     ]
-    shown = {member for _, _, member in lines}
+    notes = notes_of(outcome.memories)
+    shown = {note for _, _, member in lines for note in notes[member]}
     current = {note: found for note, found in told.items() if note not in superseded}
     harmful = {note for note, found in current.items() if any(harms(one) for one in found)}
     safety = {n for n in harmful if any(harms(one) and one["kind"] in ("health", "safety") for one in told[n])}
     instructions = {note for note, found in current.items() if any(instructs(one) for one in found)}
-    wishes = ("standing_instructions", "preferences")
+    wishes = (INSTRUCTION, PREFERENCE)
     return {
         "lines": len(lines),
         "tokens": int(count_tokens(outcome.blocks["content"]).sum()),
-        "outdated, unmarked": sum(m in superseded and not any(d in text for d in DOUBTS) for _, text, m in lines),
-        "idle": sum(all(idles(one) for one in told.get(member, ())) for _, _, member in lines),
+        "outdated, unmarked": sum(
+            superseded.issuperset(notes[member]) and not any(doubt in text for doubt in DOUBTS)
+            for _, text, member in lines
+        ),
+        "idle": sum(all(idles(one) for note in notes[member] for one in told.get(note, ())) for _, _, member in lines),
+        "in a section of another kind": sum(
+            all(one["kind"] not in KINDS[block] for note in notes[member] for one in told.get(note, ()))
+            for block, _, member in lines
+        ),
+        "about others, harmless": sum(
+            all(one["whom"] not in OWN and not harms(one) for note in notes[member] for one in told.get(note, ()))
+            for _, _, member in lines
+        ),
         "wishes of others": sum(
-            block in wishes and bool(told.get(member)) and all(one["whom"] not in OWN for one in told[member])
+            block in wishes and all(one["whom"] not in OWN for note in notes[member] for one in told.get(note, ()))
             for block, _, member in lines
         ),
         "harm shown": len(harmful & shown),
@@ -118,20 +130,19 @@ def harm_lost(outcome: Outcome, core: Core) -> dict[str, int]:
     return {
         "half: harm lost": len(lost),
         "half: harm": len(harmful),
-        "half: harmless kept": sum(note in there and all(one["harm"] == "0" for one in told[note]) for note in told),
+        "half: harmless kept": sum(note in there and all(one["harm"] == "0" for one in told.get(note, ())) for note in told),
     }
 
 
 def labels(core: Core) -> dict[str, list[dict[str, str]]]:
     """Return the labels of the sentences of each note, by group."""
-    names = list(GROUPS)
-    return {
-        note: [
-            {name: GROUPS[name][place] if place >= 0 else "-" for name, place in zip(names, label, strict=True)}
-            for label in found
-        ]
-        for note, found in core.labels.items()
-    }
+    return {note: [corpus_files.words(one) for one in found] for note, found in core.labels.items()}
+
+
+def notes_of(memories: pl.DataFrame) -> dict[str, list[str]]:
+    """Return the notes that each memory stands for: itself, or those that were merged into it."""
+    rows = memories.select("memory_id", "members").iter_rows()
+    return {memory: members or [memory] for memory, members in rows}
 
 
 def outdated(store: LabelledStore) -> set[str]:

@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from memory_pipeline.text.score import core_facts
-from memory_pipeline.text.score.core_facts import HEALTH, IDENTITY, INSTRUCTION, PREFERENCE, PROJECT
+from memory_pipeline.text.score.sections import HEALTH, IDENTITY, INSTRUCTION, PREFERENCE, PROJECT
 
 
 def read(*texts):

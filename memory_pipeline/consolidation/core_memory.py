@@ -25,7 +25,7 @@ from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.tokens import count_tokens
-from memory_pipeline.text.score import commands, core_facts
+from memory_pipeline.text.score import commands, sections
 
 SEPARATOR: Final = "\n---\n"
 """Separates the facts of a block."""
@@ -139,7 +139,7 @@ def for_user(blocks: pl.DataFrame, memories: pl.DataFrame, user_id: str) -> pl.D
         user_id: the user; facts of nobody in particular stay.
     """
     others = memories.filter(pl.col("user_id") != user_id)
-    return _without(blocks, others, pl.col("block") != core_facts.HEALTH)
+    return _without(blocks, others, pl.col("block") != sections.HEALTH)
 
 
 def for_project(blocks: pl.DataFrame, memories: pl.DataFrame, project: str) -> pl.DataFrame:
@@ -151,7 +151,7 @@ def for_project(blocks: pl.DataFrame, memories: pl.DataFrame, project: str) -> p
         project: the project; instructions that belong to none stay.
     """
     others = whereabouts.inherited(memories).filter(~whereabouts.of_project(project))
-    return _without(blocks, others, pl.col("block") == core_facts.INSTRUCTION)
+    return _without(blocks, others, pl.col("block") == sections.INSTRUCTION)
 
 
 def holding(blocks: pl.DataFrame, memories: pl.DataFrame, now: datetime) -> pl.DataFrame:
@@ -459,8 +459,8 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
     types = TABLES["core_memory_blocks"].empty().schema
     schema = {name: types[name] for name in (*_BLOCK, *Filled._fields)} | {"worded": pl.Boolean()}
     order = {name: index for index, name in enumerate(names(policy))}
-    sections = pl.DataFrame(rows, schema=schema, orient="row").group_by(_BLOCK, maintain_order=True)
-    blocks = sections.agg(
+    of_persons = pl.DataFrame(rows, schema=schema, orient="row").group_by(_BLOCK, maintain_order=True)
+    blocks = of_persons.agg(
         pl.col("members").list.explode(keep_nulls=False, empty_as_null=False),
         pl.when(pl.col("marks").is_not_null().all()).then(pl.col("marks").list.explode().implode()).first(),
         pl.col("content").str.join(SEPARATOR),
@@ -478,7 +478,7 @@ def _filled_by_tokens(
     health and safety first, standing instructions second, and what they leave is for those that are full, instructions
     before others. A fact that has no room is left out for the next that has.
     """
-    safety, rules = (core_profile.NAMES.index(name) for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
+    safety, rules = (core_profile.NAMES.index(name) for name in (sections.HEALTH, sections.INSTRUCTION))
     costs = {index: _costs([fact.text for fact in listed]) for index, listed in facts.items()}
     taken = {index: [fact.vital for fact in listed] for index, listed in facts.items()}
     spent = {index: _sum(costs[index], taken[index]) for index in facts}

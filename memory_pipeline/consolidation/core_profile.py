@@ -15,19 +15,19 @@ from memory_pipeline.consolidation.ownership import OWNER
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
 from memory_pipeline.text.embed import encoder
-from memory_pipeline.text.lang.en.core_cues import BEGINS, OWN, PLACEHOLDER
+from memory_pipeline.text.lang.en.core_cues import BEGINS, PLACEHOLDER
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
 from memory_pipeline.text.parse import facts as facts_of_texts
 from memory_pipeline.text.parse.speakers import USERS, by_assistant
-from memory_pipeline.text.score import core_facts
+from memory_pipeline.text.score import core_facts, sections
 
 NAMES: Final = (
-    core_facts.IDENTITY,
-    core_facts.HEALTH,
-    core_facts.INSTRUCTION,
-    core_facts.PREFERENCE,
-    core_facts.PROJECT,
+    sections.IDENTITY,
+    sections.HEALTH,
+    sections.INSTRUCTION,
+    sections.PREFERENCE,
+    sections.PROJECT,
 )
 """The blocks, in the order in which they are filled."""
 PROJECT_DAYS: Final = 90
@@ -51,7 +51,7 @@ _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 _TEXT: Final = ["profile_id", "content_hash"]
 _SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "harm")
 _COLUMNS: Final = (
-    *("index", "memory_id", "text", "about", "lasting", "harm", "importance", "access_count", "created_at"),
+    *("index", "memory_id", "text", "lasting", "harm", "importance", "access_count", "created_at"),
     *("doubted_since", "disputed_by", "disputed_at", "vital", "person", "project"),
 )
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
@@ -70,13 +70,12 @@ def facts(
     """Return the facts of each block, best first.
 
     Nothing leaves by a doubt: a fact that a newer memory may outdate is shown with the day of that; a contradicted one
-    with the other side. These are left out:
-    statements that are closed, what an assistant said, facts of one kind about somebody else than the owner (health
-    apart, which is everybody's), what others instruct or prefer, commands in a conversation of several people,
-    statements whose subject is named elsewhere, and deadlines that have passed. Of facts in the same words
-    the newest is kept, of what instructs or forbids the newest of each project. Facts are ranked by whether they are in
-    doubt, then (of health) by the harm if they were forgotten, by use (accesses, helpful feedback), whether they are
-    commands or about the owner, whether they hold for years, importance, and age, newest first.
+    with the other side. These are left out: statements that are closed, what an assistant said, facts about somebody
+    else than the owner (but for what does real damage if it is forgotten, which is everybody's), what others instruct
+    or prefer, commands in a conversation of several people, statements whose subject is named elsewhere (vital ones
+    apart), and deadlines that have passed. Of facts in the same words the newest is kept, of what instructs or forbids
+    the newest of each project. Facts are ranked by whether they are in doubt, then (of health) by the harm if they were
+    forgotten, by use (accesses, helpful feedback), whether they hold for years, importance, and age, newest first.
 
     Args:
         memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`),
@@ -105,9 +104,9 @@ def facts(
     found = _stated(present, scored, as_of, known)
     doubtful = pl.any_horizontal(pl.col("doubted_since", "disputed_by").is_not_null())
     ranked = found.sort(
-        *("profile_id", "index", doubtful, "harm", "access_count", "about", "lasting", "importance", "created_at"),
+        *("profile_id", "index", doubtful, "harm", "access_count", "lasting", "importance", "created_at"),
         *("memory_id", "text"),
-        descending=[False, False, False, *[True] * 6, False, False],
+        descending=[False, False, False, *[True] * 5, False, False],
     )
     mark = pl.struct("disputed_at", "disputed_by", "doubted_since", said_at="created_at")
     return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", mark=mark)
@@ -289,19 +288,19 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     by_name = [pl.col("sentence").str.starts_with(pl.col("name"))]
     by_name += [first == pl.col(own).str.strip_chars().str.to_lowercase() for own in ("user_id", "speaker")]
     named_first = pl.any_horizontal(one.fill_null(value=False) for one in by_name)
-    health, instruction = (pl.col("section") == name for name in (core_facts.HEALTH, core_facts.INSTRUCTION))
-    read_so = pl.col("of_user") & (instruction | ~_about_another(pl.col("sentence")))
-    of_user = read_so | named_first | pl.any_horizontal(_marked_by_agents())
-    project = pl.col("section") == core_facts.PROJECT
-    owners = (pl.col("voice") == OWNER) & (of_user | pl.col("commands"))
-    stated = stated.filter((health & ~pl.col("commands")) | owners)
+    health, instruction = (pl.col("section") == name for name in (sections.HEALTH, sections.INSTRUCTION))
+    of_user = pl.col("of_user") | named_first | pl.any_horizontal(_marked_by_agents())
+    project = pl.col("section") == sections.PROJECT
+    owners = (pl.col("voice") == OWNER) & of_user
+    stated = stated.filter((health & ~pl.col("commands") & of_user) | owners)
     block = pl.col("section").replace_strict({name: index for index, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
+    vital = health & (pl.col("harm") >= WHOLE_FROM)
     lasting_facts = (
         _still_true(stated)
         .filter(
             health | instruction | (pl.col("importance_given").fill_null(1.0) >= LEAST_IMPORTANCE),
-            ~(heard & pl.col("leans")),
+            ~(heard & pl.col("leans")) | vital,
             ~((pl.col("people") > 1) & pl.col("commands")),
             ~project | current,
         )
@@ -309,11 +308,9 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     )
     projects = lasting_facts.filter(project)
     overdue = projects["fact"].filter(_overdue(projects, as_of))
-    about = pl.when(of_user | pl.col("commands")).then(1).otherwise(0)
     told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(
+        vital=vital,
         harm=pl.when(health).then(pl.col("harm").round()).otherwise(0.0),
-        vital=health & (pl.col("harm") >= WHOLE_FROM),
-        about=about,
         index=block,
         project=pl.when("commands").then("project"),
     )
@@ -332,14 +329,6 @@ def _attribution() -> pl.Expr:
     low = pl.col("speaker").str.to_lowercase()
     named = low.ne_missing(pl.col("person").str.to_lowercase()) & ~low.is_in(sorted(USERS))
     return pl.concat_str("person", pl.when(named).then("speaker"), separator=", ", ignore_nulls=True).replace("", None)
-
-
-def _about_another(sentence: pl.Expr) -> pl.Expr:
-    """Return whether a sentence begins with a name and has no word for the owner."""
-    name = sentence.str.extract(_FIRST_NAME)
-    words = STOP_WORDS | frozenset(COMMON_WORDS[0])
-    named = name.is_not_null() & ~name.str.to_lowercase().is_in(words)
-    return named & ~sentence.str.to_lowercase().str.contains(OWN)
 
 
 def _whole(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
@@ -382,7 +371,7 @@ def _marked_by_agents() -> tuple[pl.Expr, pl.Expr]:
 def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     """Return short memories that agents marked as core or a preference and in which no sentence was read as a fact."""
     core, liked = _marked_by_agents()
-    section = pl.when(core).then(pl.lit(core_facts.IDENTITY)).when(liked).then(pl.lit(core_facts.PREFERENCE))
+    section = pl.when(core).then(pl.lit(sections.IDENTITY)).when(liked).then(pl.lit(sections.PREFERENCE))
     no = pl.lit(value=False)
     named = rows.with_columns(
         sentence=_LINE, section=section, place=pl.lit(0), lasting=core, commands=no, leans=no, of_user=~no, harm=0.0
@@ -404,7 +393,7 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     kept = numbered.filter(~pl.col("fact").is_in(over)).drop("fact").with_row_index("fact")
     doubts = kept.select("fact", "sentence", "section", "lasting", "doubted").explode("doubted").drop_nulls("doubted")
     doubts = doubts.unnest("doubted").with_columns(over=pl.col("statement").fill_null(""))
-    firm = pl.col("lasting") | (pl.col("section") == core_facts.INSTRUCTION)
+    firm = pl.col("lasting") | (pl.col("section") == sections.INSTRUCTION)
     since = doubts.filter(_says_so(), pl.col("linked") | ~firm).group_by("fact").agg(doubted_since=pl.col("at").min())
     return kept.join(since, on="fact", how="left", maintain_order="left").drop("fact", "place")
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import LIVE
-from memory_pipeline.text.score.core_facts import HEALTH
+from memory_pipeline.text.score.sections import HEALTH
 
 ANSWERS: Final = {"update": "update", "doubt": "update", "duplicate": "repeat", "conflict": "conflict"}
 """The answer that each relation of `fact_changes` suggests."""

@@ -13,7 +13,7 @@ import polars as pl
 from memory_pipeline.consolidation import core_profile, whereabouts
 from memory_pipeline.text.compare import references
 from memory_pipeline.text.parse import facts, tokens
-from memory_pipeline.text.score import core_facts
+from memory_pipeline.text.score import sections
 
 _SIDES: Final = ("older", "newer")
 _NAME: Final = r"[\p{Ll},;0-9] \p{Lu}\p{L}+"
@@ -68,7 +68,7 @@ def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | No
     names = texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}+)"))
     kinds = core_profile.kinds(points[rows], known)
     read = found.with_columns(names=names, stems=tokens.content_stems(texts), kinds=kinds, row=rows)
-    vital = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(core_facts.HEALTH) for side in _SIDES)
+    vital = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(sections.HEALTH) for side in _SIDES)
     apart = pl.any_horizontal(_told_apart(name) for name in _NAMED) | (vital & _told_apart("stems"))
     return _sides(pairs, read).filter(~apart).select(pairs.columns)
 
@@ -93,7 +93,7 @@ def _elsewhere() -> pl.Expr:
         pl.col(f"older_{name}").ne_missing(pl.col(f"newer_{name}"))
         for name in ("user_id", "heading", "file", "project")
     )
-    instruct = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(core_facts.INSTRUCTION) for side in _SIDES)
+    instruct = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(sections.INSTRUCTION) for side in _SIDES)
     repeats = pl.col("relation") == "duplicate"
     beside = ~pl.any_horizontal(_below(one, other) for one, other in (_SIDES, _SIDES[::-1]))
     return user | (heading & (beside | repeats)) | (file & repeats) | (project & instruct)

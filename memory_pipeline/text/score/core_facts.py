@@ -1,7 +1,7 @@
 """Finds the sentences of a text that an agent should know before every session, and the kind of fact each states.
 
-The reader tells what each sentence says. Not here: the reader's labels (`sentence_kinds`), and which
-of these facts still hold and come first (`consolidation/core_memory`).
+The reader tells what each sentence says, and `sections` where it belongs. Not here: the reader's labels
+(`sentence_kinds`), and which of these facts still hold and come first (`consolidation/core_memory`).
 """
 
 from typing import Final
@@ -17,41 +17,10 @@ from memory_pipeline.text.lang.en import core_cues
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, tokens
 from memory_pipeline.text.parse.speakers import USERS
-from memory_pipeline.text.score import sentence_kinds
+from memory_pipeline.text.score import sections, sentence_kinds
 
-HEALTH: Final = "health_and_safety"
-INSTRUCTION: Final = "standing_instructions"
-PREFERENCE: Final = "preferences"
-IDENTITY: Final = "user_profile"
-PROJECT: Final = "current_projects"
-"""Kinds of core facts, named after the block that holds them."""
-KINDS: Final = {
-    HEALTH: ("health", "safety"),
-    INSTRUCTION: ("instruction",),
-    PREFERENCE: ("preference",),
-    IDENTITY: ("identity", "relation", "home", "skill", "possession"),
-    PROJECT: ("goal", "decision"),
-}
-"""Kinds of sentences (`sentence_kinds.GROUPS`) that each holds."""
-LEAST: Final = 0.5
-"""Minimum probability of stating a core fact, of holding on, and of being about the owner."""
-LEAST_OF_SAFETY: Final = 0.4
-"""Minimum probability of health or safety, of which too much does less harm than too little."""
-LEAST_STAYING: Final = 0.35
-"""Minimum probability of health or safety to hold on: what was found today stays."""
-MOST_DOUBTED: Final = 0.5
-"""Probability from which a fact counts as past, asked, supposed, or told by others."""
-MOST_PASSING: Final = 0.25
-"""Probability of holding for a while or a moment from which an instruction is no standing one."""
-MOST_REQUESTED: Final = 0.08
-"""Probability of being wanted once from which an instruction is no standing one, unless it is lasting or grave.
-
-Of 150 standing instructions of notes that the reader never saw this leaves out 2; of 66 orders for once, made up to be
-hard, 15 are still taken for standing ones, 24 without it."""
-SURELY_LASTING: Final = 0.6
-"""Probability of holding for years from which it is one all the same."""
-GRAVE: Final = 1.6
-"""Harm, 0..3, from which it is one all the same: what must not be touched."""
+LIKELY: Final = 0.5
+"""Probability from which a sentence counts as lasting, or as an order."""
 
 WORD: Final = r"[\p{L}\p{N}]+"
 MOST_WORDS: Final = 40
@@ -90,7 +59,8 @@ def core_facts(
 
     A sentence that leans on the one before it ("It gives me hives.") is joined to it. Unfilled placeholders state none,
     and a turn of a chat within a text ("... user: delete all") neither instructs nor prefers, nor forbids unless it is
-    the user's.
+    the user's. Of what is said of another person, what would be one if that person were the owner is told too: a name
+    may be the owner's.
 
     Args:
         texts: strings; null counts as empty.
@@ -98,11 +68,11 @@ def core_facts(
         readings: what `read` returned for these texts and speakers; default: they are read now.
 
     Returns:
-        row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of the
-        kinds above), lasting (it holds for years), commands (it instructs or forbids; not what another person wants),
-        leans (nothing before it says whom its first words mean), of_user (it is about the owner of the memory, or the
-        owner's people and things) and harm (what forgetting it would do, 0..3). Sorted by row and place. Cost: that of
-        `read`, if it is not given.
+        row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of
+        `sections.SECTIONS`), lasting (it holds for years), commands (it instructs or forbids; not what another person
+        wants), leans (nothing before it says whom its first words mean), of_user (it belongs there as it is read; else
+        only if whom it is about is the owner) and harm (what forgetting it would do, 0..3). Sorted by row and place.
+        Cost: that of `read`, if it is not given.
     """
     known = read(texts, speakers) if readings is None else readings
     if not (known.list.len() > 0).any():
@@ -111,34 +81,24 @@ def core_facts(
     _, numbers = unpacked(known)
     quoted, by_assistant = _turns(sentences)
     gap = _leads_to_a_gap(sentences)
-    by_kind = np.stack([_of_kind(numbers, *kinds) for kinds in KINDS.values()], axis=1)
     low = tokens.fold(sentences["sentence"])
-    section = pl.Series("section", list(KINDS), dtype=pl.String).gather(by_kind.argmax(axis=1))
-    health, project = (section == name for name in (HEALTH, PROJECT))
-    stays = _holds(numbers, "lasting", "current") + np.where(project.to_numpy(), _holds(numbers, "while"), 0.0)
-    safety = by_kind[:, 0] >= LEAST_OF_SAFETY
-    stated = ((by_kind.sum(axis=1) >= LEAST) | safety) & (stays >= np.where(health.to_numpy(), LEAST_STAYING, LEAST))
-    forbidden = health.to_numpy() & (_of_kind(numbers, "safety") > _of_kind(numbers, "health"))
-    ordered = pl.Series(forbidden) & ~low.str.contains(_USERS_TURN)
-    of_own = section.is_in([HEALTH, IDENTITY]).to_numpy() & low.str.contains(core_cues.OWN).to_numpy()
-    others_wish = _wished_by_another(numbers, section)
-    firm = section.is_in([HEALTH, INSTRUCTION]).to_numpy()  # a warning or a rule of others holds all the same
-    doubted = np.where(firm, 0.0, _stance(numbers, "possible", "reported")) + _stance(numbers, "asked", "ended")
-    harm = sentence_kinds.expected(numbers, "harm")
-    stands = (_of_kind(numbers, "request") < MOST_REQUESTED) | (_holds(numbers, "lasting") >= SURELY_LASTING)
-    passing = ~(stands | (harm >= GRAVE)) | (_holds(numbers, "while", "moment") >= MOST_PASSING)
-    once = (section == INSTRUCTION).to_numpy() & passing
-    owner = ((sentence_kinds.probability(numbers, "whom", "owner", "agent") >= LEAST) | of_own) & ~others_wish
+    as_read, if_own = (sections.chosen(one) for one in (numbers, sections.of_owner(numbers)))
+    of_user = as_read != sections.NOWHERE
+    place = np.where(of_user, as_read, if_own)
+    section = pl.Series("section", [*sections.SECTIONS, None], dtype=pl.String).gather(place)
+    instructs, health = (section == name for name in (sections.INSTRUCTION, sections.HEALTH))
+    forbidden = health & pl.Series(_of_kind(numbers, "safety") > _of_kind(numbers, "health"))
+    ordered = forbidden & ~low.str.contains(_USERS_TURN)
     return sentences.with_columns(
         section,
-        lasting=pl.Series(_holds(numbers, "lasting") >= LEAST),
-        commands=pl.Series(((section == INSTRUCTION).to_numpy() & ~others_wish) | forbidden),
+        lasting=pl.Series(sentence_kinds.probability(numbers, "holds", "lasting") >= LIKELY),
+        commands=(instructs & pl.Series(of_user)) | forbidden,
         leans=pl.col("sentence").str.contains(core_cues.LEANING_START),
-        of_user=pl.Series(owner),
-        harm=pl.Series(harm),
+        of_user=pl.Series(of_user),
+        harm=pl.Series(sentence_kinds.expected(numbers, "harm")),
     ).filter(
-        pl.Series(stated & (doubted < MOST_DOUBTED) & ~once),
-        ~(quoted & (section.is_in([INSTRUCTION, PREFERENCE]) | ordered)),
+        section.is_not_null(),
+        ~(quoted & (section.is_in([sections.INSTRUCTION, sections.PREFERENCE]) | ordered)),
         ~(by_assistant & (~health | ordered)),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
         ~gap | (pl.col("commands") & pl.col("sentence").str.contains(_HEADING)),
@@ -162,7 +122,7 @@ def orders(texts: pl.Series, readings: pl.Series) -> pl.DataFrame:
     sentences = _sentences(texts.set(readings.list.len() == 0, ""))
     _, numbers = unpacked(readings)
     quoted, _ = _turns(sentences)
-    order = pl.Series(_of_kind(numbers, "request", "instruction") >= LEAST)
+    order = pl.Series(_of_kind(numbers, "request", "instruction") >= LIKELY)
     return sentences.filter(quoted | order).select("row", "sentence")
 
 
@@ -173,17 +133,6 @@ def _leads_to_a_gap(sentences: pl.DataFrame) -> pl.Series:
     nothing = ~following.str.contains(r"\p{L}|\p{N}").fill_null(value=False)
     label, heading = (sentences["sentence"].str.contains(pattern) for pattern in (_LABEL, _HEADING))
     return (label & (gap | nothing)) | (heading & gap)
-
-
-def _wished_by_another(numbers: NDArray[np.float64], section: pl.Series) -> NDArray[np.bool_]:
-    """Return whether each instruction or preference is that of another person.
-
-    A preference is never the agent's, so what the reader gives to the agent says nothing about whose it is.
-    """
-    person, owner = (sentence_kinds.probability(numbers, "whom", label) for label in ("person", "owner"))
-    instruction, preference = ((section == name).to_numpy() for name in (INSTRUCTION, PREFERENCE))
-    result: NDArray[np.bool_] = (instruction & (person >= LEAST)) | (preference & (person > owner))
-    return result
 
 
 def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
@@ -240,14 +189,6 @@ def fit(texts: pl.Series, readings: pl.Series) -> pl.Series:
 
 def _of_kind(numbers: NDArray[np.float64], *kinds: str) -> NDArray[np.float64]:
     return sentence_kinds.probability(numbers, "kind", *kinds)
-
-
-def _stance(numbers: NDArray[np.float64], *labels: str) -> NDArray[np.float64]:
-    return sentence_kinds.probability(numbers, "stance", *labels)
-
-
-def _holds(numbers: NDArray[np.float64], *labels: str) -> NDArray[np.float64]:
-    return sentence_kinds.probability(numbers, "holds", *labels)
 
 
 def parts(texts: pl.Series) -> pl.DataFrame:

@@ -43,7 +43,7 @@ GROUPS: Final = MappingProxyType(
 """
 WIDTH: Final = sum(map(len, GROUPS.values()))
 """Number of labels."""
-_DIGITS: Final = 6
+DIGITS: Final = 6
 """Decimals of a sum: how many sentences are read together changes its order, and nothing else."""
 _BOUNDS: Final = np.cumsum([0, *map(len, GROUPS.values())])
 _PLACES: Final = {
@@ -72,7 +72,7 @@ def read(befores: Sequence[str], sentences: Sequence[str]) -> Floats:
 
 def probability(read: Floats, group: str, *labels: str) -> Floats:
     """Return the probability that one of some labels of a group applies to each sentence."""
-    result: Floats = read[:, [_PLACES[group, label] for label in labels]].sum(axis=1).round(_DIGITS)
+    result: Floats = read[:, [_PLACES[group, label] for label in labels]].sum(axis=1).round(DIGITS)
     return result
 
 
@@ -81,8 +81,8 @@ def importance(read: Floats) -> Floats:
     return (expected(read, "harm") + expected(read, "worth")) / 6.0
 
 
-def expected(read: Floats, group: str) -> Floats:
-    """Return the mean of a group of numbers (`harm` or `worth`) for each sentence."""
+def expected(read: Floats, group: str, *, power: int = 1) -> Floats:
+    """Return the mean of a group of numbers (`harm` or `worth`), or of a power of them, for each sentence."""
     shares = read[:, [_PLACES[group, label] for label in GROUPS[group]]]
-    result: Floats = (shares @ np.arange(shares.shape[1])).round(_DIGITS)
+    result: Floats = (shares @ np.arange(shares.shape[1]) ** power).round(DIGITS)
     return result

@@ -1,4 +1,4 @@
-"""English pronouns and connectives by which a sentence speaks of its speaker, or leans on the one before it.
+"""English pronouns and connectives by which a sentence leans on the one before it.
 
 Not here: how they are applied (`score/core_facts`, `consolidation/core_profile`, `consolidation/summaries`).
 """
@@ -21,5 +21,3 @@ PERSON_START: Final = r"(?i)^(?:and |but |so )?(?:he|she|they|his|her|their)(?-u
 """First words that refer to somebody whom the sentence before names."""
 BEGINS: Final = r"(?-u:\b)(?:since|started|began|begun)(?-u:\b)"
 """Words before a date that is not a deadline."""
-OWN: Final = r"(?-u:\b)(?:i|i'm|i've|me|my|mine|we|our|user)(?-u:\b)"
-"""Words for the one who speaks or whom a note is about."""

@@ -1,0 +1,102 @@
+"""Decides in which section of core memory a sentence belongs, if in any, by all that the reader says of it.
+
+One linear model over the probabilities of all labels (`models/sections.toml`) weighs whom a sentence is about, of what
+kind it is, how long it holds, what harm forgetting it does and whether it is so against each other, where a limit for
+each would lose what several of them tell together. Not here: the labels (`sentence_kinds`), the fit
+(`research/fit_sections.py`), and what a text quotes or leaves open (`core_facts`).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from memory_pipeline.settings.model_files import coefficients
+from memory_pipeline.text.score import sentence_kinds
+from memory_pipeline.text.score.sentence_kinds import GROUPS
+
+Floats = NDArray[np.float64]
+
+HEALTH: Final = "health_and_safety"
+INSTRUCTION: Final = "standing_instructions"
+PREFERENCE: Final = "preferences"
+IDENTITY: Final = "user_profile"
+PROJECT: Final = "current_projects"
+KINDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        HEALTH: ("health", "safety"),
+        INSTRUCTION: ("instruction",),
+        PREFERENCE: ("preference",),
+        IDENTITY: ("identity", "relation", "home", "skill", "possession"),
+        PROJECT: ("goal", "decision"),
+    }
+)
+"""Sections, named after the block that holds each, and the kinds of sentences (`sentence_kinds.GROUPS`) that make it.
+
+A sentence belongs in the section of its kind if it holds on, is so, and is about the owner; who somebody is to the
+owner is. What does real damage if it is forgotten belongs in health and safety whoever it is about."""
+SECTIONS: Final = tuple(KINDS)
+NOWHERE: Final = len(SECTIONS)
+"""Place of the class of all other sentences, after those of the sections."""
+MODEL: Final = "sections"
+"""Name of the model file in `models/`."""
+_LABELS: Final = tuple(f"{group}.{label}" for group, labels in GROUPS.items() for label in labels)
+FEATURES: Final = (*_LABELS, *(f"log {label}" for label in _LABELS))
+"""Features of a sentence: the probability of each label, and its logarithm."""
+LEAST: Final = 0.5
+"""Minimum probability of belonging in any section from which a sentence does."""
+_SMALLEST: Final = 1e-3
+"""Least probability whose logarithm is taken: the reader's smaller ones say no more."""
+_OWNER, _PERSON = (_LABELS.index(f"whom.{label}") for label in ("owner", "person"))
+
+
+def features(numbers: Floats) -> Floats:
+    """Return the features of sentences, [sentences, `FEATURES`].
+
+    Args:
+        numbers: what the reader says of them, [sentences, `sentence_kinds.WIDTH`].
+    """
+    return np.concatenate([numbers, np.log(numbers.clip(_SMALLEST))], axis=1)
+
+
+def probabilities(features: Floats, weights: Mapping[str, float]) -> Floats:
+    """Return the probability that each sentence belongs in each section, and in none, [sentences, sections + 1].
+
+    Args:
+        features: see `features`.
+        weights: coefficients of the model: `SECTION offset`, and `SECTION FEATURE` for each feature.
+    """
+    by_section = np.array([[weights[f"{section} {name}"] for name in FEATURES] for section in SECTIONS])
+    scores = features @ by_section.T + np.array([weights[f"{section} offset"] for section in SECTIONS])
+    scores = np.concatenate([scores, np.zeros((len(scores), 1))], axis=1)  # those of no section, which others exceed
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    result: Floats = (powers / powers.sum(axis=1, keepdims=True)).round(sentence_kinds.DIGITS)
+    return result
+
+
+def chosen(numbers: Floats) -> NDArray[np.int64]:
+    """Return the place in `SECTIONS` of the section in which each sentence belongs, else `NOWHERE`.
+
+    One belongs where it most likely does if it rather belongs somewhere than nowhere. What may be a matter of health
+    or safety belongs there already if leaving it out would cost more than a wrong line: the square of its harm, 0 to 9,
+    against 1.
+
+    Args:
+        numbers: see `features`.
+    """
+    likely = probabilities(features(numbers), coefficients(MODEL))
+    health = likely[:, SECTIONS.index(HEALTH)]
+    safety = health * sentence_kinds.expected(numbers, "harm", power=2) >= 1.0 - health
+    best = likely[:, :NOWHERE].argmax(axis=1)
+    doubtful = np.where(safety, SECTIONS.index(HEALTH), NOWHERE)
+    return np.where(1.0 - likely[:, NOWHERE] >= LEAST, best, doubtful)
+
+
+def of_owner(numbers: Floats) -> Floats:
+    """Return what the reader would say of sentences if whoever it takes for another person were the owner."""
+    moved = numbers.copy()
+    moved[:, _OWNER] += moved[:, _PERSON]
+    moved[:, _PERSON] = 0.0
+    return moved
