@@ -33,7 +33,6 @@ def read(*texts):
         (INSTRUCTION, "Tadeo does not want adverbs in headlines."),
         (PREFERENCE, "Jem hates olives, I adore them."),
         (INSTRUCTION, "Always quote prices without tax."),
-        (PREFERENCE, "Signe doesn't eat mushrooms."),
         (HEALTH, "I'm diabetic."),
         (HEALTH, "I have epilepsy."),
         (PREFERENCE, "I am vegan."),
@@ -41,13 +40,9 @@ def read(*texts):
         (INSTRUCTION, "Send receipts to Jem, not to Signe."),
         (IDENTITY, "Most friends call me Tilly."),
         (IDENTITY, "Our boss is Abelard Quist."),
-        (PROJECT, "My goal is to swim to Rona."),
         (INSTRUCTION, "Each oar is checked by two people, no exceptions."),
-        (PREFERENCE, "The vicar keeps the logbook. He prefers ink there."),
-        (HEALTH, "Grandad takes amlodipine in the morning."),
         (HEALTH, "An allergist said that I have a nut allergy."),
         (PROJECT, "I'm building a cedar canoe in the garage."),
-        (PROJECT, "Ottoline plans to walk the coast path in May."),
         (INSTRUCTION, "Tadeo would like answers in short sentences."),
         (INSTRUCTION, "Be brief."),
         (INSTRUCTION, "Answer in full paragraphs."),
@@ -56,6 +51,8 @@ def read(*texts):
         (INSTRUCTION, "From now on invoices go to the new address."),
         (INSTRUCTION, "Nothing in the diary before eight, please."),
         (HEALTH, "A doctor told me I'm allergic to penicillin."),
+        (INSTRUCTION, "Please speak Welsh with me and keep it simple."),
+        (IDENTITY, "Our new address is 4 Quay Lane."),
     ],
 )
 def test_a_standing_fact_has_its_kind(section, text):
@@ -73,7 +70,6 @@ def test_a_standing_fact_has_its_kind(section, text):
         "You always make me laugh so much.",
         "Don't worry about it at all.",
         "The dentist moved my appointment to 4 June.",
-        "The bridge is eleven metres long.",
         "Thanks, your help is much appreciated.",
         "Blood pressure was fine this morning.",
         "If I find a treasure I will move to Tahiti.",
@@ -83,12 +79,9 @@ def test_a_standing_fact_has_its_kind(section, text):
         "I am allergic to alarm clocks, haha.",
         "My brother is going to eat me.",
         "In the film the captain is allergic to walnuts.",
-        "Jem pretends to be allergic to homework.",
         "Ha, Jem says he will marry the ferry.",
-        "Somebody told us never to swim there.",
         "A man at the market claimed he was allergic to oars.",
         "Five for lunch on Friday at noon, one in a wheelchair.",
-        "Ottoline owns the ferry integration.",
         "The bridge is shut today. Use the ferry instead.",
         "I live at TODO.",
         "My phone number is xxx.",
@@ -101,10 +94,10 @@ def test_a_standing_fact_has_its_kind(section, text):
         "Don't give up on the harp now.",
         "Penny wants to do nothing for the coming week, and likes to sleep.",
         "User said a neighbour told her he has epilepsy.",
-        "The dog must not come in while Jem is here.",
-        "They call me lazy at the shipyard.",
         "The deadline is over.",
-        "Always write letters on paper for the coming week.",
+        "I'm looking for my oars.",
+        "I want to sleep.",
+        "I want to learn to dive one day.",
     ],
 )
 def test_a_deed_a_question_and_small_talk_state_none(text):
@@ -127,11 +120,10 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
     assert section in {INSTRUCTION, HEALTH}
 
 
-@pytest.mark.xfail(strict=True, reason="the reader misses it, or takes it for another kind")
+@pytest.mark.xfail(strict=True, reason="it is missed, or taken for another kind")
 @pytest.mark.parametrize(
     ("section", "text"),
     [
-        (IDENTITY, "Our new address is 4 Quay Lane."),
         (HEALTH, "My cardiologist is Dr. Abelard at the Western."),
         (PREFERENCE, "I would rather take the train than fly."),
         (PREFERENCE, "My favourite painter is Hammershøi."),
@@ -145,10 +137,14 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
         (PREFERENCE, "I'd rather hear bad news early. Never at night."),
         (INSTRUCTION, "When the vicar rings, say only that the boat is away."),
         (IDENTITY, "Signe wants to be called Sig."),
+        (PROJECT, "Ottoline plans to walk the coast path in May."),
+        (HEALTH, "Grandad takes amlodipine in the morning."),
+        (PREFERENCE, "The vicar keeps the logbook. He prefers ink there."),
+        (PROJECT, "My goal is to swim to Rona."),
+        (PREFERENCE, "Signe doesn't eat mushrooms."),
         (INSTRUCTION, "It is allowed to ring the yard in the evenings after all."),
         (INSTRUCTION, "Visitors may not photograph the laboratory."),
         (INSTRUCTION, "I read slowly but please use simple words."),
-        (INSTRUCTION, "Please speak Welsh with me and keep it simple."),
         (INSTRUCTION, "No letters at the weekend unless the harbour master writes."),
     ],
 )
@@ -156,13 +152,11 @@ def test_standing_facts_that_are_missed(section, text):
     assert read(text) == [(text, section)]
 
 
-@pytest.mark.xfail(strict=True, reason="the reader takes it for lasting")
+@pytest.mark.xfail(strict=True, reason="it is taken for standing")
 @pytest.mark.parametrize(
     "text",
     [
         "I want to buy bread.",
-        "I want to learn to dive one day.",
-        "I want to sleep.",
         "Jem is not diabetic, but that seems outdated.",
         "Ottoline, a character in my story, lives in Uppsala.",
         "I can't eat nuts at the moment, the dentist says.",
@@ -171,9 +165,15 @@ def test_standing_facts_that_are_missed(section, text):
         "The oars hung outside, as the rule of the yard says now: dry them first.",
         "Tomatoes must not be sown in there until the pane is replaced.",
         "Answer in time.",
-        "I'm looking for my oars.",
         "We have an allergy test in Kells at noon.",
         "The EpiPen wasn't needed.",
+        "Always write letters on paper for the coming week.",
+        "They call me lazy at the shipyard.",
+        "The dog must not come in while Jem is here.",
+        "Ottoline owns the ferry integration.",
+        "Somebody told us never to swim there.",
+        "Jem pretends to be allergic to homework.",
+        "The bridge is eleven metres long.",
     ],
 )
 def test_what_is_passing_and_taken_for_standing(text):
@@ -243,7 +243,7 @@ def test_what_leans_on_nothing_and_what_commands_is_marked():
 def test_whom_a_sentence_is_about_is_read():
     told = {
         "I plan to walk the coast path.": True,
-        "My brother plans to walk the coast path.": False,
+        "Jem hates olives.": False,
         "I want every letter on paper.": True,
         "Always write letters on paper.": True,
         "My husband is Abelard.": True,
