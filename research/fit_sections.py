@@ -1,8 +1,8 @@
 """Fits in which section of core memory a sentence belongs, by all that the reader says of it.
 
 Run with `python research/fit_sections.py [--out FILE]`; the output is `models/sections.toml`. It takes about five
-minutes of one core, nearly all of them for reading. Not here: the decision (`text/score/sections`), and figures of whole
-stores (`measure_keeping`).
+minutes of one core, nearly all of them for reading. Not here: the decision (`text/score/sections`), and the figures of
+whole stores (`measure_keeping`).
 
 A softmax regression with a ridge, on sentences of the corpus whose labels the reader has not learned from: what it says
 of those that it knows is surer than what it says of others.

@@ -130,7 +130,9 @@ def harm_lost(outcome: Outcome, core: Core) -> dict[str, int]:
     return {
         "half: harm lost": len(lost),
         "half: harm": len(harmful),
-        "half: harmless kept": sum(note in there and all(one["harm"] == "0" for one in told.get(note, ())) for note in told),
+        "half: harmless kept": sum(
+            note in there and all(one["harm"] == "0" for one in told.get(note, ())) for note in told
+        ),
     }
 
 
