@@ -47,6 +47,15 @@ FEATURES: Final = (*_LABELS, *(f"log {label}" for label in _LABELS))
 """Features of a sentence: the probability of each label, and its logarithm."""
 LEAST: Final = 0.5
 """Minimum probability of belonging in any section from which a sentence does."""
+MOST_PASSING: Final = 0.25
+"""Probability of holding for a while or a moment from which an instruction is no standing one."""
+MOST_REQUESTED: Final = 0.08
+"""Probability of being wanted once from which an instruction is no standing one, unless it is lasting or grave: orders
+for once that read like rules are rarer in the corpus than at work."""
+SURELY_LASTING: Final = 0.6
+"""Probability of holding for years from which it is one all the same."""
+GRAVE: Final = 1.6
+"""Harm, 0..3, from which it is one all the same: what must not be touched."""
 _SMALLEST: Final = 1e-3
 """Least probability whose logarithm is taken: the reader's smaller ones say no more."""
 _OWNER, _PERSON = (_LABELS.index(f"whom.{label}") for label in ("owner", "person"))
@@ -81,12 +90,15 @@ def chosen(numbers: Floats) -> NDArray[np.int64]:
 
     One belongs where it most likely does if it rather belongs somewhere than nowhere. What may be a matter of health
     or safety belongs there already if leaving it out would cost more than a wrong line: the square of its harm, 0 to 9,
-    against 1.
+    against 1. What is wanted once is no instruction.
 
     Args:
         numbers: see `features`.
     """
     likely = probabilities(features(numbers), coefficients(MODEL))
+    instruction, once = SECTIONS.index(INSTRUCTION), _for_once(numbers)
+    likely[once, NOWHERE] += likely[once, instruction]
+    likely[once, instruction] = 0.0
     health = likely[:, SECTIONS.index(HEALTH)]
     safety = health * sentence_kinds.expected(numbers, "harm", power=2) >= 1.0 - health
     best = likely[:, :NOWHERE].argmax(axis=1)
@@ -100,3 +112,13 @@ def of_owner(numbers: Floats) -> Floats:
     moved[:, _OWNER] += moved[:, _PERSON]
     moved[:, _PERSON] = 0.0
     return moved
+
+
+def _for_once(numbers: Floats) -> NDArray[np.bool_]:
+    """Return whether each sentence, if it instructs, rather does so for once."""
+    requested = sentence_kinds.probability(numbers, "kind", "request") >= MOST_REQUESTED
+    lasting = sentence_kinds.probability(numbers, "holds", "lasting") >= SURELY_LASTING
+    passing = sentence_kinds.probability(numbers, "holds", "while", "moment") >= MOST_PASSING
+    grave = sentence_kinds.expected(numbers, "harm") >= GRAVE
+    result: NDArray[np.bool_] = (requested & ~lasting & ~grave) | passing
+    return result
