@@ -205,7 +205,9 @@ class CoreSentences(dy.Schema):
                             "commands": dy.Bool(description="Whether it instructs or forbids."),
                             "lasting": dy.Bool(description="Whether it holds for years."),
                             "leans": dy.Bool(description="Whether nothing before it says whom its first words mean."),
-                            "of_user": dy.Bool(description="Whether it is about the owner."),
+                            "of_user": dy.Bool(
+                                description="Whether it belongs there as read; else only if about the owner."
+                            ),
                             "harm": dy.Float64(min=0.0, description="Harm if it were forgotten, 0..3."),
                         }
                     ),
