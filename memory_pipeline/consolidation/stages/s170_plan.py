@@ -28,9 +28,19 @@ _DAYS_TRIED: Final = 2
 """Days of each `REST` since anything happened in a profile on which a plan looks ahead: where it found a decision, one
 will come, and looking again every night would cost more than it saves."""
 
-_CLOCKED: Final = ("score", "promote", "forget", "compile_blocks")
-"""Stages by which the clock alone leads to a decision; it reaches the others only through those of a policy that
-`_steady` refuses."""
+_CLOCKED: Final = (
+    "derive_edges",
+    "measure_importance",
+    "score",
+    "propose_edges",
+    "associate",
+    "cluster",
+    "summarise",
+    "promote",
+    "forget",
+    "compile_blocks",
+)
+"""Stages of which the clock alone can change a result; the others depend on texts and on what happened."""
 
 
 class Inputs(NamedTuple):
@@ -43,6 +53,9 @@ class Inputs(NamedTuple):
     core_memory_blocks: Frame[schemas.CoreMemoryBlocks]
     core_sentences: Frame[schemas.CoreSentences]
     enrichment: Frame[schemas.Enrichment]
+    vectors: Frame[schemas.Vectors]
+    neighbours: Frame[schemas.Neighbours]
+    pair_readings: Frame[schemas.PairReadings]
     derived_edges: Frame[schemas.DerivedEdges]
     association_edges: Frame[schemas.AssociationEdges]
     memory_importance: Frame[schemas.MemoryImportance]
@@ -77,7 +90,7 @@ def plan(inputs: Inputs, context: Context) -> Outputs:
 
 def _planned(tables: Mapping[str, pl.DataFrame], context: Context) -> Frame[schemas.ConsolidationPlan]:
     """Return the plan that follows from tables of the stage."""
-    inputs = Inputs(**tables)  # type: ignore[arg-type]  # by name
+    inputs = Inputs(*(tables[name] for name in Inputs._fields))  # type: ignore[arg-type]  # by name
     state = State(
         memories=inputs.memories,
         edges=inputs.decided_edges,
@@ -135,6 +148,7 @@ def _rests(inputs: Inputs, *, planned: pl.DataFrame, context: Context) -> Frame[
     ahead = replace(context, as_of=context.as_of + REST, complete=recorded_only)
     tables = {name: rows.join(idle, on="profile_id", how="semi") for name, rows in inputs._asdict().items()}
     tables["profiles"] = tables["profiles"].with_columns(as_of=pl.lit(ahead.as_of, INSTANT))
+    tables["groupings"] = empty(schemas.Groupings)
     for one in DECLARED:
         if one.name in _CLOCKED:
             tables |= one.made(tables, ahead)
