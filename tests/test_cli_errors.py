@@ -71,7 +71,6 @@ def test_what_is_missing_is_named_as_it_can_be_installed():
         ("consolidate --as-of yesterday", ("--as-of 'yesterday' is not an instant", "2026-03-01T02:00:00Z")),
         ("explain m --as-of 2026-13-01", ("--as-of '2026-13-01' is not an instant",)),
         ("snapshot open --as-of 0001-01-01T00:00+14:00", ("is not an instant",)),
-        ("sample --memories 0 out.jsonl", ("--memories", "greater than or equal to 1", "given: 0")),
         ("remember x -p ana --importance 3", ("importance is 3.0", "a number from 0 to 1")),
         ("remember x -p ana --importance much", ("--importance", "valid number", "given: much")),
     ],
@@ -96,7 +95,6 @@ def test_a_wrong_command_line(home, line, parts):
         ("import jsonl no.jsonl", ("no.jsonl: cannot be read (No such file or directory)",)),
         ("import locomo no.json", ("no.json: cannot be read",)),
         ("apply no.json", ("no.json: cannot be read", "memory-pipeline consolidate --dry-run --out no.json")),
-        ("sample /no/where.jsonl", ("/no/where.jsonl: No such file or directory",)),
         ("check --run nothing", ("run 'nothing' is unknown",)),
     ],
 )

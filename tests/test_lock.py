@@ -1,5 +1,6 @@
 """The lock file of developers fits what the project declares."""
 
+import itertools
 import tomllib
 from pathlib import Path
 
@@ -13,7 +14,9 @@ LOCKED = dict(line.split("==") for line in LINES)
 
 
 def test_the_lock_has_versions_that_are_declared():
-    declared = map(Requirement, [*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["dev"]])
+    groups = PROJECT["dependency-groups"]
+    included = [groups[one["include-group"]] if isinstance(one, dict) else [one] for one in groups["dev"]]
+    declared = map(Requirement, [*PROJECT["project"]["dependencies"], *itertools.chain(*included)])
     wanted = {canonicalize_name(one.name): one.specifier for one in declared}
     del wanted[PROJECT["project"]["name"]]
     unfit = {name: str(range_) for name, range_ in wanted.items() if LOCKED.get(name, "") not in range_}

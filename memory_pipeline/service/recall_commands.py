@@ -154,10 +154,10 @@ def recall(
             user_id=asked_by,
             profiles=[owner, *also] if also else None,
         )
+        for name in (owner, *(also or ())):
+            _check_spelling(name, empty=not any(hit.profile_id == name for hit in answer))
         if answer:  # told before its access is recorded, for which a full disk has no room
             _tell(answer, home=home, profile=owner, as_json=as_json)
-    for name in (owner, *(also or ())):
-        _check_spelling(name, empty=not any(hit.profile_id == name for hit in answer))
     if not answer:
         _tell(answer, home=home, profile=owner, as_json=as_json)
     elif not no_record and not writable(home):
