@@ -108,6 +108,15 @@ def test_a_link_too_unsure_to_be_shown_orders_an_answer_and_marks_nothing(linked
     ]
 
 
+def test_a_sure_link_is_shown_beside_an_unsure_one_of_the_same_memories():
+    judged = pl.DataFrame({"memory_id": ["old"], "other_id": ["new"], "confidence": [0.6]})
+    schema = {"source": pl.String, "target": pl.String, "edge_type": pl.String, "kind": pl.String, "origin": pl.String}
+    edges = pl.DataFrame([(*MAY_UPDATE, "decided"), (*CONFLICT, "asserted")], schema, orient="row")
+    known = FactLinks.of(fact_links.pairs(edges, judged=judged))
+    assert (known.newer, known.newer_shown) == ({"old": ["new"]}, {})
+    assert known.conflicts_shown == known.conflicts == {"old": ["new"], "new": ["old"]}
+
+
 BOAT = {"old": ("The boat is moored at Ayr.", 9), "new": ("The boat lies at Troon since the storm.", 2)}
 
 

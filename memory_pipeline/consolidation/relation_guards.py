@@ -2,8 +2,8 @@
 
 Memories of two users, under two headings, in two files or instructions of two projects are not related, and what only
 refers back to an earlier one does not change it; of two that repeat each other, only those merge of which at most one
-has figures, days or names of its own. Not here: the judge
-(`judging`), and the guard of merges of similar texts (`text/compare/merge_guard`).
+has figures, days or names of its own. Not here: the judge (`judging`), and the guard
+of merges of similar texts (`text/compare/merge_guard`).
 """
 
 from typing import Final

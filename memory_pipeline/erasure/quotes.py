@@ -50,7 +50,7 @@ _PACKS: Final = (CHINESE, JAPANESE)
 _GRAMMAR: Final = frozenset().union(*(pack.function_letters.union(*pack.question_words) for pack in _PACKS))
 """Letters that mostly serve grammar or questions; they identify nothing."""
 _RARE_LETTERS: Final = re.compile(rf"(?=((?:(?![{''.join(sorted(_GRAMMAR))}])[{_UNSPACED}]){{{MIN_WORD_LENGTH}}}))")
-"""Other letters in a row, from each index where they begin."""
+"""Other letters in a row, from each position where they begin."""
 _KATAKANA: Final = "\u30a1-\u30ff"
 _SHORT: Final = re.compile(
     rf"(?=([{''.join(sorted(SURNAMES))}](?![{''.join(sorted(_GRAMMAR))}\u3040-\u30ff])[{_UNSPACED}]"

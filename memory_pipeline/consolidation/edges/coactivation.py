@@ -118,6 +118,7 @@ def within(
         n: number of rows.
         source: one end of each edge.
         target: the other end.
+        left: one row of each pair.
         right: the other row.
         hops: at least 1.
     """

@@ -57,8 +57,10 @@ class FactLinks:
     """Newer memories that only plan, suppose, report or ask what it states."""
     next: Links = field(default_factory=dict)
     """Others that may have outdated what it may have outdated: of a chain of values, the later ones follow it."""
-    unsure: frozenset[tuple[str, str]] = frozenset()
-    """Linked memories of which answers do not say so, the newer or smaller id first."""
+    newer_shown: Links = field(default_factory=dict)
+    """Of `newer` those that an answer names."""
+    conflicts_shown: Links = field(default_factory=dict)
+    """Of `conflicts` those that an answer names."""
     compared_until: int = 0
     """Ledger position up to which a judge that reads has compared memories for changes."""
     read: frozenset[str] = frozenset()
@@ -76,20 +78,18 @@ class FactLinks:
             of_types[name].select(memory_id="other_id", other_id="memory_id") for name in (PROPOSED["update"], DOUBT)
         )
         asides = of_types[BESIDE].select("memory_id", "other_id")
+        updates, conflicts = (of_types[PROPOSED[kind]].filter("shown") for kind in ("update", "conflict"))
         return cls(
             conflicts=_by_memory(_both_ways(of_types[PROPOSED["conflict"]])),
             newer=_by_memory(linked),
             perhaps=_by_memory(pl.concat([linked, doubts, asides])),
             beside=_by_memory(asides.select(memory_id="other_id", other_id="memory_id")),
             next=_by_memory(_of_one_chain(linked, pl.concat([linked, doubts]))),
-            unsure=frozenset(links.filter(~pl.col("shown")).select("memory_id", "other_id").iter_rows()),
+            newer_shown=_by_memory(updates.select(memory_id="other_id", other_id="memory_id")),
+            conflicts_shown=_by_memory(_both_ways(conflicts)),
             compared_until=compared_until,
             table=links,
         )
-
-    def shown(self, linked: Iterable[str], memory_id: str) -> list[str]:
-        """Return those of the memories linked to one that an answer may name."""
-        return [name for name in linked if not {(name, memory_id), (memory_id, name)} & self.unsure]
 
     def joined(self, links: pl.DataFrame, read: Iterable[str]) -> "FactLinks":
         """Return these links and further ones (see `of`), which are all that there is of some later memories."""
@@ -104,7 +104,8 @@ class FactLinks:
             perhaps=_united(self.perhaps, added.perhaps),
             beside=_united(self.beside, added.beside),
             next=following,
-            unsure=self.unsure | added.unsure,
+            newer_shown=_united(self.newer_shown, added.newer_shown),
+            conflicts_shown=_united(self.conflicts_shown, added.conflicts_shown),
             compared_until=self.compared_until,
             read=self.read.union(read),
             table=self.table,

@@ -474,8 +474,8 @@ def _answer(
                 "holds_from": holds_from,
                 "closed_by": memory["closed_by"],
                 "ended": ends if over else None,
-                "outdated_by": [] if over else links.shown(newer, name),
-                "conflicts": links.shown(links.conflicts.get(name, ()), name),
+                "outdated_by": [] if over else [one for one in newer if one in links.newer_shown.get(name, ())],
+                "conflicts": links.conflicts_shown.get(name, []),
                 "expanded": expanded,
                 "confidence": ranked.confidence,
             }

@@ -105,8 +105,7 @@ def share(index: Index, question: Question, text: str, language: str | None) -> 
 
 def _weights(index: Index, question: Question) -> Floats:
     """Return the weight of each of the query's words."""
-    number = len(index.postings.number)
-    held = np.array([len(index.postings.postings(key)[0]) for key in question.keys], dtype=np.float64)
+    number, held = len(index.postings.number), index.postings.frequencies(question.keys)
     return np.asarray(question.emphasis * np.log1p((number - held + 0.5) / (held + 0.5)), dtype=np.float64)
 
 
