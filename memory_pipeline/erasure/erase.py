@@ -31,7 +31,7 @@ from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import commits, disk, exports, payloads, redaction, references
 from memory_pipeline.ledger.commits import Conflict
-from memory_pipeline.ledger.database import FULL, ROOM, LakeError, UnknownMemory, explained
+from memory_pipeline.ledger.database import LakeError, UnknownMemory, explained
 from memory_pipeline.ledger.event import COLUMNS, DEFAULT_PROFILE, Event
 from memory_pipeline.ledger.ledger import position_in
 from memory_pipeline.ledger.validation_errors import CORRECT_PROFILE, nearest, shown
@@ -537,9 +537,8 @@ def _finish(lake: Lake, pending: _Pending) -> Receipt:
         with explained(lake.home):
             return _cleaned(lake, pending)
     except Exception as error:  # whatever stopped it, such as a disk without a free inode: the ledger is redacted
-        cause = str(error).replace(FULL, ROOM)
         raise LakeError(
-            f"{cause}; the ledger is redacted already, finish the erasure with: memory-pipeline doctor --repair"
+            f"{error}; the ledger is redacted already, finish the erasure with: memory-pipeline doctor --repair"
         ) from error
 
 

@@ -18,9 +18,8 @@ from typing import Any, Final, Self
 import polars as pl
 
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, SMALL_TALK, STOP_WORDS
-from memory_pipeline.text.lang.ja.pack import PACK as JAPANESE
-from memory_pipeline.text.lang.zh.pack import PACK as CHINESE
-from memory_pipeline.text.lang.zh.surnames import SURNAMES
+from memory_pipeline.text.lang.unspaced import UnspacedPack
+from memory_pipeline.text.lang.word_lists import WordLists
 
 PHRASE_LENGTH: Final = 4
 """Number of consecutive words that two people are unlikely to choose by chance; a shorter text of two words or more
@@ -46,14 +45,15 @@ _MARKS: Final = "".join(
 )
 """Marks that are written with a letter, such as the vowels of Hindi; `re` does not count them as part of a word."""
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}](?:[^\W{_UNSPACED}]|[{_MARKS}])*")
-_PACKS: Final = (CHINESE, JAPANESE)
+_PACKS: Final = (UnspacedPack.of("zh"), UnspacedPack.of("ja"))
+_SURNAMES: Final = frozenset("".join(WordLists.of("zh").listed("surnames")))
 _GRAMMAR: Final = frozenset().union(*(pack.function_letters.union(*pack.question_words) for pack in _PACKS))
 """Letters that mostly serve grammar or questions; they identify nothing."""
 _RARE_LETTERS: Final = re.compile(rf"(?=((?:(?![{''.join(sorted(_GRAMMAR))}])[{_UNSPACED}]){{{MIN_WORD_LENGTH}}}))")
 """Other letters in a row, from each position where they begin."""
 _KATAKANA: Final = "\u30a1-\u30ff"
 _SHORT: Final = re.compile(
-    rf"(?=([{''.join(sorted(SURNAMES))}](?![{''.join(sorted(_GRAMMAR))}\u3040-\u30ff])[{_UNSPACED}]"
+    rf"(?=([{''.join(sorted(_SURNAMES))}](?![{''.join(sorted(_GRAMMAR))}\u3040-\u30ff])[{_UNSPACED}]"
     rf"|(?<![{_KATAKANA}])[{_KATAKANA}]{{2}}(?![{_KATAKANA}])|[{_ALPHABETS}]{{4}}))"
 )
 """What may be a name: a Chinese surname with a letter, a word of two Katakana, four letters of Thai and the like."""

@@ -10,8 +10,8 @@ from datetime import UTC, date, datetime, time
 from pathlib import PurePosixPath
 from typing import Final
 
+from memory_pipeline.text.lang.pack import MONTHS, WEEKDAYS
 from memory_pipeline.text.lang.registry import PACKS
-from memory_pipeline.text.parse.dates import MONTHS, WEEKDAYS
 
 _DIGITS: Final = r"(?P<year>(?:19|20)[0-9]{2})(?P<mark>[-_./]?)(?P<month>[0-9]{2})(?P=mark)(?P<day>[0-9]{2})"
 _UNPADDED: Final = r"(?P<year>(?:19|20)[0-9]{2})(?P<mark>[-_/])(?P<month>[0-9]{1,2})(?P=mark)(?P<day>[0-9]{1,2})"

@@ -41,9 +41,7 @@ _PROFILE_LOCKS: Final = 64
 
 _LOCKED: Final = "another program holds the ledger; let it finish or end it, then try again"
 ROOM: Final = "free some disk space or inodes"
-"""Remedy for a full disk."""
-FULL: Final = f"{ROOM}, then try again; nothing was half written"
-"""The same where a whole transaction failed."""
+_FULL: Final = f"{ROOM}, then try again"
 _UNWRITABLE: Final = "make the folder and its files writable for this user"
 _UNREACHABLE: Final = "check the setting ledger, and that the server runs and takes this user"
 _FAILED: Final = "the disk failed: check its space and health, then try again"
@@ -52,13 +50,13 @@ _REMEDIES: Final = (
     ("failed to resolve host", _UNREACHABLE),  # these two first: they quote names, in which other signs may stand
     ("connect", _UNREACHABLE),
     ("lock", _LOCKED),
-    ("full", FULL),
+    ("full", _FULL),
     ("readonly", _UNWRITABLE),
     ("unable to open", _CLOSED),
     ("malformed", "the ledger is damaged: replace ledger.sqlite with a backup"),
     ("no such table", "the file is empty or no ledger: replace ledger.sqlite with a backup"),
     ("not a database", "the file is not a ledger: replace ledger.sqlite with a backup"),
-    ("no space left", "free some disk space on the server, then try again; nothing was half written"),
+    ("no space left", "free some disk space on the server, then try again"),
     ("read-only", "name the primary server in the setting ledger: this one is a replica"),
     ("permission denied", "let this user create and change tables in its schema"),
     ("already exists", "the schema has tables of another program: give the ledger a database of its own"),
@@ -72,7 +70,7 @@ _SPARE_BYTES: Final = 1_000_000
 _SPARE_INODES: Final = 3
 """Free inodes below which it is: SQLite's own files beside a database."""
 _SYSTEM_REMEDIES: Final = {
-    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), FULL),
+    **dict.fromkeys((errno.ENOSPC, errno.EDQUOT, errno.EFBIG), _FULL),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), _UNWRITABLE),
     **dict.fromkeys((errno.ENOTDIR, errno.EEXIST), "the data folder's name is taken by a file; choose another folder"),
     **dict.fromkeys(
@@ -126,7 +124,7 @@ def explained(home: Path) -> Iterator[None]:
         if TIMED_OUT in cause:
             cause = "the ledger stayed locked for too long"
         if remedy in (_FAILED, _CLOSED) and full(home):  # no room for SQLite's own files
-            cause, remedy = "database or disk is full", FULL
+            cause, remedy = "database or disk is full", _FULL
         raise LakeError(f"{home}: {cause}: {remedy}") from error
     except (OSError, ComputeError) as error:
         cause, remedy, number = _cause_and_remedy(error)

@@ -8,7 +8,7 @@ published. Not here: how that instant is found (`consolidation/stages/s170_plan.
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
@@ -19,7 +19,7 @@ from memory_pipeline.ledger.event import micros
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
 
-_WRITTEN = ("replaced", "accumulated")
+_WRITTEN: Final = ("replaced", "accumulated")
 """How the tables of a commit are written."""
 
 

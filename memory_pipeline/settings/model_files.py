@@ -1,4 +1,4 @@
-"""Loads the files in `memory_pipeline/models/`: fitted linear models and the thesaurus."""
+"""Loads the data files of the package: fitted linear models, the thesaurus, and the word lists of languages."""
 
 import tomllib
 from collections.abc import Iterator, Mapping
@@ -8,6 +8,7 @@ from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from types import MappingProxyType
+from typing import Any
 
 from memory_pipeline.settings.values import SettingsError, encoder_family, nearest
 
@@ -72,6 +73,13 @@ def _shipped(name: str) -> Mapping[str, float]:
 def thesaurus_lines() -> tuple[str, ...]:
     """Return the lines of `thesaurus.txt`, including comments."""
     return tuple((_models() / "thesaurus.txt").read_text("utf-8").splitlines())
+
+
+@cache
+def word_lists(language: str) -> Mapping[str, Any]:
+    """Return the word lists of a language as `text/lang/<code>.toml` has them; `text/lang/word_lists` reads them."""
+    file = resources.files("memory_pipeline") / "text" / "lang" / f"{language}.toml"
+    return MappingProxyType(tomllib.loads(file.read_text("utf-8")))
 
 
 def _models() -> Traversable:

@@ -7,7 +7,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.lang.en.label_words import NO_TOPIC, PAST_ENDING
+from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, FIRST_PERSON, LISTS, SMALL_TALK, STOP_WORDS
 
 LABEL_WORDS: Final = 3
 """Maximum number of words in a label."""
@@ -19,6 +19,32 @@ SHARED: Final = 2
 """Minimum number of members of a group that share each word of its label."""
 FEW_GROUPS: Final = 4
 """Minimum number of groups for `EVERYWHERE` to apply."""
+_WORDS: Final = LISTS.section("labels")
+_NO_TOPIC: Final = (
+    STOP_WORDS
+    | SMALL_TALK
+    | DATE_WORDS
+    | FIRST_PERSON
+    | _WORDS.words("past")
+    | _WORDS.words("general")
+    | {
+        form
+        for verb in _WORDS.listed("verbs")
+        for stem in (verb.removesuffix("e"),)
+        for form in (
+            verb,
+            f"{verb}s",
+            f"{verb}es",
+            f"{stem}ed",
+            f"{stem}ing",
+            f"{verb}{verb[-1]}ing",
+            f"{verb}{verb[-1]}ed",
+        )
+    }
+)
+"""Function words, small talk, words of dates, and general verbs, adjectives and measures of time, in every form."""
+_PAST_ENDING: Final = r"\p{L}{2}[^e]ed$"
+"""The ending of English verbs in the past tense."""
 _NAMED: Final = r"[\p{Ll}\p{N},;:] \p{Lu}[\p{L}]+"
 
 
@@ -41,8 +67,8 @@ def labels(members: pl.DataFrame) -> pl.DataFrame:
     latin = pl.col("keywords").str.contains(r"^[\p{Latin}\p{Greek}\p{Cyrillic}]")
     topical = ~latin | (
         (pl.col("keywords").str.len_chars() >= SHORTEST)
-        & ~pl.col("keywords").is_in(sorted(NO_TOPIC))
-        & ~pl.col("keywords").str.contains(PAST_ENDING)
+        & ~pl.col("keywords").is_in(sorted(_NO_TOPIC))
+        & ~pl.col("keywords").str.contains(_PAST_ENDING)
         & ~pl.col("keywords").str.contains(r"['\p{N}_]")
     )
     counted = (

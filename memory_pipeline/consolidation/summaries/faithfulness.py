@@ -14,6 +14,7 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.text.lang.folding import fold_text
+from memory_pipeline.text.lang.pack import MONTHS
 from memory_pipeline.text.parse import dates, facts
 
 _SHOWN: Final = 3
@@ -210,5 +211,5 @@ def _readable(fact: str) -> str:
     parts = _parts(fact)
     if parts is None or parts[0] or not parts[1]:
         return fact
-    month = dates.MONTHS[int(parts[1]) - 1].capitalize()
+    month = MONTHS[int(parts[1]) - 1].capitalize()
     return f"{int(parts[2])} {month}" if parts[2] else month

@@ -14,9 +14,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.text.lang.ascii_patterns import contains, found
-from memory_pipeline.text.lang.en.cues import any_of
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
 from memory_pipeline.text.lang.identification import identify, identify_one
+from memory_pipeline.text.lang.word_lists import any_of
 from memory_pipeline.text.parse import dates, facts, tokens
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.score import clause_value

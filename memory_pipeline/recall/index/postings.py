@@ -196,6 +196,10 @@ class Postings:
                 counts = counts + np.where(segment.keys[at] == keys, held, 0)
         return counts
 
+    def rarity(self, held: Floats | Integers) -> Floats:
+        """Return the inverse document frequency of words that so many units contain, as BM25 has it; 0 if all do."""
+        return np.log1p((len(self.number) - held + 0.5) / (held + 0.5))
+
     def weighed(self, keys: Keys, weights: Floats) -> Floats:
         """Return for each unit the sum of word weight times word count.
 

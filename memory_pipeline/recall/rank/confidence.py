@@ -42,8 +42,7 @@ def confidence_features(index: Index, question: Question, candidates: Candidates
     if not len(scores):
         return np.zeros(len(CONFIDENCE))
     frequencies = index.postings.frequencies(question.keys)
-    number = len(index.postings.number)
-    weight = np.log1p((number - frequencies + 0.5) / (frequencies + 0.5)) * question.emphasis
+    weight = index.postings.rarity(frequencies) * question.emphasis
     best = np.sort(scores)[::-1]
     return np.array(
         [

@@ -41,8 +41,7 @@ class Match:
         postings = index.postings
         word, units, counts = postings.of_words(question.keys)
         found = np.bincount(word, minlength=len(question.keys))
-        number = len(postings.number)
-        weights = question.emphasis * np.log1p((number - found + 0.5) / (found + 0.5))
+        weights = question.emphasis * postings.rarity(found)
         factors = saturated(counts, postings.lengths[units], postings.mean).astype(np.float32)
         holders = index.passages.row[units]
         first = np.flatnonzero((np.diff(holders, prepend=-1) != 0) | (np.diff(word, prepend=-1) != 0))

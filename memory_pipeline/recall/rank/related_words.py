@@ -63,9 +63,8 @@ class RelatedWords:
             One number for each passage. Cost: proportional to the postings of all these words.
         """
         postings = index.postings
-        number = len(postings.number)
-        frequencies = np.concatenate([postings.frequencies(question.keys), self.rates * number])
-        rarity = np.log1p((number - frequencies + 0.5) / (frequencies + 0.5))
+        frequencies = np.concatenate([postings.frequencies(question.keys), self.rates * len(postings.number)])
+        rarity = postings.rarity(frequencies)
         exact, related = np.split(rarity, [len(question.keys)])
         substitutes = question.emphasis[self.asked] @ (self.close * np.minimum(exact[self.asked, np.newaxis], related))
         weights = np.concatenate([question.emphasis * exact, substitutes]) * rarity
@@ -104,7 +103,7 @@ class RelatedWords:
         exact = postings.frequencies(question.keys[self.asked])
         without = np.exp(np.log1p(-self.close * np.minimum(self.rates, 1.0 - 1e-9)).sum(axis=1))
         spread = number * (1.0 - without * (1.0 - np.minimum(exact / number, 1.0)))
-        weights = question.emphasis[self.asked] * np.log1p((number - spread + 0.5) / (spread + 0.5)) / (1.0 + exact)
+        weights = question.emphasis[self.asked] * postings.rarity(spread) / (1.0 + exact)
         lengths = saturated(np.ones(len(passages)), postings.lengths[passages], postings.mean)
         return np.asarray((nearest @ weights) * lengths, dtype=np.float64)
 

@@ -61,8 +61,7 @@ def _met(index: Index, question: Question, related: RelatedWords, texts: pl.Seri
     if not len(owner):
         return np.zeros(len(texts))
     asked = keys(stems.explode(empty_as_null=False).to_list())
-    number, frequencies = len(index.postings.number), index.postings.frequencies(asked)
-    rarity = np.log1p((number - frequencies + 0.5) / (frequencies + 0.5))
+    rarity = index.postings.rarity(index.postings.frequencies(asked))
     close = np.isin(asked, question.keys).astype(np.float64)
     if len(related.keys):
         place = np.minimum(np.searchsorted(related.keys, asked), len(related.keys) - 1)

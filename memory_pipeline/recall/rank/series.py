@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
-from memory_pipeline.text.lang.en.relation_cues import MONTHS, NUMBERS, WEEKDAYS
+from memory_pipeline.text.lang.en.lexicon import MONTHS, NUMBERS, WEEKDAYS
 from memory_pipeline.text.parse.tokens import fold
 
 Integers = NDArray[np.int64]

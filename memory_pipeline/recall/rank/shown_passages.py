@@ -105,16 +105,15 @@ def share(index: Index, question: Question, text: str, language: str | None) -> 
 
 def _weights(index: Index, question: Question) -> Floats:
     """Return the weight of each of the query's words."""
-    number, held = len(index.postings.number), index.postings.frequencies(question.keys)
-    return np.asarray(question.emphasis * np.log1p((number - held + 0.5) / (held + 0.5)), dtype=np.float64)
+    return question.emphasis * index.postings.rarity(index.postings.frequencies(question.keys))
 
 
 def _shared(question: Question, units: list[str], language: str | None) -> NDArray[np.bool_]:
     """Return which of the query's words each unit has, [units, words]."""
     shares = np.zeros((len(units), len(question.keys)), dtype=np.bool_)
     local = Postings.build(pl.Series(units, dtype=pl.String), pl.Series([language] * len(units), dtype=pl.String))
-    for place, key in enumerate(question.keys):
-        shares[local.postings(key)[0], place] = True
+    word, unit, _ = local.of_words(question.keys)
+    shares[unit, word] = True
     return shares
 
 

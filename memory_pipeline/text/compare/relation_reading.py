@@ -17,7 +17,8 @@ from scipy import sparse
 
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.text.embed.thesaurus import thesaurus
-from memory_pipeline.text.lang.en.relation_cues import CUES, MONTHS, NUMBERS, WEEKDAYS
+from memory_pipeline.text.lang.en.lexicon import MONTHS, NUMBERS, WEEKDAYS
+from memory_pipeline.text.lang.en.relation_cues import CUES
 from memory_pipeline.text.parse.clauses import split_clauses
 from memory_pipeline.text.parse.tokens import fold, vocabulary
 

@@ -13,8 +13,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.text.lang.en.lemmas import AUXILIARIES, CONNECTIVES, FUNCTION_LEMMAS, NOT, PAST
-from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
-from memory_pipeline.text.lang.en.stances import PASSING, STANCES
+from memory_pipeline.text.lang.en.lexicon import LISTS, STOP_WORDS
 from memory_pipeline.text.parse import entities
 from memory_pipeline.text.parse.lemmatize import lemmatize
 from memory_pipeline.text.parse.tokens import fold
@@ -27,9 +26,9 @@ ORDER: Final = "names, figures or words in another order"
 ELSEWHERE: Final = "a name or figure of another sentence"
 
 _REASONS: Final = {"denied": POLARITY, "conditional": CONDITION}
-_PATTERNS: Final = {
-    name: re.compile(rf"{pattern}|{PASSING}" if name == "conditional" else pattern) for name, pattern in STANCES.items()
-}
+_STANCES: Final = LISTS.section("stances")
+_PATTERNS: Final = {name: re.compile(rf"\b(?:{'|'.join(_STANCES.expressions(name))})\b") for name in _STANCES.lists}
+"""Stances other than plain statement: words that deny, limit, doubt or intend something."""
 _BLOCK: Final = re.compile(r"[;:]|\bbut\b|\band (?=(?:i|you|he|she|it|we|they)\b)")
 _PART: Final = re.compile(r",|\b(?:and|or)\b")
 _GOVERNING: Final = frozenset({"doubted", "reported"})

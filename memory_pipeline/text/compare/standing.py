@@ -11,9 +11,8 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.text.lang.en import standing_words as words
 from memory_pipeline.text.lang.en.lemmas import PAST, lemma
-from memory_pipeline.text.lang.en.relation_cues import MONTHS, NUMBERS, WEEKDAYS
+from memory_pipeline.text.lang.en.lexicon import LISTS, MONTHS, NUMBERS, WEEKDAYS
 from memory_pipeline.text.parse.tokens import fold
 
 COPIED_CHARACTERS: Final = 100
@@ -25,8 +24,19 @@ _TIME: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?:[ap]m)?|[0-9]{1,2}[ap]m|[0-9]{
 _CLOCK: Final = frozenset({"am", "pm", "o'clock"})
 _AT: Final = frozenset({"at", "until", "till", "by", "before", "after"})
 _HOURS: Final = 24
-_STATES: Final = re.compile(rf"\b(?:{words.STATES})\b")
-_PASSING: Final = re.compile(rf"\b(?:{words.PASSING}|{words.SAME_FORM})\b|\?")
+_WORDS: Final = LISTS.section("standing")
+_STATES: Final = re.compile(rf"\b(?:{'|'.join(_WORDS.expressions('states'))})\b")
+"""Present forms of verbs of being, having and habitual action."""
+_PASSING: Final = re.compile(
+    rf"\b(?:{'|'.join((*_WORDS.expressions('passing'), *_WORDS.expressions('same_form')))})\b|\?"
+)
+"""What ties a statement to the day it was said, and verbs whose past tense looks like their present."""
+_MEASURES: Final = _WORDS.words("measures")
+"""Units of quantities that vary."""
+_NAMING: Final = _WORDS.words("naming")
+"""Nouns whose figures name a thing instead of measuring it."""
+_AGREED: Final = _WORDS.words("agreed")
+"""Words beside figures that are agreed on or demanded, and hold until they are changed."""
 _BE: Final = frozenset({"is", "are", "am", "i'm", "we're", "they're", "you're", "he's", "she's", "it's", "be", "not"})
 
 
@@ -66,15 +76,15 @@ def is_measure(tokens: Sequence[str], index: int) -> bool:
         tokens: words and figures of a text in lower case, in order.
     """
     word = tokens[index]
-    if not (_FIGURE.match(word) or word in NUMBERS) or _TIME.fullmatch(word) or not words.AGREED.isdisjoint(tokens):
+    if not (_FIGURE.match(word) or word in NUMBERS) or _TIME.fullmatch(word) or not _AGREED.isdisjoint(tokens):
         return False
     following, before = [*tokens[index + 1 : index + 2]], [*tokens[max(index - 1, 0) : index]]
     if not _CLOCK.isdisjoint(following) or not {*MONTHS, *WEEKDAYS}.isdisjoint(following + before):
         return False
-    if following and following[0] in words.MEASURES:
+    if following and following[0] in _MEASURES:
         return True
     if word[0] in "$\u20ac\u00a3" or word[-1] == "%":
         return True
     digits = NUMBERS.get(word, word)
     on_the_hour = not _AT.isdisjoint(before) and digits.isdecimal() and int(digits) <= _HOURS
-    return not on_the_hour and words.NAMING.isdisjoint(tokens[:index])
+    return not on_the_hour and _NAMING.isdisjoint(tokens[:index])

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from memory_pipeline.text.compare import standing
 from memory_pipeline.text.lang.en import stated_change as words
-from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
-from memory_pipeline.text.lang.en.relation_cues import MONTHS, NUMBERS, WEEKDAYS
+from memory_pipeline.text.lang.en.lexicon import MONTHS, NUMBERS, STOP_WORDS, WEEKDAYS
 from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.parse.tokens import fold

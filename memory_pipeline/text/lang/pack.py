@@ -1,16 +1,17 @@
 """Language packs: the protocol, and packs made of word lists and a Snowball stemmer.
 
-Not here: which pack reads a text (`registry`, `identification`) and the words of each language (`<code>/pack`).
+Not here: which pack reads a text (`registry`, `identification`) and the words of each language (`<code>.toml`).
 """
 
 import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, Protocol, Self
 
 import Stemmer
+
+from memory_pipeline.text.lang.word_lists import WordLists
 
 RARITY_NUMBER: Final = 70
 """Rarity of a figure."""
@@ -20,8 +21,6 @@ RARITY_UNLISTED: Final = 100
 """Rarity of a word that is in no list."""
 NEVER: Final = r"[^\s\S]"
 """Pattern that matches nothing."""
-NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
-
 _ELISION: Final = re.compile(r"^\w{1,7}'(?=\w)")
 """An article, pronoun or preposition that has lost its vowel before the word: l', qu', dell'."""
 _LOCAL: Final = threading.local()
@@ -76,41 +75,37 @@ class LanguagePack(Protocol):
         """Return how rare a lower-case word with this stem is, in hundredths; 0 for a stop word."""
 
 
-def words(text: str) -> frozenset[str]:
-    """Return the words of a list written as text."""
-    return frozenset(text.split())
-
-
-def numbered(text: str, first: int = 0) -> dict[str, str]:
-    """Return the digits of number words listed in order from `first` on; spellings of one number joined by a slash."""
-    return {word: str(value) for value, group in enumerate(text.split(), first) for word in group.split("/")}
-
-
-def beginning(words_or_roots: str) -> str:
-    """Return a pattern for words that begin with one of some roots, separated by spaces; "_" stands for a space."""
-    roots = "|".join(words_or_roots.split()).replace("_", " ")
-    return rf"(?:^|[^\p{{L}}])(?:{roots})"
-
-
-def dated(months: str, weekdays: str, others: Mapping[str, str] = NOTHING) -> dict[str, str]:
-    """Return the English of months from January on, of weekdays from Monday on, and of other words of dates.
-
-    Spellings of one month or day are joined by a slash.
-    """
-    listed = [(months, _MONTHS), (weekdays, WEEKDAYS)]
-    return {
-        word: english
-        for text, in_english in listed
-        for group, english in zip(text.split(), in_english, strict=True)
-        for word in group.split("/")
-    } | dict(others)
-
-
-_MONTHS: Final = (
+MONTHS: Final = (
     *("january", "february", "march", "april", "may", "june"),
     *("july", "august", "september", "october", "november", "december"),
 )
 WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+_LEFT_OUT: Final = "-"
+"""Stands in a list of numbers for a word that has another meaning more often."""
+
+
+def dates(lists: WordLists) -> dict[str, str]:
+    """Return the English of the months, weekdays and other words of dates of a language."""
+    pairs = [
+        *zip(lists.spellings("months"), MONTHS, strict=False),
+        *zip(lists.spellings("weekdays"), WEEKDAYS, strict=True),
+    ]
+    return {word: english for spellings, english in pairs for word in spellings} | lists.table("dates")
+
+
+def numbers(lists: WordLists) -> dict[str, str]:
+    """Return the digits of the number words of a language."""
+    counted = [(word, str(value)) for value, words in enumerate(lists.spellings("numbers")) for word in words]
+    return {word: digits for word, digits in counted if word != _LEFT_OUT} | lists.table("larger_numbers")
+
+
+def safety(lists: WordLists) -> str:
+    """Return the pattern of what does harm if forgotten: beginnings of words, and what may also stand inside."""
+    roots = "|".join(lists.listed("safety")).replace("_", " ")
+    inside = lists.listed("safety_inside")
+    return "|".join([*([rf"(?:^|[^\p{{L}}])(?:{roots})"] if roots else []), *inside]) or NEVER
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +128,22 @@ class WordPack:
     elides: bool = False
     unspaced: bool = False
     judges: bool = False
+
+    @classmethod
+    def of(cls, code: str) -> Self:
+        """Return the pack of a language that has word lists."""
+        lists = WordLists.of(code)
+        return cls(
+            code=code,
+            algorithm=lists.text("stemmer"),
+            stop_words=lists.words("stop_words"),
+            negations=lists.words("negations"),
+            date_words=dates(lists),
+            number_words=numbers(lists),
+            question_words=lists.table("questions"),
+            safety=safety(lists),
+            elides=lists.has("elides"),
+        )
 
     def written(self, word: str) -> str:
         """Return a lower-case word without an elided article or pronoun: "atelier" of "l'atelier"."""

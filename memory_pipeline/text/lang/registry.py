@@ -1,19 +1,15 @@
 """Maps language codes to language packs.
 
-To add a language, write its pack and add a line here. Not here: which language a text is in (`identification`).
+To add a language, write its word lists, `<code>.toml`, and name it here. Not here: which language a text is in
+(`identification`).
 """
 
 from collections.abc import Mapping
 from typing import Final
 
-from memory_pipeline.text.lang.de.pack import PACK as GERMAN
 from memory_pipeline.text.lang.en.pack import PACK as ENGLISH_PACK
-from memory_pipeline.text.lang.es.pack import PACK as SPANISH
-from memory_pipeline.text.lang.fr.pack import PACK as FRENCH
-from memory_pipeline.text.lang.it.pack import PACK as ITALIAN
-from memory_pipeline.text.lang.ja.pack import PACK as JAPANESE
 from memory_pipeline.text.lang.pack import NEVER, LanguagePack, WordPack
-from memory_pipeline.text.lang.zh.pack import PACK as CHINESE
+from memory_pipeline.text.lang.unspaced import UnspacedPack
 
 ENGLISH: Final = ENGLISH_PACK.code
 _STEMMED_ONLY: Final = {
@@ -30,9 +26,14 @@ _STEMMED_ONLY: Final = {
     "ca": "catalan",
 }
 """Languages known only by their Snowball stemmer."""
-PACKS: Final[Mapping[str, LanguagePack]] = {
-    pack.code: pack for pack in (ENGLISH_PACK, GERMAN, SPANISH, FRENCH, ITALIAN, CHINESE, JAPANESE)
-} | {code: WordPack(code, algorithm) for code, algorithm in _STEMMED_ONLY.items()}
+_OWN: Final[tuple[LanguagePack, ...]] = (
+    ENGLISH_PACK,
+    *map(WordPack.of, ("de", "es", "fr", "it")),
+    *map(UnspacedPack.of, ("zh", "ja")),
+)
+PACKS: Final[Mapping[str, LanguagePack]] = {pack.code: pack for pack in _OWN} | {
+    code: WordPack(code, algorithm) for code, algorithm in _STEMMED_ONLY.items()
+}
 """Pack of each language that has one."""
 SAFETY: Final = "|".join(pack.safety for pack in PACKS.values() if pack.safety != NEVER)
 """Pattern over folded text for what does harm if forgotten, in languages that the reader does not read: a false match

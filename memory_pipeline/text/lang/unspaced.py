@@ -1,18 +1,19 @@
 """Packs of languages that are written without spaces: characters and pairs of characters serve as words.
 
 Pairs do about as well as a segmenter in retrieval (Nie and Ren 1999) and need no dictionary. Not here: the characters
-of each language (`<code>/pack`) and how texts are cut into pairs (`parse/tokens`).
+of each language (`<code>.toml`) and how texts are cut into pairs (`parse/tokens`).
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
-from memory_pipeline.text.lang.pack import NEVER, RARITY_NUMBER, RARITY_UNLISTED
+from memory_pipeline.text.lang.pack import NEVER, RARITY_NUMBER, RARITY_UNLISTED, dates, safety
+from memory_pipeline.text.lang.word_lists import WordLists
 
 _DIGITS: Final = "一二三四五六七八九"
 _TENS: Final = ("", "十", "二十", "三十")
-DATED: Final = {
+_DATED: Final = {
     f"{tens}{one}{unit}": f"{10 * ten + place}{unit}"
     for ten, tens in enumerate(_TENS)
     for place, one in enumerate(("", *_DIGITS))
@@ -44,6 +45,19 @@ class UnspacedPack:
     safety: str = NEVER
     unspaced: bool = True
     judges: bool = False
+
+    @classmethod
+    def of(cls, code: str) -> Self:
+        """Return the pack of a language that has word lists."""
+        lists = WordLists.of(code)
+        return cls(
+            code=code,
+            function_letters=frozenset("".join(lists.listed("function_letters"))),
+            negations=lists.words("negations"),
+            date_words=_DATED | dates(lists),
+            question_words=lists.table("questions"),
+            safety=safety(lists),
+        )
 
     @property
     def stop_words(self) -> frozenset[str]:

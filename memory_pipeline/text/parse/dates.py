@@ -13,6 +13,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.schemas import INSTANT
+from memory_pipeline.text.lang.pack import MONTHS, WEEKDAYS
 from memory_pipeline.text.parse.tokens import align_rows
 
 Match = re.Match[str]
@@ -21,11 +22,6 @@ Span = tuple[date, date]
 """First day and the day after the last."""
 
 SPANS: Final = pl.List(pl.Struct({"start": INSTANT, "end": INSTANT}))
-MONTHS: Final = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
-)
-WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 SEASONS: Final = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 """First month of each season, as in the northern hemisphere."""
 _COUNTS: Final = {

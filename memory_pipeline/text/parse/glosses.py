@@ -12,9 +12,10 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.text.lang.pack import MONTHS
 from memory_pipeline.text.lang.registry import ENGLISH, PACKS, pack
 
-_MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
+_MONTHS: Final = "|".join(MONTHS)
 _DATE_FORMS: Final = (
     (re.compile(rf"\b([0-9]{{1,2}})(?:\.|er|º|°)? *(?:de |di |d')?({_MONTHS})\b"), r"\1 \2"),
     (re.compile(rf"\b({_MONTHS}) +(?:de |del |di )([0-9]{{4}})\b"), r"\1 \2"),
@@ -66,8 +67,7 @@ def _date(year: str, month: str, day: str) -> str:
 
 def _day_of_month(month: str, day: str) -> str:
     """Return a day of a month as written in English; the numbers themselves if there is no such month."""
-    names = _MONTHS.split("|")
-    return f"{names[int(month) - 1]} {day}" if 1 <= int(month) <= len(names) else f"{month} {day}"
+    return f"{MONTHS[int(month) - 1]} {day}" if 1 <= int(month) <= len(MONTHS) else f"{month} {day}"
 
 
 @cache

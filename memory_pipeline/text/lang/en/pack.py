@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from memory_pipeline.text.lang.en import rarity
-from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, STOP_WORDS
+from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, LISTS, STOP_WORDS
 from memory_pipeline.text.lang.en.stemming import DIGITS_OF, stem, without_clitic
 from memory_pipeline.text.lang.pack import NEVER
 
@@ -17,7 +17,7 @@ class EnglishPack:
     judges: bool = True
     unspaced: bool = False
     stop_words: frozenset[str] = STOP_WORDS
-    negations: frozenset[str] = frozenset("not no never none nobody nothing neither nor nowhere without cannot".split())  # noqa: SIM905
+    negations: frozenset[str] = LISTS.words("negations")
     date_words: dict[str, str] = field(default_factory=lambda: {word: word for word in DATE_WORDS})
 
     number_words: dict[str, str] = field(default_factory=lambda: dict(DIGITS_OF))

@@ -7,10 +7,11 @@ import re
 from functools import lru_cache
 from typing import Final
 
-_NUMBER_WORDS: Final = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+from memory_pipeline.text.lang.en.lexicon import LISTS
 
-DIGITS_OF: Final = {word: str(value) for value, word in enumerate((*_NUMBER_WORDS, "eleven", "twelve"))}
-"""Number words and their digits."""
+_WORDS: Final = LISTS.section("stems")
+DIGITS_OF: Final = {word: str(value) for value, word in enumerate(LISTS.listed("numbers")[:13])}
+"""Number words up to twelve and their digits."""
 
 _CLITICS: Final = ("'s", "'ll", "'re", "'ve", "'d", "'m", "'")
 
@@ -29,30 +30,10 @@ _MIN_LETTERS: Final = 3
 _SEVERAL_SYLLABLES: Final = re.compile(r"[aeiouy][^aeiouy]+[aeiouy]")
 """More than one syllable."""
 
-_EXCEPTIONS: Final = {
-    form: base
-    for base, *forms in map(
-        str.split,
-        """
-        bus buses; gas gases; quiz quizzes; go goes; agree agreed; free freed; guarantee guaranteed; ice iced
-        die dies died dying; lie lies lied lying; tie ties tied tying; dye dyed dyeing; owe owes owed owing
-        age ages aged aging ageing; use uses used using
-        """.replace("\n", ";")
-        .strip("; ")
-        .split(";"),
-    )
-    for form in forms
-}
+_EXCEPTIONS: Final = {form: base for base, *forms in map(str.split, _WORDS.expressions("exceptions")) for form in forms}
 """Forms that the suffix rules would not reduce to their word."""
 
-_UNINFLECTED: Final = frozenset(
-    """
-    family reply apply supply imply comply multiply rely ally rally bully belly jelly gully jolly folly holly lolly lily
-    butterfly dragonfly firefly assembly anomaly monopoly melancholy homily july italy early ugly holy silly curly daily
-    only emily molly sally kelly billy polly carly beverly kimberly
-    tired wicked naked sacred hundred earring evening news lens series species
-    """.split()  # noqa: SIM905 - a long list is easier to read as text
-)
+_UNINFLECTED: Final = _WORDS.words("uninflected")
 """Words that only look inflected."""
 
 _VOWELS: Final = frozenset("aeiouy")

@@ -1,1 +1,0 @@
-"""The German language pack."""

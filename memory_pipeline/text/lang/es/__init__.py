@@ -1,1 +1,0 @@
-"""The Spanish language pack."""

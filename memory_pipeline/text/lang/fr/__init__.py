@@ -1,1 +1,0 @@
-"""The French language pack."""

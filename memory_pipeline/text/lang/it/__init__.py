@@ -1,1 +1,0 @@
-"""The Italian language pack."""

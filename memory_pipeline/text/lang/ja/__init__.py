@@ -1,1 +1,0 @@
-"""The Japanese language pack."""
