@@ -54,7 +54,7 @@ def own(text, *, by_agent=False, known=None):
     held = known or sources()
     read = quoting.pieces(text, HEADINGS)
     assert "".join(piece.raw for piece in read) == text
-    found = quoting.own(read, lambda piece: held.find(piece.line, named=piece.named), by_agent=by_agent)
+    found = quoting.own(read, held.find, by_agent=by_agent)
     return (text, ()) if found is None else (found.text, found.quoted)
 
 
@@ -136,6 +136,77 @@ def test_an_agent_that_says_its_own_words_again_tells_something(turn):
     known = sources(["The build is green on main today.", "Yes, of course.", "Done."], by_agent=True)
     assert own(turn, by_agent=True, known=known) == (turn, ())
     assert own("Yes, of course.", by_agent=True, known=sources(["Yes, of course."])) == ("Yes, of course.", ())
+
+
+ID = "01a2292e-7502-7528-bc00-da1c92040843"
+DAY = "2026-03-01"
+PRINTED = f"""1. [{DAY}] user: My dentist is Dr. Kern.
+   0.48 \u00b7 {ID}
+
+1 memory, 9 tokens, as of 2026-11-29 21:22 UTC
+why the first one: memory-pipeline --home data explain {ID} --profile u --query dentist
+"""
+FIELDS = f"user: My dentist is Dr. Kern.\n  id: {ID}\n  what it is: fact\n  stored: {DAY} 00:00 UTC\n  session: s\n"
+JSON = json.dumps({"recalled": [{"memory_id": ID, "content": "My dentist is Dr. Kern."}], "tokens": 9}, indent=2)
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        PRINTED,
+        FIELDS,
+        JSON,
+        f"{ID}  {DAY} 00:00  user: My dentist is [...]\n",
+        f"- [{DAY}] user: My dentist is Dr. Kern. 0.50 {ID}\n",
+        f"| date | memory |\n|---|---|\n| {DAY} | My dentist is Dr. Kern. |\n",
+        f'<memory id="1" date="{DAY}">My dentist is Dr. Kern.</memory>\n',
+        f'[{{"date": "{DAY}", "text": "My dentist is Dr. Kern."}}]\n',
+        f"- date: {DAY}\n  text: My dentist is Dr. Kern.\n",
+        "- [01.03.2026] user: My dentist is Dr. Kern.\n",
+        "* Mar 1, 2026: My dentist is Dr. Kern.\n",
+        f"- [{DAY}] user: My\n  dentist is\n  Dr. Kern.\n",
+        f"## Gesundheit\n- [{DAY}] user: My dentist is Dr. Kern.\n",
+        f"- [{DAY}] My dentist is Dr\u2026\n",
+    ],
+)
+def test_a_memory_with_its_id_or_date_is_known_in_any_layout(shown):
+    known = sources()
+    known.add(ID, "My dentist is Dr. Kern.", by_agent=False, at=SAID)
+    rest, quoted = own(f"{shown}\nWho waters the plants?", known=known)
+    assert rest == "Who waters the plants?"
+    assert set(quoted) <= {ID, "m4"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "2026-03-01: I lost my keys near the bridge.",
+        "On 1 March 2026 I wrote that my dentist is Dr. Kern; he has moved.",
+        "[2026-04-09] My dentist is Dr. Kern again.",
+        "In 2026 my dentist is Dr. Kern.",
+        "<note>\nThe hedge is 90 cm.\nMy dentist is Dr. Kern.\n</note>",
+        '{"memory_id": "unknown", "content": "My dentist is Dr. Kern."}',
+    ],
+)
+def test_a_date_or_a_tag_alone_makes_no_quotation(said):
+    assert own(said) == (said, ())
+
+
+@pytest.mark.parametrize(
+    ("turn", "left"),
+    [
+        ('As you told me: "I prefer dark mode in every editor."', None),
+        ("Du sagtest: \u201eIch trinke morgens nur grünen Tee.\u201c", None),
+        ("Tu m'as dit \u00ab I am allergic to penicillin. \u00bb", None),
+        ("**Diet:** You are allergic to penicillin.", None),
+        ("\u6211\u5bf9\u82b1\u751f\u8fc7\u654f\uff0c\u6bcf\u5929\u559d\u8336\u3002", None),
+        ('I read "My dentist is Dr. Kern." and booked him for Friday at nine, as you wished.',) * 2,
+        ("I live in Berlin, and my dentist Dr. Kern sees you there.",) * 2,
+    ],
+)
+def test_an_agent_that_quotes_within_a_sentence_tells_nothing_new(turn, left):
+    known = sources([*TOLD, "\u6211\u5bf9\u82b1\u751f\u8fc7\u654f\uff0c\u6bcf\u5929\u559d\u8336\u3002"])
+    assert own(turn, by_agent=True, known=known)[0] == left
 
 
 def test_a_passage_names_its_memory():

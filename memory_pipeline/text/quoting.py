@@ -1,18 +1,20 @@
 """Finds what a text quotes of known texts in the form in which memories are shown, and what it says of its own.
 
-A conversation hands back what was recalled: core memory before a question, an answer copied by an agent. Such lines
-carry marks (a date in brackets before them or in parentheses after them, headings, an enclosing tag) or stand in
-an agent's turn word for word, and tell nothing new. A line counts as quoted only if a known text says it, whole or in
+A conversation hands back what was recalled: core memory before a question, an answer copied by an agent, the output of
+a command. Such lines carry marks (a date in brackets before them or in parentheses after them, headings, an enclosing
+tag), or their memory's own id or date beside its words in any layout (a table, a wrapped line, JSON), or stand in an
+agent's turn word for word, and tell nothing new. A line counts as quoted only if a known text says it, whole or in
 part, in the same words; differing persons, articles, spelling and lost words are allowed, an added word, another figure
 or a negation is not. What a person says again without marks is no quotation. Not here: which texts are known, and what
 is stored (`recall/client/quotations`).
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime, timedelta
 from functools import cached_property
 from itertools import accumulate, pairwise
 from typing import Final
@@ -33,28 +35,56 @@ _NOTE: Final = (
     r"|(?:memory_id|profile_id) [^\s();]+)"
 )
 _NOTES: Final = rf"\({_NOTE}(?:; {_NOTE})*\)"
-_BEFORE: Final = re.compile(rf"[\s>*+\-\\`\u2022]*(?:[0-9]+[.)]\s+)?(\[{_DATE}\]\s+)?")
+_UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_BEFORE: Final = re.compile(
+    rf"[\s>*+\-\\`\u2022|]*(?:[0-9]+[.)]\s+)?(\[{_DATE}\]\s+|{_UUID}\s+{_DATE} [0-9:]{{5}}\s+(?:\[[a-z, ]+\]\s+)?)?"
+)
+_SCORED: Final = re.compile(rf"\s+[01]\.[0-9]{{2}} {_UUID}$")
+"""What the client prints after a memory: its score and its id."""
+_CUT: Final = re.compile(r"\s*(?:\[?(?:\.{3}|\u2026)\]?)$")
 _AFTER: Final = re.compile(rf"({_NOTES})[\s*`]*$")
 _WITHIN: Final = re.compile(rf"\s*\[(?:possibly )?outdated since {_DATE}\]")
-_ID: Final = re.compile(r"(?:all of it: memory|memory_id) ([^\s();]+)")
-_SPEAKER: Final = re.compile(r"[^:\n]{1,64}?:\s+")
+_ID: Final = re.compile(rf"(?:all of it: memory|memory_id) ([^\s();]+)|\b({_UUID})\b")
+_SPEAKER: Final = re.compile(r"[^:\n]{1,64}?:[*_`]*\s+")
 _TAG: Final = r"</?[A-Za-z][\w:.-]{0,63}(?: [^<>\n]{0,200})?>"
 _TAG_ALONE: Final = re.compile(rf"({_TAG})")
 _TAG_NAME: Final = re.compile(r"[A-Za-z][\w:.-]*")
-_RULE: Final = re.compile(r"(?:`{3,}|~{3,})\w*|[\s>*+\-`~#=_|]+")
+_RULE: Final = re.compile(r"(?:`{3,}|~{3,})\w*|[\s>*+\-`~#=_|{}\[\],]+")
 _MORE: Final = re.compile(r"- and [0-9,]+ more, [0-9,]+ tokens; a larger token budget shows them")
 _HELD: Final = re.compile(r"Held back for .{1,256}: [0-9]+ decisions, .*--max-archived-share")
+_PRINTED: Final = re.compile(
+    rf"\s*(?:[0-9.]+ \u00b7 {_UUID}.*|[0-9,]+ memor(?:y|ies)(?:, [0-9,]+ tokens?)?,? (?:for .*)?as of {_DATE} .*"
+    r"|why the first one: \S+ .*|Perhaps none of (?:these|them) answers (?:it|this)\.|next page: after=\S+)"
+)
+"""Lines that a command or a tool prints about the memories above or below them."""
+_FIELD: Final = re.compile(
+    r"  (?:id|what it is|stored|changed|session|agent|user|tags|state|protected|valid from|valid until|replaced by"
+    r"|members|accessed|last accessed): \S.*\n?"
+)
+"""A line of a memory's fields as a command prints them."""
 _HEADING: Final = re.compile(r"#{1,6}\s+(.+)")
 _HEADINGS: Final = ("relevant memories", "notices")
-_MARK: Final = re.compile(rf"\[{_DATE}\] |\((?:{_DATE}|passage at character |beginning of a text of )")
-"""Found in every text that holds a marked line."""
+_MARK: Final = re.compile(
+    rf"{_DATE}|{_UUID}|\b(?:19|20)[0-9]{{2}}\b|</[A-Za-z]|\((?:passage at|beginning of a text of) "
+)
+"""Found in every text that holds a marked line, or a memory beside its id or its date."""
 _CUTS: Final = (
-    rf"(?<=\n)|(?=[-*] \[{_DATE}\] )|(?<=>)(?=\S)|(?=</[A-Za-z])|(?<=[0-9]\)) (?=--- |## )|(?<=[0-9]\) --- )(?=\S)"
+    rf"(?<=\n)|(?=[-*] \[{_DATE}\] )|(?<=[^\d\s][.;!?] )(?=\[{_DATE}\] )|(?<=>)(?=\S)|(?=</[A-Za-z])"
+    r"|(?<=[0-9]\)) (?=--- |## )|(?<=[0-9]\) --- )(?=\S)|(?<=\},)(?=\s*\{)"
 )
 """Where lines begin, also in a text whose line breaks were lost."""
 _AFTER_NOTE: Final = re.compile(_NOTES)
-_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
+_UNSPACED: Final = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W_{_UNSPACED}]+(?:['\u2019][^\W_{_UNSPACED}]+)*")
+"""A word; of scripts without spaces, a letter."""
+_SPOKEN: Final = re.compile(
+    r"[\"\u201c\u201e\u201d\u00ab\u00bb\u300c]([^\"\u201c-\u201e\u00ab\u00bb\u300c\u300d]{8,2000})[\"\u201c\u201d\u00ab\u00bb\u300d]"
+)
+"""What stands in quotation marks."""
+_SENTENCE: Final = re.compile(
+    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z][a-z][a-z]\.)\s+(?![a-z\u00bb])|(?<=[\u3002\uff01\uff1f])(?![\u201d\u300d])|\n+"
+)
+"""Where a sentence ends: not after a short word with a capital, as in "Dr. Kern", nor before a small letter."""
 _ENDS: Final = (".", "!", "?", "\u2026", ")", '"', "\u3002", "\uff01", "\uff1f")
 
 _FEWEST: Final = 4
@@ -73,10 +103,21 @@ _JOINED: Final = 3
 """Most sentences of an agent's line that are looked up as one: a point may end none, as in "Dr. Kern"."""
 _LEAD: Final = 6
 """Most words of a line that only introduces a quotation."""
+_LABELS: Final = 3
+"""Most words beside a memory, its date and its id, that only label them."""
+_YEAR: Final = 4
+"""Digits of a year."""
+_WRAPPED: Final = 12
+"""Most lines into which one marked line is wrapped, and of which one memory with its date and id consists."""
+_DOCUMENT: Final = re.compile(r"(?:^|\n)[^\S\n]*[\[{](?=\s*[\[{\"])")
+_DOCUMENTS: Final = 20
+"""Most JSON documents that are read in a text."""
 _EMPTY: Final = frozenset(PERSONS) | frozenset(
     ("a", "an", "the", "user", "user's", "is", "are", "am", "was", "were", "i'm", "you're", "that", "and", "also", "so")
 )
 """Words that an edited quotation may exchange."""
+_GRAMMAR: Final = frozenset().union(*(pack.stop_words for pack in PACKS.values()))
+"""Words that an edited line may add beside its memory's own date."""
 _DENIES: Final = frozenset().union(*(pack.negations for pack in PACKS.values())) | frozenset(
     ("no", "only", "except", "unless", "if", "but", "until")
 )
@@ -104,15 +145,20 @@ class _Known:
         return f" {' '.join(self.words)} "
 
     @cached_property
+    def sentences(self) -> list[list[str]]:
+        """The words of each sentence."""
+        return [_words(one) for one in _SENTENCE.split(self.text)]
+
+    @cached_property
     def parts(self) -> list[list[str]]:
         """The words of the whole, and of each sentence."""
-        sentences = [words for one in _SENTENCE.split(self.text) if (words := _words(one))]
-        return [self.words, *sentences] if len(sentences) > 1 else [self.words]
+        said = [words for words in self.sentences if words]
+        return [self.words, *said] if len(said) > 1 else [self.words]
 
     @cached_property
     def ends(self) -> list[int]:
         """Where its sentences end, in words."""
-        return [*accumulate(len(_words(one)) for one in _SENTENCE.split(self.text))]
+        return [*accumulate(map(len, self.sentences))]
 
     @cached_property
     def names(self) -> frozenset[str]:
@@ -127,6 +173,10 @@ class Found:
     rest: str
     """What follows the quotation in the same line."""
     by_agent: bool
+    whole: bool = False
+    """Whether the line says all of it."""
+    labelled: bool = False
+    """Whether the line, or the tags around it, also tell its date or id."""
 
 
 @dataclass
@@ -144,35 +194,56 @@ class Sources:
         for word in dict.fromkeys(known.words):
             self._by_word.setdefault(word, {})[name] = None
 
-    def find(
-        self, line: str, *, named: str | None = None, but: str | None = None, by: datetime | None = None
-    ) -> Found | None:
+    def find(self, piece: "Piece", *, but: str | None = None, by: datetime | None = None) -> Found | None:
         """Return the text that a line quotes.
 
         Args:
-            line: the line without its marks.
-            named: the text that its mark names.
+            piece: the line.
             but: a text that does not count.
             by: instant after which no text counts; default: all count.
 
         Cost: proportional to the line and the few texts that share its rarest words.
         """
-        readings = [line]
-        if (speaker := _SPEAKER.match(line)) and speaker.end() < len(line):
-            readings.append(line[speaker.end() :])
-        pointed = self._known.get(named) if named else None
-        if pointed is not None and _counts(pointed, but, by) and _is_passage(_words(line), pointed):
-            return Found(pointed.name, "", pointed.by_agent)
-        for reading in readings:
+        if piece.shown:
+            return self._shown(piece, but, by)
+        return self._pointed(piece, but, by) or self._labelled(piece, but, by) or self._said(piece, but, by)
+
+    def _shown(self, piece: "Piece", but: str | None, by: datetime | None) -> Found | None:
+        """Return the first of the texts of a document, if all are known."""
+        known = [one for name in piece.shown if (one := self._known.get(name)) and _counts(one, but, by)]
+        first = known[0] if len(known) == len(piece.shown) else None
+        return None if first is None else Found(first.name, "", first.by_agent, labelled=True)
+
+    def _pointed(self, piece: "Piece", but: str | None, by: datetime | None) -> Found | None:
+        """Return the text whose id a line names, if the line is a passage of it."""
+        known = self._known.get(piece.named) if piece.named else None
+        if known is None or not _counts(known, but, by) or not _is_passage(_words(piece.line), known):
+            return None
+        return Found(known.name, "", known.by_agent, labelled=True)
+
+    def _said(self, piece: "Piece", but: str | None, by: datetime | None) -> Found | None:
+        """Return the text that a line, or what follows its label, says in the same words."""
+        for reading in _after_labels(piece.line):
             words = _words(reading)
             near = [self._known[name] for name in self._candidates(words)]
             candidates = [known for known in near if _counts(known, but, by)]
             for known in candidates:
                 if (rest := _rest(reading, words, known)) is not None:
-                    return Found(known.name, rest, known.by_agent)
+                    return Found(known.name, rest, known.by_agent, whole=words == known.words)
             for known in candidates:
-                if _is_edited(reading, words, known):
+                if _is_edited(piece, words, known):
                     return Found(known.name, "", known.by_agent)
+        return None
+
+    def _labelled(self, piece: "Piece", but: str | None, by: datetime | None) -> Found | None:
+        """Return the text that stands in a line with little but its own date or id."""
+        words = _words(piece.line)
+        if not piece.named and not any(map(str.isdecimal, words)):
+            return None
+        for name in self._candidates(words):
+            known = self._known[name]
+            if _counts(known, but, by) and _is_labelled(words, known, named=piece.named):
+                return Found(known.name, "", known.by_agent, labelled=True)
         return None
 
     def _candidates(self, words: list[str]) -> list[str]:
@@ -204,6 +275,12 @@ class Piece:
     """The memory that its mark names."""
     frame: str | None
     """What it frames quotations with: heading, rule, blank, or a tag's name; None for a line of words."""
+    day: date | None = None
+    """The day that its mark names."""
+    cut: bool = False
+    """Whether it ends with a sign that something is left out."""
+    shown: tuple[str, ...] = ()
+    """The memories of a JSON document, if it is one."""
 
 
 def may_quote(text: str, *, by_agent: bool) -> bool:
@@ -222,7 +299,15 @@ def pieces(text: str, headings: Collection[str] = ()) -> list[Piece]:
     cuts = {0, len(text)} | {cut.start() for cut in re.finditer(_CUTS, text)}
     cuts |= {note.end() for note in _AFTER_NOTE.finditer(text)}
     cuts |= {end for found in heading.finditer(text) for end in found.span()}
-    return [_piece(text[start:end], known) for start, end in pairwise(sorted(cuts))]
+    shown = {start: (end, names) for start, end, names in _documents(text)}
+    for start, (end, _) in shown.items():
+        cuts = {cut for cut in cuts if not start < cut < end} | {start, end}
+    return [
+        Piece(text[start:end], "", marked=True, named=None, frame=None, shown=shown[start][1])
+        if start in shown
+        else _piece(text[start:end], known)
+        for start, end in pairwise(sorted(cuts))
+    ]
 
 
 def sentences(piece: Piece) -> list[Piece]:
@@ -246,6 +331,9 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
     sure = [_is_sure(piece, source, by_agent=by_agent) for piece, source in zip(read, found, strict=True)]
     dropped, tags = [False] * len(read), set[str]()
     for run in _runs(read, found):
+        for index in _enclosed(run, read):
+            source = found[index]
+            sure[index] = sure[index] or (source is not None and source.whole)
         last = max((index for index in run if sure[index]), default=None)
         if last is None:
             continue
@@ -258,7 +346,8 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
             dropped[run[0] - 1] = True
     if not any(dropped):
         return None
-    quoted = [source.name for source, gone in zip(found, dropped, strict=True) if gone and source]
+    both = zip(read, found, dropped, strict=True)
+    quoted = [name for piece, source, gone in both if gone and source for name in piece.shown or (source.name,)]
     kept = [
         (source.rest + "\n" if source and source.rest else "") if gone else piece.raw
         for piece, source, gone in zip(read, found, dropped, strict=True)
@@ -271,13 +360,46 @@ def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: b
 def _found(
     read: list[Piece], find: Callable[[Piece], Found | None], *, by_sentence: bool
 ) -> tuple[list[Piece], list[Found | None]]:
-    """Return lines, or runs of their sentences, with the source of each."""
+    """Return lines, lines joined that only together are one, or runs of their sentences, with the source of each."""
     found = list[tuple[Piece, Found | None]]()
-    for piece in read:
+    at = 0
+    while at < len(read):
+        piece, size = read[at], 1
         source = None if piece.frame else find(piece)
-        apart = by_sentence and not piece.frame and (source is None or bool(source.rest))
+        if not piece.frame and not (source and (source.labelled or (piece.marked and source.whole))):
+            joined, whole, lines = _joined(read, at, find)
+            if whole is not None:
+                piece, source, size = joined, whole, lines
+        apart = by_sentence and not piece.frame and size == 1 and (source is None or bool(source.rest))
         found += _by_sentence(sentences(piece), find) if apart else [(piece, source)]
+        at += size
     return [piece for piece, _ in found], [source for _, source in found]
+
+
+def _joined(read: list[Piece], at: int, find: Callable[[Piece], Found | None]) -> tuple[Piece, Found | None, int]:
+    """Return the lines from one on that together are a memory with its marks, their source, and how many they are."""
+    raw = read[at].raw
+    best: tuple[Piece, Found | None, int] = read[at], None, 1
+    for size in range(2, min(_WRAPPED, len(read) - at) + 1):
+        added = read[at + size - 1]
+        if read[at].named or added.marked or added.shown or (added.frame and not added.named):
+            break
+        raw += added.raw
+        piece = _piece(raw, ())
+        dated = piece.marked or piece.named or any(map(str.isdecimal, _words(raw)))
+        source = find(piece) if dated else None
+        if source is not None and not source.rest:
+            if source.labelled:
+                return piece, source, size
+            if piece.marked and len(_words(piece.line)) > len(_words(read[at].line)):
+                best = piece, source, size
+    return best
+
+
+def _enclosed(run: list[int], read: list[Piece]) -> list[int]:
+    """Return the indexes of a run that stand between two tags."""
+    tags = [index for index in run if (read[index].frame or "").startswith("<")]
+    return [index for index in run if not read[index].frame and tags and tags[0] < index < tags[-1]]
 
 
 def _by_sentence(parts: list[Piece], find: Callable[[Piece], Found | None]) -> Iterator[tuple[Piece, Found | None]]:
@@ -288,16 +410,30 @@ def _by_sentence(parts: list[Piece], find: Callable[[Piece], Found | None]) -> I
             run = _piece("".join(part.raw for part in parts[at : at + size]), ())
             source = find(run)
             if size == 1 or (source is not None and not source.rest):
-                yield run, source
+                yield run, source or _spoken(run, find)
                 at += size
                 break
+
+
+def _spoken(piece: Piece, find: Callable[[Piece], Found | None]) -> Found | None:
+    """Return the source of what a sentence says in quotation marks, if it says little else."""
+    if piece.frame or piece.shown:
+        return None
+    source, rest, end = None, "", 0
+    for spoken in _SPOKEN.finditer(piece.raw):
+        words = _piece(spoken[1], ())
+        found = find(words) if len(_words(words.line)) >= _FEWEST else None
+        if found is not None and not found.rest:
+            source, rest, end = source or found, rest + piece.raw[end : spoken.start()], spoken.end()
+    beside = _words(rest + piece.raw[end:])
+    return source if source is not None and len(beside) <= _LEAD + _LABELS else None
 
 
 def _is_sure(piece: Piece, found: Found | None, *, by_agent: bool) -> bool:
     """Return whether a line is a quotation wherever it stands."""
     if found is None:
         return False
-    return piece.marked or (by_agent and not found.by_agent and len(_words(piece.line)) >= _FEWEST)
+    return piece.marked or found.labelled or (by_agent and not found.by_agent and len(_words(piece.line)) >= _FEWEST)
 
 
 def _runs(read: list[Piece], found: list[Found | None]) -> Iterator[list[int]]:
@@ -315,6 +451,8 @@ def _runs(read: list[Piece], found: list[Found | None]) -> Iterator[list[int]]:
 
 def _is_lead(piece: Piece) -> bool:
     """Return whether a line only introduces what follows it."""
+    if _HEADING.fullmatch(piece.raw.strip()) or piece.raw.lstrip().startswith("|"):
+        return True
     words = _words(piece.line)
     short = len(words) <= _LEAD and not any(letter.isdigit() for letter in piece.line)
     return (short and piece.line.endswith(":")) or piece.line == INTRODUCTION
@@ -323,12 +461,29 @@ def _is_lead(piece: Piece) -> bool:
 def _piece(raw: str, headings: Collection[str]) -> Piece:
     before = _BEFORE.match(raw)
     body = raw[before.end() if before else 0 :].rstrip()
-    after = _AFTER.search(body) if body.endswith((")", "*", "`")) else None
+    after = _AFTER.search(body) if body.endswith((")", "*", "`")) else _SCORED.search(body)
     line = body[: after.start()] if after else body
     marked = bool((before and before[1]) or after)
-    named = _ID.search(after[1]) if after else None
-    line = _WITHIN.sub("", line).strip().strip("\u2026").strip()
-    return Piece(raw, line, marked, named[1] if named else None, _frame(raw, headings))
+    named = _ID.search(raw)
+    line = _WITHIN.sub("", line).strip().lstrip("\u2026").strip()
+    whole = _CUT.sub("", line)
+    day = re.search(_DATE, raw) if marked else None
+    return Piece(
+        raw,
+        whole.strip(),
+        marked,
+        named and (named[1] or named[2]),
+        _frame(raw, headings),
+        day=_day(day[0]) if day else None,
+        cut=whole != line,
+    )
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
 
 
 def _frame(raw: str, headings: Collection[str]) -> str | None:
@@ -340,7 +495,42 @@ def _frame(raw: str, headings: Collection[str]) -> str | None:
         return f"<{name[0] if name else ''}"
     if (heading := _HEADING.fullmatch(line)) and heading[1].casefold() in headings:
         return "heading"
-    return "rule" if _RULE.fullmatch(line) or _MORE.fullmatch(line) or _HELD.fullmatch(line) else None
+    printed = _RULE.fullmatch(line) or _MORE.fullmatch(line) or _HELD.fullmatch(line) or _PRINTED.fullmatch(line)
+    return "rule" if printed or _FIELD.fullmatch(raw) else None
+
+
+def _documents(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Yield where JSON documents that name memories begin and end, and the memories that they name."""
+    decoder, at = json.JSONDecoder(), 0
+    for _, begun in zip(range(_DOCUMENTS), _DOCUMENT.finditer(text), strict=False):
+        start = begun.end() - 1
+        if start < at:
+            continue
+        try:
+            document, at = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        if names := tuple(dict.fromkeys(_named(document))):
+            yield start, at, names
+
+
+def _named(document: object) -> Iterator[str]:
+    """Yield the ids of the memories in a JSON document."""
+    waiting = [document]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if isinstance(name := one.get("memory_id"), str):
+                yield name
+            waiting += [*one.values()][::-1]
+        elif isinstance(one, list):
+            waiting += one[::-1]
+
+
+def _after_labels(line: str) -> list[str]:
+    """Return a line, and what follows a speaker or a label in it."""
+    speaker = _SPEAKER.match(line)
+    return [line, line[speaker.end() :]] if speaker and speaker.end() < len(line) else [line]
 
 
 def _words(text: str) -> list[str]:
@@ -394,25 +584,60 @@ def _is_passage(words: list[str], known: _Known) -> bool:
     return sum(word in own_words for word in words) >= (1 - _LOST) * len(words) > 0
 
 
-def _is_edited(line: str, words: list[str], known: _Known) -> bool:
+def _is_dated(day: date | None, known: _Known) -> bool:
+    """Return whether a day is that on which a text was said, in any time zone."""
+    return day is not None and abs(day - known.at.date()) <= timedelta(days=1)
+
+
+def _is_labelled(words: list[str], known: _Known, *, named: str | None) -> bool:
+    """Return whether words are a known text with its id or its date, and hardly any other."""
+    at = f" {' '.join(words)} ".find(known.joined)
+    if at < 0 or not known.words:
+        return False
+    first = f" {' '.join(words)}"[:at].count(" ")
+    beside = words[:first] + words[first + len(known.words) :]
+    if named == known.name:
+        return len(beside) <= _LEAD + _LABELS + len(_words(named))
+    numbers = {int(word) for word in beside if word.isdecimal() and len(word) <= _YEAR}
+    labels = [word for word in beside if not any(map(str.isdigit, word))]
+    days = [known.at.date() + timedelta(days=off) for off in (-1, 0, 1)]
+    dated = any({day.year, day.day} <= numbers and (labels or day.month in numbers) for day in days)
+    return dated and len(labels) <= _LABELS
+
+
+def _is_edited(piece: Piece, words: list[str], known: _Known) -> bool:
     """Return whether a line says a known text, or one of its sentences, in slightly other words."""
     if len(words) > _LONGEST or len(known.words) > _LONGEST:
         return False
-    names = known.names | _capitalised(line)
-    return any(_says_the_same(words, part, names) for part in known.parts)
+    names = known.names | _capitalised(piece.line)
+    in_order = not _is_dated(piece.day, known)
+    return any(_says_the_same(words, part, names, in_order=in_order, cut=piece.cut) for part in known.parts)
 
 
-def _says_the_same(words: list[str], source: list[str], names: Iterable[str]) -> bool:
-    """Return whether words are those of a source in order, apart from what an edit may change."""
+def _says_the_same(words: list[str], source: list[str], names: Iterable[str], *, in_order: bool, cut: bool) -> bool:
+    """Return whether words are those of a source, apart from what an edit may change.
+
+    Args:
+        words: of the line.
+        source: those of the known text.
+        names: words that no edit changes.
+        in_order: whether they must stand in the same order.
+        cut: whether the end may be missing, and the last word is perhaps only begun.
+    """
+    if cut and len(words) >= _FEWEST:
+        whole = words[:-1] == source[: len(words) - 1] and source[len(words) - 1 : len(words)]
+        if whole and whole[0].startswith(words[-1]):
+            return True
     have, had = Counter(words), Counter(source)
     added, lost = have - had, had - have
     if any(word in _DENIES for word in (*added, *lost)):
         return False
     common = [word for word in words if word not in added and word not in lost]
-    if common != [word for word in source if word not in added and word not in lost]:
+    if in_order and common != [word for word in source if word not in added and word not in lost]:
         return False
     kept = sum(word not in _EMPTY for word in common)
-    new = [word for word in added.elements() if word not in _EMPTY]
+    free = _EMPTY if in_order else _EMPTY | _GRAMMAR
+    new = [word for word in added.elements() if word not in free]
     gone = [word for word in lost.elements() if word not in _EMPTY]
     for word in new:
         typo = next((one for one in gone if may_be_typo(one, word)), None)

@@ -186,7 +186,7 @@ def _separated(event: Event, read: list[quoting.Piece], sources: quoting.Sources
 def _find(
     sources: quoting.Sources, piece: quoting.Piece, *, but: str | None, by: datetime | None
 ) -> quoting.Found | None:
-    return sources.find(piece.line, named=piece.named, but=but, by=by)
+    return sources.find(piece, but=but, by=by)
 
 
 def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[quoting.Piece]) -> None:
@@ -194,7 +194,7 @@ def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[q
     read = list(pieces)
     own_words = [one for piece in read if not piece.frame for one in (piece, *quoting.sentences(piece))]
     lines = dict.fromkeys(one.line for one in own_words if one.line)
-    named = [piece.named for piece in read if piece.named]
+    named = [name for piece in read for name in (piece.named, *piece.shown) if name]
     rows = index.row_ids.rows(named)
     wanted = {int(row) for row in rows if row >= 0} | _sharing_words(index, [*lines])
     ordered = sorted(wanted)
