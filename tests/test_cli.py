@@ -122,6 +122,7 @@ def test_what_was_imported_before_is_not_taken_again(fresh, source, tmp_path):
         "profiles": profiles,
         "refused": [],
         "skipped": {},
+        "noticed": {},
     }
     bad = found[str(tmp_path / "bad.jsonl")]
     assert (bad["accepted"], bad["duplicates"], bad["dead_letters"], bad["profiles"]) == (0, 0, 1, [])

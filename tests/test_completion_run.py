@@ -175,7 +175,7 @@ def test_the_report_of_a_run_says_how_many_summaries_rules_had_to_word_and_why(l
         variables = {f"MEMORY_PIPELINE_{name}": value for name, value in (given | {"LLM_BASE_URL": server.url}).items()}
         homes.night(lake, policy=load(lake.home, environment=variables))
     made = lake.read("summaries").height
-    reasons = f"{made - 2} rejected · 1 empty · 1 with an invented fact"
+    reasons = f"rejected ({made - 2}), empty (1), with an invented fact (1)"
     assert f"\nworded by rules instead of the language model: {made} summaries: {reasons}\n" in reported(lake)
 
 

@@ -145,6 +145,8 @@ def test_the_image_is_made_of_what_the_repository_has():
     (started,) = (json.loads(rest) for name, rest in lines if name == "CMD")
     assert ["deploy/docker/start"] in copied
     assert started == ["/usr/local/bin/start"]
+    (daemon,) = (words for words in commands_of_the_container() if words[0] == "dagster-daemon")
+    assert {"--log-level", "warning"} <= {*daemon}, "each tick of a sensor would push the sign-in link out of view"
     assert os.access(DOCKER / "start", os.X_OK)
     assert len([*commands_of_the_container()]) == 3
     kept = (DOCKER / "Dockerfile.dockerignore").read_text("utf-8").splitlines()

@@ -7,6 +7,7 @@ import subprocess
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from memory_pipeline.interop import commits, formats, markdown_dates, markdown_text
@@ -356,6 +357,17 @@ def test_a_note_without_a_body_is_its_description(tmp_path, ledger):
     (stored,) = written(ledger).iter_rows(named=True)
     assert (stored["content"], stored["tags"]) == ("Ana prefers Vim.", ["user"])
     assert imported(ledger, tmp_path / "notes").accepted == 0
+
+
+def test_it_is_said_how_many_notes_only_their_file_dates(folder, ledger, tmp_path):
+    (folder / "2026-03-01.md").write_text("- The boat was painted green.\n")
+    notes = imported(ledger, folder).noticed
+    by_file = written(ledger).filter(pl.col("occurred_at") == datetime.fromtimestamp(1_770_000_000, UTC))
+    assert [*notes.values()] == [by_file.height]
+    assert next(iter(notes)).startswith("without a date of their own")
+    (tmp_path / "dated").mkdir()
+    (tmp_path / "dated" / "2026-03-02.md").write_text("- The mast is down.\n")
+    assert imported(ledger, tmp_path / "dated").noticed == {}
 
 
 def test_what_is_no_memory_is_counted(tmp_path, ledger):

@@ -701,20 +701,24 @@ UPDATED = ("User works at Siemens in Munich.", "User quit Siemens and now works 
 
 
 @pytest.mark.usefixtures("unpublished")
-def test_an_agent_is_asked_what_a_new_memory_replaces_and_settles_it(tmp_path):
+def test_an_agent_is_asked_what_a_new_memory_replaces_settles_it_and_takes_it_back(tmp_path):
     async def conversation(client):
         first = await client.call_tool("remember", {"text": UPDATED[0]})
         second = await client.call_tool("remember", {"text": UPDATED[1]})
         likely = second.structured_content["likely"]
         pair = re.search(r"\[([0-9a-f]{8})\]", likely)[1]
         settled = await client.call_tool("resolve", {"pair": pair, "relation": "update"})
-        old = await client.call_tool("get", {"memory_id": first.structured_content["memory_id"]})
-        return likely, settled, old.structured_content, second.structured_content
+        read = {"memory_id": first.structured_content["memory_id"]}
+        old = (await client.call_tool("get", read)).structured_content
+        await client.call_tool("resolve", {"pair": pair, "relation": "open"})
+        again = (await client.call_tool("get", read)).structured_content
+        return likely, settled, (old, again), second.structured_content
 
-    likely, settled, old, new = talk(tmp_path, conversation, profile_id="ana")
+    likely, settled, (old, again), new = talk(tmp_path, conversation, profile_id="ana")
     assert f'"{UPDATED[0]}"' in likely
-    assert "noted; undo: " in said(settled)
+    assert said(settled) == "noted"
     assert old["superseded_by"] == new["memory_id"]
+    assert "superseded_by" not in again
 
 
 @pytest.mark.drill

@@ -95,6 +95,8 @@ def test_what_is_left_out_is_kept_with_its_reason_and_comes_back(tmp_path):
     reasons = [letter["reason"] for letter in letters]
     assert sorted(reasons)[:2] == ["it is encoded bytes", "it only acknowledges"]
     assert sorted(reasons)[2] == f"it only quotes memory {fact.memory_id}"
+    assert {letter["text"] for letter in letters} == {"Thanks!", PICTURE, quoting}
+    assert "Thanks!" in text("dead-letters", "list", "--noise", home=tmp_path)
     assert as_json("dead-letters", "list", home=tmp_path) == []
     assert as_json("status", home=tmp_path)["dead_letters"] == 0
     assert as_json("dead-letters", "requeue", home=tmp_path) == {"accepted": 0, "refused": 0, "reasons": []}

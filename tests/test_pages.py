@@ -141,7 +141,7 @@ def test_an_agent_settles_ten_pairs_of_the_demo_within_1500_tokens(shown, tmp_pa
         for pair, question in pairs:
             answer = {"pair": pair, "relation": "repeat" if "same" in question else "update"}
             done = (await client.call_tool("resolve", answer)).content[0].text
-            cost += tokens(json.dumps(answer)) + tokens(done)
+            cost += tokens(json.dumps({"name": "resolve", "arguments": answer})) + tokens(done)
         return len(pairs), cost
 
     async def act():

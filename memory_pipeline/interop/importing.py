@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from memory_pipeline.interop.items import Imported, Item, Skipped
+from memory_pipeline.interop.items import Imported, Item, Noticed, Skipped
 from memory_pipeline.interop.reconciling import Reconciled, reconcile
 from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.event import DeadLetter, Event, check_sizes
@@ -65,6 +65,8 @@ class ImportReport:
     """How much of the source was left out on purpose, by what it is, sorted."""
     memories: int = field(default=0, compare=False)
     """Of the accepted events, those that store a memory; the others are accesses, links, sessions and changes."""
+    noticed: Mapping[str, int] = field(default_factory=dict, compare=False)
+    """What to know of what was read, with the count of each, sorted."""
 
 
 @dataclass(frozen=True)
@@ -162,10 +164,10 @@ def _own(items: list[Item], separate: Separate | None) -> list[Item]:
 def _added(
     report: ImportReport, items: list[Item], reconciled: Reconciled, *, new: int, stored: int, letters: list[DeadLetter]
 ) -> ImportReport:
-    skipped = Counter(report.skipped) + reconciled.skipped
+    skipped, noticed = Counter(report.skipped) + reconciled.skipped, Counter(report.noticed)
     for item in items:
-        if isinstance(item, Skipped):
-            skipped[item.what] += item.count
+        if isinstance(item, Skipped | Noticed):
+            (skipped if isinstance(item, Skipped) else noticed)[item.what] += item.count
     return ImportReport(
         report.accepted + new,
         report.duplicates + len(reconciled.known) + len(reconciled.events) - new,
@@ -174,6 +176,7 @@ def _added(
         (*report.refused, *(RefusedEvent(letter.origin, letter.reason) for letter in letters))[:SHOWN_REFUSALS],
         dict(sorted(skipped.items())),
         report.memories + stored,
+        dict(sorted(noticed.items())),
     )
 
 

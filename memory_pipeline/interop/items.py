@@ -72,7 +72,16 @@ class Skipped:
     count: int = 1
 
 
-Item = Event | DeadLetter | Skipped
+@dataclass(frozen=True)
+class Noticed:
+    """Something of what is taken that whoever imports it should know."""
+
+    what: str
+    """What stands behind a count of it: "without a date of their own, ..."."""
+    count: int = 1
+
+
+Item = Event | DeadLetter | Skipped | Noticed
 
 
 def stable_id(*parts: str) -> str:

@@ -22,7 +22,7 @@ from memory_pipeline.interop.commits import first_committed
 from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.files import OF_AGENTS, Broken, Member, members
-from memory_pipeline.interop.items import Imported, ImportedAs, Item, Skipped, raw_bytes, stable_id
+from memory_pipeline.interop.items import Imported, ImportedAs, Item, Noticed, Skipped, raw_bytes, stable_id
 from memory_pipeline.interop.markdown_dates import day_of
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
@@ -48,6 +48,10 @@ SUFFIXES: Final = (".md", ".markdown")
 
 _CREATED: Final = ("occurred_at", "created_at", "created", "date")
 _CHANGED: Final = ("updated_at", "updated", "modified", "last_modified")
+_UNDATED: Final = (
+    "without a date of their own, so they count as written when their file last changed, and an old note may seem the "
+    "newer; date them by a heading, the name of the file, or `date` in front matter"
+)
 _NAMES: Final = ("name", "title", "permalink")
 _STORED: Final = ("valid_from", "valid_until", "importance_hint", "protected", "protected_reason", "speaker", "source")
 _WHO: Final = ("session_id", "agent_id", "user_id")
@@ -272,6 +276,7 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
         "confidence": fields.get("confidence"),
     }
     stated = any(key in fields for key in _CHANGED)
+    yield from [Noticed(_UNDATED)] * (created is place.member.modified)
     yield from record.stored(place.memory_id, place.unit.text, payload, changed_at=changed, states_change=stated)
 
 

@@ -3,10 +3,12 @@
 Not here: the file of letters, and how they are sent again (`interop/dead_letters`).
 """
 
+import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,21 +32,35 @@ app = typer.Typer(cls=Commands, help="Manage refused events. List, export, reque
 
 @app.command("list")
 def list_letters(noise: NoiseOption = False, as_json: JsonOption = False) -> None:
-    """List the refused events, newest first. With origin and reason of each."""
+    """List the refused events, newest first. With origin and reason of each; with --noise their texts."""
     from memory_pipeline.service import report
+    from memory_pipeline.text.display import one_line, preview
 
-    with existing_lake(settings_in_force()) as lake:
+    settings = settings_in_force()
+    with existing_lake(settings) as lake:
         letters = lake.ledger.dead_letters(noise=noise).sort("received_at", "letter_id", descending=[True, False])
-    rows = letters.select("letter_id", "received_at", "origin", "reason")
+    rows = [
+        {name: letter[name] for name in ("letter_id", "received_at", "origin", "reason")} | {"text": _left_out(letter)}
+        for letter in letters.iter_rows(named=True)
+    ]
     if as_json:
-        show_json(rows.to_dicts())
+        show_json(rows)
         return
-    report.table(
-        out(),
-        ("letter", "received", "origin", "reason"),
-        [(row[0][:12], report.when(row[1]), *row[2:]) for row in rows.iter_rows()],
-        empty="nothing was left out" if noise else "no event was refused",
-    )
+    shown = "text" if noise else "origin"
+    cells = [
+        (
+            *(row["letter_id"][:12], report.when(row["received_at"], zone=settings.zone), row["reason"]),
+            one_line(preview(row[shown] or "")),
+        )
+        for row in rows
+    ]
+    empty = "nothing was left out" if noise else "no event was refused"
+    report.table(out(), ("letter", "received", "reason", shown), cells, empty=empty)
+
+
+def _left_out(letter: Mapping[str, Any]) -> str | None:
+    """Return the text of a letter that was left out as no memory; None of a refused event."""
+    return json.loads(letter["raw"])["payload"].get("content") if letter["noise"] else None
 
 
 @app.command("export")

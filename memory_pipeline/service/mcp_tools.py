@@ -284,20 +284,20 @@ class MemoryTools:
             Answer,
             Field(description="update: newer replaces older; partial: `statement` of it; none: both hold."),
         ],
-        statement: Annotated[str | None, Field(min_length=1, description="Sentences that ended, verbatim.")] = None,
+        statement: Annotated[str | None, Field(min_length=1, description="Words that ended, verbatim.")] = None,
         by_user: Annotated[bool, Field(description="The user said so.")] = False,
         profile_id: Profile = None,
     ) -> str:
         """Settle a pair of `review` or `remember`; ask the user if unsure.
 
-        update: the newer replaces the older; partial: only `statement` of it; none: both hold.
+        update: the newer replaces the older; partial: only `statement` of it; none: both hold; open: take it back.
         """
         with self._memory(profile_id) as memory:
             answer = memory.resolve(pair, relation, statement=statement, answered_by="owner" if by_user else "agent")
         if answer is None:
             return "skipped"
         apart = "; linked, not merged, if they differ in a number, day, name, negation or speaker"
-        return f"noted; undo: {answer}{apart if relation == 'repeat' else ''}"
+        return f"noted{apart if relation == 'repeat' else ''}"
 
     def forget(self, memory_id: MemoryId, profile_id: Profile = None) -> dict[str, Any]:
         """Erase one memory irrevocably: text, summaries and past states. Only if the user asks for exactly this.

@@ -347,6 +347,8 @@ def _begin(since: str | None, now: datetime) -> datetime:
         return (instant(since, "--since") or now) if ago is None else now - ago
     except OverflowError:
         raise Misused(f"--since {since!r} is before the year 1; give a later instant") from None
+    except Misused as error:
+        raise Misused(f'{error}, or a time in minutes, hours, days or weeks such as "30 days"') from None
 
 
 _WEEK: Final = timedelta(days=7)

@@ -1,5 +1,6 @@
 """Prints the results and the previews of imports."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -9,7 +10,7 @@ from rich.console import Console
 from memory_pipeline.interop.formats import Format
 from memory_pipeline.interop.importing import ImportReport, Preview
 from memory_pipeline.ledger.event import Event
-from memory_pipeline.service.report import SHOWN, command, line, refusals, table
+from memory_pipeline.service.report import SHOWN, command, line, prose, refusals, table
 
 _FIELDS: Final = tuple(name for name in Event.model_fields if name != "payload")
 """Fields of an event as it is stored, without those that only an import needs."""
@@ -55,6 +56,7 @@ def preview_document(preview: Preview) -> dict[str, Any]:
         "duplicates": preview.report.duplicates,
         "dead_letters": preview.report.dead_letters,
         "skipped": preview.report.skipped,
+        "noticed": preview.report.noticed,
         "profiles": preview.report.profiles,
         "first": first,
     }
@@ -86,6 +88,9 @@ def _counts(console: Console, reports: Mapping[str, ImportReport]) -> None:
             skipped[what] = skipped.get(what, 0) + count
     for what, count in sorted(skipped.items()):
         line(console, f"skipped: {what}: {count}")
+    noticed = sum((Counter(result.noticed) for result in reports.values() if result.memories), Counter[str]())
+    for what, count in sorted(noticed.items()):
+        prose(console, f"{count:,} {what}")
     for result in reports.values():
         refusals(console, result.refused, result.dead_letters)
 

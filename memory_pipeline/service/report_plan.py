@@ -104,8 +104,8 @@ def _change(console: Console, row: Mapping[str, Any]) -> None:
     for mark, days, text in sides(row):
         shown = Text(f"  {mark} {f'[{days}] ' if days else ''}", style=_SIDES[mark])
         console.print(_differing(shown, text), soft_wrap=True)
-    sure = f"{row['confidence']:.0%} sure. " if row["confidence"] is not None else ""
+    sure = telling.confidence(row)
     held = "Held back by the quota. " if row["held"] else ""
-    line(console, f"    {held}{sure}{shortened(row['why'])}", style="dim")
+    line(console, f"    {held}{f'{sure}. ' if sure else ''}{shortened(row['why'])}", style="dim")
     ids = [] if row["group"] == "core" else row["memory_ids"]
     line(console, f"    {' '.join([row['row_id'][:DIGITS], *map(shortened, ids)])}", style="dim")

@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.service import report_plan
-from memory_pipeline.service.report import command, flat, line, many, moment, prose, table
+from memory_pipeline.service.report import command, line, many, moment, prose, table
 
 
 def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any], changes: pl.DataF
     _fallbacks(console, decided)
     _unsplit(console, lake, done, tables["memories"])
     _unjudged(console, lake.read("verdicts", seq=seq, profiles=profiles))
-    _refusals(console, tables["merge_refusals"], tables["memories"])
+    _refusals(console, tables["merge_refusals"])
     held = [row["profile_id"] for row in done["profiles"] if row["outcome"] == "held"]
     if held:
         line(console)
@@ -276,22 +276,11 @@ def _kinds(reasons: pl.Series) -> pl.Series:
     return readable
 
 
-def _refusals(console: Console, refused: pl.DataFrame, memories: pl.DataFrame) -> None:
-    """Print near duplicates that were kept apart: the most similar pair for each of the most frequent reasons."""
-    if refused.is_empty():
-        return
-    texts = memories.select("profile_id", "memory_id", "content")
-    closest = refused.sort(["similarity", "memory_id", "other_id"], descending=[True, False, False])
-    first = closest.group_by("reason", maintain_order=True).first().join(texts, on=["profile_id", "memory_id"])
-    pairs = first.join(texts.rename({"memory_id": "other_id", "content": "other"}), on=["profile_id", "other_id"])
-    order = pl.col("reason").replace_strict(dict(refused["reason"].value_counts().iter_rows()), return_dtype=pl.Int64)
-    line(console)
-    title = f"{many(refused.height, 'pair')} of near duplicates kept apart: {_counts(refused['reason'])}"
-    prose(console, title, style="bold")
-    for row in pairs.sort(order, "reason", descending=[True, False]).head(3).iter_rows(named=True):
-        line(console, f"  {row['reason']}: {row['detail']}")
-        line(console, f"    - {flat(row['content'])}")
-        line(console, f"    - {flat(row['other'])}")
+def _refusals(console: Console, refused: pl.DataFrame) -> None:
+    """Print how many near duplicates were kept apart, and what they differ in; `explain` says it of a memory."""
+    if not refused.is_empty():
+        apart = _counts(refused["reason"].replace("conflict", "what they claim"))
+        prose(console, f"kept apart: {many(refused.height, 'pair')} of near duplicates, which differ in {apart}")
 
 
 def undone(console: Console, changes: pl.DataFrame, path: Path, note: str | None) -> None:
@@ -308,4 +297,4 @@ def undone(console: Console, changes: pl.DataFrame, path: Path, note: str | None
 def _counts(values: pl.Series) -> str:
     """Return the count of each value, most frequent first."""
     frequencies = values.drop_nulls().value_counts().sort(["count", values.name], descending=[True, False])
-    return " · ".join(f"{count} {value}" for value, count in frequencies.iter_rows()) or "none"
+    return ", ".join(f"{value} ({count})" for value, count in frequencies.iter_rows()) or "none"

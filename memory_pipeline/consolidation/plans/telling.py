@@ -70,6 +70,9 @@ GROUPS: Final = tuple(_GROUPS)
 QUIET: Final = ("promoted", "related", "unlinked", "taken_back", "deferred")
 """Groups that change neither a text nor what holds: they are told in one line."""
 
+UNSURE: Final = ("conflicts", "may_have_changed", "may_repeat")
+"""Groups of what may be so; in the others the run is sure enough to decide."""
+
 _LINKS: Final = {
     PROPOSED["conflict"]: "conflicts",
     PROPOSED["update"]: "may_have_changed",
@@ -98,7 +101,7 @@ _OF_ACTION: Final = {
 
 _WHY: Final = {
     "changed": "The newer says how it is now; the older stays, marked as no longer true.",
-    "conflicts": "They cannot both be true, and neither is known to hold; recall says so beside both.",
+    "conflicts": "Perhaps only one can be true, and nothing says which; recall says so beside both.",
     "may_have_changed": "The newer may replace the older; both stay, and recall shows the newer first.",
     "may_repeat": "Both may say the same; both stay until somebody says so.",
     "summarised": "A text about all of them; they stay as they are.",
@@ -214,6 +217,13 @@ def summary(told: pl.DataFrame) -> list[str]:
     lines = headlines(told)
     loud = lines.filter(~pl.col("group").is_in(QUIET))["headline"].to_list()
     return [*loud, *filter(None, [quiet(lines)])]
+
+
+def confidence(row: Mapping[str, Any]) -> str | None:
+    """Return how sure a told row is, in words: "95% sure" of what is decided, "59% likely" of what may be so."""
+    if row["confidence"] is None:
+        return None
+    return f"{row['confidence']:.0%} {'likely' if row['group'] in UNSURE else 'sure'}"
 
 
 def quiet(lines: pl.DataFrame) -> str | None:

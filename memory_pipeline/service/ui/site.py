@@ -24,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.lake.tables import PLANS_PREFIX, Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE
@@ -324,7 +325,7 @@ def _templates() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"when": _when, "figure": figure}
+    made.filters |= {"when": _when, "figure": figure, "confidence": telling.confidence}
     made.globals |= {"chart_width": charts.WIDTH, "chart_height": charts.HEIGHT}
     return made
 
