@@ -14,7 +14,7 @@ from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.recall.client import answering
 from memory_pipeline.recall.closed_statements import ClosedStatement, closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.models import Answer, Memory, Opening
+from memory_pipeline.recall.models import Answer, Block, Memory, Opening
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.ranking import hits, rank
@@ -263,6 +263,22 @@ def test_the_text_names_dates_and_no_ids(tmp_path):
     alone = Answer(query="", as_of=AS_OF, ranking="default", recalled=(doubtful,))
     assert f"contradicts another memory: {newer})" in alone.text()
     assert "possibly outdated" in Opening(session_id=None, blocks=(), answer=alone).text()
+
+
+def test_what_core_memory_tells_is_not_told_again_whoever_said_it(tmp_path):
+    with MemoryClient(tmp_path) as client:
+        known = client.remember("I keep four hives. They stand in Lindholm.", speaker="Malik")
+        new = client.remember("The fourth hive is empty.", speaker="Malik")
+        answer = client.recall("hives in Lindholm", record=False)
+    told = {"name": "user_profile", "content": f"Malik: {answer[0].text} (2026-02-03)", "version": 1}
+    assert {hit.memory_id for hit in answer} == {known, new}
+    block = Block(**told, compiled_at=AS_OF, members=(known,))
+    text = Opening(session_id=None, blocks=(block,), answer=answer).text()
+    assert text.count("They stand in Lindholm.") == 1
+    assert "The fourth hive is empty." in text
+    doubtful = replace(answer[0], outdated_by=(new,), outdated_from=AS_OF)
+    again = replace(answer, recalled=(doubtful, *answer[1:]))
+    assert "possibly outdated" in Opening(session_id=None, blocks=(block,), answer=again).text(), "more is to know"
 
 
 def doubted(texts, *updates):

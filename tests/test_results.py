@@ -26,6 +26,7 @@ def test_results_print_as_a_few_lines(tmp_path):
             answer, answer[0], memory.get(tea), stored, planned, done, memory.review(), memory.session_start("tea"),
             memory.explain(tea), memory.erase(tea), *memory.core_memory(), *stored.likely,
         ]  # fmt: skip
+    assert repr(memory) == f"MemoryClient({str(tmp_path / 'data')!r}, profile_id='ana')"
     for result in results:
         assert str(result) == repr(result)
         assert 1 <= len(str(result).splitlines()) <= SHORT

@@ -78,7 +78,7 @@ class _Store:
             for name in kept:
                 payload: dict[str, Any] = {
                     "tags": [name.replace("_", " ")],
-                    "metadata": metadata_of({"project": row.get("project")}),
+                    "metadata": metadata_of({"project": _project(row)}),
                 }
                 yield from record.stored(_id(row, "summary", name), row.get(name), payload)
             left = sum(text(row.get(name)) is not None for name in _TOLD)
@@ -120,7 +120,7 @@ class _Store:
         beside, left_out = shared({name: _list(row.get(name)) for name in ("concepts", "files_read", "files_modified")})
         yield from left_out
         payload = {**kind, "tags": labels([*tag, *beside.pop("concepts", ())]) or None}
-        metadata = {"project": label(row.get("project")), **beside}
+        metadata = {"project": label(_project(row)), **beside}
         facts = [found for fact in _list(row.get("facts")) if (found := text(fact))]
         if not facts:
             account = next((found for name in _ACCOUNTS if (found := text(row.get(name)))), None)
@@ -138,6 +138,11 @@ class _Store:
 def _id(row: Mapping[str, Any], *parts: str) -> str | None:
     number = identifier(row.get("id"))
     return None if number is None else "-".join([FORMAT, parts[0], number, *parts[1:]])
+
+
+def _project(row: Mapping[str, Any]) -> Any:
+    """Return the project of a row: that into which its own was merged, such as the repository of a worktree."""
+    return row.get("merged_into_project") or row.get("project")
 
 
 def _list(value: object) -> list[Any]:

@@ -18,6 +18,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.plans.planning import LEAVING
 from memory_pipeline.consolidation.state import projection
+from memory_pipeline.interop import openclaw
 from memory_pipeline.interop.commits import first_committed
 from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
@@ -55,12 +56,6 @@ _UNDATED: Final = (
 _NAMES: Final = ("name", "title", "permalink")
 _STORED: Final = ("valid_from", "valid_until", "importance_hint", "protected", "protected_reason", "speaker", "source")
 _WHO: Final = ("session_id", "agent_id", "user_id")
-_WORKSPACE: Final = frozenset({"agents.md", "soul.md"})
-"""Files that stand together in the workspace of a personal agent (OpenClaw), which is no project."""
-_INSTRUCTING: Final = _WORKSPACE | {"identity.md", "tools.md", "heartbeat.md", "boot.md", "bootstrap.md"}
-"""Files of a workspace that tell the agent what it is and does."""
-_SKILLS: Final = frozenset({"skills", "canvas"})
-"""Folders of a workspace that hold no memory."""
 _AUTO_MEMORY: Final = ("memory", "memory.md")
 """Folder and file in which coding agents keep what they learn, within a folder for the project."""
 _SAME: Final = 0.6
@@ -97,13 +92,15 @@ class _Folder:
                 continue
             skipped += [] if note.readable else [Skipped("front matter that is not YAML (its plain lines were read)")]
             skipped += [Skipped(what, count) for what, count in note.left_out.items()]
+            note, of_agent = openclaw.turns(note)
+            skipped += [Skipped("what the agent said in sessions", of_agent)] * bool(of_agent)
             if len(note.units) > 1:
                 front, left_out = shared(note.front)
                 note, skipped = replace(note, front=front), [*skipped, *left_out]
             read_places += [_Place(member.name, note, unit, member) for unit in note.units]
-        instructing = _instructing(names)
-        read_places = [place for place in read_places if place.file not in instructing]
-        skipped += [Skipped("files that instruct the agent of a workspace", len(instructing))] * bool(instructing)
+        own = openclaw.of_agent(names)
+        read_places = [place for place in read_places if place.file not in own]
+        skipped += [Skipped("files that instruct the agent of a workspace, and its diary", len(own))] * bool(own)
         of_agents = _projects(path, {place.file for place in read_places})
         read_places = [replace(place, project=of_agents.get(place.file)) for place in read_places]
         files = _files(read_places)
@@ -285,21 +282,6 @@ def _record(source: Source, place: _Place, *, at: object = None) -> Record:
     who = {name: fields.get(name) for name in ("session_id", "agent_id")}
     raw = {"file": place.file, "line": place.unit.line, "text": place.unit.text}
     return source.record(raw, f"{place.file}:{place.unit.line}", at=at, user=fields.get("user_id"), **who)
-
-
-def _instructing(files: Iterable[str]) -> set[str]:
-    """Return the files of workspaces of personal agents that are no memory but instruct the agent."""
-    named = [PurePosixPath(file) for file in files]
-    together = dict[PurePosixPath, set[str]]()
-    for at in named:
-        together.setdefault(at.parent, set()).add(at.name.lower())
-    workspaces = {parent for parent, found in together.items() if found >= _WORKSPACE}
-
-    def instructs(at: PurePosixPath) -> bool:
-        beside = at.parent in workspaces and at.name.lower() in _INSTRUCTING
-        return beside or any(above.name in _SKILLS and above.parent in workspaces for above in at.parents)
-
-    return {str(at) for at in named if instructs(at)}
 
 
 def _projects(path: Path, files: Iterable[str]) -> dict[str, str]:

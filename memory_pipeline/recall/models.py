@@ -596,12 +596,14 @@ class Block:
     content: str
     version: int
     compiled_at: datetime
+    members: tuple[str, ...] = ()
+    """The memory that each fact comes from; of a block that a model worded those that it was made of."""
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> Self:
         """Return the block of a row of the table `core_memory_blocks`."""
         columns = {name: row[name] for name in ("content", "version", "compiled_at")}
-        return cls(name=row["block"], **columns)
+        return cls(name=row["block"], members=tuple(row["members"]), **columns)
 
     def __str__(self) -> str:
         """Return its facts under its name."""
@@ -632,18 +634,17 @@ class Opening:
         Args:
             token_budget: most tokens of the relevant memories (see `Answer.text`); blocks have their own limit.
         """
-        parts, written = [], set[str]()
+        parts, written, told_of = [], set[str](), dict[str, str]()
         for block in self.blocks:
             facts = [(fact, _sentences(fact)) for fact in block.content.split(SEPARATOR)]
+            told_of |= dict(zip(block.members, block.content.split(SEPARATOR), strict=False))
             new = [fact for fact, sentences in facts if not sentences <= written]
             written.update(*(sentences for _, sentences in facts))
             parts += [f"## {block.name.replace('_', ' ')}\n{SEPARATOR.join(map(unmarked, new))}"] if new else []
         relevant = [
             memory
             for memory in self.answer or ()
-            if not (
-                _is_plain_statement(memory) and _sentences(whereabouts.below(memory.heading, memory.text)) <= written
-            )
+            if not (_is_all_there_is(memory) and _is_told(memory, told_of, written))
         ]
         lines = within([memory.line(relevant) for memory in relevant], token_budget)
         parts += ["\n".join(["## relevant memories", *lines])] if lines else []
@@ -750,11 +751,23 @@ def instant(name: str, value: Any, zone: tzinfo | None = UTC) -> datetime | None
     raise ValueError(f"{name} is {shown(value)}; give an instant such as 2026-01-31T12:00:00Z")
 
 
-def _is_plain_statement(memory: Recalled) -> bool:
-    """Return whether the user, or nobody in particular, said it, and its text is all there is to know."""
-    by_user = memory.speaker is None or memory.speaker.lower() in USERS
+def _is_all_there_is(memory: Recalled) -> bool:
+    """Return whether there is no more to know about a memory than its text."""
     open_to_doubt = memory.conflicts or memory.outdated_by or memory.closed_statements
-    return by_user and memory.current is not False and not open_to_doubt and not memory.deep
+    return memory.current is not False and not open_to_doubt and not memory.deep
+
+
+def _is_told(memory: Recalled, told_of: Mapping[str, str], written: set[str]) -> bool:
+    """Return whether core memory has the text of a memory: as its fact, or in a statement of the user's.
+
+    Args:
+        told_of: fact of core memory by the id of its memory.
+        written: the sentences of core memory.
+    """
+    if one_line(memory.text) in told_of.get(memory.memory_id, ""):
+        return True
+    by_user = memory.speaker is None or memory.speaker.lower() in USERS
+    return by_user and _sentences(whereabouts.below(memory.heading, memory.text)) <= written
 
 
 def _sentences(text: str) -> set[str]:

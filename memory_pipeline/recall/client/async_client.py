@@ -62,6 +62,10 @@ class AsyncMemoryClient:
         )
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="memory-pipeline")
 
+    def __repr__(self) -> str:
+        """Return whose memory it is, and where."""
+        return f"Async{self._client!r}"
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -141,6 +141,10 @@ class MemoryClient:
         self._process = os.getpid()
         self._closing = weakref.finalize(self, _close, self._access_writer, self._lake)
 
+    def __repr__(self) -> str:
+        """Return whose memory it is, and where."""
+        return f"MemoryClient({str(self._lake.home)!r}, profile_id={self._profile!r})"
+
     def __enter__(self) -> Self:
         return self
 
