@@ -52,11 +52,12 @@ def rows() -> pl.DataFrame:
                 name,
                 sql_type(column.dtype),
                 unit(name, column),
-                relation.key.index(name) + 1 if name in relation.key else None,
+                key.index(name) + 1 if name in key else None,
                 column.nullable,
                 column.description,
             )
             for relation in RELATIONS.values()
+            for key in (relation.key,)  # once a relation: its schema is searched for it
             for name, column in relation.columns.items()
         ],
         schema=["table_name", "column_name", "type", "unit", "key", "nullable", "description"],

@@ -217,15 +217,20 @@ def _made_by() -> str:
     return f"{_PROGRAM}{_version()}"
 
 
+@cache
+def _all_columns() -> list[dict[str, Any]]:
+    """Return the rows of the columns of all tables, those within others included."""
+    return [
+        {"table_id": field_id(name), "column_order": order} | column
+        for name, given in _tables()
+        for order, column in enumerate(chain.from_iterable(_columns(name, *pair) for pair in given), 1)
+    ]
+
+
 def _description(url: str) -> dict[sa.Table, list[dict[str, Any]]]:
     """Return the rows that say which tables and columns there are."""
     options = {"version": FORMAT, "created_by": _made_by(), "data_path": url, "encrypted": "false"}
     ids = {name: field_id(name) for name, _ in _tables()}
-    columns = [
-        {"table_id": ids[name], "column_order": order} | column
-        for name, given in _tables()
-        for order, column in enumerate(chain.from_iterable(_columns(name, *pair) for pair in given), 1)
-    ]
     return {
         OPTIONS: [{"key": key, "value": value} for key, value in options.items()],
         SCHEMAS: [
@@ -250,7 +255,7 @@ def _description(url: str) -> dict[sa.Table, list[dict[str, Any]]]:
             }
             for name, table_id in ids.items()
         ],
-        COLUMNS: columns,
+        COLUMNS: _all_columns(),
         MAPPINGS: [{"mapping_id": table_id, "table_id": table_id, "type": "map_by_name"} for table_id in ids.values()],
         NAMES: [
             {
@@ -261,7 +266,7 @@ def _description(url: str) -> dict[sa.Table, list[dict[str, Any]]]:
                 "parent_column": column["parent_column"],
                 "is_partition": False,
             }
-            for column in columns
+            for column in _all_columns()
         ],
     }
 
