@@ -16,8 +16,9 @@ import pytest
 import sampling
 from leftovers import UnknownKind, found
 
-from memory_pipeline.erasure.erase import Receipt, erase_memories, resume_erasure
+from memory_pipeline.erasure.erase import erase_memories, resume_erasure
 from memory_pipeline.erasure.quotes import Quotes
+from memory_pipeline.erasure.receipt import Receipt
 from memory_pipeline.interop.importing import ImportReport, import_events
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake

@@ -12,7 +12,7 @@ from planned import commit, profiles, propose, revert, said, state
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation.edges import associations, centrality, edge_rows, links
-from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.plans import dependants
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
@@ -296,4 +296,4 @@ def test_undoing_a_link_takes_it_away_and_it_is_not_proposed_again():
     later = profiles(as_of=AS_OF + timedelta(days=1), seq=102)
     again = propose(before, links=[edge("update")], changes=[pair()], decisions=plan, reverted=revert(plan), of=later)
     assert again.is_empty()
-    assert planning.dependants(plan, plan).is_empty()
+    assert dependants.of(plan, plan).is_empty()

@@ -27,7 +27,7 @@ from planned import (
 )
 from polars.testing import assert_frame_equal
 
-from memory_pipeline.consolidation.plans import invariants, plan_document, planning
+from memory_pipeline.consolidation.plans import dependants, invariants, plan_document, planning, quota
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import LIVE, TABLES, Action
@@ -278,9 +278,9 @@ def many(count, **fields):
 def test_a_profile_that_would_lose_too_much_is_held_back(live, leaving, share, held):
     before = state(*many(live))
     of = profiles(max_archived_share=share)
-    plan = planning.hold(propose(before, leaving=many(leaving), of=of), of, before)
+    plan = quota.hold(propose(before, leaving=many(leaving), of=of), of, before)
     assert set(plan["status"]) == {"held" if held else "proposed"}
-    figures = planning.quota(plan, before).row(0, named=True)
+    figures = quota.figures(plan, before).row(0, named=True)
     assert figures == {"profile_id": "p", "live": live, "leaving": leaving, "share": leaving / live}
     assert planning.live(planning.post_state(before, plan, NO_DECISIONS).memories) == {
         "p": live if held else live - leaving
@@ -293,10 +293,10 @@ def test_a_profile_that_would_lose_too_much_is_held_back(live, leaving, share, h
 )
 def test_what_is_spare_may_leave_too_and_no_more(live, leaving, share, spare):
     before, of = state(*many(live)), profiles(max_archived_share=share)
-    assert planning.spare(propose(before, leaving=many(leaving), of=of), of, before).rows() == [("p", spare)]
+    assert quota.spare(propose(before, leaving=many(leaving), of=of), of, before).rows() == [("p", spare)]
     for more, held in ((0, leaving > 20), (1, share < 1.0)):
         plan = propose(before, leaving=many(min(leaving + spare + more, live)), of=of)
-        assert (set(planning.hold(plan, of, before)["status"]) == {"held"}) is held
+        assert (set(quota.hold(plan, of, before)["status"]) == {"held"}) is held
 
 
 def test_a_held_profile_changes_nothing_for_others_and_merged_memories_do_not_count():
@@ -305,7 +305,7 @@ def test_a_held_profile_changes_nothing_for_others_and_merged_memories_do_not_co
     summary = {"summary_id": "S", "profile_id": "q", "members": ["m000", "m001"]}
     merging = [superseded(f"m{index:03}", "S", profile_id="q") for index in range(40)]
     plan = propose(before, leaving=[*many(30), *merging], summaries=[summary], of=of)
-    checked = planning.hold(plan, of, before)
+    checked = quota.hold(plan, of, before)
     assert dict(checked.group_by("profile_id").agg(pl.col("status").unique().first()).rows()) == {
         "p": "held",
         "q": "proposed",
@@ -509,18 +509,18 @@ def test_decisions_build_on_a_summary_on_what_replaces_it_and_on_an_edge():
     decisions = pl.concat([first, second, third])
 
     def built_on(*names):
-        return sorted(said(planning.dependants(decisions, decisions.filter(pl.col("memory_id").is_in(names)))))
+        return sorted(said(dependants.of(decisions, decisions.filter(pl.col("memory_id").is_in(names)))))
 
     assert built_on("S") == [("supersede", "a", "S"), ("supersede", "b", "S")]
     summary = decisions.filter(pl.col("action") == "summarise", pl.col("memory_id") == "S")
-    assert sorted(said(planning.dependants(decisions, summary))) == [
+    assert sorted(said(dependants.of(decisions, summary))) == [
         ("supersede", "S", "T"),
         ("supersede", "a", "S"),
         ("supersede", "b", "S"),
     ]
     link = decisions.filter(pl.col("action") == "link")
-    assert said(planning.dependants(decisions, link)) == [("prune", "a", "b")]
-    assert planning.dependants(decisions, third).is_empty()
+    assert said(dependants.of(decisions, link)) == [("prune", "a", "b")]
+    assert dependants.of(decisions, third).is_empty()
 
 
 def ledger(rows):

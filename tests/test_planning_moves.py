@@ -27,7 +27,7 @@ from polars.testing import assert_frame_equal
 from uses import accesses
 
 from memory_pipeline.consolidation.context import TASKS
-from memory_pipeline.consolidation.plans import invariants, plan_document, planning
+from memory_pipeline.consolidation.plans import dependants, invariants, plan_document, planning, quota
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.settings import Policy
@@ -116,9 +116,9 @@ def test_what_a_summary_stands_for_does_not_count_for_the_quota():
     of = profiles(max_archived_share=0.1)
     for target, held in (("S", False), (None, True)):
         wishes = [{"memory_id": f"m{index:03}", "target_id": target} for index in range(50)]
-        plan = planning.hold(propose(before, summaries=[summary], leaving=wishes, of=of), of, before)
+        plan = quota.hold(propose(before, summaries=[summary], leaving=wishes, of=of), of, before)
         assert set(plan["status"]) == {"held" if held else "proposed"}
-        assert planning.quota(plan, before)["leaving"].to_list() == [50 if held else 0]
+        assert quota.figures(plan, before)["leaving"].to_list() == [50 if held else 0]
     after = planning.post_state(before, propose(before, summaries=[summary], leaving=wishes[:1], of=of), NO_DECISIONS)
     assert memory(after, "m000")["superseded_by"] is None
 
@@ -128,10 +128,10 @@ def test_every_way_out_counts_for_the_quota_and_what_is_cold_already_does_not(ac
     before = state(*({"memory_id": f"m{index:03}"} for index in range(30)), {"memory_id": "x", "lifecycle": "cold"})
     of = profiles(max_archived_share=0.1)
     wishes = [{"memory_id": f"m{index:03}", "action": action} for index in range(21)]
-    plan = planning.hold(
+    plan = quota.hold(
         propose(before, leaving=[*wishes, {"memory_id": "x", "action": "stub"}], changes=[EVENT], of=of), of, before
     )
-    assert planning.quota(plan, before).rows() == [("p", 30, 21, 21 / 30)]
+    assert quota.figures(plan, before).rows() == [("p", 30, 21, 21 / 30)]
     assert set(plan["status"]) == {"held"}
     assert_frame_equal(planning.post_state(before, plan, NO_DECISIONS).memories, before.memories)
 
@@ -241,7 +241,7 @@ def test_on_a_promotion_builds_the_next_and_on_the_cold_that_a_memory_became_a_s
 
     def built_on(action, name):
         chosen = decisions.filter(pl.col("action") == action, pl.col("memory_id") == name)
-        return said(planning.dependants(decisions, chosen.filter(pl.col("seq") == pl.col("seq").min())))
+        return said(dependants.of(decisions, chosen.filter(pl.col("seq") == pl.col("seq").min())))
 
     assert built_on("promote", "a") == [("promote", "a", None)]
     assert built_on("promote", "b") == []

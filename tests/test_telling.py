@@ -9,7 +9,7 @@ from frames import ago
 from planned import commit, found, profiles, propose, revert, said, state, superseded
 
 from memory_pipeline.consolidation import core_memory
-from memory_pipeline.consolidation.plans import leaving_out, plan_document, planning, telling
+from memory_pipeline.consolidation.plans import dependants, leaving_out, plan_document, telling
 from memory_pipeline.service import report_plan
 from memory_pipeline.text.difference import parts
 
@@ -218,4 +218,4 @@ def test_what_is_left_out_is_not_proposed_again(plan):
     retried = profiles(retry_reverted=True)
     assert "close" in {action for action, _, _ in said(propose(BEFORE, of=retried, changes=changes, **later))}
     assert reverted.height == decisions.height == 1
-    assert planning.dependants(plan, left).is_empty()
+    assert dependants.of(plan, left).is_empty()

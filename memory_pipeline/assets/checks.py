@@ -14,7 +14,7 @@ import polars as pl
 from memory_pipeline.assets import catalogue
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Store, refusing, store_of
-from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.plans.quota import held_profiles
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.engine.in_order import EngineError
 from memory_pipeline.llm.openai import CompletionUnavailable
@@ -87,7 +87,7 @@ def quota_of(key: dg.AssetKey, plan: pl.DataFrame, tables: Mapping[str, pl.DataF
         plan: table `consolidation_plan`.
         tables: `profiles`, `memories` and `decided_edges` of the state before it.
     """
-    held = planning.held_profiles(plan, tables["profiles"], State(tables["memories"], tables["decided_edges"]))
+    held = held_profiles(plan, tables["profiles"], State(tables["memories"], tables["decided_edges"]))
     shown = [
         f"{row['profile_id']} would lose {row['leaving']} of {row['live']} live memories ({row['share']:.0%}; at most "
         f"{row['max_archived_share']:.0%})"

@@ -21,7 +21,7 @@ from memory_pipeline.assets.run_tags import RETRY
 from memory_pipeline.consolidation import model_requests
 from memory_pipeline.consolidation.context import Complete
 from memory_pipeline.consolidation.pipeline import Engine, LastRun
-from memory_pipeline.consolidation.plans import leaving_out, plan_document, planning
+from memory_pipeline.consolidation.plans import leaving_out, plan_document, quota
 from memory_pipeline.consolidation.scope import KNOWN
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.engine import engines
@@ -245,7 +245,7 @@ class Store:
             written, profiles = plan_document.read(self.run.plan())
         state = State(tables["memories"], tables["decided_edges"])
         kept = leaving_out.remaining(written, self.left_out, plan, profiles)
-        return planning.hold(kept, profiles, state)
+        return quota.hold(kept, profiles, state)
 
 
 def store(home: Path, settings: Settings | None, names: Namespace) -> dg.ResourceDefinition:

@@ -10,7 +10,7 @@ from datetime import datetime
 import polars as pl
 
 from memory_pipeline.consolidation.edges.edge_rows import FACT_COMPARISON
-from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.plans import dependants
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.lake.tables import Lake, Revert
 from memory_pipeline.ledger import event, profile_events
@@ -78,7 +78,7 @@ def concerned(lake: Lake, target: str, profile_id: str | None) -> tuple[pl.DataF
         if undone.height
         else _about(decisions, target, profile_id)
     )
-    return chosen, planning.dependants(decisions, chosen), undone
+    return chosen, dependants.of(decisions, chosen), undone
 
 
 def _withdrawn(lake: Lake, event_id: str, profile_id: str | None, now: datetime) -> bool:

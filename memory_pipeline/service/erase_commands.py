@@ -106,7 +106,8 @@ def erase(
         raise Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")
     new_file(receipt_file, "--receipt", fresh=True)
     with existing_lake(settings_in_force()) as lake:
-        from memory_pipeline.erasure.erase import erase_memories, questions
+        from memory_pipeline.erasure.erase import erase_memories
+        from memory_pipeline.erasure.scope import questions
 
         owner = choose_profile(lake, profile)
         reach = (

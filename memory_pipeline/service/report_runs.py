@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from memory_pipeline.consolidation.plans import telling
+from memory_pipeline.consolidation.plans import quota, telling
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.service import report_plan
@@ -218,12 +218,12 @@ def _excess(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories:
     before = pl.when(pl.col("memory_id").is_in(moved.implode())).then(pl.lit(LIVE[0])).otherwise("lifecycle")
     profiles = lake.read("profiles", seq=run["commit_seq"], profiles=[run["profile_id"]])
     nothing = TABLES["decided_edges"].empty()
-    spare = planning.spare(decisions, profiles, State(memories.with_columns(lifecycle=before), nothing))
+    spare = quota.spare(decisions, profiles, State(memories.with_columns(lifecycle=before), nothing))
     if spare["spare"].sum():
         return "; the excess is protected or was restored by hand"
     share = profiles["max_archived_share"][0]
     return (
-        f"; the quota of {100 * share:.3g} % per run (at least {planning.QUOTA_FLOOR}) leaves the excess to later "
+        f"; the quota of {100 * share:.3g} % per run (at least {quota.FLOOR}) leaves the excess to later "
         "runs; --max-archived-share 1 lifts it"
     )
 

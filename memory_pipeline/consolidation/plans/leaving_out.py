@@ -9,7 +9,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.plans import planning, telling
+from memory_pipeline.consolidation.plans import dependants, planning, telling
 from memory_pipeline.schemas import TABLES, Action
 
 SHORTEST: Final = 6
@@ -35,7 +35,7 @@ def left_out(plan: pl.DataFrame, row_ids: Collection[str]) -> pl.DataFrame:
     chosen = {_row(told, asked) for asked in row_ids}
     own = told.filter(pl.col("row_id").is_in(sorted(chosen)))
     rows = own.filter((pl.col("part") != "related") | (pl.col("group") == "related")).select(plan.columns)
-    return pl.concat([rows, planning.dependants(plan, rows)]).sort("profile_id", "ordinal")
+    return pl.concat([rows, dependants.of(plan, rows)]).sort("profile_id", "ordinal")
 
 
 def _row(told: pl.DataFrame, asked: str) -> str:

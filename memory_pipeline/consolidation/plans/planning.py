@@ -1,10 +1,10 @@
-"""Plans a run: what it would change, whether the quota allows it, and the state afterwards.
+"""Plans a run: what it would change, and the state afterwards.
 
 A plan is the difference between the desired and the present state, as decisions. A decision's `signature` identifies
 its effect on given texts across plans, so that a second run at the same instant proposes nothing and undone decisions
-are not proposed again. Not here: what is desired (the stages before), invariants (`invariants`), the JSON of a decision
-(`decision_rows`), its effect on a state (`state.projection`), a plan as a document (`plan_document`), and the commit
-(`runs.commit`).
+are not proposed again. Not here: what is desired (the stages before), whether so much may leave at once (`quota`),
+which decisions build on others (`dependants`), invariants (`invariants`), the JSON of a decision (`decision_rows`), its
+effect on a state (`state.projection`), a plan as a document (`plan_document`), and the commit (`runs.commit`).
 """
 
 import hashlib
@@ -21,9 +21,6 @@ from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import LIVE, TABLES, Action, Decisions, Frame, Lifecycle, Reverted
-
-QUOTA_FLOOR: Final = 20
-"""Number of memories that may leave in a run whatever their share, unless they are more than half."""
 
 LEAVING: Final = (Action.SUPERSEDE.value, *decision_json.LEAVES)
 """Actions after which a memory is not live, or reduced to a stub."""
@@ -397,125 +394,3 @@ def live(memories: pl.DataFrame) -> dict[str, int]:
     """Return the number of live memories per profile."""
     counts = memories.filter(pl.col("lifecycle").is_in(LIVE)).group_by("profile_id").len().sort("profile_id")
     return dict(counts.iter_rows())
-
-
-def quota(plan: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Return how many live originals each profile has, and how many of them a plan removes without a summary.
-
-    A memory with a summary is not lost, and a summary that leaves still has its members.
-
-    Returns:
-        `profile_id`, `live`, `leaving`, `share` (0..1), one row per profile with live originals.
-    """
-    originals = state.memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == "original").select(KEY)
-    lost = plan.filter(pl.col("action").is_in(list(decision_json.LEAVES)) & pl.col("target_id").is_null())
-    leaving = originals.join(lost, on=KEY, how="semi").group_by("profile_id").agg(leaving=pl.len().cast(pl.Int64))
-    return (
-        originals.group_by("profile_id")
-        .agg(live=pl.len().cast(pl.Int64))
-        .join(leaving, on="profile_id", how="left")
-        .with_columns(pl.col("leaving").fill_null(0))
-        .with_columns(share=pl.col("leaving") / pl.col("live"))
-        .sort("profile_id")
-    )
-
-
-def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Hold every decision of a profile that would lose too many memories at once; other profiles are not affected.
-
-    Args:
-        plan: table `consolidation_plan`.
-        profiles: `max_archived_share`, the share of live originals that may leave without a summary.
-        state: the state before the plan.
-
-    Returns:
-        The plan, with status `held` for those decisions.
-    """
-    if plan.is_empty():
-        return plan
-    exceeding = quota(plan, state).join(profiles, on="profile_id").filter(pl.col("leaving") > _most())
-    held = pl.col("profile_id").is_in(exceeding["profile_id"].implode())
-    return plan.with_columns(status=pl.when(held).then(pl.lit("held")).otherwise("status"))
-
-
-def held_profiles(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Return the profiles that a plan holds back, with the numbers of their quota.
-
-    Args:
-        plan: table `consolidation_plan`.
-        state: the state before the plan.
-
-    Returns:
-        `profile_id`, `decisions` (held back), `live`, `leaving`, `share` and `max_archived_share`, one row per profile.
-    """
-    held = plan.filter(pl.col("status") == "held")
-    counts = held.group_by("profile_id").len("decisions")
-    proposed = held.with_columns(status=pl.lit("proposed"))
-    return (
-        counts.join(quota(proposed, state), on="profile_id")
-        .join(profiles.select("profile_id", "max_archived_share"), on="profile_id")
-        .sort("profile_id")
-    )
-
-
-def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Return how many more originals each profile may lose before its plan is held: what a token budget may archive.
-
-    Args:
-        decided: all other decisions at the same instant.
-        profiles: `max_archived_share`, as for `hold`.
-
-    Returns:
-        `profile_id`, `spare`, one row per profile with live originals.
-    """
-    counted = quota(decided, state).join(profiles.select("profile_id", "max_archived_share"), on="profile_id")
-    return counted.select("profile_id", spare=(_most() - pl.col("leaving")).clip(0))
-
-
-def _most() -> pl.Expr:
-    """Return the maximum number of originals that may leave; rounding error never lowers a whole number."""
-    share = (pl.col("live") * pl.col("max_archived_share") + 1e-9).floor().cast(pl.Int64)
-    return pl.max_horizontal(share, (pl.col("live") // 2).clip(1, QUOTA_FLOOR))
-
-
-def dependants(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions that build on others.
-
-    Every later decision about a summary builds on it; pruning an edge builds on its link, a promotion or a trim on the
-    one before, and a stub on the cold decision.
-
-    Args:
-        decisions: decisions in force.
-        chosen: those of them to start from.
-
-    Returns:
-        Rows of `decisions`, transitively; none of `chosen`.
-    """
-    key = ["profile_id", "decision_id"]
-    collected = chosen
-    while True:
-        direct = _built_on(decisions.join(collected, on=key, how="anti"), collected)
-        if direct.is_empty():
-            return decisions.join(collected, on=key, how="semi").join(chosen, on=key, how="anti")
-        collected = pl.concat([collected, direct.select(collected.columns)])
-
-
-def _built_on(decisions: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
-    """Return decisions that directly build on a decision of `base`."""
-    summaries = base.filter(pl.col("action") == Action.SUMMARISE.value).select("profile_id", "memory_id", since="seq")
-    building = [
-        decisions.join(summaries.rename({"memory_id": end}), on=["profile_id", end]).filter(
-            pl.col("seq") >= pl.col("since")
-        )
-        for end in ("memory_id", "target_id")
-    ]
-    edge = ["profile_id", "memory_id", "target_id", "edge_type"]
-    typed = decision_json.read("after", {"edge_type": pl.String()})
-    links = base.filter(pl.col("action") == Action.LINK.value).with_columns(typed).select(*edge, since="seq")
-    pruned = decisions.filter(pl.col("action") == Action.PRUNE.value).with_columns(typed).join(links, on=edge)
-    building.append(pruned.filter(pl.col("seq") >= pl.col("since")).drop("edge_type"))
-    for first, then in ((Action.PROMOTE, Action.PROMOTE), (Action.TRIM, Action.TRIM), (Action.COLD, Action.STUB)):
-        earlier = base.filter(pl.col("action") == first.value).group_by(KEY).agg(since=pl.col("seq").min())
-        later = decisions.filter(pl.col("action") == then.value).join(earlier, on=KEY)
-        building.append(later.filter(pl.col("seq") > pl.col("since")))
-    return pl.concat(building).drop("since").unique(["profile_id", "decision_id"])

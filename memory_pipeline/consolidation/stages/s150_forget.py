@@ -21,7 +21,7 @@ from memory_pipeline.consolidation import (
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING
-from memory_pipeline.consolidation.plans import planning, proposals
+from memory_pipeline.consolidation.plans import proposals, quota
 from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state.projection import State
@@ -99,7 +99,7 @@ def forget(inputs: Inputs, context: Context) -> Outputs:
             as_of=context.as_of,
         ),
         said=said,
-        spare=planning.spare(decided=decided, profiles=inputs.profiles, state=state),
+        spare=quota.spare(decided=decided, profiles=inputs.profiles, state=state),
         policy=context.policy,
         plan_id=context.plan_id,
     )

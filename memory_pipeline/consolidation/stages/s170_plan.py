@@ -15,7 +15,7 @@ from memory_pipeline import schemas
 from memory_pipeline.consolidation import judging
 from memory_pipeline.consolidation.context import Context, recorded_only
 from memory_pipeline.consolidation.edges import associations, links
-from memory_pipeline.consolidation.plans import planning, proposals
+from memory_pipeline.consolidation.plans import proposals, quota
 from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.stage import DECLARED, stage
 from memory_pipeline.consolidation.state.projection import State
@@ -121,7 +121,7 @@ def _planned(tables: Mapping[str, pl.DataFrame], context: Context) -> Frame[sche
             deferred=inputs.deferred,
         ),
     )
-    return conform(schemas.ConsolidationPlan, planning.hold(plan=proposal, profiles=inputs.profiles, state=state))
+    return conform(schemas.ConsolidationPlan, quota.hold(plan=proposal, profiles=inputs.profiles, state=state))
 
 
 def _retired(inputs: Inputs, context: Context) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation.plans import planning
+from memory_pipeline.consolidation.plans import dependants
 from memory_pipeline.consolidation.state.lifecycle import MOVES
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import undo
@@ -43,6 +43,6 @@ def restore(lake: Lake, memory_id: str, *, profile_id: str, now: datetime) -> pl
             f"no decision in force has taken memory {memory_id!r} out of the live set or trimmed it; there is nothing "
             "to restore"
         )
-    undone = pl.concat([undone, planning.dependants(in_force, undone)])
+    undone = pl.concat([undone, dependants.of(in_force, undone)])
     undo.mask_decisions(lake, undone, heads=heads, reason=f"restore of {memory_id}", now=now)
     return undone
