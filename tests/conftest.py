@@ -12,6 +12,7 @@ import example_counts
 import pytest
 import reliability
 from filelock import FileLock
+from hypothesis import settings
 
 for name in ("POLARS_MAX_THREADS", "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(
@@ -186,6 +187,11 @@ ONE_RUN = "test_one_run.py"
 PURE = {"schemas", "settings", "text", "llm", "consolidation"}
 
 
+def pytest_configure(config):
+    if config.getoption("quick"):
+        settings.load_profile(example_counts.QUICK)
+
+
 def pytest_addoption(parser):
     parser.addoption("--quick", action="store_true", help="only the tests of the pure rooms, and one run")
     parser.addoption("--reliability", metavar="FILE", help="write the figures of the drills as a page, if all passed")
@@ -220,5 +226,6 @@ def rooms(path):
         if isinstance(node, ast.ImportFrom) and node.module:
             names += [f"{node.module}.{alias.name}" for alias in node.names]
     found = {name.split(".")[1] for name in names if name.startswith("memory_pipeline.")}
-    helpers = {Path(__file__).parent / f"{name.split('.')[0]}.py" for name in names}
+    folders = (Path(__file__).parent, Path(__file__).parents[1] / "research")
+    helpers = {folder / f"{name.split('.')[0]}.py" for name in names for folder in folders}
     return found.union(*(rooms(helper) for helper in helpers if helper.is_file()))

@@ -49,9 +49,9 @@ def test_the_forms_for_ascii_find_what_the_patterns_find(texts):
 
 
 def test_the_forms_for_ascii_find_the_same_in_the_sample():
-    told = (getattr(event.payload, "content", None) for event in homes.events(memories=100))
+    told = (getattr(event.payload, "content", None) for event in homes.events(memories=30))
     plain = sorted({text for text in told if text and text.isascii()})
-    assert len(plain) > 100
+    assert len(plain) > 40
     assert read(plain) == read([*plain, OTHER])[:-1]
 
 

@@ -60,6 +60,7 @@ def of_kind(client, kind, word):
     return one
 
 
+@pytest.mark.drill
 def test_what_a_member_says_now_holds_at_once_and_after_the_next_run(client, clock, home):
     kayak, piano = (of_kind(client, "compression", word) for word in ("kayak", "piano"))
     weather = of_kind(client, "meta_pattern", "weather")

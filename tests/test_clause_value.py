@@ -164,6 +164,7 @@ def beam_chat(number):
     return {"chat": number, "messages": messages, "questions": questions}
 
 
+@pytest.mark.drill
 def test_the_fit_writes_a_model_with_its_report(tmp_path, monkeypatch, capsys):
     for number in (100, 200):
         (tmp_path / f"{number}.json").write_text(json.dumps(beam_chat(number)), "utf-8")

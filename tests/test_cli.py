@@ -62,7 +62,7 @@ def test_what_needs_no_store_imports_nothing_slow():
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     file = tmp_path_factory.mktemp("source") / "sample.jsonl"
-    sample.write(file, profiles=2, memories=120, days=100, seed=3)
+    sample.write(file, profiles=2, memories=40, days=100, seed=3)
     return file
 
 
@@ -359,7 +359,7 @@ def test_status_tells_what_ran_and_what_is_due(night):
     home, run = night
     found = as_json("status", home=home)
     assert [row["last_as_of"] for row in found["profiles"]] == ["2026-05-02T02:00:00+00:00"] * 2
-    assert [row["memories"] for row in found["profiles"]] == [120, 120]
+    assert [row["memories"] for row in found["profiles"]] == [40, 40]
     assert all(
         found[f"last_{task}"] == "2026-05-02T02:00:00+00:00" for task in ("decay", "creative", "cluster", "forget")
     )
@@ -413,7 +413,7 @@ def test_snapshots_of_now_and_of_any_instant(copy, tmp_path):
     newest = text("snapshot", "open", home=copy).strip()
     past = text("snapshot", "open", "--as-of", "2026-02-01", home=copy).strip()
     stored = {path: query(path, "SELECT count(*) FROM memories WHERE kind = 'original'") for path in (newest, past)}
-    assert 0 < stored[past] < stored[newest] == 240
+    assert 0 < stored[past] < stored[newest] == 80
     listed = as_json("snapshot", "list", home=copy)
     assert {row["path"] for row in listed} == {newest, past}
     assert [row["newest"] for row in listed if row["path"] == newest] == [True]
@@ -434,8 +434,8 @@ def test_profiles_lists_those_with_memories_and_those_with_settings(copy):
     assert list(found) == ["new", "sample-1", "sample-2"]
     assert [(row["preset"], row["own_settings"], row["memories"], row["last_task"]) for row in found.values()] == [
         ("automem", True, 0, None),
-        ("default", False, 120, "full"),
-        ("default", False, 120, "full"),
+        ("default", False, 40, "full"),
+        ("default", False, 40, "full"),
     ]
     shown = text("profiles", home=copy)
     assert all(part in shown for part in ("new", "automem", "own", "never", "full"))

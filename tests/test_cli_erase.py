@@ -70,6 +70,7 @@ def test_a_memory_is_shown_then_erased_and_a_receipt_says_so(home, tmp_path):
     ]
 
 
+@pytest.mark.drill
 def test_a_receipt_can_be_read(home):
     said = text("erase", "d1", *OWN, "--yes", home=home)
     assert said.startswith("erased in profile sample-1 at ")

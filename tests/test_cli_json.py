@@ -2,11 +2,13 @@
 
 import homes
 import json_page
+import pytest
 from commands import as_json
 
 from memory_pipeline import MemoryClient
 
 
+@pytest.mark.drill
 def test_the_page_says_what_the_commands_of_the_memory_print(consolidated, tmp_path):
     home, own = tmp_path / "data", ("-p", "sample-1")
     with homes.copied(consolidated, home) as lake:

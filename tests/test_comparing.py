@@ -65,6 +65,7 @@ def figures(events, *days, **policy):
     return {name: value for name, value in row.items() if value and name not in {"preset", "seconds", "edges"}}
 
 
+@pytest.mark.drill
 def test_memories_without_energy_expire_and_a_recall_brings_them_back():
     events = told(
         *(stored(f"m{index}", 0, text) for index, text in enumerate(UNLIKE[:4])),

@@ -10,7 +10,7 @@ from memory_pipeline.lake.tables import Lake
 
 
 def test_every_table_is_read_back_and_a_later_state_is_a_new_version(tmp_path):
-    with homes.filled(tmp_path / "data", homes.events(profiles=1, memories=40)) as lake:
+    with homes.filled(tmp_path / "data", homes.events(profiles=1, memories=8)) as lake:
         homes.night(lake)
         lake.project()
         first = {name: lake.read(name) for name in tables.NAMES}

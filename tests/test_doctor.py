@@ -196,6 +196,7 @@ def test_damaged_databases_of_dagster_are_not_blamed_on_its_configuration(copy):
     assert "dagster.yaml" not in detail
 
 
+@pytest.mark.drill
 def test_what_a_run_was_made_from_is_in_the_ledger(copy):
     before = tables(copy)
     next(copy.glob("lake/profiles/*.parquet")).unlink()
@@ -296,6 +297,7 @@ def test_an_empty_snapshot_of_a_whole_lake_is_rebuilt(copy):
     assert examined(copy)["snapshot"][0]
 
 
+@pytest.mark.drill
 def test_runs_of_versions_that_did_not_record_what_they_were_made_from(copy):
     """What the lake lost of it is inferred from the ledger."""
     before = tables(copy)
@@ -453,6 +455,7 @@ def test_an_interrupted_erasure_in_a_lake_that_lost_its_files_is_finished_by_one
     assert all(well for well, _ in examined(copy).values())
 
 
+@pytest.mark.drill
 def test_a_snapshot_that_an_erasure_removes_meanwhile_is_built_again_and_no_repair_is_advised(copy, monkeypatch):
     examined(copy, "--repair")
     publish, left = snapshot.publish, [1]

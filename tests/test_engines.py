@@ -159,6 +159,7 @@ def echoed(_part, tables):
     return tables
 
 
+@pytest.mark.drill
 def test_a_worker_that_is_killed_is_reported_with_the_remedy():
     with pytest.raises(
         EngineError, match="a worker process ended, most likely for lack of memory; set workers below 2"

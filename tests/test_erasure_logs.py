@@ -86,6 +86,7 @@ def test_dagster_never_holds_a_text(ran):
     assert found(ran / "dagster", *WORDS) == []
 
 
+@pytest.mark.drill
 def test_a_reader_that_has_just_closed_disturbs_nothing_nor_does_an_open_one(home):
     with read_only(home) as reader:
         reader.execute("SELECT count(*) FROM event_logs").fetchall()

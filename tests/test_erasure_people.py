@@ -172,6 +172,7 @@ def test_rows_of_other_people_stay_as_they_were(stores, after):
     assert f"user:{person}" not in log
 
 
+@pytest.mark.drill
 def test_the_tables_equal_a_rebuild_and_later_runs_and_undos_go_on(after):
     assert after.verify().is_empty()
     assert_rebuilt(after)
@@ -267,6 +268,7 @@ def test_a_second_erasure_of_the_person_says_that_nothing_is_left(stores, after)
         erase_memories(after, profile_id="p", user_id=stores[2], now=LATER)
 
 
+@pytest.mark.drill
 def test_a_person_who_only_asked_is_erased_too(tmp_path):
     with Lake(tmp_path / "home") as lake:
         lake.ledger.append([one for one in told("eve@example.org") if one.event_id in {"b0", "x1", "q"}])

@@ -225,6 +225,7 @@ def test_a_file_with_no_readable_line_names_the_first_with_field_and_value(tmp_p
     assert "give a LoCoMo, BEAM or event file" in refused("evaluate", written(path))
 
 
+@pytest.mark.drill
 def test_what_was_erased_is_neither_replayed_nor_asked(tmp_path):
     home = tmp_path / "data"
     ids = used(home, helped=HELPED[:2], k=1)

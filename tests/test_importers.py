@@ -277,6 +277,7 @@ def test_an_import_that_stopped_anywhere_is_finished_by_another(tmp_path, ledger
     assert ledger.dead_letters().height == 10
 
 
+@pytest.mark.drill
 def test_a_batch_of_long_lines_is_cut_short(tmp_path, ledger):
     path = tmp_path / "e.jsonl"
     path.write_bytes(b"\n".join(line(n, payload={"content": f"{n} " * 1_500_000}) for n in range(10)))

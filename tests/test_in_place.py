@@ -58,6 +58,7 @@ def test_every_table_reads_as_ours_now_and_as_of_each_commit(store):
     assert in_place.read(lake, "memories", at=positions[0])["plan_id"].unique().to_list() == ["p"]
 
 
+@pytest.mark.drill
 def test_a_ledger_on_a_server_has_it_too(postgres, tmp_path):
     with Lake(postgres.home(tmp_path)) as lake:
         first, second = lived(lake)

@@ -5,7 +5,6 @@ from datetime import UTC, datetime, timedelta
 import homes
 import polars as pl
 import pytest
-import sampling
 
 from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.context import TASKS
@@ -45,7 +44,8 @@ def test_what_a_task_has_no_use_for():
         assert ("clusters" in idle[task]) == (not actions & {Action.SUMMARISE, Action.SUPERSEDE, Action.ARCHIVE})
 
 
-@pytest.mark.parametrize("task", sampling.first(*PARTIAL))
+@pytest.mark.drill
+@pytest.mark.parametrize("task", PARTIAL)
 def test_a_run_keeps_what_it_has_no_use_for_and_a_rebuild_and_its_undo_give_the_same(once, tmp_path, task):
     with homes.copied(once, tmp_path / "home") as lake:
         before = homes.published(lake)

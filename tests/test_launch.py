@@ -91,6 +91,7 @@ def test_a_dry_run_leaves_no_trace_not_even_in_dagster(lake):
     assert sorted(lake.home.rglob("*")) == files
 
 
+@pytest.mark.drill
 def test_apply_commits_exactly_the_plan_whatever_was_told_since(lake, written):
     file, plan = written
     history = homes.events(memories=40)[0].model_copy(update={"event_id": "later", "memory_id": "later"})

@@ -86,6 +86,7 @@ def consolidated(home, texts):
     return ran - began, time.process_time() - ran
 
 
+@pytest.mark.drill
 def test_a_run_takes_texts_of_any_form_and_compares_none_that_are_long_word_by_word(tmp_path, monkeypatch):
     compared = []
     disagreements = merge_guard.disagreements

@@ -187,6 +187,7 @@ def test_wrong_options_are_refused(home, options, part):
     assert part in refused("mcp", *options, home=home, status=2)
 
 
+@pytest.mark.drill
 def test_the_options_of_the_command_bound_its_server_and_a_read_only_one_notes_no_access(home, tmp_path):
     assert "no memories in" in refused("mcp", "--read-only", home=tmp_path / "none")
     assert not (tmp_path / "none").exists()
@@ -700,6 +701,7 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
 UPDATED = ("User works at Siemens in Munich.", "User quit Siemens and now works at Bosch.")
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_an_agent_is_asked_what_a_new_memory_replaces_settles_it_and_takes_it_back(tmp_path):
     async def conversation(client):

@@ -84,6 +84,7 @@ def _nothing(texts, _model):
     return TABLES["vectors"].empty()
 
 
+@pytest.mark.drill
 def test_one_command_moves_a_store_and_recall_follows(tmp_path, history, once, name, monkeypatch):
     monkeypatch.delenv("MEMORY_PIPELINE_EMBEDDER")
     shutil.copytree(once, tmp_path, symlinks=True, dirs_exist_ok=True)

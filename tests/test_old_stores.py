@@ -83,6 +83,7 @@ def test_it_is_whole_and_answers_as_it_did(lake):
         assert client.explain("office", as_of=NIGHTS[1]).memory_id == "office"
 
 
+@pytest.mark.drill
 def test_a_run_follows_and_the_first_one_is_undone(lake):
     homes.night(lake, as_of=NIGHTS[-1] + timedelta(days=1), run_id="night-4")
     runs = lake.ledger.runs(["ada"]).sort("commit_seq")
@@ -113,6 +114,7 @@ def test_what_another_version_published_is_said_to_be_made_again(lake):
     assert rebuild.note(lake, as_of=NIGHTS[0] - timedelta(days=1)) is None
 
 
+@pytest.mark.drill
 def test_one_of_its_memories_is_erased(lake):
     erase_memories(lake, profile_id="ada", memory_ids=["nuts"], now=homes.RECORDED)
     found = doctor.examine(homes.settings(lake.home), repair=False)

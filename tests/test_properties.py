@@ -194,6 +194,7 @@ def _alike(one: pl.DataFrame, other: pl.DataFrame, name: str) -> None:
     assert_frame_equal(left, right, check_exact=True, check_row_order=True)
 
 
+@pytest.mark.drill
 @examples(3)
 @given(lives, st.sampled_from(preset_names()), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(life, name, random):

@@ -128,6 +128,7 @@ def test_two_texts_are_read_together(older, newer, relation):
     assert SCORES[int(pair_reader().read([(older, newer)])[0].argmax())] == f"reader_{relation}"
 
 
+@pytest.mark.drill
 def test_what_is_read_of_a_text_does_not_depend_on_the_number_of_threads():
     script = (
         "import hashlib, sys; from memory_pipeline.text.embed.encoder import encoder\n"

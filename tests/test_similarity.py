@@ -179,6 +179,7 @@ print(hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest())
 """
 
 
+@pytest.mark.drill
 def test_the_number_of_threads_changes_nothing(tmp_path):
     np.save(tmp_path / "vectors.npy", clustered(6000, 40, seed=5))
     digests = set()

@@ -477,6 +477,7 @@ def store_of_many():
     return memories, edges
 
 
+@pytest.mark.drill
 def test_neither_hash_seed_nor_threads_change_a_byte():
     here = Path(__file__).parent
     script = PROBE.format(paths=[str(here), str(here.parent)])

@@ -14,7 +14,7 @@ from planned import commit, memory, profiles, propose, revert, said, state
 from rich.console import Console
 
 from memory_pipeline.consolidation.groups.strategies import KINDS, SUPERSEDING
-from memory_pipeline.consolidation.plans import invariants, planning
+from memory_pipeline.consolidation.plans import dependants, invariants, planning, quota
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
@@ -54,7 +54,7 @@ def history():
         for profile_id in ("sample-1", "sample-2")
         for event in events_of(("minutes", {"content": MINUTES}), ("bread", {"content": BREAD}), profile_id=profile_id)
     ]
-    return [*homes.events(profiles=2, memories=60, seed=6), *noted]
+    return [*homes.events(profiles=2, memories=30, seed=6), *noted]
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_a_narrower_budget_is_met_at_once_without_quota_and_undo_restores_the_on
     later = homes.NIGHT + timedelta(days=1)
     narrowed = night(lake, as_of=later, run_id="second", max_archived_share=1.0)["consolidation_plan"]
     leaving = for_room(narrowed, "archive").group_by("profile_id").len()
-    assert leaving["len"].min() > planning.QUOTA_FLOOR
+    assert leaving["len"].min() > quota.FLOOR
     second = lake.read("memories")
     stored = tokens(second.filter(pl.col("kind") == "original"), pl.col("content"))
     assert all(shown(second)[name] <= least * stored[name] < shown(first)[name] for name in stored)
@@ -264,8 +264,8 @@ def test_a_token_budget_gets_no_profile_held_and_each_night_takes_what_the_quota
     assert len(plans) > 3
     assert all("held" not in set(plan["status"]) for plan in plans)
     leaving = [for_room(plan, "archive").group_by("profile_id").len()["len"].to_list() for plan in plans]
-    assert leaving[0] == [planning.QUOTA_FLOOR] * 2
-    assert all(count <= planning.QUOTA_FLOOR for counts in leaving for count in counts)
+    assert leaving[0] == [quota.FLOOR] * 2
+    assert all(count <= quota.FLOOR for counts in leaving for count in counts)
 
 
 @pytest.mark.drill
@@ -315,7 +315,7 @@ def test_what_another_rule_takes_leaves_less_to_the_budget(tmp_path, history):
         by_rule = {(name, rule): count for name, rule, count in gone.rows()}
         assert "held" not in set(plan["status"])
         assert by_rule["sample-1", "archive_threshold"] > 0
-        assert by_rule["sample-1", "archive_threshold"] + by_rule["sample-1", "token_budget"] == planning.QUOTA_FLOOR
+        assert by_rule["sample-1", "archive_threshold"] + by_rule["sample-1", "token_budget"] == quota.FLOOR
 
 
 @pytest.mark.drill
@@ -488,7 +488,7 @@ def test_a_later_trim_builds_on_the_one_before():
     first = commit(propose(before, cut=[trim("a", before)]), 101)
     after = projection.apply(before, first)
     second = commit(propose(after, cut=[trim("a", before, trimmed="A.")]), 102)
-    assert said(planning.dependants(pl.concat([first, second]), first)) == [("trim", "a", None)]
+    assert said(dependants.of(pl.concat([first, second]), first)) == [("trim", "a", None)]
 
 
 @pytest.mark.parametrize(

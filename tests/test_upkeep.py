@@ -20,7 +20,7 @@ LONG_AGO = timedelta(days=400)
 
 @pytest.fixture(scope="module")
 def history():
-    return homes.events(memories=30)
+    return homes.events(memories=5)
 
 
 def kept(home, *, versions):

@@ -224,6 +224,7 @@ def test_similar_memories_are_compared_too():
     assert len(compared(told(*RENTS[:2]), edges=[edge])) == 1
 
 
+@pytest.mark.drill
 def test_an_old_fact_is_found_among_many_memories():
     rng = Random(4)
     chat = [f"We saw {rng.choice(PLACES)} and talked about item{rng.randrange(10_000)}." for _ in range(200)]
