@@ -4,6 +4,7 @@ It takes sentences that state something lasting (`text.score.core_facts`) and ar
 filled and worded (`core_memory`).
 """
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -149,19 +150,39 @@ def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.Da
     made_by = _texts(before, "read")
     same = reuse.unchanged(made_by, texts.select(*_TEXT, read=pl.lit(by["read"]))).drop("read")
     new = texts.join(same, on=_TEXT, how="anti", maintain_order="left").with_row_index("row")
-    read = new.with_columns(numbers=numbers(new, before))
-    if encoder.missing():  # what could not be read is read when it can be
-        read = read.filter(pl.col("numbers").list.len() > 0).drop("row").with_row_index("row")
-    facts = core_facts.core_facts(read["content"], read["speaker"], readings=read["numbers"])
-    chosen = facts.group_by("row").agg(sentences=pl.struct(_SENTENCE))
-    chosen = read.join(chosen, on="row", how="left").with_columns(pl.col("sentences").fill_null([]))
-    everything = pl.concat([same, chosen.select(same.columns).cast(same.schema)]).sort(_TEXT)
+    everything = (
+        same if new.is_empty() else pl.concat([same, _chosen(new, before).select(same.columns).cast(same.schema)])
+    )
     return TABLES["core_sentences"].conform(
-        everything.group_by("profile_id", maintain_order=True).agg(
+        everything.sort(_TEXT)
+        .group_by("profile_id", maintain_order=True)
+        .agg(
             **{name: pl.lit(value) for name, value in by.items()},
             texts=pl.struct("content_hash", "numbers", "sentences"),
         )
     )
+
+
+def _chosen(new: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
+    """Return numbered texts with what the reader says of them, and which of their sentences may be core memory."""
+    read = new.with_columns(numbers=numbers(new, before))
+    if encoder.missing():  # what could not be read is read when it can be
+        read = read.filter(pl.col("numbers").list.len() > 0).drop("row").with_row_index("row")
+    found = core_facts.core_facts(read["content"], read["speaker"], readings=read["numbers"])
+    chosen = found.group_by("row").agg(sentences=pl.struct(_SENTENCE))
+    return read.join(chosen, on="row", how="left").with_columns(pl.col("sentences").fill_null([]))
+
+
+def of_texts(known: pl.DataFrame, hashes: Collection[str]) -> pl.DataFrame:
+    """Return table `core_sentences` with some of its texts only; no row for a profile without any of them."""
+    named = pl.element().struct.field("content_hash").is_in(list(hashes))
+    few = known.with_columns(pl.col("texts").list.eval(pl.element().filter(named)))
+    return few.filter(pl.col("texts").list.len() > 0)
+
+
+def hashes_of(known: pl.DataFrame) -> frozenset[str]:
+    """Return the hashes of the texts of table `core_sentences`."""
+    return frozenset(_texts(known)["content_hash"])
 
 
 def numbers(texts: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:

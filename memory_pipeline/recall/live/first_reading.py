@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import judging, ownership, relation_guards, whereabouts
+from memory_pipeline.consolidation import core_profile, judging, ownership, relation_guards, whereabouts
 from memory_pipeline.consolidation.change_detection import unanswered
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.sessions import SAID_AT
@@ -27,7 +27,6 @@ from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.registry import ENGLISH
-from memory_pipeline.text.score import sentence_kinds
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -42,8 +41,8 @@ _LEAST: Final = dict.fromkeys(("update", "duplicate", "conflict"), judging.LEAST
 """Minimum confidence of a relation that is told."""
 _KEPT: Final = 500
 """Memories whose relations a process keeps, the latest."""
-_KINDS: Final = 2_000
-"""Memories whose kinds a process keeps, the latest: each is compared with many others."""
+_READ: Final = 2_000
+"""Texts whose sentences a process keeps as it read them, the latest: each is compared with many others."""
 FOUND: Final = pl.Schema(
     {
         "memory_id": pl.String(),
@@ -62,11 +61,13 @@ FOUND: Final = pl.Schema(
 class FirstReading:
     """What the judge finds of memories that no run has compared. Threads may share it."""
 
-    def __init__(self, policy: Policy) -> None:
-        """Take the policy, which names the judge."""
+    def __init__(self, policy: Policy, recorded: Callable[[], pl.DataFrame]) -> None:
+        """Take the policy, which names the judge, and what returns table `core_sentences` as the last run left it."""
         self._policy = policy
+        self._recorded = recorded
+        self._sentences: pl.DataFrame | None = None
         self._found = OrderedDict[tuple[str, str], pl.DataFrame]()
-        self._kinds = OrderedDict[tuple[str | None, str], Floats]()
+        self._read = OrderedDict[str, pl.DataFrame]()
         self._lock = threading.Lock()
 
     @property
@@ -81,8 +82,8 @@ class FirstReading:
             index: the memories.
             rows: those to compare.
 
-        Cost: about 0.25 CPU s for a memory that is compared for the first time, then none: its neighbours are read with
-        it, and pairs one by one.
+        Cost: about 0.2 CPU s for a memory that is compared for the first time, then none: it and the tokens of its
+        neighbours are read, and pairs one by one. The first call reads table `core_sentences`.
         """
         names = index.memories[list(rows), ["memory_id", "content_hash"]].rows()
         known = {name: self._found.get(name) for name in names}
@@ -97,7 +98,8 @@ class FirstReading:
         """Drop what was found: a run has compared the memories, or one was erased."""
         with self._lock:
             self._found.clear()
-            self._kinds.clear()
+            self._read.clear()
+            self._sentences = None
 
     def links(self, index: Index, rows: Sequence[int], answered: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """Return what `pairs` finds as links about facts (see `fact_links.pairs`), as sure as those of a run.
@@ -141,7 +143,9 @@ class FirstReading:
         near = closeness.of_few(reading, older, newer, kinds) if judge.reads else None
         judged = judge.judge(reading, older, newer, closeness=near, least=_LEAST)
         related = (pl.col("relation") != "unrelated") | (pl.col("rule") == ASIDE)
-        found = relation_guards.permitted(judged.with_columns(older=older, newer=newer).filter(related), points)
+        found = judged.with_columns(older=older, newer=newer).filter(related)
+        if found.height:
+            found = relation_guards.permitted(found, points, self._sentences_of(points))
         ends = {
             name: points["memory_id"].gather(found[side])
             for name, side in (("memory_id", "older"), ("other_id", "newer"))
@@ -149,16 +153,21 @@ class FirstReading:
         return found.with_columns(**ends).select(FOUND.names())
 
     def _kinds_of(self, memories: pl.DataFrame, rows: Rows) -> Floats:
-        """Return the kinds of some memories (see `closeness.kinds_read`), those of the latest as read before."""
-        some = memories[rows].select("speaker", "content")
-        spoken = some.rows()
-        known = {one: self._kinds.get(one) for one in spoken}
-        if missing := [one for one, kinds in known.items() if kinds is None]:
-            read = closeness.kinds_read(pl.DataFrame(missing, some.schema, orient="row"))
-            new = dict(zip(missing, read, strict=True))
-            self._keep(self._kinds, new, most=_KINDS)
-            known |= new
-        return np.array([known[one] for one in spoken], dtype=np.float64).reshape(-1, sentence_kinds.WIDTH)
+        """Return what the reader says of the sentences of some memories (see `closeness.kinds`)."""
+        some = memories[rows]
+        return closeness.kinds(core_profile.numbers(some, self._sentences_of(some)))
+
+    def _sentences_of(self, memories: pl.DataFrame) -> pl.DataFrame:
+        """Return table `core_sentences` of the texts of some memories: as read before, by a run or here, else read."""
+        if self._sentences is None:
+            self._sentences = self._recorded()
+        hashes = frozenset(memories["content_hash"])
+        recorded = core_profile.of_texts(self._sentences, hashes)
+        known = pl.concat([recorded, *(read for text in sorted(hashes) if (read := self._read.get(text)) is not None)])
+        read = core_profile.sentences(memories, known)
+        new = hashes - core_profile.hashes_of(known)
+        self._keep(self._read, {text: core_profile.of_texts(read, [text]) for text in sorted(new)}, most=_READ)
+        return read
 
     def _keep(self, kept: OrderedDict[Name, V], new: Mapping[Name, V], *, most: int) -> None:
         with self._lock:

@@ -215,7 +215,7 @@ class StateCache:
         """What the judge finds of memories that no run has compared."""
         from memory_pipeline.recall.live.first_reading import FirstReading
 
-        return FirstReading(self._policy)
+        return FirstReading(self._policy, lambda: self._lake.read("core_sentences", profiles=[self._profile]))
 
     def _forget_first_reading(self) -> None:
         if "first_reading" in self.__dict__:

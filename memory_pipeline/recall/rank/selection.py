@@ -113,6 +113,9 @@ def newer_first(
         return order
     placed: dict[int, None] = {}
     for at in order.tolist():
+        if not newer.get(at):
+            placed[at] = None
+            continue
         chain, open_ends = dict[int, None](), [at]
         while open_ends:
             older = open_ends.pop()

@@ -34,6 +34,8 @@ _VALUES: Final = re.compile(r"\W*#(?:\W*#)*\W*")
 _LABELLED: Final = re.compile(
     r"(?P<label>[^.!?;:=]+?)(?: (?:is|are)(?: now| currently)?|:|\s*=|\s*->|\s*\u2192)\s+(?P<value>.+)"
 )
+_LABEL_ENDS: Final = (" is", " are", ":", "=", "->", "\u2192")
+"""What ends a label; a text without any of these has none, and need not be matched."""
 _ARTICLE: Final = re.compile(r"^(?:the|our|my) (?=\S+ ?)")
 
 
@@ -58,11 +60,11 @@ def _template(low: str, asked: set[str]) -> str | None:
     """Return a folded text without its value; None if it is long or has no value."""
     if len(low) > _LONGEST:
         return None
-    labelled = _LABELLED.fullmatch(low.strip(" .!"))
+    labelled = _LABELLED.fullmatch(low.strip(" .!")) if any(mark in low for mark in _LABEL_ENDS) else None
     if labelled and len(labelled["label"].split()) >= _NAMED_WORDS and len(labelled["value"].split()) <= _STATE_WORDS:
         return f"{_ARTICLE.sub('', labelled['label'])} #"
-    template = _VALUES.sub(" # ", _VALUE.sub(lambda found: found[0] if found[0] in asked else "#", low)).strip(" .!")
-    return template if "#" in template else None
+    template = _VALUE.sub(lambda found: found[0] if found[0] in asked else "#", low)
+    return _VALUES.sub(" # ", template).strip(" .!") if "#" in template else None
 
 
 def asks_for_latest(question: Question, now: int) -> bool:

@@ -15,7 +15,6 @@ from memory_pipeline.text.compare import alignment, relation_candidates, rivals
 from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed.embedding import attributed
 from memory_pipeline.text.embed.encoder import encoder, pair_reader
-from memory_pipeline.text.parse.speakers import by_assistant
 from memory_pipeline.text.score import core_facts, sentence_kinds
 
 Floats = NDArray[np.float64]
@@ -82,7 +81,7 @@ def of_few(reading: Reading, older: Rows, newer: Rows, kinds_of: Callable[[Rows]
 
     Args:
         older: row of the older memory of each pair.
-        kinds_of: takes rows of memories; returns their kinds (see `kinds_read`).
+        kinds_of: takes rows of memories; returns their kinds (see `kinds`).
 
     Cost: 10 ms per memory, and 20 ms per pair whose scores are asked for.
     """
@@ -92,13 +91,3 @@ def of_few(reading: Reading, older: Rows, newer: Rows, kinds_of: Callable[[Rows]
     vectors, profile = np.stack([one.vector for one in read]), np.zeros(len(read), dtype=np.int64)
     near = table(vectors, profile, older, newer, aligned)
     return Closeness(near, lambda places: scores(read_of, older[places], newer[places]), kinds_of)
-
-
-def kinds_read(memories: pl.DataFrame) -> Floats:
-    """Return the kinds of memories (see `kinds`), read anew.
-
-    Args:
-        memories: speaker and content.
-    """
-    silent = memories.select(by_assistant(pl.col("speaker"))).to_series()
-    return kinds(core_facts.read(memories["content"].set(silent, ""), memories["speaker"]))

@@ -33,6 +33,7 @@ LEAST_CONFIDENCE: Final = 0.15
 _NOTHING: Final = np.eye(len(RELATIONS))[RELATIONS.index("unrelated")]
 _EXCERPT: Final = 120
 """Maximum number of characters quoted of a statement."""
+_DESCRIBED: Final = dict.fromkeys(("relation", "statement", "attribute", "value", "other_value", "reason"), pl.String())
 _UPDATE: Final = RELATIONS.index("update")
 _CONFLICT: Final = RELATIONS.index("conflict")
 _UNRELATED: Final = RELATIONS.index("unrelated")
@@ -82,20 +83,21 @@ class ReaderModel:
         of_pairs = relation_trees.probabilities(known, table)
         read = relation_trees.worth_reading(of_pairs, newer)
         found, _ = relation_trees.merged(of_pairs)
-        ends = older[read], newer[read]
-        sides = relation_trees.both_sides(ends, closeness.kinds)
-        names, table = relation_trees.second_features(
-            (known, table[read]), found[read], closeness.scores(read), ends, sides
-        )
-        of_pairs = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
         whole, aside = np.zeros(len(older)), np.zeros(len(older), dtype=np.bool_)
-        unsettled = [pair_context.is_unsettled(side) for side in sides]
-        aside[read] = ~unsettled[0] & unsettled[1]
-        found[read], whole[read] = relation_trees.merged(of_pairs)
-        speakers = reading.memories["speaker"]
-        others = (speakers.gather(ends[0]) != speakers.gather(ends[1])).fill_null(value=False).to_numpy()
-        found[read[others & pair_context.of_two_owners(*sides)]] = _NOTHING
-        found[read[pair_context.keeps_condition(*sides)], _UPDATE] = 0.0
+        if len(read):
+            ends = older[read], newer[read]
+            sides = relation_trees.both_sides(ends, closeness.kinds)
+            names, table = relation_trees.second_features(
+                (known, table[read]), found[read], closeness.scores(read), ends, sides
+            )
+            of_pairs = relation_trees.probabilities(names, table, relation_trees.trees(relation_trees.SECOND))
+            unsettled = [pair_context.is_unsettled(side) for side in sides]
+            aside[read] = ~unsettled[0] & unsettled[1]
+            found[read], whole[read] = relation_trees.merged(of_pairs)
+            speakers = reading.memories["speaker"]
+            others = (speakers.gather(ends[0]) != speakers.gather(ends[1])).fill_null(value=False).to_numpy()
+            found[read[others & pair_context.of_two_owners(*sides)]] = _NOTHING
+            found[read[pair_context.keeps_condition(*sides)], _UPDATE] = 0.0
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
         _bar_of_copies(probability, reading.statements["low"], left, right)
@@ -188,7 +190,7 @@ def _judged(
             "whole": reading.memories["content"].gather(older[confident]),
         }
     ).join(stated.select("ended", "by", index="pair"), on="index", how="left", maintain_order="left")
-    described = _described(pairs.with_row_index("pair"))
+    described = _described(pairs.with_row_index("pair")) if len(confident) else pl.DataFrame(schema=_DESCRIBED)
     judged = described.with_columns(
         index=confident, confidence=confidence[confident].round(6), rule=pl.Series(rule[confident], dtype=pl.String)
     )

@@ -116,7 +116,8 @@ def read(memories: pl.DataFrame) -> Reading:
     Cost: about 0.15 ms per short memory.
     """
     statements = _statements(memories)
-    words = _words(statements)
+    parts = _parts(statements)
+    words, words_of_parts = _words_of_both(statements, parts)
     stems = words["stem"].unique().sort()
     words = words.with_columns(column=pl.col("stem").rank("dense").cast(pl.Int64) - 1)
     shape = (len(statements), len(stems))
@@ -133,7 +134,7 @@ def read(memories: pl.DataFrame) -> Reading:
     near_words = [_around(content, words, which, shape) for which in (pl.col("value").is_not_null(), pl.col("named"))]
     context = _context(present, statements)
     valued = stems.str.starts_with("#").to_numpy().astype(np.float64)
-    owner, clause_words, _ = clauses = _clauses(statements, shape, stems)
+    owner, clause_words, _ = clauses = _clauses(parts, words_of_parts, shape, stems)
     clause_weighted = sparse.csr_array(clause_words.multiply(weighted[owner]))
     return Reading(
         memories=memories,
@@ -378,21 +379,31 @@ def _cues(low: pl.Series) -> NDArray[np.bool_]:
     return found.to_numpy().astype(np.bool_).reshape(len(low), len(CUES))
 
 
-def _clauses(
-    statements: pl.DataFrame, shape: tuple[int, int], stems: pl.Series
-) -> tuple[Rows, sparse.csr_array, NDArray[np.bool_]]:
-    """Return the clauses of each statement: its row, [clauses, stems] and [clauses, cues]."""
+def _parts(statements: pl.DataFrame) -> pl.DataFrame:
+    """Return the texts of the clauses of statements: statement (its row), text."""
     cut = statements["text"].str.replace_all(_CLAUSE_BREAK, f"${{1}}{_MARK}").str.split(_MARK)
     rows = pl.int_range(len(statements), dtype=pl.Int64, eager=True)
     listed = pl.DataFrame({"statement": rows, "text": cut}).explode("text")
     place = pl.int_range(pl.len()).over("statement")
-    listed = listed.filter(pl.col("text").str.contains(r"\w") | (place == 0)).filter(place < _MAX_CLAUSES)
-    low = fold(listed["text"])
-    words = _words(listed.with_columns(profile_id=statements["profile_id"].gather(listed["statement"])))
+    return listed.filter(pl.col("text").str.contains(r"\w") | (place == 0)).filter(place < _MAX_CLAUSES)
+
+
+def _words_of_both(statements: pl.DataFrame, parts: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the words of statements, and those of clauses as if these were of another store (see `_words`)."""
+    own = parts.select(pl.lit(-1, pl.Int64).alias("profile_id"), "text")
+    words = _words(pl.concat([statements.select("profile_id", "text"), own]))
+    of_statement = pl.col("row") < len(statements)
+    return words.filter(of_statement), words.filter(~of_statement).with_columns(pl.col("row") - len(statements))
+
+
+def _clauses(
+    parts: pl.DataFrame, words: pl.DataFrame, shape: tuple[int, int], stems: pl.Series
+) -> tuple[Rows, sparse.csr_array, NDArray[np.bool_]]:
+    """Return the clauses of each statement: its row, [clauses, stems] and [clauses, cues]."""
     columns = pl.DataFrame({"stem": stems, "column": pl.int_range(len(stems), dtype=pl.Int64, eager=True)})
     words = words.filter(~pl.col("stop")).join(columns, on="stem", how="inner", maintain_order="left")
-    present = _matrix(words["row"], words["column"], (len(listed), shape[1]))
-    return listed["statement"].to_numpy(), present, _cues(low)
+    present = _matrix(words["row"], words["column"], (len(parts), shape[1]))
+    return parts["statement"].to_numpy(), present, _cues(fold(parts["text"]))
 
 
 def sums(matrix: sparse.csr_array) -> Floats:

@@ -210,15 +210,17 @@ class ReaderMissingError(ValueError):
 
 def missing() -> str | None:
     """Return in a sentence which weights of the reader are not installed, and the remedy; None if all are."""
-    gone = [name for name in WEIGHTS if not (_folder() / name).is_file()]
+    folder = _folder()
+    gone = [name for name in WEIGHTS if not (folder / name).is_file()]
     if not gone:
         return None
     return (
-        f"the reader's weights are not installed ({', '.join(gone)} in {_folder()}): no new text is read for core "
+        f"the reader's weights are not installed ({', '.join(gone)} in {folder}): no new text is read for core "
         "memory, types, importance and token budgets, and no change of a fact is found; install the package anew"
     )
 
 
+@cache
 def _folder() -> Traversable:
     return resources.files("memory_pipeline") / "models" / "reader"
 
