@@ -156,7 +156,8 @@ def placed(place, request):
 LONGEST = (
     *("test_crash_drill.py", "test_year.py", "test_erasure_properties.py", "test_busy_store.py"),  # of a drill
     *("test_daemon.py", "test_ui.py", "test_erasure_crash.py", "test_trimming_runs.py"),  # likewise
-    *("test_engines.py", "test_cli.py", "test_mcp.py", "test_presets.py", "test_facts.py", "test_erasure.py"),
+    *("test_web_pages.py", "test_engines.py", "test_cli.py", "test_mcp.py", "test_presets.py", "test_facts.py"),
+    *("test_erasure.py", "test_lake.py", "test_snapshot.py", "test_summarising.py", "test_cli_recall.py"),
     *("test_upkeep.py", "test_pages.py", "test_evaluation_stores.py", "test_cli_evaluate.py", "test_dreaming.py"),
     *("test_client.py", "test_assets.py", "test_completion_run.py", "test_http.py", "test_sensors.py"),
     *("test_host_project.py", "test_launch.py", "test_doctor.py", "test_examples.py", "test_s3.py"),

@@ -318,6 +318,7 @@ def test_tables_equal_a_rebuild_and_the_tail_equals_the_fold(tmp_path, client, s
             assert_frame_equal(lake.read(name, profiles=["default"]), rows.sort(TABLES[name].key))
 
 
+@pytest.mark.drill
 def test_no_answer_outlives_the_erasure_of_one_of_its_memories(tmp_path, client):
     old = client.remember("The spare key hangs in the porch. The bins go out on Monday.")
     new = client.remember(NEW)

@@ -4,11 +4,19 @@ import commands
 import deltalake
 import homes
 import polars as pl
+import pytest
 
 from memory_pipeline.interop.exports import tables
 from memory_pipeline.lake.tables import Lake
 
 
+def test_a_table_is_read_back(consolidated, tmp_path):
+    with homes.copied(consolidated, tmp_path / "data") as lake:
+        commands.text("export", "delta", tmp_path / "d", "--table", "memories", home=tmp_path / "data")
+        assert read(tmp_path / "d" / "memories").equals(lake.read("memories"))
+
+
+@pytest.mark.drill
 def test_every_table_is_read_back_and_a_later_state_is_a_new_version(tmp_path):
     with homes.filled(tmp_path / "data", homes.events(profiles=1, memories=8)) as lake:
         homes.night(lake)

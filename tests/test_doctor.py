@@ -421,6 +421,7 @@ def test_an_erasure_that_was_broken_off_is_finished(copy, monkeypatch):
     assert holding == []
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize(
     "stopped",
     sampling.first(

@@ -67,12 +67,17 @@ def home(tmp_path_factory):
     return folder
 
 
+@pytest.fixture(scope="module")
+def client(home):
+    with MemoryClient(home) as opened:
+        yield opened
+
+
 @pytest.mark.parametrize("name", NEEDLES)
 @pytest.mark.parametrize("options", [{}, {"token_budget": 2_000}, {"token_budget": 150}, {"deep": True}])
-def test_a_sentence_of_long_minutes_comes_first_as_a_passage(home, name, options):
+def test_a_sentence_of_long_minutes_comes_first_as_a_passage(client, name, options):
     needle, question = NEEDLES[name]
-    with MemoryClient(home) as client:
-        best = client.recall(question, record=False, **options)[0]
+    best = client.recall(question, record=False, **options)[0]
     assert best.memory_id == name
     assert needle in best.text
     assert best.tokens == tokens(best.text) <= 120
@@ -83,11 +88,10 @@ def test_a_sentence_of_long_minutes_comes_first_as_a_passage(home, name, options
 
 @pytest.mark.parametrize("budget", [15, 30, 60])
 @pytest.mark.parametrize("name", NEEDLES)
-def test_a_budget_smaller_than_a_passage_gives_whole_sentences_of_it(home, name, budget):
+def test_a_budget_smaller_than_a_passage_gives_whole_sentences_of_it(client, name, budget):
     needle, question = NEEDLES[name]
-    with MemoryClient(home) as client:
-        answer = client.recall(question, token_budget=budget, record=False)
-        best = answer[0]
+    answer = client.recall(question, token_budget=budget, record=False)
+    best = answer[0]
     assert (best.memory_id, needle in best.text) == (name, True)
     assert answer.tokens <= budget
     assert best.content[best.passage.start : best.passage.end] == best.text
@@ -122,32 +126,28 @@ def test_the_last_room_of_a_budget_holds_no_scrap_of_what_does_not_answer(tmp_pa
 
 
 @pytest.mark.parametrize("ranking", ["lexical", "cosine", "engram"])
-def test_every_ranking_shows_the_passage(home, ranking):
-    with MemoryClient(home) as client:
-        found = {hit.memory_id: hit for hit in client.recall("insurance barge", 400, ranking=ranking, record=False)}
+def test_every_ranking_shows_the_passage(client, ranking):
+    found = {hit.memory_id: hit for hit in client.recall("insurance barge", 400, ranking=ranking, record=False)}
     assert NEEDLES["policy"][0] in found["policy"].text
 
 
-def test_a_past_state_shows_the_same_passage(home):
-    with MemoryClient(home) as client:
-        now = client.recall(NEEDLES["keys"][1], record=False)[0]
-        past = client.recall(NEEDLES["keys"][1], record=False, as_of="2026-03-01T01:00:00Z")[0]
+def test_a_past_state_shows_the_same_passage(client):
+    now = client.recall(NEEDLES["keys"][1], record=False)[0]
+    past = client.recall(NEEDLES["keys"][1], record=False, as_of="2026-03-01T01:00:00Z")[0]
     assert (past.memory_id, past.text, past.passage) == (now.memory_id, now.text, now.passage)
 
 
-def test_the_line_says_where_it_stands_and_how_to_read_all_of_it(home):
-    with MemoryClient(home) as client:
-        line = client.recall(NEEDLES["keys"][1], record=False).text().splitlines()[0]
-        whole = client.get("keys").content
+def test_the_line_says_where_it_stands_and_how_to_read_all_of_it(client):
+    line = client.recall(NEEDLES["keys"][1], record=False).text().splitlines()[0]
+    whole = client.get("keys").content
     assert line.startswith("- [2026-03-01] Minutes \u203a Item 1: \u2026 ")
     assert f"a text of {tokens(whole):,} tokens; all of it: memory keys)" in line
 
 
 @pytest.mark.parametrize("query", ["batch", "How tall is Ben?", "zanzibar", "xylophone", "minutes of the committee"])
-def test_any_answer_is_a_bounded_text(home, query):
-    with MemoryClient(home) as client:
-        answer = client.recall(query, 50, record=False)
-        start = client.session_start(query).text()
+def test_any_answer_is_a_bounded_text(client, query):
+    answer = client.recall(query, 50, record=False)
+    start = client.session_start(query).text()
     assert len(answer) == 50
     assert max(hit.tokens for hit in answer) <= 120
     assert max(len(hit.text) for hit in answer) <= 1_300
@@ -156,17 +156,15 @@ def test_any_answer_is_a_bounded_text(home, query):
     assert len(answer.text(None).splitlines()) == 50
 
 
-def test_what_a_budget_leaves_out_is_counted(home):
-    with MemoryClient(home) as client:
-        answer = client.recall("minutes of the committee", 20, record=False)
+def test_what_a_budget_leaves_out_is_counted(client):
+    answer = client.recall("minutes of the committee", 20, record=False)
     *shown, last = answer.text(200).splitlines()
     assert last.startswith(f"- and {20 - len(shown)} more, ")
 
 
-def test_short_memories_are_shown_whole(home):
-    with MemoryClient(home) as client:
-        client.remember("word " * 110, memory_id="nearly")
-        hit = client.recall("word", record=False)[0]
+def test_short_memories_are_shown_whole(client):
+    client.remember("word " * 110, memory_id="nearly")
+    hit = client.recall("word", record=False)[0]
     assert hit.passage is None
     assert hit.text == hit.content
 

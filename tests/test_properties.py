@@ -210,6 +210,7 @@ def test_the_order_of_rows_changes_nothing(life, name, random):
 # --- the ledger
 
 
+@pytest.mark.drill
 @examples(2)
 @given(lives, st.sampled_from(preset_names()), st.randoms(use_true_random=False), st.integers(0, 5))
 def test_late_and_repeated_events_change_nothing(life, name, random, repeated):

@@ -118,6 +118,7 @@ def test_runs_say_of_which_scope_they_were_and_one_with_a_limit_knows_which_left
     assert again["caught_up"].to_list() == [first], "the third has left some"
 
 
+@pytest.mark.drill
 def test_an_agent_has_one_summary_however_its_memories_leave(tmp_path):
     (tmp_path / "memory_pipeline.toml").write_text('[policy]\npreset = "engram"\n', "utf-8")
     history = homes.events(profiles=1, memories=80, days=100, seed=3)

@@ -1,6 +1,7 @@
 """Changes that a sentence states outright, and all that states none."""
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 import frames
 import pytest
@@ -79,9 +80,10 @@ MEASURED = [
 ]
 
 
-def found(older, newer, *, speakers=("ida", "ida")):
-    rows = [
+def pair(older, newer, *, speakers=("ida", "ida"), profile="p"):
+    return [
         {
+            "profile_id": profile,
             "memory_id": name,
             "content": text,
             "content_hash": name,
@@ -91,7 +93,18 @@ def found(older, newer, *, speakers=("ida", "ida")):
         }
         for day, (name, text, speaker) in enumerate(zip("ab", (older, newer), speakers, strict=True), 1)
     ]
-    return compared(rows)
+
+
+@cache
+def listed():
+    """What is found of each pair above: all at once, each in a profile of its own."""
+    pairs = [*ENDED, *REPLACED, *LIKELY, *NEITHER, *MEASURED]
+    rows = compared([row for at, texts in enumerate(pairs) for row in pair(*texts, profile=f"p{at}")])
+    return {texts: [row for row in rows if row["profile_id"] == f"p{at}"] for at, texts in enumerate(pairs)}
+
+
+def found(older, newer, *, speakers=("ida", "ida")):
+    return compared(pair(older, newer, speakers=speakers))
 
 
 def compared(rows):
@@ -106,20 +119,20 @@ def compared(rows):
     [(*pair, "ended") for pair in ENDED] + [(*pair, "changed_value") for pair in REPLACED],
 )
 def test_what_a_newer_sentence_ends_or_replaces_is_closed(older, newer, rule):
-    (row,) = found(older, newer)
+    (row,) = listed()[older, newer]
     assert (row["memory_id"], row["other_id"], row["decided"], row["rule"]) == ("a", "b", True, rule)
     assert row["confidence"] >= 0.95
 
 
 @pytest.mark.parametrize(("older", "newer"), LIKELY + MEASURED)
 def test_another_place_without_a_word_of_change_and_another_measurement_are_links(older, newer):
-    (row,) = found(older, newer)
+    (row,) = listed()[older, newer]
     assert (row["relation"], row["decided"]) == ("update", False)
 
 
 @pytest.mark.parametrize(("older", "newer"), NEITHER)
 def test_what_is_open_narrower_or_of_another_closes_nothing(older, newer):
-    assert not any(row["decided"] for row in found(older, newer))
+    assert not any(row["decided"] for row in listed()[older, newer])
 
 
 @pytest.mark.parametrize(("older", "newer"), [ENDED[0], REPLACED[1], REPLACED[6]])
