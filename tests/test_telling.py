@@ -1,6 +1,7 @@
 """A plan is told by what it does to memories: what people see as one is one row, with both texts and the difference."""
 
 import json
+from datetime import UTC
 
 import frames
 import polars as pl
@@ -93,6 +94,25 @@ def test_a_merge_of_a_profile_with_several_speakers_shows_its_words_once_too(pla
     speaker = pl.col("memory_id").replace_strict({"t1": "Nora", "t2": "Nora"}, default="Ben")
     told = telling.tell(plan, BEFORE.memories.with_columns(speaker=speaker))
     assert [text for *_, text in sides(row(told, "merged"))] == [f"Nora: {TEA}"]
+
+
+@pytest.mark.parametrize(
+    ("ended", "told"),
+    [
+        ("Choir is on Thursdays.", "Choir is on Thursdays."),
+        ("at 19:30", "It begins at 19:30 in the hall."),
+        ("on Thursdays\nat 19:30", "Choir is on Thursdays. It begins at 19:30 in the hall."),
+    ],
+)
+def test_of_words_that_ended_the_sentence_around_them_is_told(ended, told):
+    memories = state(
+        {"memory_id": "old", "content": "Choir is on Thursdays. It begins at 19:30 in the hall."},
+        {"memory_id": "new", "content": "Choir begins at 19:00."},
+    ).memories
+    (profile,) = memories["profile_id"].unique()
+    answer = {"profile_id": profile, "memory_id": "old", "other_id": "new", "relation": "partial", "event_id": "e"}
+    (row,) = telling.tell_answers(pl.DataFrame([answer | {"statement": ended, "at": ago(1)}]), memories, UTC).to_dicts()
+    assert [side["text"] for side in row["older"]] == [told]
 
 
 def test_core_memory_is_told_by_the_lines_that_go_and_those_that_come(plan):

@@ -21,6 +21,7 @@ from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.consolidation.state import answers
 from memory_pipeline.consolidation.state.decision_json import LEAVES
 from memory_pipeline.schemas import Action
+from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.parse.tokens import count_tokens
 
 SIDE: Final = pl.List(pl.Struct({"memory_id": pl.String, "day": pl.String, "text": pl.String}))
@@ -383,7 +384,8 @@ def _sides(
         case Action.SUPERSEDE:
             older = [text(row["memory_id"]) for row in own if row["action"] == lead["action"]]
         case Action.CLOSE:
-            older = [text(memory_id, after.get("statement"))]
+            content = texts.content(profile_id, older[0]) if older[0] else None
+            older = [text(memory_id, _whole_sentences(after.get("statement"), content))]
         case Action.LINK | Action.PRUNE:
             # Links about facts lead from the newer memory to the older, others from the earlier to the later.
             ends = sorted(filter(None, older + newer), key=partial(texts.since, profile_id))
@@ -413,6 +415,17 @@ def _why(lead: Mapping[str, Any], after: Mapping[str, Any], older: Sequence[Any]
     if lead["action"] == Action.CLOSE and after.get("statement"):
         return _SENTENCES
     return _WHY.get(lead["group"], str(lead["reason"]))
+
+
+def _whole_sentences(statement: str | None, content: str | None) -> str | None:
+    """Return the sentences of a text that hold the words that ended: a person may name a few words of one."""
+    if not statement or not content:
+        return statement
+    named = [line.strip() for line in statement.splitlines() if line.strip()]
+    sentences = [one.strip() for one in split_sentences(pl.Series([content]))["sentence"]]
+    if all(any(one in line for one in sentences) for line in named):
+        return statement
+    return " ".join(one for one in sentences if any(line in one or one in line for line in named)) or statement
 
 
 def _fields(text: str) -> dict[str, Any]:
