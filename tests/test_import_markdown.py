@@ -299,6 +299,11 @@ def test_files_under_git_are_dated_by_their_first_commit(folder, ledger):
         ("> [!warning]- \n> Mind the step.\n", ["Mind the step."]),
         ("> [!todo] Call Bo\n\n> A plain quote.\n", ["Call Bo", "> A plain quote."]),
         ("#+BEGIN_TIP\nWater them at night.\n#+END_TIP\n", ["Water them at night."]),
+        ("- #+BEGIN_QUOTE\n  Light first.\n  #+END_QUOTE\n", ["Light first."]),
+        (
+            "![[beds.png]]\nThey cost ==400 euros== now; `==x==`, a==b==c.\n",
+            ["They cost 400 euros now; `==x==`, a==b==c."],
+        ),
         (
             "Ask [[People/Bo Lind|Bo]] about [[Boat#Sails]] and [[Boat]]; see `[[x|y]]`, ![[a.png]], [it]([[Log]]).\n",
             ["Ask Bo about Boat › Sails and Boat; see `[[x|y]]`, ![[a.png]], it."],

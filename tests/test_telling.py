@@ -147,6 +147,14 @@ def test_links_of_several_kinds_between_two_memories_are_one_row(kinds, group):
     assert len(told["decision_ids"][0]) == len(kinds)
 
 
+@pytest.mark.parametrize(("confidence", "sure"), [(0.59, "59% likely"), (1.0, "100% sure")])
+def test_what_may_be_so_is_likely_and_what_somebody_said_has_their_reason(confidence, sure):
+    plan = propose(BEFORE, links=[about("new", "old", "MAY_REPEAT", confidence=confidence)])
+    (row,) = telling.tell(plan, BEFORE.memories).to_dicts()
+    assert telling.confidence(row) == sure
+    assert (row["why"] in plan["reason"].to_list()) == (confidence == 1)
+
+
 def test_two_decisions_that_stand_in_contrast_are_no_conflict():
     links = [found("old", "new", edge_type="CONTRADICTS", kind="contrast")]
     assert telling.tell(propose(BEFORE, links=links), BEFORE.memories)["group"].to_list() == ["related"]

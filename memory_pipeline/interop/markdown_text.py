@@ -64,9 +64,13 @@ _CALLOUT: Final = re.compile(r">[ \t]*\[!([\w-]+)[^\]\n]*\][+-]?[ \t]*(.*)")
 """The first line of a callout: its kind and title."""
 _QUOTED: Final = re.compile(r"(?:[ \t]*>)+[ \t]?")
 _ADMONITION: Final = re.compile(
-    r"[ \t]*#\+(?:BEGIN|END)_(?:NOTE|TIP|IMPORTANT|CAUTION|WARNING|PINNED|CENTER)[ \t]*", re.IGNORECASE
+    r"[ \t]*#\+(?:BEGIN|END)_(?:NOTE|TIP|IMPORTANT|CAUTION|WARNING|PINNED|CENTER|QUOTE|VERSE)[ \t]*", re.IGNORECASE
 )
-"""A line that begins or ends a callout of Logseq."""
+"""A line that begins or ends a callout or a quote of Logseq."""
+_EMBEDDED: Final = re.compile(r"[ \t]*!\[\[[^\[\]\n]+\]\][ \t]*")
+"""A line that only shows a file."""
+_HIGHLIGHT: Final = re.compile(r"(?<![\w=])==(?=[^\s=])([^=\n]{1,1000})(?<=\S)==(?![\w=])")
+"""Words that an editor highlights."""
 _TAGS: Final = re.compile(r"(?:\s*(?:#[^\W\d_][\w/-]*|#\[\[[^\[\]\n]+\]\]))+\s*")
 """A text that is nothing but tags."""
 _ENDS_ALONE: Final = re.compile(rf"{_QUOTED.pattern}|{_OUTLINED.pattern}|{_PROPERTY.pattern}\Z|[ \t]*#\+\w")
@@ -513,7 +517,7 @@ def _named_tags(text: str) -> list[str]:
 
 def _out_of_callout(text: str) -> tuple[list[str], list[str], str]:
     """Return the kind of a callout, its title as a heading, and what it says; of any other text only the text."""
-    lines = [line for line in text.split("\n") if not _ADMONITION.fullmatch(line)]
+    lines = [line for line in text.split("\n") if not (_ADMONITION.fullmatch(line) or _EMBEDDED.fullmatch(line))]
     begins = _CALLOUT.fullmatch(lines[0]) if lines else None
     if begins is None or not all(_QUOTED.match(line) for line in lines):
         return [], [], "\n".join(lines).strip() or text
@@ -532,7 +536,7 @@ def _shown(text: str) -> str:
 
 
 def _linked(prose: str) -> str:
-    return _SHOWN.sub(_of_link, _PAGE_LINK.sub(r"\1", prose))
+    return _SHOWN.sub(_of_link, _PAGE_LINK.sub(r"\1", _HIGHLIGHT.sub(r"\1", prose)))
 
 
 def _of_link(link: re.Match[str]) -> str:

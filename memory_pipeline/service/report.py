@@ -226,13 +226,14 @@ def _profile_rows(console: Console, profiles: Sequence[Mapping[str, Any]], home:
 def _next_rows(console: Console, summary: Mapping[str, Any], zone: tzinfo) -> None:
     """Print when the next consolidation is; where its parts have times of their own, those of each."""
     rows = [
-        (names, when(last, "never", zone=zone), when(due, "on request", zone=zone))
+        (names, when(last, "never", zone=zone), when(due, _ON_REQUEST, zone=zone))
         for names, last, due in together(summary["tasks"])
     ]
     if len(rows) > 1:
         table(console, ("part of a consolidation", "last", "next"), rows)
     elif summary["profiles"]:
-        prose(console, f"next consolidation: {rows[0][-1]}")
+        asked = "" if rows[0][-1] == _ON_REQUEST else ", by Dagster's daemon where it runs, else by you"
+        prose(console, f"next consolidation: {rows[0][-1]}{asked}")
 
 
 def _run_rows(console: Console, history: Sequence[Mapping[str, Any]], zone: tzinfo) -> None:
@@ -251,6 +252,8 @@ def _run_rows(console: Console, history: Sequence[Mapping[str, Any]], zone: tzin
     table(console, ("finished", "run", "profile", "outcome", "memories", "took"), runs)
 
 
+_ON_REQUEST: Final = "on request"
+"""When a consolidation is due that has no schedule."""
 IN_USE: Final = "neither merged, replaced nor faded"
 """What it means that a memory is live."""
 WAITING: Final = "memories, changes, uses and answers that the next consolidation reads"

@@ -224,7 +224,7 @@ def confidence(row: Mapping[str, Any]) -> str | None:
     """Return how sure a told row is, in words: "95% sure" of what is decided, "59% likely" of what may be so."""
     if row["confidence"] is None:
         return None
-    return f"{row['confidence']:.0%} {'likely' if row['group'] in UNSURE else 'sure'}"
+    return f"{row['confidence']:.0%} {'likely' if row['group'] in UNSURE and row['confidence'] < 1 else 'sure'}"
 
 
 def quiet(lines: pl.DataFrame) -> str | None:
@@ -355,7 +355,7 @@ def _told(own: Sequence[Mapping[str, Any]], texts: _Texts) -> dict[str, Any]:
         "older": older,
         "newer": newer,
         "confidence": factors.get("confidence") if lead["action"] in _PAIRED else None,
-        "why": _why(lead, after, older, changed=bool(older or newer)),
+        "why": _why(lead, after, older, sure=factors.get("confidence"), changed=bool(older or newer)),
         "tokens": tokens,
         "held": lead["status"] == "held",
     }
@@ -403,8 +403,10 @@ def _sides(
     return older, newer
 
 
-def _why(lead: Mapping[str, Any], after: Mapping[str, Any], older: Sequence[Any], *, changed: bool) -> str:
-    """Return in a sentence why a change is there."""
+def _why(
+    lead: Mapping[str, Any], after: Mapping[str, Any], older: Sequence[Any], *, sure: float | None, changed: bool
+) -> str:
+    """Return in a sentence why a change is there, of which the run is so `sure`."""
     if lead["rule"] in _BY_RULE and lead["group"] in ("changed", "merged", "may_repeat"):
         return _BY_RULE[lead["rule"]]
     if lead["group"] == "merged":
@@ -414,6 +416,8 @@ def _why(lead: Mapping[str, Any], after: Mapping[str, Any], older: Sequence[Any]
         return _REORDERED
     if lead["action"] == Action.CLOSE and after.get("statement"):
         return _SENTENCES
+    if lead["group"] in UNSURE and sure == 1.0:  # somebody said so
+        return str(lead["reason"])
     return _WHY.get(lead["group"], str(lead["reason"]))
 
 
