@@ -2,15 +2,17 @@
 
 Run: python benchmarks/recall.py [--full]. Extended: by three new rows, three with other counts, three with another
 text. Through the client: opening with the first recall, and again at the end, when the index is kept; recalls, one
-after a `remember`, `get` and `feedback` of a memory just used. All with hashed vectors; what the reader takes for a
-question is printed beside. Times are CPU times, which on an idle machine are those that one waits. Peer in the same
-run: a plain scan in Python, one text after the other.
+after a `remember`, `get` and `feedback` of a memory just used; last a memory that is checked against the stored ones
+(`remember_checked`), without what the reader takes for texts and pairs. All with hashed vectors; what the reader takes
+for a question is printed beside. Times are CPU times, which on an idle machine are those that one waits. Peer in the
+same run: a plain scan in Python, one text after the other.
 """
 
 import argparse
 import os
 import re
 import time
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from tempfile import TemporaryDirectory
 
@@ -24,6 +26,7 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings.model_files import thesaurus_lines
+from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.embed.embedding import embed_texts, embedder
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
@@ -49,6 +52,12 @@ REMEMBERED = {
     "tried": "168 ms at first. A new memory's row is made without a fold, and only its words are read, by patterns "
     "that stay compiled; about half is this reading, the rest the recall and copies of the index's arrays",
 }
+CHECKED = {
+    "at_most": 50,
+    "tried": "of the six nearest memories and the new one words, cues and clauses are read together, and what runs "
+    "have read of their sentences is taken over; what is left is some three hundred queries of small tables",
+}
+CHECKED_AT = 10_000
 SCANNED = 20_000
 LARGE = 100_000
 ENDINGS = (
@@ -133,8 +142,40 @@ def grown(index, memories, vectors):
     return times
 
 
+@contextmanager
+def reader_apart():
+    """Yield a list to which the CPU seconds of each text or pair that the reader reads are added."""
+    run, spent = encoder._Network.run, []  # noqa: SLF001 - there is no other place where all reading passes
+
+    def timed(network, words):
+        begin = time.process_time()
+        rows = run(network, words)
+        spent.append(time.process_time() - begin)
+        return rows
+
+    encoder._Network.run = timed  # noqa: SLF001
+    try:
+        yield spent
+    finally:
+        encoder._Network.run = run  # noqa: SLF001
+
+
+def checks(client, texts):
+    """Return for each text the CPU seconds of remembering it with a check, and those of the reader in it."""
+    client.remember_checked("I keep the spare key in the shed.", speaker="Ann")  # loads the models
+    whole, read = [], []
+    for text in texts:
+        with reader_apart() as spent:
+            whole += timed(lambda text=text: client.remember_checked(text, speaker="Ann"))
+        read.append(sum(spent))
+    return np.array(whole), np.array(read)
+
+
 def through_client(memories, queries):
-    """Return the seconds of two openings, recalls, a recall after a `remember`, and `get` and `feedback` of one."""
+    """Return the seconds of two openings, recalls, a recall after a `remember`, and `get` and `feedback` of one.
+
+    And those of `checks`.
+    """
     rows = memories.select(text="content", memory_id="memory_id", speaker="speaker", session_id="session_id")
     with TemporaryDirectory() as home:
         with MemoryClient(home) as client:
@@ -156,7 +197,8 @@ def through_client(memories, queries):
             told = timed(lambda: client.feedback(best, helpful=True), 5)
         with MemoryClient(home) as client:
             (again,) = timed(lambda: client.recall(queries[0], record=False))
-    return opened, again, recalled, np.median(stored), np.median(got), np.median(told)
+            checked = checks(client, [memory + " It changed." for memory in memories["content"].tail(12).to_list()])
+    return opened, again, recalled, np.median(stored), np.median(got), np.median(told), checked
 
 
 def read_questions(queries):
@@ -197,7 +239,7 @@ def main():
         half, most = np.percentile(timed(ask, QUERIES), [50, 95])
         part = memories["content"].head(SCANNED).to_list()
         plain = timed(lambda part=part, queries=queries: scan(part, queries[0]))[0] * size / len(part)
-        opened, again, recalled, stored, got, told = through_client(memories, queries)
+        opened, again, recalled, stored, got, told, checked = through_client(memories, queries)
         client, slow = np.percentile(recalled, [50, 95])
         print(
             f"{size:>9} {build:>7.2f} | {1e3 * extended[0]:>6.1f} {1e3 * extended[1]:>7.1f} {1e3 * extended[2]:>7.1f} |"
@@ -209,6 +251,16 @@ def main():
             more, own, whole = (now / then for now, then in zip((size, half, client), before, strict=True))
             print(f"    growth: memories x{more:.0f}, p50 of rank x{own:.1f}, through the client x{whole:.1f}")
         before = size, half, client
+        whole, read = (1e3 * np.median(one) for one in checked)
+        print(f"    a memory that is checked: {whole:.0f} ms, {read:.0f} of it the reader")
+        if size == CHECKED_AT:
+            figure(
+                f"remember with a check at {size:,} memories, without the reader",
+                1e3 * np.median(checked[0] - checked[1]),
+                "CPU ms at the median",
+                **CHECKED,
+            )
+            figure("the same, the reader alone", read, "CPU ms at the median")
         grows("building the recall index", size, build)
         if size >= LARGE:
             at, large = f"at {size:,} memories", size == LARGE

@@ -5,7 +5,7 @@ one of many alike. Not here: the vectors (`text/embed/encoder`), and what the tw
 `alignment`).
 """
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ NAMES: Final = (
 NEAREST: Final = 8
 """Number of nearest older memories that a memory is compared with."""
 _ROWS_AT_ONCE: Final = 1024
+_CELLS_AT_ONCE: Final = 1 << 19
+"""Cosines of pairs with their rivals that are compared at once: few enough to stay near the processor."""
 _DIGITS: Final = 4
 """Decimals of a cosine: differences of rounding between processors lie far below."""
 
@@ -91,29 +93,35 @@ def _fill(
         older: the older memory of each pair.
         of_newer: whether the cosines are those of the newer memories, whose rivals come before them.
     """
-    one, other = (newer, older) if of_newer else (older, newer)
-    own = cosines[one - low, other]
-    found = list[tuple[Any, ...]]()
-    row = -1
-    for mine, at, start, end in zip(one.tolist(), own.tolist(), older.tolist(), newer.tolist(), strict=True):
-        if mine != row:
-            row, first = mine, 0 if of_newer else mine + 1
-            rivals = cosines[row - low, first : row if of_newer else None]
-            best = int(rivals.argmax())
-            highest = rivals[best].item()
-            rivals[best] = 0
-            second = rivals.max().item()
-            rivals[best] = highest
-        above = rivals > at
-        nearest_rival = second if best + first == (start if of_newer else end) else highest
-        between = above[start + 1 - first : end - first]
-        found.append((nearest_rival, np.count_nonzero(above), np.count_nonzero(between)))
-    highest_of, nearer, between_of = np.array(found, dtype=np.float32).reshape(-1, 3).T
-    table[pairs, 1 if of_newer else 2] = own - np.maximum(highest_of, 0)
-    table[pairs, 3 if of_newer else 4] = nearer
-    table[pairs, 6 if of_newer else 5] = between_of
-    if of_newer:
-        table[pairs, 0] = own
+    at_once = max(1, _CELLS_AT_ONCE // cosines.shape[1])
+    for start in range(0, len(pairs), at_once):
+        part = slice(start, start + at_once)
+        one, other = (newer[part], older[part]) if of_newer else (older[part], newer[part])
+        # Rows are sorted, so that only columns near the ends of the range need a mask.
+        first, end = (0, int(one[-1])) if of_newer else (int(one[0]) + 1, cosines.shape[1])
+        rivals, places = cosines[one - low, first:end], np.arange(first, end)
+        edge = slice(int(one[0]), None) if of_newer else slice(0, int(one[-1]) + 1 - first)
+        beyond = places[edge] >= one[:, np.newaxis] if of_newer else places[edge] <= one[:, np.newaxis]
+        rivals[:, edge][beyond] = -1
+        pair = np.arange(len(one))
+        own = rivals[pair, other - first]
+        nearer, before = _counted(rivals > own[:, np.newaxis], other - first)
+        rivals[pair, other - first] = 0
+        at = pairs[part]
+        table[at, 1 if of_newer else 2] = own - np.maximum(rivals.max(axis=1), 0)
+        table[at, 3 if of_newer else 4] = nearer
+        table[at, 6 if of_newer else 5] = nearer - before if of_newer else before
+        if of_newer:
+            table[at, 0] = own
+
+
+def _counted(marks: NDArray[np.bool_], places: Rows) -> tuple[Rows, Rows]:
+    """Return the number of marks in each row, and how many are before a place in it."""
+    bits = np.packbits(marks, axis=1)
+    counts = np.bitwise_count(bits).cumsum(axis=1, dtype=np.int64)
+    row, byte = np.arange(len(bits)), places // 8
+    upto = counts[row, byte] - np.bitwise_count(bits[row, byte] & (0xFF >> places % 8))
+    return counts[:, -1], upto
 
 
 def _spans(profile: Rows) -> list[tuple[int, int]]:
