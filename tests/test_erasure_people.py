@@ -4,6 +4,7 @@ import json
 import sqlite3
 from contextlib import closing
 from datetime import timedelta
+from urllib.parse import quote, quote_plus
 
 import in_place
 import polars as pl
@@ -95,7 +96,11 @@ def lived_in(home, person):
     snapshot.publish(lake)
     lake.ledger.add_dead_letters([letter(json.dumps({"who": person}).encode()), letter(b"about tea")])
     (home / "logs").mkdir(exist_ok=True)
-    (home / "logs" / "http.log").write_text(f"{OTHER} after user:{person} from {person}")
+    (home / "logs" / "http.log").write_text(
+        f"{OTHER} after user:{person} from {person}\n"
+        f'"GET /memories?profile_id=p&user_id={quote_plus(person)}&k=5" 200\n'
+        f"GET /ui?text=when%3F+Ana+met+Doctor+Zwirblquax%20in%20Lyon&other={quote(OTHER)}\n"
+    )
     return lake
 
 
@@ -170,6 +175,10 @@ def test_rows_of_other_people_stay_as_they_were(stores, after):
     log = (after.home / "logs" / "http.log").read_text()
     assert log.startswith(f"{OTHER} after ")
     assert f"user:{person}" not in log
+    assert f"user_id={quote_plus(person)}" not in log
+    assert '"GET /memories?profile_id=p&user_id=' in log
+    assert "Zwirblquax" not in log
+    assert f"&other={quote(OTHER)}" in log.replace("@", "%40")
 
 
 @pytest.mark.drill

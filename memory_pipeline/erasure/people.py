@@ -104,8 +104,10 @@ class People:
         return text if new == document else payloads.canonical_json(new)
 
     def telling(self, profiles: Collection[str]) -> frozenset[str]:
-        """Return what names the people in logs: ids that are no plain word and no name of a profile, and scopes."""
-        return frozenset(
-            person if re.search(r"[\W_\d]", person) and person not in profiles else f"user:{person}"
-            for person in self.ids
-        )
+        """Return what names the people in logs: ids that are no plain word and no name of a profile.
+
+        Others are named by scopes of runs and addresses of requests.
+        """
+        whole = {person for person in self.ids if re.search(r"[\W_\d]", person) and person not in profiles}
+        words = set(self.ids) - whole
+        return frozenset(whole).union(*({f"user:{person}", f"user_id={person}"} for person in words))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, Self
+from urllib.parse import quote, unquote_plus
 
 import polars as pl
 
@@ -59,6 +60,9 @@ _SHORT: Final = re.compile(
 """What may be a name: a Chinese surname with a letter, a word of two Katakana, four letters of Thai and the like."""
 _RARE_RUNS: Final = re.compile(rf"(?=([{_ALPHABETS}]{{6}}))")
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|[ntr])")
+_ADDRESS: Final = re.compile(r"[^\s\"'<>]+")
+"""What a log separates an address by; one with `%` may be written as requests write it."""
+_ADDRESS_SIGNS: Final = "/?&=:@!$()*+,;[]"
 _COMMON: Final = frozenset(SMALL_TALK).union(STOP_WORDS, *COMMON_WORDS, *(pack.date_words for pack in _PACKS))
 
 Words = tuple[str, ...]
@@ -122,7 +126,7 @@ class Quotes:
 
     def verbatim(self, text: str) -> bool:
         """Return whether a text contains a phrase, or an id; single words do not count."""
-        return self.names_person(text) or self._has_phrase(_words(text))
+        return self.names_person(text) or any(self._has_phrase(_words(one)) for one in _spellings(text))
 
     def in_questions(self, texts: pl.Series) -> pl.Series:
         """Return `in_question` of each text, False for null; each distinct text is searched once."""
@@ -132,9 +136,17 @@ class Quotes:
         return texts.replace_strict(results, default=False, return_dtype=pl.Boolean)
 
     def masked(self, text: str) -> str:
-        """Return a text with `MASK` in place of every phrase and id."""
+        """Return a text with `MASK` in place of every phrase and id, also within addresses of requests."""
+        if "%" in text:
+            text = _ADDRESS.sub(self._masked_address, text)
         masked = self._masked(text if self._id is None else self._id.sub(MASK, text))
         return self._masked(_plain(text)) if self.verbatim(masked) else masked
+
+    def _masked_address(self, found: re.Match[str]) -> str:
+        address = unquote_plus(found.group())
+        if "%" not in found.group() or not self.verbatim(address):
+            return found.group()
+        return quote(self.masked(address), safe=_ADDRESS_SIGNS)
 
     def _masked(self, text: str) -> str:
         """Return a text masked word by word as it is written; half-width letters may be other words than full ones."""
@@ -159,7 +171,7 @@ class Quotes:
 
     def names_person(self, text: str) -> bool:
         """Return whether a text contains the id of an erased person."""
-        return self._id is not None and self._id.search(text) is not None
+        return self._id is not None and any(self._id.search(one) for one in _spellings(text))
 
     @cached_property
     def _id(self) -> re.Pattern[str] | None:
@@ -192,6 +204,11 @@ def readable(raw: bytes) -> str:
     except (ValueError, RecursionError):
         unescaped = _ESCAPE.sub(lambda code: chr(int(code[1], 16)) if code[1] else " ", text)
         return f"{text}\n{unescaped}"
+
+
+def _spellings(text: str) -> tuple[str, ...]:
+    """Return a text, and how it reads if it holds addresses of requests, in which letters are written as `%40`."""
+    return (text, unquote_plus(text)) if "%" in text else (text,)
 
 
 def _words(text: str) -> list[str]:
