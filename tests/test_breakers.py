@@ -100,6 +100,22 @@ def test_what_a_clock_ahead_recorded_comes_before_what_was_stored_next(tmp_path)
         assert client.get(stored[3]).created_at == real - timedelta(hours=2)
 
 
+def test_what_was_stored_for_a_time_by_a_clock_ahead_ends_that_time_after_its_new_date(tmp_path):
+    real = datetime.now(UTC)
+    clock = [real + timedelta(days=400)]
+    until = real + timedelta(days=500)
+    with MemoryClient(tmp_path, clock=lambda: clock[0]) as client:
+        for_a_time = client.remember("Badge 77 is in the drawer.", expires_in="30 days", metadata={"floor": 2})
+        backdated = client.remember("Badge 78 is lent.", expires_in="30 days", occurred_at=real - timedelta(days=9))
+        stated = client.remember("The lease runs.", valid_until=until, metadata={"expires": "no"})
+    as_json("undo", "--ahead", home=tmp_path)
+    with MemoryClient(tmp_path) as client:
+        ends = {name: client.get(name).valid_until for name in (for_a_time, backdated, stated)}
+        assert ends[for_a_time] - client.get(for_a_time).created_at == timedelta(days=30)
+    assert ends[backdated] == real + timedelta(days=21)
+    assert ends[stated] == until
+
+
 @pytest.mark.drill
 @pytest.mark.parametrize("consolidated", sampling.first(True, False))
 def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_back_and_outranks_nothing_newer(tmp_path, consolidated):

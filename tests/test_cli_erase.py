@@ -6,6 +6,7 @@ import pty
 import shutil
 import subprocess
 
+import polars as pl
 import pytest
 from commands import COMMAND, as_json, environment, refused, text
 from waiting import PATIENCE
@@ -77,6 +78,16 @@ def test_a_receipt_can_be_read(home):
     assert "not covered:" in said
     again = text("erase", "d1", *OWN, home=home)
     assert "erased before: d1" in again
+
+
+def test_merged_copies_are_previewed_and_confirmed_by_the_id_that_recall_shows(home):
+    with Lake(home) as lake:
+        made = lake.read("memories", profiles=["sample-1"]).filter(pl.col("members").list.len() > 1)
+    memory, members = made.row(0, named=True)["memory_id"], sorted(made.row(0, named=True)["members"])
+    assert sorted(as_json("erase", memory, *OWN, "--dry-run", home=home)["memories"]) == members
+    said = refused("erase", memory, *OWN, home=home, status=2)
+    assert said.startswith(f"this erases for good {len(members)} memories of profile sample-1")
+    assert "'d9', which is unknown" in refused("erase", "d9", *OWN, "--dry-run", home=home)
 
 
 @pytest.mark.drill

@@ -398,6 +398,46 @@ def test_a_broken_second_delivery_that_names_only_its_event_keeps_no_text(after)
     assert kept == [b'{"event_id": "unknown", "payload": {"content": "green yac']
 
 
+def link_to(memory, words):
+    """The payload of a link with a note."""
+    return {"target_id": memory, "edge_type": "RELATES_TO", "metadata": {"why": words}}
+
+
+def test_an_event_that_comes_late_keeps_no_words_about_an_erased_memory(after):
+    words = "Zwirblquax of Lyon"
+    late = [
+        event(
+            "memory.accessed",
+            event_id="l1",
+            profile_id="p",
+            payload={"memory_ids": ["w2", "a"], "query": words, "ranks": [1, 2]},
+        ),
+        event("memory.linked", event_id="l2", profile_id="p", memory_id="w2", payload=link_to("a", words)),
+        event(
+            "relation.resolved",
+            event_id="l3",
+            profile_id="p",
+            memory_id="w2",
+            payload={"target_id": "a", "relation": "partial", "statement": words},
+        ),
+        event(
+            "memory.accessed",
+            event_id="l4",
+            profile_id="p",
+            payload={"memory_ids": ["w2"], "query": "where is the wifi password?"},
+        ),
+    ]
+    assert after.ledger.append(late).accepted == len(late)
+    after.ledger.add_dead_letters(
+        [letter(json.dumps({"event_type": "no", "profile_id": "p", "payload": link_to("a", words)}).encode())]
+    )
+    payload = {row[1]: json.loads(row[-1]) for row in after.ledger.read() if row[1] in {"l1", "l2", "l3", "l4"}}
+    assert (payload["l1"]["memory_ids"], payload["l1"]["ranks"]) == (["w2", "a"], [1, 2])
+    assert payload["l4"]["query"] == "where is the wifi password?"
+    after.close()
+    assert found(after.home, words) == []
+
+
 def test_a_second_delivery_brings_nothing_back(after):
     again = after.ledger.append(EVENTS)
     assert (again.accepted, again.duplicates) == (0, len(EVENTS))

@@ -210,15 +210,24 @@ def test_the_gate_finds_the_run_of_a_host_project(prefix, lake, tmp_path, monkey
         assert {row["run_id"] for row in rows} == {result.run_id}
     with pytest.raises(ValueError, match="run 'nowhere' is unknown in"):
         asset_check_gate.evaluate(settings, "nowhere", key_prefix=prefix)
+    assert asset_check_gate.evaluate(settings, result.run_id) == rows, "the prefix is read from the run"
+    with pytest.raises(
+        ValueError, match=f"no run of the job other_full has finished in .*, where {name} ran" if prefix else "other"
+    ):
+        asset_check_gate.evaluate(settings, key_prefix="other")
 
 
-@pytest.mark.parametrize("place", ["nowhere", "file"])
-def test_the_gate_names_a_dagster_home_that_is_no_folder(place, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("place", "said"), [("nowhere", "is no folder"), ("file", "is no folder"), ("folder", "holds no Dagster instance")]
+)
+def test_the_gate_names_a_dagster_home_that_has_no_instance_and_begins_none(place, said, tmp_path, monkeypatch):
     (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / place))
-    with pytest.raises(ValueError, match=r"DAGSTER_HOME is '.*', which is no folder; correct it"):
-        asset_check_gate.evaluate(homes.settings(tmp_path))
+    with pytest.raises(ValueError, match=rf"DAGSTER_HOME is '.*', which {said}.*; correct it"):
+        asset_check_gate.evaluate(homes.settings(tmp_path / "folder" / "data"))
     assert not (tmp_path / "nowhere").exists()
+    assert list((tmp_path / "folder").iterdir()) == []
 
 
 def test_maintenance_and_alerts_leave_the_runs_of_the_host_alone():

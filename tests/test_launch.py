@@ -205,6 +205,13 @@ def test_no_plan_is_applied_without_a_path(config):
         job_of("apply").execute_in_process(run_config=config)
 
 
+@pytest.mark.parametrize("path", ["", "  "])
+def test_an_empty_path_of_a_plan_is_refused_at_launch_and_starts_no_run_of_its_own(path):
+    with pytest.raises(dg.DagsterConfigMappingFunctionError) as caught:
+        job_of("apply").execute_in_process(run_config={"plan_file": path})
+    assert "plan_file is empty" in str(caught.value.user_exception)
+
+
 def test_the_types_of_a_run_name_what_there_is():
     assert set(get_args(Task)) == set(TASKS)
     assert get_args(Preset) == ("", *sorted(preset_names()))

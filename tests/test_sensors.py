@@ -570,6 +570,10 @@ def test_the_address_of_the_alarm_is_read_by_itself(tmp_path):
     assert alert_address(tmp_path, environment={}) == "http://d", (
         "some editors begin a file with a mark of its encoding"
     )
+    file.write_text('shards = [\n["a"],\nalert_url = "http://f"\n[policy\nalert_url = "http://b"\n', "utf-8")
+    assert alert_address(tmp_path, environment={}) == "http://f", "a list that does not end is no table"
+    file.write_bytes('alert_url = "http://e"\ntoken_bugdet = .5\n'.encode("utf-16"))
+    assert alert_address(tmp_path, environment={}) == "http://e", "as some shells write"
     file.write_text("timezone = 'Mars'\nnightly = '1 1 * * *'\nkeep_snapshots = 0\n", "utf-8")
     valid = salvaged(tmp_path, environment={})
     assert (valid.timezone, valid.nightly, valid.keep_snapshots) == ("UTC", "1 1 * * *", 30)

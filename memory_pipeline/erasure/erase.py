@@ -47,12 +47,6 @@ NOBODY: Final = "nobody"
 """Stands in a receipt for the owner of a memory in which no speaker is left."""
 
 _ATTEMPTS: Final = 4
-_KEPT_FIELDS: Final = {
-    EventType.ACCESSED.value: ("memory_ids", "ranks", "scores", "unsure", "counts", "expanded"),
-    EventType.LINKED.value: ("target_id", "edge_type", "kind", "weight"),
-    EventType.FEEDBACK.value: ("helpful",),
-}
-"""Fields without text: what an event about other memories keeps."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -274,7 +268,7 @@ def _redacted_payload(
     seq, event_type, payload = row[0], row[1 + COLUMNS.index("event_type")], row[-1]
     if seq not in emptied and seq not in quoting:
         return people.payload(payload)
-    keep = () if seq in emptied else _KEPT_FIELDS[event_type]
+    keep = () if seq in emptied else payloads.WORDLESS[event_type]
     return payloads.redacted(payload, salt=people.salt, at=at, keep=keep)
 
 

@@ -55,7 +55,7 @@ class Scope:
                 f"user_id {shown(user_id)} has no memory in profile {profile_id!r} and asked nothing there; correct "
                 "it, unless that person was erased before: then nothing is left to do"
             )
-        requested = set(_requested(lake, profile_id, stored, memory_ids, user_id))
+        requested = set(requested_ids(lake, profile_id, stored, memory_ids, user_id))
         erased_before = stored.filter(pl.col("erased_at").is_not_null(), pl.col("memory_id").is_in(sorted(requested)))
         self.already = set(erased_before["memory_id"])
         self._since = erased_before["erased_at"].max()
@@ -168,10 +168,15 @@ def _people(events: pl.DataFrame) -> tuple[str, ...]:
     return tuple(person for person in known if not person.startswith(PREFIX))
 
 
-def _requested(
+def requested_ids(
     lake: Lake, profile_id: str, stored: pl.DataFrame, memory_ids: Collection[str] | None, user_id: str | None
 ) -> Collection[str]:
-    """Return the ids of the memories to erase.
+    """Return the ids of the memories that an erasure names, of merged copies and summaries those of their members.
+
+    Args:
+        stored: events of the profile that store its memories, erased ones too.
+        memory_ids: ids of memories; None: all.
+        user_id: instead: every memory stored for this person.
 
     Raises:
         UnknownMemory: the store has no such memory.
@@ -186,9 +191,9 @@ def _requested(
     wanted, unknown = _originals(lake, profile_id, memory_ids, all_ids)
     if not unknown:
         return wanted
+    left = stored.filter(pl.col("erased_at").is_null())["memory_id"].unique().sort().to_list()
     raise UnknownMemory(
-        f"memory_ids names {shown(unknown[0])}, which is unknown in profile {profile_id!r}; "
-        f"{nearest(unknown[0], all_ids)}"
+        f"memory_ids names {shown(unknown[0])}, which is unknown in profile {profile_id!r}; {nearest(unknown[0], left)}"
     )
 
 

@@ -12,8 +12,15 @@ from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.ledger.event import DeadLetter, Event, InvalidEvent, parse
 
 _BOM: Final = b"\xef\xbb\xbf"
-_FOREIGN: Final = {b"\x1f\x8b": "compressed", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
-"""First bytes of files that are not UTF-8 text."""
+_FOREIGN: Final = {
+    **dict.fromkeys((b"\x1f\x8b", b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd"), "compressed"),
+    **dict.fromkeys((b"PK\3\4", b"PK\5\6"), "an archive"),
+    **dict.fromkeys((b"SQLite format 3\0", b"PAR1"), "a database"),
+    **dict.fromkeys((b"\xff\xfe", b"\xfe\xff"), "UTF-16"),
+}
+"""First bytes of files that are not UTF-8 text, each line of which would become a dead letter."""
+_TAR: Final = slice(257, 262)
+"""Where a tar file has the word `ustar`."""
 
 
 def detect(seen: Sample) -> bool:
@@ -39,13 +46,15 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
         start = file.readline(LONGEST_LINE)
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error.strerror}); name a readable file") from error
-    kind = _FOREIGN.get(start[:2])
+    kind = next((kind for first, kind in _FOREIGN.items() if start.startswith(first)), None)
+    if start[_TAR] == b"ustar":
+        kind = "an archive"
     is_array = start.removeprefix(_BOM).strip() == b"["
     again = path.is_file()
     if again or kind or is_array:
         file.close()
     if kind:
-        raise ValueError(f"{path}: is {kind}; give plain UTF-8 text")
+        raise ValueError(f"{path}: is {kind}; give the plain UTF-8 text that it holds")
     if is_array:
         raise ValueError(f"{path}: is a JSON array; write one event per line, without brackets and commas around them")
     return _events(path, None if again else (file, start), recorded_at, profile)

@@ -71,6 +71,8 @@ def _applying(names: Namespace) -> dg.ConfigMapping:
 
     @dg.config_mapping(config_schema=fields | {"log_level": level})
     def applying(given: dict[str, Any]) -> dict[str, Any]:
+        if not given["plan_file"].strip():  # without a plan, the run would commit one of its own
+            raise ValueError("plan_file is empty; give the path of the plan that a dry run wrote")
         run = {name: given[name] for name in fields}
         return {
             "loggers": {"console": {"config": {"log_level": given["log_level"]}}},

@@ -5,16 +5,19 @@ else about them stays. Not here: runs of that clock, which are undone (`runs/und
 date into the future, which are refused.
 """
 
-from datetime import datetime
+import json
+from datetime import datetime, timedelta
+from typing import Any
 
 import sqlalchemy as sa
 
-from memory_pipeline.ledger import catalog
+from memory_pipeline.consolidation.expiry import EXPIRES
+from memory_pipeline.ledger import catalog, payloads
 from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import CLOCK_SKEW, PIPELINE, micros
 from memory_pipeline.ledger.ledger import position_in
-from memory_pipeline.ledger.tables import EVENTS
+from memory_pipeline.ledger.tables import EVENTS, MOVED
 from memory_pipeline.schemas import EventType
 
 
@@ -34,26 +37,44 @@ def set_back(transaction: Transaction, now: datetime) -> int:
     """Date the events that a clock recorded ahead of `now` to when they were recorded, and return their number.
 
     Each comes a microsecond before what was recorded next, by a clock that was right, or else before `now`: nothing
-    outranks what is newer. What was said to have occurred earlier keeps that instant.
+    outranks what is newer. What was said to have occurred earlier keeps that instant. A memory that was stored for a
+    time ends as much earlier as it is dated back.
     """
-    latest, connection, dated = micros(now), transaction.connection, list[dict[str, int]]()
+    latest, connection, dated = micros(now), transaction.connection, list[dict[str, Any]]()
     first = sa.select(sa.func.min(EVENTS.c.seq)).where(_ahead(now)).scalar_subquery()
-    columns = (EVENTS.c.seq, EVENTS.c.occurred_at, EVENTS.c.recorded_at, _ahead(now).label("ahead"))
+    payload = sa.case((_ahead(now), EVENTS.c.payload))
+    columns = (EVENTS.c.seq, EVENTS.c.occurred_at, EVENTS.c.recorded_at, payload)
     rows = connection.execute(sa.select(*columns).where(EVENTS.c.seq >= first).order_by(EVENTS.c.seq.desc()))
-    for seq, occurred, recorded, is_ahead in rows:
-        if is_ahead:
-            latest -= 1
-            dated.append({"position": seq, "recorded": latest, "occurred": min(occurred, latest)})
-        else:
+    for seq, occurred, recorded, text in rows:
+        if text is None:
             latest = min(latest, recorded)
-    new: dict[str, sa.BindParameter[int]] = {
+            continue
+        latest -= 1
+        then = min(occurred, latest)
+        ends = _ending(text, timedelta(microseconds=occurred - then))
+        dated.append({"position": seq, "recorded": latest, "occurred": then, "text": ends})
+    new: dict[str, sa.BindParameter[Any]] = {
         "recorded_at": sa.bindparam("recorded"),
         "occurred_at": sa.bindparam("occurred"),
+        "payload": sa.bindparam("text"),
     }
     if dated:
         connection.execute(EVENTS.update().where(EVENTS.c.seq == sa.bindparam("position")).values(new), dated)
         catalog.set_mark(transaction, Mark.ERASED, position_in(transaction))  # who read them before reads again
     return len(dated)
+
+
+def _ending(payload: str, earlier: timedelta) -> str:
+    """Return a payload that, if it is of a memory stored for a time, ends so much earlier."""
+    if payload == MOVED or EXPIRES not in payload:
+        return payload
+    document = json.loads(payload)
+    metadata, until = document.get("metadata"), document.get("valid_until")
+    if until is None or not (isinstance(metadata, str) and json.loads(metadata).get(EXPIRES) is True):
+        return payload
+    return payloads.canonical_json(
+        document | {"valid_until": payloads.written(datetime.fromisoformat(until) - earlier)}
+    )
 
 
 def _ahead(now: datetime) -> sa.ColumnElement[bool]:

@@ -95,7 +95,7 @@ class DeadLetter:
         return replace(self, raw=b"", reason=reason, noise=False)
 
     def memories(self) -> set[str]:
-        """Return the ids by which what was received may name its memory or an event about it.
+        """Return the ids by which what was received may name a memory it is about, or an event about one.
 
         Of what is no JSON object, that is all it quotes.
         """
@@ -107,7 +107,10 @@ class DeadLetter:
             return set(_QUOTED.findall(self.raw.decode(errors="replace")))
         payload = read.get("payload")
         named = [read.get("memory_id"), read.get("event_id"), read.get("id")]
-        named += [payload.get("memory_id")] if isinstance(payload, Mapping) else []
+        if isinstance(payload, Mapping):
+            recalled = payload.get("memory_ids")
+            named += [payload.get("memory_id"), payload.get("target_id")]
+            named += recalled if isinstance(recalled, list) else []
         return {name for name in named if isinstance(name, str)}
 
     @property

@@ -287,6 +287,13 @@ class Erased(Payload):
 ERASED: Final = "erased"
 """Field of a redacted payload, or of a redacted document of a decision: the salted SHA-256 of the original."""
 
+WORDLESS: Final = {
+    EventType.ACCESSED.value: ("memory_ids", "ranks", "scores", "unsure", "counts", "expanded"),
+    EventType.LINKED.value: ("target_id", "edge_type", "kind", "weight"),
+    EventType.FEEDBACK.value: ("helpful",),
+}
+"""Fields without text, by type: what an event about other memories keeps."""
+
 SALT_BYTES: Final = 16
 """Length of the salt of digests, in bytes."""
 

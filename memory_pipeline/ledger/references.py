@@ -9,7 +9,7 @@ an id. Not here: checks of later events about a memory.
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -23,6 +23,16 @@ Memory = tuple[str, str]
 """Profile and memory id."""
 Row = Mapping[str, Any]
 """An event's row in the ledger, by column."""
+
+
+_OTHERS: Final = {
+    EventType.ACCESSED.value: "memory_ids",
+    EventType.LINKED.value: "target_id",
+    EventType.RESOLVED.value: "target_id",
+}
+"""Where events name other memories."""
+_WORDS: Final = ("query", "metadata", "statement")
+"""Fields in which they may have words."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,7 @@ def look_up(transaction: Transaction, rows: Sequence[Row]) -> StoredMemories:
     Cost: an index look-up for each memory, some 2 µs where it is new.
     """
     named = {(row["profile_id"], row["memory_id"]) for row in rows if row["memory_id"] is not None}
+    named |= {(row["profile_id"], other) for row in rows for other in others(row)}
     erased, stored = set[Memory](), dict[Memory, list[int]]()
     # Types are filtered here: given them too, SQLite might read all events of one type of the profile.
     columns = [EVENTS.c[name] for name in ("profile_id", "memory_id", "event_type", "seq")]
@@ -74,6 +85,15 @@ def look_up(transaction: Transaction, rows: Sequence[Row]) -> StoredMemories:
         elif event_type == EventType.ERASED.value:
             erased.add((profile_id, memory_id))
     return StoredMemories(erased, stored)
+
+
+def others(row: Row) -> Collection[str]:
+    """Return the other memories that an event with words is about: what it says may be theirs."""
+    field = _OTHERS.get(row["event_type"])
+    if field is None or not any(f'"{name}":' in row["payload"] for name in _WORDS):
+        return ()
+    named = json.loads(row["payload"]).get(field, ())
+    return (named,) if isinstance(named, str) else named
 
 
 def erased_among(transaction: Transaction, ids: Collection[str]) -> set[str]:

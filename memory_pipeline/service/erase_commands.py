@@ -143,18 +143,22 @@ def erase(
 
 
 def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str | None, policy: "Policy") -> Preview:
-    """Return what an erasure will affect, without memories that are unknown or erased already."""
+    """Return what an erasure will affect, without memories that are erased already.
+
+    Raises:
+        UnknownMemory: the profile has no such memory.
+    """
     import polars as pl
 
     from memory_pipeline.erasure.erase import new_owners
+    from memory_pipeline.erasure.scope import requested_ids
     from memory_pipeline.schemas import EventType
 
-    events = lake.events(profiles=[profile_id]).filter(pl.col("erased_at").is_null())
-    stored, asked = events.filter(pl.col("event_type") == EventType.STORED.value), 0
-    if memory_id is not None:
-        stored = stored.filter(pl.col("memory_id") == memory_id)
+    events, is_left = lake.events(profiles=[profile_id]), pl.col("erased_at").is_null()
+    every, asked = events.filter(pl.col("event_type") == EventType.STORED.value), 0
+    ids = requested_ids(lake, profile_id, every, None if memory_id is None else [memory_id], user)
+    stored, events = every.filter(is_left, pl.col("memory_id").is_in(list(ids))), events.filter(is_left)
     if user is not None:
-        stored = stored.filter(pl.col("user_id") == user)
         asked = events.filter(pl.col("user_id") == user, pl.col("query").is_not_null()).height
     summaries = lake.read("memories", profiles=[profile_id], columns=["kind", "members"]).filter(
         pl.col("kind") != "original",

@@ -3,9 +3,11 @@
 Precedence: environment, settings file, component, preset, embedder, default.
 """
 
+import codecs
 import itertools
 import logging
 import os
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -29,6 +31,9 @@ SETTINGS_FILE: Final = "memory_pipeline.toml"
 POLICY_NAMES: Final = (*Policy.model_fields, *(alias.name for alias in aliases.ALIASES if alias.setting is None))
 """Settings of a policy, and aliases that are accepted without effect."""
 
+_UTF_16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_TABLE: Final = re.compile(r"\s*\[{1,2}\s*[A-Za-z]")
+"""How a table of the settings file begins, unlike a line of a list."""
 _SHOWN: Final = 200
 """Characters of a wrong value that an error shows."""
 
@@ -168,14 +173,15 @@ def _readable(home: Path, variables: Mapping[str, str]) -> Given:
     """Return the settings of the deployment that can be read, by themselves, from file and environment; unchecked."""
     file, names = home / SETTINGS_FILE, deployment_names()
     try:
-        text = file.read_text("utf-8-sig", errors="replace") if file.exists() else ""
+        data = file.read_bytes() if file.exists() else b""
     except OSError as error:
         raise SettingsError(f"{file}: cannot be read: {error}; correct or remove it") from error
-    written = dict[str, Any]()
+    encoding = "utf-16" if data.startswith(_UTF_16) else "utf-8-sig"  # some shells write the former
+    text, written = data.decode(encoding, errors="replace"), dict[str, Any]()
     try:
         written = tomllib.loads(text)
     except (ValueError, RecursionError):  # not TOML as a whole; single lines above the tables may be
-        for line in itertools.takewhile(lambda line: not line.lstrip().startswith("["), text.splitlines()):
+        for line in itertools.takewhile(lambda line: not _TABLE.match(line), text.splitlines()):
             with suppress(ValueError, RecursionError):
                 written |= tomllib.loads(line)
     given = {name: (value, file.name) for name, value in unset(written).items() if name in names}
