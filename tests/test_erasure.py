@@ -408,21 +408,21 @@ def test_an_event_that_comes_late_keeps_no_words_about_an_erased_memory(after):
     late = [
         event(
             "memory.accessed",
-            event_id="l1",
+            event_id="late1",
             profile_id="p",
             payload={"memory_ids": ["w2", "a"], "query": words, "ranks": [1, 2]},
         ),
-        event("memory.linked", event_id="l2", profile_id="p", memory_id="w2", payload=link_to("a", words)),
+        event("link.asserted", event_id="late2", profile_id="p", memory_id="w2", payload=link_to("a", words)),
         event(
             "relation.resolved",
-            event_id="l3",
+            event_id="late3",
             profile_id="p",
             memory_id="w2",
             payload={"target_id": "a", "relation": "partial", "statement": words},
         ),
         event(
             "memory.accessed",
-            event_id="l4",
+            event_id="late4",
             profile_id="p",
             payload={"memory_ids": ["w2"], "query": "where is the wifi password?"},
         ),
@@ -431,9 +431,11 @@ def test_an_event_that_comes_late_keeps_no_words_about_an_erased_memory(after):
     after.ledger.add_dead_letters(
         [letter(json.dumps({"event_type": "no", "profile_id": "p", "payload": link_to("a", words)}).encode())]
     )
-    payload = {row[1]: json.loads(row[-1]) for row in after.ledger.read() if row[1] in {"l1", "l2", "l3", "l4"}}
-    assert (payload["l1"]["memory_ids"], payload["l1"]["ranks"]) == (["w2", "a"], [1, 2])
-    assert payload["l4"]["query"] == "where is the wifi password?"
+    payload = {
+        row[1]: json.loads(row[-1]) for row in after.ledger.read() if row[1] in {"late1", "late2", "late3", "late4"}
+    }
+    assert (payload["late1"]["memory_ids"], payload["late1"]["ranks"]) == (["w2", "a"], [1, 2])
+    assert payload["late4"]["query"] == "where is the wifi password?"
     after.close()
     assert found(after.home, words) == []
 

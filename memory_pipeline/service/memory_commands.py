@@ -138,7 +138,8 @@ def review(
         elif not pairs:
             line(out(), "nothing needs an answer")
         elif not (sys.stdin.isatty() and out().is_terminal):
-            line(out(), pairs.text())
+            for pair in pairs.text().splitlines():
+                line(out(), pair)
             answering = command(settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", owner)
             line(out(), f"answer with: {answering}")
             line(out(), f"ANSWER is one of: {ANSWERS}")

@@ -280,8 +280,8 @@ def findings(console: Console, results: Sequence[Finding]) -> None:
 
 
 def line(console: Console, text: str = "", *, style: str = "") -> None:
-    """Print one line, never wrapped, so that it can be copied."""
-    console.print(Text(escaped(text), style=style), soft_wrap=True)
+    """Print one line, never wrapped, so that it can be copied; what a value holds begins no other."""
+    console.print(Text(escaped(" ".join(text.splitlines())), style=style), soft_wrap=True)
 
 
 def prose(console: Console, text: str, *, style: str = "") -> None:

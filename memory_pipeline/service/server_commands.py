@@ -84,7 +84,8 @@ def _serve_http(host: str, port: int, host_names: Sequence[str], *, pages: bool)
     report.line(err(), f"listening at {_url(listener)}{own}; stop with Ctrl-C")
     if pages:
         link = f"{_url(listener)}/ui/enter?key={app.state.invitation}"
-        report.line(err(), f"this link signs one browser in, once:\n{link}")
+        report.line(err(), "this link signs one browser in, once:")
+        report.line(err(), link)
     else:
         _hint_at_tokens()
     listen(app, listener, runs, settings, log_level="info")
