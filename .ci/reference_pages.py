@@ -216,7 +216,7 @@ The format of events, which agents send and files import. An event is one JSON o
   `memory_id` is refused: change it with `memory.updated`, or choose another id.
 - Nothing can be stored under the id of an erased memory; the dead letter contains only the reason. Any other event
   about it is accepted, so that a repeated delivery is recognised, but its payload and the ids of user, agent and
-  session are not stored.
+  session are not stored, nor is what a question says to which it was an answer.
 - Only the pipeline writes `memory.erased` and `run.*`.
 
 ## Every event
