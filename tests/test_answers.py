@@ -393,18 +393,18 @@ def test_a_session_in_a_terminal_asks_takes_back_and_notes(tmp_path):
         ids = [client.remember(said, occurred_at=START - timedelta(days=9 * (9 - at))) for at, said in enumerate(told)]
         client.consolidate()
         asked = [pair.older.memory_id for pair in client.review()]
-    keys = {ids[0]: ["p", "7", "1"], ids[2]: ["r"]}
+    keys = {ids[0]: ["p", "7", "1"], ids[2]: ["p", "900", "800 copies"]}
     terminal = io.StringIO("\n".join(["x", "s", "u", *(key for one in asked for key in keys[one]), ""]))
     terminal.isatty = lambda: True
     with patch.object(sys, "stdin", terminal):
         said = text("review", home=home, FORCE_COLOR="1")
     assert "1 of 2: " in said
-    assert "r replaces  s same  c conflict  b both true  l later  q quit" in said
+    assert "r replaces  p part of it  s same  c conflict  b both true  l later  q quit" in said
     assert "r replaces  p part of it  s same  c conflict  b both true  l later  u take the last back  q quit" in said
     assert f"2 answered, 0 wait; take the last back: memory-pipeline --home {home} undo " in said
     with MemoryClient(home, clock=Clock()) as client:
         assert [one.sentence for one in client.get(ids[0]).closed_statements] == [part]
-        assert state(client, ids[2]) == (ids[3], "update")
+        assert [one.sentence for one in client.get(ids[2]).closed_statements] == ["800 copies"], "copied exactly"
 
 
 @pytest.mark.drill

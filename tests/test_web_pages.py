@@ -416,7 +416,7 @@ def test_a_review_is_answered_taken_back_and_left_for_later(tmp_path):
         keys = enter(client, auth_tokens.create(tmp_path, Role.ADMIN)[0]) | {"profile": OWN}
         page = client.get("/ui/review").text
         first = pairs[0]
-        assert page.count('name="relation"') in {5, 6}
+        assert page.count('name="relation"') == 6
         asked = re.search(f'value="{first.relation}" data-key="[a-z]"( class="main" autofocus)?', page)
         assert bool(asked[1]) == (first.confidence >= 0.5)  # Enter answers only what is likelier than not
         assert f"{pairs.waiting} pair" in page

@@ -158,10 +158,8 @@ def _ask(client: "MemoryClient", pairs: "Review") -> None:
     answers: list[str | None] = []
     while len(answers) < len(pairs):
         pair = pairs[len(answers)]
-        parted = pair.relation == "partial" or len(pair.sentences()) > 1
-        keys = {relation: key for relation, key in KEYS.items() if parted or relation != "partial"}
-        letters = {key.letter: relation for relation, key in keys.items()}
-        offered = "  ".join(f"{key.letter} {key.label.lower()}" for key in keys.values())
+        letters = {key.letter: relation for relation, key in KEYS.items()}
+        offered = "  ".join(f"{key.letter} {key.label.lower()}" for key in KEYS.values())
         line(console, f"{len(answers) + 1} of {len(pairs)}: {pair.question()}", style="bold")
         compared(console, {"older": pair.older, "newer": pair.newer})
         line(console, f"{offered}{'  u take the last back' if answers else ''}  q quit", style="dim")
@@ -182,15 +180,18 @@ def _ask(client: "MemoryClient", pairs: "Review") -> None:
     line(console, f"{len(given)} answered, {pairs.waiting - len(given)} wait{undo}")
 
 
-def _ended(pair: "Pair") -> str | None:
-    """Ask which sentences of the older memory no longer hold; None: those that the pair names."""
+def _ended(pair: "Pair") -> str:
+    """Ask which sentences of the older memory no longer hold, or which words of a single one."""
     from rich.prompt import Prompt
 
     from memory_pipeline.service.report import line
 
     sentences = [sentence for sentence, _ in pair.sentences()]
-    if len(sentences) < 2:  # noqa: PLR2004 - nothing to choose from
-        return pair.statement
+    while len(sentences) < 2:  # noqa: PLR2004 - nothing to choose from
+        words = Prompt.ask("words of the older that no longer hold", default=pair.statement or "", console=out())
+        if words.strip() and words.strip() in pair.older.content:
+            return words
+        line(out(), "copy them from the older memory, exactly")
     for index, sentence in enumerate(sentences, start=1):
         line(out(), f"  {index} {sentence}")
     named = [str(index) for index, (_, ended) in enumerate(pair.sentences(), start=1) if ended] or ["1"]
@@ -209,7 +210,10 @@ def resolve(
     ] = None,
     statement: Annotated[
         str | None,
-        typer.Option(metavar="TEXT", help="With part: the sentences that are over; default: those asked about."),
+        typer.Option(
+            metavar="TEXT",
+            help="With part: the words that are over, as the older memory has them; default: those asked about.",
+        ),
     ] = None,
     profile: ProfileOption = None,
     as_json: JsonOption = False,

@@ -205,7 +205,7 @@ def _answer(visit: Visit, memory: MemoryClient) -> str:
     if relation == "again":
         later.clear()
         return _path("review", profile=visit.profile_id)
-    ended = [text for name, text in visit.asked.items() if name.startswith(_ENDED)]
+    ended = [text for name, text in visit.asked.items() if name.startswith(_ENDED) and text.strip()]
     if relation == "partial" and not ended:
         raise ValueError("no part is marked; mark what no longer holds, or say that the newer replaces the older")
     statement = "\n".join(ended) if relation == "partial" else None
