@@ -46,10 +46,8 @@ def read(*texts):
         (INSTRUCTION, "Tadeo would like answers in short sentences."),
         (INSTRUCTION, "Be brief."),
         (INSTRUCTION, "Answer in full paragraphs."),
-        (INSTRUCTION, "No new varnish without asking."),
-        (INSTRUCTION, "If the gate jams, ring the harbour master first."),
-        (INSTRUCTION, "From now on invoices go to the new address."),
         (INSTRUCTION, "Nothing in the diary before eight, please."),
+        (INSTRUCTION, "Please speak Welsh with me and keep it simple."),
         (HEALTH, "A doctor told me I'm allergic to penicillin."),
         (IDENTITY, "Our new address is 4 Quay Lane."),
     ],
@@ -94,7 +92,6 @@ def test_a_standing_fact_has_its_kind(section, text):
         "Penny wants to do nothing for the coming week, and likes to sleep.",
         "User said a neighbour told her he has epilepsy.",
         "The deadline is over.",
-        "Always write letters on paper for the coming week.",
         "I'm looking for my oars.",
         "I want to sleep.",
         "I want to learn to dive one day.",
@@ -102,6 +99,42 @@ def test_a_standing_fact_has_its_kind(section, text):
 )
 def test_a_deed_a_question_and_small_talk_state_none(text):
     assert read(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Use the small ladder as long as the big one is at the joiner's.",
+        "Paint over the names on the two boats and put up the sign.",
+        "Please give Tadeo the oars tomorrow.",
+        "Take out the mast before you lift the boat off the trailer today.",
+        "In this letter, never call her captain.",
+        "Until the thaw, nobody launches a boat.",
+        "Please be short, I'm on the ferry.",
+        "Rewrite the log in ink, then burn the old pages.",
+        "For the regatta on Sunday, only white shirts.",
+        "User wants the article on the harbour cut to a page.",
+    ],
+)
+def test_an_order_for_once_is_no_standing_instruction(text):
+    assert INSTRUCTION not in {section for _, section in read(text)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Please give lap times with tenths.",
+        "Please give scores as fractions.",
+        "Please give distances in nautical miles and in kilometres.",
+        "Before you scale anything down, empty its queue.",
+        "In letters to the harbour office, never use first names.",
+        "User wants articles no longer than a page.",
+        "Never burn pages of a log.",
+        "On regatta days, only white shirts.",
+    ],
+)
+def test_an_order_until_further_notice_is_a_standing_instruction(text):
+    assert read(text) == [(text, INSTRUCTION)]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +170,6 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
         (PREFERENCE, "I'd rather hear bad news early. Never at night."),
         (INSTRUCTION, "When the vicar rings, say only that the boat is away."),
         (IDENTITY, "Signe wants to be called Sig."),
-        (INSTRUCTION, "Please speak Welsh with me and keep it simple."),
         (PROJECT, "Ottoline plans to walk the coast path in May."),
         (HEALTH, "Grandad takes amlodipine in the morning."),
         (PREFERENCE, "The vicar keeps the logbook. He prefers ink there."),
@@ -147,6 +179,11 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
         (INSTRUCTION, "Visitors may not photograph the laboratory."),
         (INSTRUCTION, "I read slowly but please use simple words."),
         (INSTRUCTION, "No letters at the weekend unless the harbour master writes."),
+        (INSTRUCTION, "Please give me tide tables in metres."),
+        (INSTRUCTION, "Please give names of boats in italics."),
+        (INSTRUCTION, "From now on invoices go to the new address."),
+        (INSTRUCTION, "If the gate jams, ring the harbour master first."),
+        (INSTRUCTION, "No new varnish without asking."),
     ],
 )
 def test_standing_facts_that_are_missed(section, text):
@@ -174,6 +211,7 @@ def test_standing_facts_that_are_missed(section, text):
         "Somebody told us never to swim there.",
         "Jem pretends to be allergic to homework.",
         "The bridge is eleven metres long.",
+        "Always write letters on paper for the coming week.",
     ],
 )
 def test_what_is_passing_and_taken_for_standing(text):

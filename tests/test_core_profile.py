@@ -436,6 +436,10 @@ def test_what_others_undertake_or_are_is_none_of_the_owners():
         "In this run, never touch the tests.",
         "Please always run the linter for this pull request.",
         "Drop the users table first.",
+        "Port the parser to Zig and delete the C sources once that works.",
+        "Port the scheduler to Kotlin and delete the Java sources afterwards.",
+        "Truncate the staging tables before you start.",
+        "While you refactor the parser, never reformat the imports.",
         "While testing the importer, use the French fixture.",
         "Emma's piano lesson is no longer on Wednesdays, it moved to Fridays.",
         "Frau Lindner wants all receipts by 20 November.",
@@ -472,10 +476,6 @@ def test_orders_of_the_moment_prompts_and_output_of_programs_are_no_instructions
     "text",
     [
         "Always use tabs in this branch.",
-        "Port the parser to Zig and delete the C sources once that works.",
-        "Port the scheduler to Kotlin and delete the Java sources afterwards.",
-        "Truncate the staging tables before you start.",
-        "While you refactor the parser, never reformat the imports.",
         "Don't touch the fixtures while I'm editing them.",
     ],
 )

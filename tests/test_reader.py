@@ -52,6 +52,7 @@ def anew():
         patch.setattr(Encoder, "read", readings.READ)
         patch.setattr(PairReader, "read", readings.READ_PAIRS)
         patch.setattr(PairReader, "label", readings.LABEL)
+        patch.setattr(PairReader, "states", readings.STATES)
         patch.setattr("memory_pipeline.text.embed.encoder._KEPT", 0)
         yield
 

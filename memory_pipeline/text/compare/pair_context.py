@@ -90,6 +90,13 @@ def of_two_owners(older: Floats, newer: Floats) -> NDArray[np.bool_]:
     return result
 
 
+def are_of_health(older: Floats, newer: Floats) -> NDArray[np.bool_]:
+    """Return whether both memories of each pair are about somebody's health; takes what `of_two_owners` takes."""
+    both = [sentence_kinds.probability(side, "kind", "health") >= _ASIDE for side in (older, newer)]
+    result: NDArray[np.bool_] = both[0] & both[1]
+    return result
+
+
 def keeps_condition(older: Floats, newer: Floats) -> NDArray[np.bool_]:
     """Return whether the older memory of each pair states a lasting condition of a body and the newer is not of health.
 

@@ -7,7 +7,7 @@ depends on particular texts. The rule of an update is `changed_value` or `ended`
 change outright (`stated_changes`), `whole` where the reader finds that it outdates all of the older one, else `likely`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Final
 
@@ -16,7 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.settings.model_files import coefficients
-from memory_pipeline.text.compare import pair_context, relation_trees, stated_changes
+from memory_pipeline.text.compare import pair_context, relation_trees, set_members, stated_changes
 from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, NO_LEAST, RELATIONS, WHOLE
 from memory_pipeline.text.compare.nearest_sentences import nearest_sentences
@@ -98,6 +98,10 @@ class ReaderModel:
             others = (speakers.gather(ends[0]) != speakers.gather(ends[1])).fill_null(value=False).to_numpy()
             found[read[others & pair_context.of_two_owners(*sides)]] = _NOTHING
             found[read[pair_context.keeps_condition(*sides)], _UPDATE] = 0.0
+            texts = [reading.statements["text"].gather(side[best[read]]) for side in (left, right)]
+            apart = _of_two_members(found[read], texts, pair_context.are_of_health(*sides))
+            for relation in (_UPDATE, _CONFLICT):
+                found[read[apart], relation] = 0.0
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
         _bar_of_copies(probability, reading.statements["low"], left, right)
@@ -209,6 +213,24 @@ def _judged(
         pl.col("rule").fill_null(pl.when(beside).then(pl.lit(ASIDE)).otherwise(pl.lit("unrelated"))),
         pl.col("reason").fill_null(pl.when(beside).then(pl.lit(_BESIDE)).otherwise(pl.lit(_NEITHER))),
     ).cast(pl.Schema(JUDGEMENT_COLUMNS))
+
+
+def _of_two_members(probability: Floats, texts: Sequence[pl.Series], health: Mask) -> Mask:
+    """Return which pairs of statements may be taken for a change or a contradiction, but name two members of a set.
+
+    Of health everything may hold beside more of its kind: a second medicine is no newer value of the first.
+
+    Args:
+        probability: [pairs, relations].
+        texts: the older and the newer statement of each pair.
+        health: whether both are about somebody's health.
+    """
+    likely = np.flatnonzero(probability[:, [_UPDATE, _CONFLICT]].sum(axis=1) >= LEAST_CONFIDENCE)
+    older, newer = (side.gather(likely) for side in texts)
+    objects = set_members.name_two_objects(older, newer).to_numpy() & health[likely]
+    result = np.zeros(len(probability), dtype=np.bool_)
+    result[likely] = objects | set_members.name_two_subjects(older, newer).to_numpy()
+    return result
 
 
 def _bar_of_copies(probability: Floats, low: pl.Series, left: Rows, right: Rows) -> None:

@@ -47,7 +47,7 @@ _ORDINAL: Final = re.compile(r"([0-9]+)(?:st|nd|rd|th)")
 _INTRODUCTION: Final = re.compile(rf"^\W*(?:(?:{'|'.join(sorted(words.DROPPED))})\s*[,:!]\s*)+", re.IGNORECASE)
 _SHORT: Final = tuple((re.compile(pattern, re.IGNORECASE), wording) for pattern, wording in words.SPELLED_OUT)
 _ANY_SHORT: Final = re.compile("|".join(pattern for pattern, _ in words.SPELLED_OUT), re.IGNORECASE)
-_BEGINNINGS: Final = tuple(tuple(map(stem, verb.split())) for verb in words.BEGINNINGS)
+BEGINNINGS: Final = tuple(tuple(map(stem, verb.split())) for verb in words.BEGINNINGS)
 _AUXILIARIES: Final = frozenset({"be", "have", "get"})
 _INSTEAD: Final = ("instead", "of")
 
@@ -154,7 +154,7 @@ def statement(sentence: str) -> Clause | None:
     low = text.lower().replace("\u2019", "'")
     if words.OPEN.search(low) or words.DENIED.search(low) or words.BREAK.search(low):
         return None
-    clause = _clause(text)
+    clause = read_clause(text)
     moved = next((change for change in _moved(clause) if change.how == "value"), None)
     if moved is not None and moved.subject.low[0] not in words.THIRD:
         return _joined(moved.subject, Clause(("be",), ("is",), (False,)), moved.new)
@@ -173,7 +173,7 @@ def changes(sentence: str) -> tuple[Change, ...]:
     start, named = 0, Clause()
     for joint in [*words.BREAK.finditer(low), None]:
         end = joint.start() if joint else len(text)
-        clause = _clause(text[start:end])
+        clause = read_clause(text[start:end])
         joined = start > 0 and low[:start].rstrip()[-1:].isalpha()
         if clause.low[:2] == ("it", "is") and len(named):
             found += _now(_joined(named, clause[1:], _NOW))
@@ -252,7 +252,7 @@ def _has_other_value(older: Clause, change: Change) -> bool:
     if not len(rest) or subject.stems != change.subject.stems:
         return False
     was, now, before = _values(rest), _values(change.new), _values(change.old)
-    others = _others(rest) ^ _others(change.new)
+    others = unlike_values(rest) ^ unlike_values(change.new)
     narrower = (now.keys() - was.keys()) - (_WHEN if not _WHEN.isdisjoint(was) else set())
     differs = any(now[kind] != value for kind, value in was.items() if kind in now)
     alike = bool(was) and was.keys() <= now.keys() and not others and not narrower
@@ -279,7 +279,7 @@ _TESTS: Final = {
 }
 
 
-def _clause(text: str) -> Clause:
+def read_clause(text: str) -> Clause:
     """Read a clause."""
     spelled = text.replace("\u2019", "'")
     for pattern, wording in _SHORT if _ANY_SHORT.search(spelled) else ():
@@ -356,7 +356,7 @@ def _moved(clause: Clause) -> Iterator[Change]:
     if clause.low[index] in {"replaced", "swapped"}:
         with_ = max(rest.find("with"), rest.find("for") if clause.low[index] == "swapped" else -1)
         if with_ > 0:
-            yield Change("changed_value", "object", subject, _thing(rest[:with_]), _tail(rest[with_ + 1 :]))
+            yield Change("changed_value", "object", subject, _thing(rest[:with_]), addition(rest[with_ + 1 :]))
         return
     to = max((rest.find(word) for word in ("to", "until", "till")), default=-1)
     if to < 0:
@@ -371,7 +371,7 @@ def _moved(clause: Clause) -> Iterator[Change]:
         home = _joined(subject, Clause((_LIVE, "in"), ("live", "in"), (False, False)))
         yield Change("changed_value", "place", home, old, new)
     elif len(old) and not len(moved) and clause.low[index] in words.SWITCHES:
-        yield Change("changed_value", "object", subject, old, _tail(new))
+        yield Change("changed_value", "object", subject, old, addition(new))
 
 
 def _now(clause: Clause) -> Iterator[Change]:
@@ -425,7 +425,7 @@ def _place(clause: Clause, at: int) -> int:
 def _given(clause: Clause) -> tuple[Clause, Clause]:
     """Return the subject of a statement and what its verb assigns to it; the latter is empty without such a verb."""
     for index in range(1, len(clause)):
-        for verb in _BEGINNINGS:
+        for verb in BEGINNINGS:
             if clause.stems[index : index + len(verb)] == verb:
                 subject = _thing(clause[:index])
                 known = any(word not in STOP_WORDS for word in subject.low)
@@ -441,7 +441,7 @@ def _name(clause: Clause, start: int) -> Clause:
     return clause[start:end]
 
 
-def _tail(clause: Clause) -> Clause:
+def addition(clause: Clause) -> Clause:
     """Return what follows the thing that a clause begins with, if any."""
     end = next((index for index, word in enumerate(clause.low) if word in words.BOUNDARY), len(clause))
     return clause[end:]
@@ -489,7 +489,7 @@ def _value_kind(clause: Clause, index: int) -> str | None:
     return f"number {stem(following)}" if following and following not in words.PLACED else "number"
 
 
-def _others(clause: Clause) -> set[str]:
+def unlike_values(clause: Clause) -> set[str]:
     """Return the words of a clause that are neither values nor go with them."""
     return {
         root

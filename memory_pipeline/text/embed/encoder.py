@@ -31,6 +31,8 @@ PAIRS: Final = "pairs 5"
 SENTENCES: Final = "sentences 4"
 """Name and version under which what it says of the sentences of a text is recorded."""
 DIMENSION: Final = 384
+STATE: Final = 2 * DIMENSION
+"""Numbers that the network for pairs holds of a text: its first row, and the mean over all."""
 MOST_TOKENS: Final = 256
 """Tokens read of a text; the rest is ignored."""
 MOST_OF_PAIR: Final = 160
@@ -168,17 +170,31 @@ class PairReader:
         """
         return self._scores(sentences, "labels")
 
+    def states(self, sentences: Sequence[tuple[str, str]]) -> Floats:
+        """Return what the network holds of sentences before it labels them, [sentences, `STATE`].
+
+        Args:
+            sentences: as in `label`.
+        """
+        encodings = self._tokenizer.encode_batch(list(sentences))
+        nothing = np.zeros((0, STATE), dtype=np.float32)
+        return np.stack([*_side_by_side(self._state, encodings)]) if encodings else nothing
+
     def _scores(self, pairs: Sequence[tuple[str, str]], head: str) -> Floats:
         encodings = self._tokenizer.encode_batch(list(pairs))
         nothing = np.zeros((0, len(self._network.other[f"{head}.offset"])), dtype=np.float32)
         return np.stack([*_side_by_side(partial(self._score, head), encodings)]) if encodings else nothing
 
     def _score(self, head: str, pair: "Encoding") -> Floats:
-        kinds, weights, offsets = (
-            np.asarray(self._network.other[name], dtype=np.float32) for name in ("kinds", head, f"{head}.offset")
+        weights, offsets = (
+            np.asarray(self._network.other[name], dtype=np.float32) for name in (head, f"{head}.offset")
         )
+        return self._state(pair) @ weights + offsets
+
+    def _state(self, pair: "Encoding") -> Floats:
+        kinds = np.asarray(self._network.other["kinds"], dtype=np.float32)
         rows = self._network.run(encoder().words(np.array(pair.ids)) + kinds[pair.type_ids])
-        return np.concatenate([rows[0], rows.mean(axis=0)]) @ weights + offsets
+        return np.concatenate([rows[0], rows.mean(axis=0)])
 
 
 def _side_by_side(read: Callable[["Encoding"], T], texts: Sequence["Encoding"]) -> Iterator[T]:

@@ -17,7 +17,7 @@ from memory_pipeline.text.lang.en import core_cues
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, tokens
 from memory_pipeline.text.parse.speakers import USERS
-from memory_pipeline.text.score import sections, sentence_kinds
+from memory_pipeline.text.score import sections, sentence_kinds, standing_orders
 
 LIKELY: Final = 0.5
 """Probability from which a sentence counts as lasting, or as an order."""
@@ -82,7 +82,8 @@ def core_facts(
     quoted, by_assistant = _turns(sentences)
     gap = _leads_to_a_gap(sentences)
     low = tokens.fold(sentences["sentence"])
-    as_read, if_own = (sections.chosen(one) for one in (numbers, sections.of_owner(numbers)))
+    standing = _standing(sentences, speakers, numbers)
+    as_read, if_own = (sections.chosen(one, standing) for one in (numbers, sections.of_owner(numbers)))
     of_user = as_read != sections.NOWHERE
     place = np.where(of_user, as_read, if_own)
     section = pl.Series("section", [*sections.SECTIONS, None], dtype=pl.String).gather(place)
@@ -105,6 +106,33 @@ def core_facts(
         pl.col("sentence").str.contains(r"\p{L}"),  # a mark or a date between two lines states nothing
         pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
     )
+
+
+def _standing(sentences: pl.DataFrame, speakers: pl.Series | None, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability that each sentence holds until further notice, if it may instruct; 1 if it may not."""
+    may = np.flatnonzero(sections.may_instruct(numbers))
+    befores, said = _in_context(sentences, speakers)
+    result = np.ones(len(numbers))
+    result[may] = standing_orders.probability([befores[place] for place in may], [said[place] for place in may])
+    return result
+
+
+def _in_context(sentences: pl.DataFrame, speakers: pl.Series | None) -> tuple[list[str], list[str]]:
+    """Return the sentence before each, and each after its speaker, as the reader reads them.
+
+    Args:
+        sentences: row and sentence, sorted by row.
+        speakers: who said each text; default: nobody.
+    """
+    before = sentences.select(pl.col("sentence").shift(1).over("row").fill_null("")).to_series()
+    if speakers is None:
+        return before.to_list(), sentences["sentence"].to_list()
+    role = speakers.str.to_lowercase().is_in(sorted(USERS)).fill_null(value=False)
+    spoken = speakers.set(role, "user")  # one person, however a platform calls them
+    said = sentences.select(
+        pl.concat_str(spoken.gather(sentences["row"]).alias("speaker"), "sentence", separator=": ", ignore_nulls=True)
+    ).to_series()
+    return before.to_list(), said.to_list()
 
 
 def orders(texts: pl.Series, readings: pl.Series) -> pl.DataFrame:
@@ -148,18 +176,10 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     """
     if encoder.missing() or texts.is_empty():
         return pl.Series([[]], dtype=pl.List(pl.Float64)).new_from_index(0, len(texts))
-    spoken = pl.Series([None] * len(texts), dtype=pl.String) if speakers is None else speakers
-    role = spoken.str.to_lowercase().is_in(sorted(USERS)).fill_null(value=False)
-    spoken = spoken.set(role, "user")  # one person, however a platform calls them
     languages = identification.identify(texts)
     foreign = languages.is_not_null() & ~languages.is_in(list(JUDGED))
-    sentences = _sentences(texts.set(foreign, "")).with_columns(
-        before=pl.col("sentence").shift(1).over("row").fill_null("")
-    )
-    said = sentences.select(
-        pl.concat_str(spoken.gather(sentences["row"]).alias("speaker"), "sentence", separator=": ", ignore_nulls=True)
-    ).to_series()
-    numbers = sentence_kinds.read(sentences["before"].to_list(), said.to_list())
+    sentences = _sentences(texts.set(foreign, ""))
+    numbers = sentence_kinds.read(*_in_context(sentences, speakers))
     of_sentences = sentences.select("row", numbers=pl.Series(list(numbers), dtype=pl.List(pl.Float64)))
     by_text = of_sentences.group_by("row").agg(pl.col("numbers").explode())
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": sentences.schema["row"]})

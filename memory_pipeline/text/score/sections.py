@@ -2,8 +2,8 @@
 
 One linear model over the probabilities of all labels (`models/sections.toml`) weighs whom a sentence is about, of what
 kind it is, how long it holds, what harm forgetting it does and whether it is so against each other, where a limit for
-each would lose what several of them tell together. Not here: the labels (`sentence_kinds`), the fit
-(`research/fit_sections.py`), and what a text quotes or leaves open (`core_facts`).
+each would lose what several of them tell together. Not here: the labels (`sentence_kinds`), whether an order stands
+(`standing_orders`), the fit (`research/fit_sections.py`), and what a text quotes or leaves open (`core_facts`).
 """
 
 from collections.abc import Mapping
@@ -38,6 +38,7 @@ KINDS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 A sentence belongs in the section of its kind if it holds on, is so, and is about the owner; who somebody is to the
 owner is. What does real damage if it is forgotten belongs in health and safety whoever it is about."""
 SECTIONS: Final = tuple(KINDS)
+_INSTRUCTS: Final = SECTIONS.index(INSTRUCTION)
 NOWHERE: Final = len(SECTIONS)
 """Place of the class of all other sentences, after those of the sections."""
 MODEL: Final = "sections"
@@ -47,15 +48,13 @@ FEATURES: Final = (*_LABELS, *(f"log {label}" for label in _LABELS))
 """Features of a sentence: the probability of each label, and its logarithm."""
 LEAST: Final = 0.5
 """Minimum probability of belonging in any section from which a sentence does."""
-MOST_PASSING: Final = 0.25
-"""Probability of holding for a while or a moment from which an instruction is no standing one."""
-MOST_REQUESTED: Final = 0.08
-"""Probability of being wanted once from which an instruction is no standing one, unless it is lasting or grave: orders
-for once that read like rules are rarer in the corpus than at work."""
-SURELY_LASTING: Final = 0.6
-"""Probability of holding for years from which it is one all the same."""
-GRAVE: Final = 1.6
-"""Harm, 0..3, from which it is one all the same: what must not be touched."""
+MAY_INSTRUCT: Final = 0.1
+"""Minimum probability of being a standing instruction from which it is asked whether a sentence orders for once."""
+LEAST_STANDING: Final = 0.7
+"""Minimum probability of holding until further notice from which an order is a standing one: rather one too few, since
+a wrong one is obeyed in every session."""
+SURELY_STANDING: Final = 0.9
+"""The same, from which what is rather taken for something that is wanted once is one too."""
 _SMALLEST: Final = 1e-3
 """Least probability whose logarithm is taken: the reader's smaller ones say no more."""
 _OWNER, _PERSON = (_LABELS.index(f"whom.{label}") for label in ("owner", "person"))
@@ -85,25 +84,38 @@ def probabilities(features: Floats, weights: Mapping[str, float]) -> Floats:
     return result
 
 
-def chosen(numbers: Floats) -> NDArray[np.int64]:
-    """Return the place in `SECTIONS` of the section in which each sentence belongs, else `NOWHERE`.
-
-    One belongs where it most likely does if it rather belongs somewhere than nowhere. What may be a matter of health
-    or safety belongs there already if leaving it out would cost more than a wrong line: the square of its harm, 0 to 9,
-    against 1. What is wanted once is no instruction.
+def may_instruct(numbers: Floats) -> NDArray[np.bool_]:
+    """Return whether each sentence may be a standing instruction, whoever it is about.
 
     Args:
         numbers: see `features`.
     """
+    read = (probabilities(features(one), coefficients(MODEL)) for one in (numbers, of_owner(numbers)))
+    result: NDArray[np.bool_] = np.max([one[:, _INSTRUCTS] for one in read], axis=0) >= MAY_INSTRUCT
+    return result
+
+
+def chosen(numbers: Floats, standing: Floats) -> NDArray[np.int64]:
+    """Return the place in `SECTIONS` of the section in which each sentence belongs, else `NOWHERE`.
+
+    One belongs where it most likely does if it rather belongs somewhere than nowhere. What may be a matter of health
+    or safety belongs there already if leaving it out would cost more than a wrong line: the square of its harm, 0 to 9,
+    against 1. An order for once is no instruction.
+
+    Args:
+        numbers: see `features`.
+        standing: probability that each holds until further notice, if it orders something; read only of those that
+            `may_instruct`.
+    """
     likely = probabilities(features(numbers), coefficients(MODEL))
-    instruction, once = SECTIONS.index(INSTRUCTION), _for_once(numbers)
-    likely[once, NOWHERE] += likely[once, instruction]
-    likely[once, instruction] = 0.0
+    once = standing < LEAST_STANDING
+    likely[once, NOWHERE] += likely[once, _INSTRUCTS]
+    likely[once, _INSTRUCTS] = 0.0
     health = likely[:, SECTIONS.index(HEALTH)]
     safety = health * sentence_kinds.expected(numbers, "harm", power=2) >= 1.0 - health
-    best = likely[:, :NOWHERE].argmax(axis=1)
-    doubtful = np.where(safety, SECTIONS.index(HEALTH), NOWHERE)
-    return np.where(1.0 - likely[:, NOWHERE] >= LEAST, best, doubtful)
+    instructs = (standing >= SURELY_STANDING) & (likely[:, _INSTRUCTS] >= MAY_INSTRUCT)
+    doubtful = np.select([safety, instructs & _orders(numbers)], [SECTIONS.index(HEALTH), _INSTRUCTS], NOWHERE)
+    return np.where(1.0 - likely[:, NOWHERE] >= LEAST, likely[:, :NOWHERE].argmax(axis=1), doubtful)
 
 
 def of_owner(numbers: Floats) -> Floats:
@@ -114,11 +126,7 @@ def of_owner(numbers: Floats) -> Floats:
     return moved
 
 
-def _for_once(numbers: Floats) -> NDArray[np.bool_]:
-    """Return whether each sentence, if it instructs, rather does so for once."""
-    requested = sentence_kinds.probability(numbers, "kind", "request") >= MOST_REQUESTED
-    lasting = sentence_kinds.probability(numbers, "holds", "lasting") >= SURELY_LASTING
-    passing = sentence_kinds.probability(numbers, "holds", "while", "moment") >= MOST_PASSING
-    grave = sentence_kinds.expected(numbers, "harm") >= GRAVE
-    result: NDArray[np.bool_] = (requested & ~lasting & ~grave) | passing
+def _orders(numbers: Floats) -> NDArray[np.bool_]:
+    """Return whether each sentence rather orders something than not, for once or for good."""
+    result: NDArray[np.bool_] = sentence_kinds.probability(numbers, "kind", "request", "instruction") >= LEAST
     return result

@@ -1,0 +1,77 @@
+"""Tells that two statements are about different members of one set, so that neither replaces nor denies the other.
+
+"My first dog is Rex" and "My second dog is Bo" name two dogs, "I take ramipril" and "I take a statin" two medicines.
+It is told by where the two differ, not by which words they use. Not here: changes that a statement says outright
+(`stated_changes`).
+"""
+
+from itertools import takewhile
+from typing import Final
+
+import polars as pl
+
+from memory_pipeline.text.compare import stated_changes
+from memory_pipeline.text.compare.stated_changes import Clause
+from memory_pipeline.text.lang.en.lexicon import STOP_WORDS
+
+_VERBS: Final = frozenset({*(verb[0] for verb in stated_changes.BEGINNINGS), "have"})
+"""Stems of verbs that give their subject a value."""
+_FIGURE: Final = "0"
+"""Stands for each figure: a dose tells no medicines apart."""
+
+
+def name_two_subjects(older: pl.Series, newer: pl.Series) -> pl.Series:
+    """Return whether the statements of each pair give different values to different things of one kind.
+
+    Their subjects differ in one word, which is not what they are of a kind with but tells which one is meant.
+
+    Args:
+        older: the older statement of each pair.
+        newer: the newer, as many.
+    """
+    pairs = zip(older, newer, strict=True)
+    found = [_name_two_subjects(*map(stated_changes.read_clause, pair)) for pair in pairs]
+    return pl.Series(found, dtype=pl.Boolean)
+
+
+def name_two_objects(older: pl.Series, newer: pl.Series) -> pl.Series:
+    """Return whether the statements of each pair say the same of different things.
+
+    They begin with the same words, of which one is more than a subject, and go on with different ones, which the other
+    names nowhere; another figure or day is no other thing. Whether what they say can hold of several things at once is
+    the caller's to know. Takes what `name_two_subjects` takes.
+    """
+    pairs = zip(older, newer, strict=True)
+    found = [_name_two_objects(*map(stated_changes.read_clause, pair)) for pair in pairs]
+    return pl.Series(found, dtype=pl.Boolean)
+
+
+def _name_two_subjects(older: Clause, newer: Clause) -> bool:
+    subjects, values = [], []
+    for side in (older, newer):
+        end = len([*takewhile(lambda stem: stem not in _VERBS, side.stems)])
+        subjects.append(side[:end])
+        values.append(set(side.stems[end:]))
+    if values[0] == values[1] or not all(values):
+        return False
+    words, others = map(_content, subjects)
+    heads = {_content(subject[: len(subject) - len(stated_changes.addition(subject))])[-1:] for subject in subjects}
+    apart = sum(word != opposite for word, opposite in zip(words, others, strict=False))
+    return len(words) == len(others) > 1 and apart == 1 and len(heads) == 1
+
+
+def _name_two_objects(older: Clause, newer: Clause) -> bool:
+    one, other = ([_FIGURE if stem[:1].isdigit() else stem for stem in side.stems] for side in (older, newer))
+    start = len([*takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))])
+    said = [word for word, named in zip(older.low[1:start], older.named[1:start], strict=True) if not named]
+    things = []
+    for side in (older[start:], newer[start:]):
+        unlike = stated_changes.unlike_values(side)
+        things.append(next((stem for stem in _content(side) if stem in unlike), None))
+    new = None not in things and things[0] not in newer.stems and things[1] not in older.stems
+    return new and not STOP_WORDS.issuperset(said)
+
+
+def _content(clause: Clause) -> tuple[str, ...]:
+    """Return the stems of words that are not of every text."""
+    return tuple(stem for stem, word in zip(clause.stems, clause.low, strict=True) if word not in STOP_WORDS)
