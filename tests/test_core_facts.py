@@ -46,6 +46,7 @@ def read(*texts):
         (INSTRUCTION, "Tadeo would like answers in short sentences."),
         (INSTRUCTION, "Be brief."),
         (INSTRUCTION, "Answer in full paragraphs."),
+        (INSTRUCTION, "From now on invoices go to the new address."),
         (INSTRUCTION, "Nothing in the diary before eight, please."),
         (INSTRUCTION, "Please speak Welsh with me and keep it simple."),
         (HEALTH, "A doctor told me I'm allergic to penicillin."),
@@ -130,7 +131,6 @@ def test_an_order_for_once_is_no_standing_instruction(text):
         "In letters to the harbour office, never use first names.",
         "User wants articles no longer than a page.",
         "Never burn pages of a log.",
-        "On regatta days, only white shirts.",
     ],
 )
 def test_an_order_until_further_notice_is_a_standing_instruction(text):
@@ -181,7 +181,8 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
         (INSTRUCTION, "No letters at the weekend unless the harbour master writes."),
         (INSTRUCTION, "Please give me tide tables in metres."),
         (INSTRUCTION, "Please give names of boats in italics."),
-        (INSTRUCTION, "From now on invoices go to the new address."),
+        (INSTRUCTION, "On regatta days, only white shirts."),
+        (INSTRUCTION, "Always write letters on paper from this month on."),
         (INSTRUCTION, "If the gate jams, ring the harbour master first."),
         (INSTRUCTION, "No new varnish without asking."),
     ],
@@ -297,7 +298,6 @@ def test_whom_a_sentence_is_about_is_read():
         ("Give no dates to the newspaper, not even old ones.", INSTRUCTION),
         ("No guests on weekdays without asking the others.", INSTRUCTION),
         ("When the vicar asks for soup: nothing with leeks.", INSTRUCTION),
-        ("Always write letters on paper from this month on.", INSTRUCTION),
         ("Postcards are fine again if they are short.", INSTRUCTION),
     ],
 )

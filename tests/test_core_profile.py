@@ -436,6 +436,8 @@ def test_what_others_undertake_or_are_is_none_of_the_owners():
         "In this run, never touch the tests.",
         "Please always run the linter for this pull request.",
         "Drop the users table first.",
+        "Always use tabs in this branch.",
+        "Don't touch the fixtures while I'm editing them.",
         "Port the parser to Zig and delete the C sources once that works.",
         "Port the scheduler to Kotlin and delete the Java sources afterwards.",
         "Truncate the staging tables before you start.",
@@ -468,18 +470,6 @@ def test_what_others_undertake_or_are_is_none_of_the_owners():
     ],
 )
 def test_orders_of_the_moment_prompts_and_output_of_programs_are_no_instructions(text):
-    assert compiled(*said(text)) == {}
-
-
-@pytest.mark.xfail(strict=True, reason="the reader takes it for a standing one")
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Always use tabs in this branch.",
-        "Don't touch the fixtures while I'm editing them.",
-    ],
-)
-def test_orders_of_the_moment_that_are_taken_for_standing_ones(text):
     assert compiled(*said(text)) == {}
 
 

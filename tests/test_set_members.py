@@ -21,6 +21,7 @@ def told_apart(find, older, newer):
         ("Jem's locker is number 12.", "Penny's locker is number 31."),
         ("The key of the workshop is green.", "The key of the boathouse is red."),
         ("My winter job is at the mill.", "My summer job is on the ferry."),
+        ("The firstborn is called Ottoline.", "The lastborn is called Tilly."),
     ],
 )
 def test_other_values_of_two_things_of_a_kind(older, newer):
@@ -37,6 +38,7 @@ def test_other_values_of_two_things_of_a_kind(older, newer):
         ("The ferry is late.", "The ferry is on time."),
         ("My eldest daughter is Signe.", "My middle daughter is Signe."),
         ("I live in Leith.", "I live in Kells."),
+        ("The car is blue.", "The Volvo is green."),
         ("", "My middle daughter is Tuva."),
     ],
 )

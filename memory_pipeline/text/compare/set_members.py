@@ -23,7 +23,8 @@ _FIGURE: Final = "0"
 def name_two_subjects(older: pl.Series, newer: pl.Series) -> pl.Series:
     """Return whether the statements of each pair give different values to different things of one kind.
 
-    Their subjects differ in one word, which is not what they are of a kind with but tells which one is meant.
+    Their subjects differ in one word that tells which one is meant: either they share what they are, or of each of
+    them the same is said ("The elder is called ...", "The younger is called ...").
 
     Args:
         older: the older statement of each pair.
@@ -47,17 +48,17 @@ def name_two_objects(older: pl.Series, newer: pl.Series) -> pl.Series:
 
 
 def _name_two_subjects(older: Clause, newer: Clause) -> bool:
-    subjects, values = [], []
-    for side in (older, newer):
-        end = len([*takewhile(lambda stem: stem not in _VERBS, side.stems)])
-        subjects.append(side[:end])
-        values.append(set(side.stems[end:]))
-    if values[0] == values[1] or not all(values):
+    ends = [len([*takewhile(lambda stem: stem not in _VERBS, side.stems)]) for side in (older, newer)]
+    subjects, values = zip(
+        *((side[:end], side[end:].stems) for side, end in zip((older, newer), ends, strict=True)), strict=True
+    )
+    if not all(values) or set(values[0]) == set(values[1]):
         return False
     words, others = map(_content, subjects)
     heads = {_content(subject[: len(subject) - len(stated_changes.addition(subject))])[-1:] for subject in subjects}
     apart = sum(word != opposite for word, opposite in zip(words, others, strict=False))
-    return len(words) == len(others) > 1 and apart == 1 and len(heads) == 1
+    alike = len(heads) == 1 if len(words) > 1 else values[0][:2] == values[1][:2]
+    return len(words) == len(others) > 0 and apart == 1 and alike
 
 
 def _name_two_objects(older: Clause, newer: Clause) -> bool:
