@@ -60,7 +60,7 @@ demo: install ## One made-up person's four months, consolidated through Dagster:
 test: style ## Everything CI runs: format, lint, types, tests
 	@$(MAKE) --no-print-directory -j 2 types suite
 
-quick: style ## The same in two to three minutes: only the tests of the pure rooms, and one run through the pipeline
+quick: style ## The same in one to two minutes: only the tests of the pure rooms, and one run through the pipeline
 	@$(MAKE) --no-print-directory -j 2 types suite ONLY=--quick
 
 suite: dev $(DUCKDB_STAMP)

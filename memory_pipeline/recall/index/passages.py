@@ -14,7 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.text.lang.ascii_patterns import contains, found
-from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON
+from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON, LISTS
 from memory_pipeline.text.lang.identification import identify, identify_one
 from memory_pipeline.text.lang.word_lists import any_of
 from memory_pipeline.text.parse import dates, facts, tokens
@@ -28,77 +28,36 @@ WHOLE: Final = 96
 """Longest memory, in tokens, that stays one passage."""
 SIZE: Final = 64
 """Tokens of a passage of a longer memory, give or take a sentence."""
-_UNITS: Final = "(?:second|minute|hour|day|night|week|weekend|month|year|decade)s?"
-_COUNT: Final = (
-    r"(?:[0-9][0-9.,]*|an?|one|two|three|four|five|six|seven|eight|nine|ten|twelve|few|several|couple|many|half)"
-)
+_WORDS: Final = LISTS.section("passages")
+_LISTS: Final = {
+    "{units}": _WORDS.text("units"),
+    "{count}": _WORDS.text("count").strip(),
+    "{ordered}": rf"(?:{'|'.join(_WORDS.listed('ordered'))})",
+}
+"""Lists that expressions name."""
 
-_ORDERED: Final = (
-    r"(?:use|include|provide|format|give|show|explain|write|answer|reply|respond|keep|add|avoid|assume|call|address"
-    r"|mention|cite|quote|check|confirm|ask|remind|tell|list|report|highlight|prefer|prioriti[sz]e|recommend|suggest"
-    r"|tailor|maintain|combine|convert|round|state|start|end|begin|put|make|be|consider|speak|translate|summari[sz]e"
-    r"|refer|return|test|verify|warn|note|send|schedule|book|order|plan|pick|choose|leave|skip|stop|present|describe"
-    r"|display|specify|double-check|spell|name|number|comment|document|compare|base|break|point|offer|propose|draft"
-    r"|share|save|store|delete|run|read|say|talk|treat|help|link|label|track|calculate|follow|apply|change|remove)"
-)
-"""Verbs of instructions to an assistant."""
+
+def _telling(name: str) -> str:
+    text = _WORDS.text(name)
+    for mark, pattern in _LISTS.items():
+        text = text.replace(mark, pattern)
+    return any_of(text)
+
+
+_ORDERED: Final = _LISTS["{ordered}"]
 _PATTERNS: Final = {
-    "duration": any_of(
-        rf"{_COUNT}(?: (?:of|more|whole|and a half))? {_UNITS};for (?:years|months|weeks|ages|decades|a while)"
-        r";since (?:[0-9]{4}|last|i|we|he|she|high school|college|childhood|then|[a-z]+day|january"
-        r"|february|march|april"
-        r"|may|june|july|august|september|october|november|december);all my life;whole life"
-    ),
-    "reason": any_of(
-        "because;'cause;cuz;since;so that;due to;thanks to;that's why;which is why;the reason;reasons?;in order to"
-        ";inspired;motivated;motivates;helps? me;makes? me;made me;gives me;led me;wanted to;hoping to;as a result"
-    ),
-    "place": any_of(
-        "city;town;village;country;state;beach;park;lake;mountains?;river;forest;museum;restaurant;cafe"
-        ";caf\u00e9;bar;hotel;school"
-        ";university;college;hospital;office;house;apartment;home;street;church;studio;gym;store;shop;mall;island"
-        ";airport;station;garden;farm;library;theat(?:er|re);club;center;centre;camp(?:site|ground)?"
-        ";trail;abroad;downtown"
-        ";moved (?:to|from);live in;lives in;living in;born in;trip to;travel+ed to;visited;went to;grew up"
-        ";(?:under|underneath|beneath|behind|beside|inside|above|below|opposite|next to|in front of|on top of)"
-        " (?:the|a|an|my|your|his|her|our|their)"
-    ),
-    "person": any_of(
-        "friends?;mother;mom;mum;father;dad;parents?;sister;brother;siblings?;aunt;uncle;cousins?;grandma;grandpa"
-        ";grandmother;grandfather;wife;husband;partner;girlfriend;boyfriend;fianc\u00e9e?;son;daughter"
-        ";kids?;children;family"
-        ";colleagues?;coworkers?;boss;manager;mentor;teacher;professor;coach;neighbou?rs?;roommate"
-        ";doctor;therapist;team"
-        ";he;she;they"
-    ),
-    "wish": any_of(
-        "always;never;every time;each time;from now on;whenever;make sure;be sure to;please (?:include"
-        "|use|keep|add|avoid)"
-        ";i(?:'d)? prefer;i'd rather;i would rather;i prefer;my preference;preferences?"
-        ";i (?:don't )?(?:like|want) (?:to|my|it|you|the|a)"
-        ";i'm (?:more )?(?:comfortable|interested in|keen)"
-    ),
-    "standing": any_of(
-        "(?:please|i want you to|i'd like you to|i need you to|you should|you must|make sure to|be sure to|remember to"
-        f"|from now on,?|going forward,?) (?:always|never) {_ORDERED}"
-        f";(?:from now on|going forward),? (?:please )?(?:do not |don't |only )?{_ORDERED}"
-        f";{_ORDERED} [^.!?]{{1,80}} (?:from now on|going forward|in (?:the )?future)"
-        ";(?:when|whenever|if|every time|each time|any ?time) i (?:ask|request)"
-        ";(?:always|never|don't) [^.!?]{0,200}in your (?:answers|replies|responses)"
-        ";(?:keep|make|write|give|format) (?:(?:all|all of|your|all your) )*(?:answers|replies|responses|explanations)"
-        ";i want (?:(?:all|all of|your|all your) )*(?:answers|replies|responses|explanations)"
-    )
+    **{name: _telling(name) for name in ("duration", "reason", "place", "person", "wish")},
+    "standing": _telling("standing")
     + r"|^\W*(?:please,? )?(?:always |only )?(?:answer|reply|respond|write|speak|talk)(?: to me)?(?: only)? in"
     r" \p{L}+(?: only| please)?\W*$"
     r"|^\W*(?:please,? )?(?:use|quote|cite) [^.!?]{1,40} only\W*$"
     + rf"|(?:^|[.!?\n]\s)\W*(?:please,? )?(?:always|never|don't ever|do not ever) {_ORDERED}(?-u:\b)"
     + r"|(?:^|[.!?\n]\s)\W*(?:when|whenever|every time|each time) you (?:answer|reply|respond|write|give|show|explain"
     r"|suggest|recommend|list|format|summari[sz]e)(?-u:\b)",
-    "preference": any_of(
-        "(?:i|we)(?:'d| would)?(?: [a-z]+)? prefer(?:red)?;i(?:'d| would) rather;my (?:[a-z]+ )?preferences?"
-    ),
+    "preference": _telling("preference"),
     "first_person": any_of(";".join(sorted(word for word in FIRST_PERSON if word.isalpha())) + ";i'(?:m|ve|d|ll)"),
 }
+"""Pattern of each cue over folded text."""
 _PLACE_NAME: Final = r"(?:^|\s)(?:in|at|to|from|near|around|visit(?:ed|ing)?) (?:the )?\p{Lu}\p{L}+"
 GRADED: Final = ("substance", "dense", "rarity")
 CUES: Final = (*_PATTERNS, "date", "number", "name", "asks", "denies", *GRADED)
