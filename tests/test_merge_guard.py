@@ -37,6 +37,23 @@ def reason(left, right, **columns):
     return disagreements(pairs([(left, right)], **columns))["reason"][0]
 
 
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("CMOVLE", "CMOVL"),
+        ("Gdansk", "Gdanks"),
+        ("Compare with CMPLTE here.", "Compare with CMPLTS here."),
+        ("Form", "From"),
+    ],
+)
+def test_codes_and_single_words_have_no_typos(left, right):
+    assert reason(left, right)
+
+
+def test_a_typo_within_a_sentence_is_a_copy():
+    assert reason("The boiler is serviced in autumn.", "The boilre is serviced in autumn.") is None
+
+
 COPIES = [
     ("Anna's in Leeds", "Anna is in Leeds"),
     ("Good morning! The boiler man comes at 4.", "The boiler man comes at 4, thanks."),

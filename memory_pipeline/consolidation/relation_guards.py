@@ -18,6 +18,7 @@ from memory_pipeline.text.score import sections
 _SIDES: Final = ("older", "newer")
 _NAME: Final = r"[\p{Ll},;0-9] \p{Lu}\p{L}+"
 """A capitalised word inside a sentence."""
+_CAPITAL: Final = r"\b\p{Lu}[\p{L}0-9]+"
 _NAMED: Final = ("numbers", "dates", "names")
 
 
@@ -57,7 +58,8 @@ def _refer_back(pairs: pl.DataFrame, texts: pl.Series) -> pl.Series:
 def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the repetitions that may be one fact: not two of which each names a figure, day or name of its own.
 
-    Of two about health or safety neither may have a word of its own: a second allergy is never taken for the first.
+    Nor two of which one says of B and A what the other says of A and B: what they share stands in reverse order. Of
+    two about health or safety neither may have a word of its own: a second allergy is never taken for the first.
     Takes what `permitted` takes.
     """
     if pairs.is_empty():
@@ -67,10 +69,23 @@ def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | No
     found = facts.extract(texts, tokens.fold(texts)).select("numbers", "dates")
     names = texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}+)"))
     kinds = core_profile.kinds(points[rows], known)
-    read = found.with_columns(names=names, stems=tokens.content_stems(texts), kinds=kinds, row=rows)
+    capitals = texts.str.extract_all(_CAPITAL)
+    read = found.with_columns(names=names, stems=tokens.content_stems(texts), kinds=kinds, capitals=capitals, row=rows)
     vital = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(sections.HEALTH) for side in _SIDES)
     apart = pl.any_horizontal(_told_apart(name) for name in _NAMED) | (vital & _told_apart("stems"))
-    return _sides(pairs, read).filter(~apart).select(pairs.columns)
+    sides = _sides(pairs, read).filter(~apart)
+    columns = [sides[f"{side}_{name}"].to_list() for name in ("capitals", "stems") for side in _SIDES]
+    converse = [
+        _reversed(*names, fewest=2) or _reversed(*words, fewest=3)
+        for names, words in ((row[:2], row[2:]) for row in zip(*columns, strict=True))
+    ]
+    return sides.filter(~pl.Series(converse, dtype=pl.Boolean)).select(pairs.columns)
+
+
+def _reversed(older: list[str], newer: list[str], *, fewest: int) -> bool:
+    """Return whether the words that two lists share, at least so many, stand in reverse order."""
+    shared = [word for word in dict.fromkeys(older) if word in newer]
+    return len(shared) >= fewest and shared == [word for word in dict.fromkeys(newer) if word in older][::-1]
 
 
 def _sides(pairs: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:

@@ -47,6 +47,9 @@ EditOperations = Sequence[tuple[str, int, int, int, int]]
 REASONS: Final = ("numbers", "dates", "negation", "names", "validity", "words", "spelling")
 """Ways in which two texts can differ, in the order in which they are tested."""
 
+_CODE: Final = r"\b[A-Z][A-Z0-9]+"
+"""A code, or its beginning: it names something and is spelled as it is."""
+
 RELATIVE_DATES: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yesterday|today|tonight|tomorrow)$|^day "
 """Dates in normal form that mean another day when said on another day."""
 
@@ -214,8 +217,9 @@ def _parsed_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
 def _parsed_side(pairs: pl.DataFrame, texts: pl.DataFrame, side: str) -> pl.DataFrame:
     """Return the facts and lemmas of one side of each pair, with that side as prefix."""
     facts = pairs.select(pl.col(f"{side}_{name}").alias(name) for name in _FACT_COLUMNS)
+    named = facts.select(pl.concat_list("entities", pl.col("content").str.extract_all(_CODE)).list.join(" "))
     return (
-        facts.with_columns(names=tokenize(facts["entities"].list.join(" ")))
+        facts.with_columns(names=tokenize(named.to_series()))
         .join(texts, on="content", how="left", maintain_order="left", nulls_equal=True)
         .with_columns(words=pl.col("words").list.set_union("names"))
         .select(pl.all().name.prefix(f"{side}_"))
@@ -458,7 +462,12 @@ def _equivalent_figures(sides: TextPair) -> set[str]:
 
 
 def _typos(sides: TextPair, surplus: Sequence[Counter[str]]) -> set[str]:
-    """Return the lemmas of typos of a word of the other text, or of one word written as two; names excepted."""
+    """Return the lemmas of typos of a word of the other text, or of one word written as two.
+
+    Names excepted; and no typo is known where the texts share no other word that would tell that they are one.
+    """
+    if not {*sides[0]["lemmas"]} & {*sides[1]["lemmas"]} - {*FUNCTION_LEMMAS, SENTENCE_END}:
+        return set()
     names = {name for side in sides for name in side["names"]}
     left, right = (
         [word for word in side["only_words"] if word not in names and count[lemma(word)]]
