@@ -245,6 +245,11 @@ def test_an_allergy_outlasts_the_end_of_the_medicine():
     assert marked(*said(told, "Amoxicillin stopped, thank heaven."))[told] is None
 
 
+def test_a_label_whose_only_value_is_a_reference_is_no_fact():
+    told = said("Emergency contact: as before.", "Letters: as last year, but never on Sundays.")
+    assert compiled(*told) == {"standing_instructions": [told[1]["content"]]}
+
+
 def test_a_joke_or_a_rumour_ends_nothing():
     told = "I drive a blue Volvo with a roof rack."
     for idle in ("Ha, I dreamt I sold the Volvo.", "Somebody says I sold the Volvo?", "Claire is off sick."):
