@@ -118,21 +118,13 @@ class FirstReading:
     def _judged(self, index: Index, row: int) -> pl.DataFrame:
         """Return what the judge finds between a memory and those nearest to it: `FOUND`."""
         members = np.append(_nearest(index, row), row)
-        whose = index.memories.select(ownership.user())["user_id"]
         points = (
             index.memories[members]
-            .with_columns(
-                user_id=whose[members],
-                new=pl.Series(members == row),
-                since=pl.coalesce("valid_from", SAID_AT),
-                file=whereabouts.file(),
-                heading=whereabouts.heading(),
-                project=whereabouts.project(),
-            )
+            .with_columns(row=pl.Series(members), since=pl.coalesce("valid_from", SAID_AT))
             .filter(_comparable(index, members), pl.col("closed_by").is_null())
             .sort("since", "seq")
         )
-        own = points["new"].arg_true().to_numpy()
+        own = np.flatnonzero(points["row"] == row)
         others = np.delete(np.arange(points.height), own)
         judge = JUDGES[self._policy.judge]
         if not (own.size and others.size) or (judge.reads and encoder.missing()):
@@ -145,12 +137,20 @@ class FirstReading:
         related = (pl.col("relation") != "unrelated") | (pl.col("rule") == ASIDE)
         found = judged.with_columns(older=older, newer=newer).filter(related)
         if found.height:
-            found = relation_guards.permitted(found, points, self._sentences_of(points))
-        ends = {
+            whose = index.memories.select(ownership.user())["user_id"]
+            placed = points.with_columns(
+                user_id=whose.gather(points["row"]),
+                file=whereabouts.file(),
+                heading=whereabouts.heading(),
+                project=whereabouts.project(),
+            )
+            ends = pl.concat([found["older"], found["newer"]]).unique().sort()
+            found = relation_guards.permitted(found, placed, self._sentences_of(placed[ends]))
+        named = {
             name: points["memory_id"].gather(found[side])
             for name, side in (("memory_id", "older"), ("other_id", "newer"))
         }
-        return found.with_columns(**ends).select(FOUND.names())
+        return found.with_columns(**named).select(FOUND.names())
 
     def _kinds_of(self, memories: pl.DataFrame, rows: Rows) -> Floats:
         """Return what the reader says of the sentences of some memories (see `closeness.kinds`)."""
@@ -159,10 +159,11 @@ class FirstReading:
 
     def _sentences_of(self, memories: pl.DataFrame) -> pl.DataFrame:
         """Return table `core_sentences` of the texts of some memories: as read before, by a run or here, else read."""
-        if self._sentences is None:
-            self._sentences = self._recorded()
+        sentences = self._sentences
+        if sentences is None:
+            self._sentences = sentences = self._recorded()
         hashes = frozenset(memories["content_hash"])
-        recorded = core_profile.of_texts(self._sentences, hashes)
+        recorded = core_profile.of_texts(sentences, hashes)
         known = pl.concat([recorded, *(read for text in sorted(hashes) if (read := self._read.get(text)) is not None)])
         read = core_profile.sentences(memories, known)
         new = hashes - core_profile.hashes_of(known)
