@@ -8,13 +8,13 @@ those of a day are a session. Takeout writes the list as HTML unless JSON is cho
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop import takeout
 from memory_pipeline.interop.chats import ATTACHED, OF_THE_ASSISTANT
 from memory_pipeline.interop.files import Broken, Member, members
+from memory_pipeline.interop.html_reader import HtmlReader
 from memory_pipeline.interop.items import Item, Skipped, stable_id
 from memory_pipeline.interop.records import Source, instant, listed, mapping, text
 from memory_pipeline.interop.sampling import Sample
@@ -100,11 +100,10 @@ def _conversation(read: Mapping[str, Any]) -> str | None:
     return next((match[1] for match in found if match), None)
 
 
-class _Text(HTMLParser):
+class _Text(HtmlReader):
     """Collects the words of HTML, a line for each of its blocks."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.parts = list[str]()
         self._unseen = 0
 
@@ -127,6 +126,5 @@ def _plain(html: object) -> str | None:
         return None
     reader = _Text()
     reader.feed(html)
-    reader.close()
     lines = (" ".join(line.split()) for line in "".join(reader.parts).split("\n"))
     return text("\n".join(line for line in lines if line))

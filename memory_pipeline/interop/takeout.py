@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from email.utils import mktime_tz, parsedate_tz
 from html import escape
-from html.parser import HTMLParser
 from typing import Any, Final
+
+from memory_pipeline.interop.html_reader import HtmlReader
 
 _TIME: Final = re.compile(
     r"(?:(?P<day>\d{1,2}) (?P<month>[A-Z][a-z]{2,8})|(?P<name>[A-Z][a-z]{2,8}) (?P<number>\d{1,2})),? "
@@ -45,12 +46,11 @@ def activities(html: str) -> Iterator[dict[str, Any]]:
     """
     cards = _Cards()
     cards.feed(html)
-    cards.close()
     for card in cards.found:
-        lines = [line for line in card.lines if line]
+        lines = [line for line in (*card.lines, "".join(card.line)) if line]
         attached = next((place for place, line in enumerate(lines) if _ATTACHED.fullmatch(line)), len(lines))
         yield {
-            "header": card.header.strip(),
+            "header": "".join(card.header).strip(),
             "title": "\n".join(lines[:attached]),
             "time": card.time,
             "details": [{"url": address} for address in card.addresses],
@@ -63,18 +63,19 @@ class _Card:
     """What was read of an activity."""
 
     def __init__(self) -> None:
-        self.header = ""
-        self.lines = [""]
+        self.header = list[str]()
+        self.lines = list[str]()
+        self.line = list[str]()
+        """What was read of the line that is not over."""
         self.time: str | None = None
         self.answer = list[str]()
         self.addresses = list[str]()
 
 
-class _Cards(HTMLParser):
+class _Cards(HtmlReader):
     """Collects the cards."""
 
     def __init__(self) -> None:
-        super().__init__()
         self.found = list[_Card]()
         self._cell: str | None = None
         self._depth = 0
@@ -107,14 +108,13 @@ class _Cards(HTMLParser):
         if self._cell != "body":
             return
         if card.time is not None:
-            card.answer.append(self.get_starttag_text() or "")
+            card.answer.append(self.get_starttag_text())
         elif tag == "br":
-            line = card.lines[-1] = " ".join(card.lines[-1].split())
+            line = " ".join("".join(card.line).split())
+            card.line.clear()
             card.time = instant(line)
             if card.time is None:
-                card.lines.append("")
-            else:
-                card.lines.pop()
+                card.lines.append(line)
 
     def handle_endtag(self, tag: str) -> None:
         self._depth -= tag == "div" and self._depth > 0
@@ -125,10 +125,10 @@ class _Cards(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._cell == "header":
-            self.found[-1].header += data
+            self.found[-1].header.append(data)
         elif self._cell == "body":
             card = self.found[-1]
             if card.time is None:
-                card.lines[-1] += data
+                card.line.append(data)
             else:
                 card.answer.append(escape(data, quote=False))
