@@ -562,3 +562,36 @@ def test_a_block_of_logseq_that_is_a_heading_stands_above_those_within_it():
 def test_a_callout_a_quote_and_a_property_introduce_no_list(before):
     unit = markdown_text.read(f"# Trip\n\n{before}\n\n- Call the yard.\n").units[-1]
     assert (unit.text, unit.heading) == ("Call the yard.", ("Trip",))
+
+
+def test_an_item_that_begins_with_code_ends_where_the_code_ends():
+    note = markdown_text.read(
+        "- To fetch:\n- ```shell\n  git pull\n  ```\n- To leave:\n- ~~~\n  exit\n  ~~~\n- Done.\n"
+    )
+    assert [unit.text for unit in note.units] == [
+        "To fetch:",
+        "```shell\ngit pull\n```",
+        "To leave:",
+        "~~~\nexit\n~~~",
+        "Done.",
+    ]
+
+
+def test_backups_that_logseq_keeps_are_not_read(folder, ledger):
+    for name in ("logseq/config.edn", "logseq/bak/pages/ana.md", "logseq/version-files/a.md", "recipes/bak/pie.md"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("- The boat was green.\n", "utf-8")
+    imported(ledger, folder, profile="ana")
+    green = [row for row in written(ledger)["content"].to_list() if row == "The boat was green."]
+    assert len(green) == 1
+
+
+def test_blocks_of_an_outline_below_a_heading_that_is_none_are_read_one_by_one():
+    crawling = "\t- ### Crawling\n\t\t- Write robots.txt\n\t\t  ```\n\t\t  Disallow: /\n\t\t  ```\n"
+    text = f"## Hide the site\n{crawling}\t- ### Access\n\t\t- Ask for a name.\nDone.\n"
+    note = markdown_text.read(text)
+    assert [(unit.line, unit.heading, unit.text) for unit in note.units] == [
+        (3, ("Hide the site", "Crawling"), "Write robots.txt\n```\nDisallow: /\n```"),
+        (8, ("Hide the site", "Access"), "Ask for a name."),
+        (9, ("Hide the site",), "Done."),
+    ]

@@ -41,6 +41,8 @@ OF_AGENTS: Final = frozenset(
 """Files in which coding agents keep what holds in the project whose folder has them, maybe in a hidden folder of it."""
 _HOMES_OF_AGENTS: Final = frozenset({".agents", ".claude", ".codex", ".gemini", ".github", ".qwen", ".warp"})
 """Hidden folders of a project in which these are read; one in a folder of deleted notes is not."""
+_OF_LOGSEQ: Final = frozenset({"bak", "version-files"})
+"""Folders beside the settings of Logseq in which it keeps earlier versions of pages."""
 LONGEST_LINE: Final = 64 * 1024 * 1024
 """Bytes of the longest line that is read; a text may have far fewer (setting `max_text_characters`)."""
 BEGINNING: Final = 64 * 1024
@@ -227,8 +229,8 @@ def objects(line: bytes) -> tuple[list[Mapping[str, Any]], str]:
 def members(path: Path) -> Iterator[Member]:
     """Yield the files of an export in order of their names: of a folder, an archive, or the file itself.
 
-    Archives within are opened too. Hidden files and folders of a folder are left out, and so are links; but files of
-    coding agents in hidden folders of theirs are read.
+    Archives within are opened too. Hidden files and folders of a folder are left out, and so are links and the
+    backups of Logseq; but files of coding agents in hidden folders of theirs are read.
 
     Raises:
         ValueError: the path cannot be read.
@@ -257,7 +259,8 @@ def _files(folder: Path) -> Iterator[Path]:
 
     for above, folders, names in os.walk(folder, onerror=refuse):
         homes = [Path(above, name) for name in folders if name in _HOMES_OF_AGENTS]
-        folders[:] = [name for name in folders if not name.startswith(".")]
+        backups = _OF_LOGSEQ if "config.edn" in names else ()
+        folders[:] = [name for name in folders if not name.startswith(".") and name not in backups]
         yield from (Path(above, name) for name in names)
         for one in homes:
             with suppress(OSError):  # whatever it holds is no part of an export

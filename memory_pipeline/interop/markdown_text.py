@@ -35,6 +35,8 @@ _MOST_HEADING: Final = 1_000
 _ITEM: Final = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)])[ \t]+)(\S.*)")
 _OUTLINED: Final = re.compile(r"([ \t]*)(?:[-*+]|\d{1,9}[.)])[ \t]")
 """How a block of an outline begins, at any depth."""
+_INDENTED: Final = re.compile(r"(\t+)[-*+][ \t]+\S")
+"""How the first block below a heading begins where an outline shows the heading as no block."""
 _EMPTY_ITEM: Final = re.compile(r"[ \t]*[-*+][ \t]*")
 _PROPERTY: Final = re.compile(r"[ \t]*([A-Za-z][\w./-]{0,60})::(?:[ \t]+(.*))?")
 """A property of a page or block of Logseq."""
@@ -302,11 +304,10 @@ def _blocks(
             headings = [(depth, title) for depth, title in headings if depth < level]
             tags = {tag: depth for tag, depth in tags.items() if depth < level}
             headings += [(level, name)] if name else []
-        elif match := _ITEM.fullmatch(line):
-            end = _item_end(lines, place)
+        elif _ITEM.fullmatch(line) or _INDENTED.match(line):
             bare = []
-            item = Unit(match[2], number, first + end, above, tags=tuple(tags))
-            yield from _of_item(lines[place:end], item, left_out, indent=len(match[1]))
+            end, units = _listed(lines, place, Unit("", number, number, above, tags=tuple(tags)), left_out)
+            yield from units
             place = end
         elif _ONLY_ID.fullmatch(line) or _EMPTY_ITEM.fullmatch(line) or _ONLY_HTML.fullmatch(line):
             left_out["empty blocks"] += bool(_EMPTY_ITEM.fullmatch(line))
@@ -386,7 +387,9 @@ def _next(lines: list[str], place: int) -> str:
 
 def _item_end(lines: list[str], place: int) -> int:
     """Return the line after a list item: indented and directly following lines belong to it."""
-    fence, end = None, place + 1
+    begun = _ITEM.fullmatch(lines[place])
+    opened = _FENCE.match(begun[2]) if begun else None
+    fence, end = opened and opened[1], place + 1
     while end < len(lines):
         line = lines[end]
         if not line.strip():
@@ -413,6 +416,31 @@ def _item_end(lines: list[str], place: int) -> int:
             fence = None if fence and line.strip().startswith(fence) else fence or fenced[1]
         end += 1
     return end
+
+
+def _listed(lines: list[str], place: int, at: Unit, left_out: Counter[str]) -> tuple[int, Iterator[Unit]]:
+    """Return the line after a list item, or after items indented by tabs below no item, and what they say.
+
+    Args:
+        at: where they begin.
+    """
+    if match := _ITEM.fullmatch(lines[place]):
+        end = _item_end(lines, place)
+        item = replace(at, text=match[2], after=at.line + end - place)
+        return end, _of_item(lines[place:end], item, left_out, indent=len(match[1]))
+    end, outlined = _indented_end(lines, place), _INDENTED.match(lines[place])
+    depth = len(outlined[1]) if outlined else 0
+    below = [line[min(len(line) - len(line.lstrip()), depth) :] for line in lines[place:end]]
+    units = _blocks(below, at.line, left_out, at.heading, at.tags)
+    return end, (replace(unit, written=unit.text) for unit in units)
+
+
+def _indented_end(lines: list[str], place: int) -> int:
+    """Return the line that is indented no more, from one that is."""
+    for end in range(place, len(lines)):
+        if lines[end].strip() and not lines[end].startswith("\t"):
+            return end
+    return len(lines)
 
 
 def _begins(line: str) -> bool:
