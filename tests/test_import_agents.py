@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+import time
 from datetime import UTC, datetime, timedelta
 
 import foreign_stores
@@ -208,3 +209,15 @@ def test_a_coding_project_keeps_its_instructions(ledger, tmp_path):
     (tmp_path / "shop" / "AGENTS.md").write_text("- Never push to main.", "utf-8")
     _, rows = taken(ledger, "markdown", tmp_path / "shop")
     assert json.loads(rows["metadata"][0])["project"] == "shop"
+
+
+def test_what_a_program_inserted_goes_and_a_tag_without_end_is_text_read_once(tmp_path):
+    """Looked for from each of its beginnings, the missing end took a minute of 300,000 characters."""
+    said = "Tea <bash-input>ls <user-memory-input></bash-input>is at five. " + "<system-reminder>" * 20_000
+    line = foreign_stores.line("user", "l1", said)
+    (tmp_path / "s1.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
+    begun = time.process_time()
+    items = list(formats.events(formats.FORMATS["claude-code"], tmp_path / "s1.jsonl", recorded_at=NOW))
+    assert time.process_time() - begun < 10
+    (stored,) = [one for one in items if getattr(one, "event_type", None) == "memory.stored"]
+    assert stored.payload.content == said.replace("<bash-input>ls <user-memory-input></bash-input>", "")

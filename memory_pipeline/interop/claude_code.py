@@ -19,9 +19,9 @@ from memory_pipeline.interop.transcripts import INSERTED, OTHERS, UNKNOWN, Lines
 _INJECTED: Final = re.compile(
     r"<(command-name|command-message|command-args|command-contents|local-command-stdout|local-command-stderr|"
     r"local-command-caveat|system-reminder|bash-input|bash-stdout|bash-stderr|user-memory-input|task-notification|"
-    r"ide_opened_file|ide_selection)>.*?</\1>",
-    re.DOTALL,
+    r"ide_opened_file|ide_selection)>"
 )
+"""How what the program inserts begins; it ends with the tag that closes it."""
 _CAVEATS: Final = ("Caveat:", "[Request interrupted")
 _NO_MESSAGES: Final = {
     *("system", "summary", "ai-title", "custom-title", "agent-name", "continued-in", "file-history-snapshot"),
@@ -78,7 +78,7 @@ def _message(line: Mapping[str, Any], origin: str, *, assistant: bool) -> Iterat
     found, _ = spoken(content)
     attached = sum(block in ("image", "document") for block in blocks)
     yield from [Skipped(ATTACHED, attached)] * bool(attached)
-    typed = text(_INJECTED.sub("", found)) if found else None
+    typed = text(_without_injected(found)) if found else None
     if found and (typed is None or typed.startswith(_CAVEATS)):
         yield Skipped(INSERTED)
     elif typed is None:
@@ -87,3 +87,18 @@ def _message(line: Mapping[str, Any], origin: str, *, assistant: bool) -> Iterat
         tags = tuple(tag for tag in (folder_of(line.get("cwd")), label(line.get("gitBranch"))) if tag)
         at = instant(line.get("timestamp"))
         yield ChatTurn(line.get("uuid"), typed.strip(), at, origin, line, speaker(role), tags)
+
+
+def _without_injected(said: str) -> str:
+    """Return a text without what the program inserted; a tag that is not closed stays. Cost: linear in its length."""
+    kept, begun, unclosed = list[str](), 0, set[str]()
+    for opening in _INJECTED.finditer(said):
+        closing = f"</{opening[1]}>"
+        if opening.start() < begun or closing in unclosed:
+            continue
+        if (end := said.find(closing, opening.end())) < 0:
+            unclosed.add(closing)
+            continue
+        kept.append(said[begun : opening.start()])
+        begun = end + len(closing)
+    return "".join([*kept, said[begun:]])
