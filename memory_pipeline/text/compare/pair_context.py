@@ -90,9 +90,15 @@ def of_two_owners(older: Floats, newer: Floats) -> NDArray[np.bool_]:
     return result
 
 
-def are_of_health(older: Floats, newer: Floats) -> NDArray[np.bool_]:
-    """Return whether both memories of each pair are about somebody's health; takes what `of_two_owners` takes."""
-    both = [sentence_kinds.probability(side, "kind", "health") >= _ASIDE for side in (older, newer)]
+def are_of_kind(older: Floats, newer: Floats, *kinds: str) -> NDArray[np.bool_]:
+    """Return whether both memories of each pair are of one of some kinds (`sentence_kinds.GROUPS`), [pairs].
+
+    Args:
+        older: as in `of_two_owners`.
+        newer: likewise.
+        kinds: the kinds.
+    """
+    both = [sentence_kinds.probability(side, "kind", *kinds) >= _ASIDE for side in (older, newer)]
     result: NDArray[np.bool_] = both[0] & both[1]
     return result
 

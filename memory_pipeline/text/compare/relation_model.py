@@ -48,6 +48,8 @@ _WHOLE: Final = 0.85
 """Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
 
 
+_SETS: Final = ("health", "possession", "skill")
+"""Kinds of facts of which each may hold beside others of its kind."""
 _STATED: Final = 0.95
 """Confidence of a change that the newer memory states outright."""
 _OTHER_NAME: Final = 0.85
@@ -99,9 +101,7 @@ class ReaderModel:
             found[read[others & pair_context.of_two_owners(*sides)]] = _NOTHING
             found[read[pair_context.keeps_condition(*sides)], _UPDATE] = 0.0
             texts = [reading.statements["text"].gather(side[best[read]]) for side in (left, right)]
-            apart = _of_two_members(found[read], texts, pair_context.are_of_health(*sides))
-            for relation in (_UPDATE, _CONFLICT):
-                found[read[apart], relation] = 0.0
+            found[read] = _without_members(found[read], texts, sides)
         probability = np.tile(_NOTHING, (len(pair), 1))
         probability[best] = found
         _bar_of_copies(probability, reading.statements["low"], left, right)
@@ -215,21 +215,26 @@ def _judged(
     ).cast(pl.Schema(JUDGEMENT_COLUMNS))
 
 
-def _of_two_members(probability: Floats, texts: Sequence[pl.Series], health: Mask) -> Mask:
-    """Return which pairs of statements may be taken for a change or a contradiction, but name two members of a set.
+def _without_members(probability: Floats, texts: Sequence[pl.Series], sides: tuple[Floats, Floats]) -> Floats:
+    """Return the probabilities of pairs of statements, zero where two members of a set replace or deny each other.
 
-    Of health everything may hold beside more of its kind: a second medicine is no newer value of the first.
+    Of health, possessions and skills everything may hold beside more of its kind: a second medicine is no newer value
+    of the first. A possession may take the place of another all the same.
 
     Args:
         probability: [pairs, relations].
         texts: the older and the newer statement of each pair.
-        health: whether both are about somebody's health.
+        sides: what the reader says of the sentences of each side, [pairs, `sentence_kinds.WIDTH`].
     """
     likely = np.flatnonzero(probability[:, [_UPDATE, _CONFLICT]].sum(axis=1) >= LEAST_CONFIDENCE)
     older, newer = (side.gather(likely) for side in texts)
-    objects = set_members.name_two_objects(older, newer).to_numpy() & health[likely]
-    result = np.zeros(len(probability), dtype=np.bool_)
-    result[likely] = objects | set_members.name_two_subjects(older, newer).to_numpy()
+    objects, subjects = (
+        find(older, newer).to_numpy() for find in (set_members.name_two_objects, set_members.name_two_subjects)
+    )
+    health, sets = (pair_context.are_of_kind(*sides, *kinds)[likely] for kinds in (("health",), _SETS))
+    result = probability.copy()
+    result[likely[subjects | (objects & health)], _UPDATE] = 0.0
+    result[likely[subjects | (objects & sets)], _CONFLICT] = 0.0
     return result
 
 
