@@ -72,7 +72,7 @@ def host(tmp_path_factory):
     """A store after a first night and a quiet one."""
     home = tmp_path_factory.mktemp("host")
     homes.settings(home)
-    with homes.filled(home, homes.events(memories=4)) as lake, dg.DagsterInstance.ephemeral() as instance:
+    with homes.filled(home, homes.events(memories=12)) as lake, dg.DagsterInstance.ephemeral() as instance:
         opened = Host(lake, instance)
         while opened.run().keys() - {"consolidation_commit"}:
             opened.automation()
