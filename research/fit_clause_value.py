@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from synthetic_chats import chats
 
 from memory_pipeline.consolidation import trimming, worth
-from memory_pipeline.consolidation.keeping import Rank
+from memory_pipeline.consolidation.keeping import ODDS, Rank
 from memory_pipeline.evaluation import conversations
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import clause_value
@@ -160,7 +160,7 @@ def _rows(chat: conversations.Chat | chats.Chat) -> pl.DataFrame:
         stands=pl.lit(value=False),
         rank=pl.lit(Rank.REST.value),
         use=pl.lit(0.0),
-        favour=pl.lit(1.0),
+        **dict.fromkeys(ODDS, pl.lit(0.0)),
         age=pl.lit(0.0),
         chat=pl.lit(value=True),
         newer=pl.lit([], pl.List(pl.String)),

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal
 import bm25_baseline
 import polars as pl
 
+from memory_pipeline.consolidation import change_detection
 from memory_pipeline.consolidation import questions as questions_of_runs
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation import replay
@@ -33,9 +34,9 @@ from memory_pipeline.text.parse.tokens import count_tokens
 State = Literal["raw", "consolidated", "asked", "half", "half used"]
 
 STATES: Final[tuple[State, ...]] = ("raw", "consolidated", "asked", "half", "half used")
-"""As stored; after one run of the preset; after another one, before which `review` was answered by the labels, at most
-a pair a memory; after one at half the tokens; the same after every second question was asked and its first answer
-marked helpful."""
+"""As stored; after one run of the preset; after another one, before which the labels answered the pairs that a language
+model would be asked about, one a memory; after one at half the tokens; the same after every second question was asked
+and its first answer marked helpful."""
 DEPTH: Final = 10
 _MARKED: Final = 3
 """First results whose marks are looked at."""
@@ -154,7 +155,7 @@ def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
         night = store.last
     done = next(simulate(lambda _: events, policy, [night], max_archived_share=1.0))
     if state == "asked":
-        events = pl.concat([events, _answered(store, done)])
+        events = pl.concat([events, _answered(store, done, policy)])
         nights = [night, night + timedelta(days=1)]
         *_, done = simulate(
             lambda at: events.filter(pl.col("occurred_at") <= at), policy, nights, max_archived_share=1.0
@@ -206,12 +207,24 @@ def _uses(store: LabelledStore, index: LiveIndex) -> list[pl.DataFrame]:
     return events
 
 
-def _answered(store: LabelledStore, night: Night) -> pl.DataFrame:
-    """Return the events of answering the pairs that a run would ask about, by the labels, at most one a memory."""
-    after = night.after["memories"]
-    changes = night.tables["fact_changes"].filter(pl.col("relation").is_in(list(questions_of_runs.ANSWERS)))
-    possible = changes.filter(~pl.col("decided")).with_columns(likelihood="confidence")
-    asked = questions_of_runs.ranked(possible, after, night.tables["core_sentences"]).head(store.turns.height)
+def _answered(store: LabelledStore, night: Night, policy: Policy) -> pl.DataFrame:
+    """Return the events of answering the pairs that a language model would be asked about, by the labels."""
+    of_run = night.tables
+    compared = change_detection.compare(
+        memories=night.after["memories"],
+        enrichment=of_run["enrichment"],
+        vectors=of_run["vectors"],
+        edges=night.after["association_edges"],
+        policy=policy.model_copy(update={"llm_model": "labels"}),
+        as_of=night.at,
+        plan_id="",
+        recorded=of_run["pair_readings"],
+        sentences=of_run["core_sentences"],
+    )
+    statements = compared.fact_changes.select("memory_id", "other_id", "statement").unique(["memory_id", "other_id"])
+    possible = compared.possible.filter(~pl.col("decided"))
+    queue = questions_of_runs.ranked(possible, night.after["memories"], of_run["core_sentences"])
+    asked = queue.head(store.turns.height).join(statements, on=["memory_id", "other_id"], how="left")
     relation = [label(store, older, newer) for older, newer in asked.select("memory_id", "other_id").iter_rows()]
     told = asked.with_columns(relation=pl.Series(relation, dtype=pl.String))
     partial = pl.col("relation") == "partial"

@@ -66,12 +66,13 @@ _TEXTS: Final = {
 Six English stores and three in French, Italian and Chinese: facts about one user, a coding agent, a family chat, an
 office, long notes, a coach. One run of the preset `default`; at half the tokens, one run with a token budget of .5;
 *asked before* means that every second question was asked and its answer marked helpful before that run; *answered*
-means that the pairs which `review` shows after the run, at most one a memory, were answered by the labels, and that
-another run followed. The labels lack many updates that a reader sees (an errand done, a plan carried out). So two
-language models read 200 pairs without labels on 29 November 2026: the 155 that a run had linked, closed or merged in
-the English stores (`merge_confidence` .75, `close_confidence` .85), 30 look-alikes and 15 updates that it had not
-linked (Cohen's kappa .92). Both call right 87 of 105 links of updates (.83; the labels 70), 15 of 22 links of
-repetitions, 9 of 12 contradictions, 12 of 12 merges and 3 of 4 closings (one reader all 4).
+means that the pairs about which a language model would be asked (`llm_pairs`: one for each memory, those most worth an
+answer) were answered by the labels, and that another run followed. The labels lack many updates that a reader sees (an
+errand done, a plan carried out). So two language models read 200 pairs without labels on 29 November 2026: the 155
+that a run had linked, closed or merged in the English stores (`merge_confidence` .75, `close_confidence` .85), 30
+look-alikes and 15 updates that it had not linked (Cohen's kappa .92). Both call right 87 of 105 links of updates (.83;
+the labels 70), 15 of 22 links of repetitions, 9 of 12 contradictions, 12 of 12 merges and 3 of 4 closings (one reader
+all 4).
 """,
     "own": """
 The same figures for the 35 stores of six files of `research/corpus/episodes` which nothing has learned from: 3,400
@@ -113,10 +114,11 @@ _TRIED: Final = """
 How the reader was made, measured and what did not help:
 [research](https://github.com/memory-pipeline/memory-pipeline/blob/main/research/README.md). Of recall:
 
-- **A budget.** Odds of relations that are too unsure for a link still weigh in what leaves: multiplying worth by 1 +
-  2 x the confidence that a memory updates another or repeats one, and by 1 - .6 x that it is outdated, spares a third
-  of the corrections that would leave before what they correct. In a chat of several people they do not count: on
-  LoCoMo they cost .02 of hit@10 at half the tokens and .10 at a fifth, since what is alike there is talk.
+- **A budget.** One fitted worth (`worth.toml`: how likely somebody asks for a memory, by the reader, its age and the
+  odds that it updates, repeats or is outdated, also where these are too unsure for a link) in place of seven ranks keeps
+  more of what is asked for than ranks of harm, instructions, repetitions and present values did (WORTH). In a chat of
+  several people it does not count: on LoCoMo such odds cost .02 of hit@10 at half the tokens and .10 at a fifth, since
+  what is alike there is talk, and small events are asked for, which the reader finds idle.
 - **Long conversations.** Of the questions on BEAM 500k whose evidence was not among the first ten, most ask for what a
   standing rule is about, for a summary or for an order of events. What users say is considered first, by related words
   for the length of a memory, and rules come along where the question meets their condition (rules found: .50 to .93).

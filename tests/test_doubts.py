@@ -231,6 +231,13 @@ def test_a_sentence_that_ended_is_marked_in_the_text_and_its_tokens_count():
     assert half["current"] is None
 
 
+def test_what_ended_a_sentence_comes_right_before_it():
+    before = list(recalled(new={"content": "It runs at 210 these days."}))
+    assert before.index("old") < before.index("new")
+    after = list(recalled(new={"content": "It runs at 210 these days."}, old={"closed_statements": HALF}))
+    assert after.index("new") + 1 == after.index("old")
+
+
 def test_every_edge_type_about_facts_is_read():
     every = [("new", "old", edge_type, "conflict") for edge_type in PROPOSED.values()]
     assert links(*every).table["edge_type"].to_list() == sorted(PROPOSED.values())

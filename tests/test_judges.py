@@ -58,3 +58,26 @@ def test_what_is_too_unsure_for_a_link_counts_under_a_token_budget_alone(monkeyp
     found = change_detection.compare(memories, *empty, Policy(token_budget=budget), as_of=AS_OF, plan_id="plan")
     assert found.fact_changes.is_empty()
     assert found.change_odds.select("memory_id", "repeats").rows() == odds
+
+
+class Doubting(Repeating):
+    """Finds no pair related, and is less sure of it the older the one and the newer the other memory is."""
+
+    def judge(self, reading, older, newer, *, closeness, least):
+        """One row a pair."""
+        rows = super().judge(reading, older, newer, closeness=closeness, least=least)
+        return rows.with_columns(relation=pl.lit("unrelated"), confidence=0.5 + older / 20 + (6 - newer) / 100)
+
+
+def test_a_language_model_may_be_asked_about_the_likeliest_pairs_of_each_memory(monkeypatch):
+    rooms = ("barn", "attic", "cellar", "yard", "shed", "mill", "loft")
+    memories = frames.memories(
+        {"content": f"The kiln stands in the {room}.", "created_at": ago(9 - n)} for n, room in enumerate(rooms)
+    )
+    empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
+    monkeypatch.setitem(JUDGES, Policy().judge, Doubting())
+    assert change_detection.compare(memories, *empty, Policy(), as_of=AS_OF, plan_id="plan").possible.is_empty()
+    found = change_detection.compare(memories, *empty, Policy(llm_model="m"), as_of=AS_OF, plan_id="plan").possible
+    of_last = found.filter(other_id="m6").sort("likelihood", descending=True)
+    assert of_last["memory_id"].to_list() == ["m0", "m1", "m2", "m3"]
+    assert of_last["likelihood"].to_list() == pytest.approx([0.5, 0.45, 0.4, 0.35])

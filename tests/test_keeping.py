@@ -79,18 +79,16 @@ def reading(memories, **numbers):
         ("Visitors must not feed the goats.", Rank.GRAVE),
         ("Never open the sluice before noon.", Rank.GRAVE),
         ("Grandad is on bisoprolol now.", Rank.GRAVE),
-        ("Please don't publish the choir's photographs.", Rank.GRAVE),
         ("Don't let the twins row out alone.", Rank.GRAVE),
-        ("Nobody else may sign the cheques.", Rank.GRAVE),
-        ("For parcels, always add a customs form.", Rank.STANDING),
-        ("From now on, answer in two lines.", Rank.STANDING),
+        ("For parcels, always add a customs form.", Rank.REST),
+        ("From now on, answer in two lines.", Rank.REST),
         ("Ruben can't eat anything with sesame.", Rank.GRAVE),
         ("The choir sang in the old mill.", Rank.REST),
         ("Is anybody allergic to walnuts?", Rank.REST),
         ("No worries, don't forget your coat!", Rank.REST),
     ],
 )
-def test_what_does_harm_if_forgotten_and_what_instructs_ranks_first(text, rank):
+def test_what_surely_does_damage_if_forgotten_ranks_before_the_rest(text, rank):
     assert ranks(store(text)) == [rank]
 
 
@@ -109,36 +107,28 @@ def leaves_before(memories, *links):
     return keeping.ranked(memories, edges(*links), none, accesses(), odds, said, as_of=frames.AS_OF)["newer"].to_list()
 
 
-@pytest.mark.parametrize(
-    ("speakers", "favour"),
-    [
-        ((None, None, None, None), [0.55, 2.0, 1.5, 1.0]),
-        (("Ana", None, "assistant", "Ana"), [0.55, 2.0, 1.5, 1.0]),
-        (("Ana", "Ben", "Ana", "Ben"), [1.0, 1.0, 1.0, 1.0]),
-    ],
-    ids=["notes", "one person", "a chat"],
-)
-def test_what_likely_updates_or_repeats_is_favoured_over_what_is_likely_outdated_but_not_in_a_chat(speakers, favour):
+def told_odds(found):
+    return [tuple(row) for row in found.select(keeping.ODDS).iter_rows()]
+
+
+def test_odds_are_those_of_the_judge_or_more_where_something_is_linked():
     odds = [
-        {"memory_id": "m0", "updates": 0.0, "outdated": 0.5, "repeats": 0.0},
-        {"memory_id": "m1", "updates": 0.5, "outdated": 0.0, "repeats": 0.0},
-        {"memory_id": "m2", "updates": 0.0, "outdated": 0.0, "repeats": 0.5},
+        {"memory_id": "m0", "updates": 0.0, "outdated": 0.7, "repeats": 0.0},
+        {"memory_id": "m1", "updates": 0.3, "outdated": 0.0, "repeats": 0.2},
     ]
     table = pl.DataFrame(odds).with_columns(profile_id=pl.lit("p"), plan_id=pl.lit("plan"))
+    memories = store(*PAIR, "The barn is where they play.", "The ferry left.")
     found = keeping.ranked(
-        store(*PAIR, "The barn is where they play.", "The ferry left.").with_columns(
-            speaker=pl.Series(speakers, dtype=pl.String)
-        ),
-        edges(),
+        memories,
+        edges(("MAY_UPDATE", "m1", "m0"), ("MAY_REPEAT", "m1", "m2")),
         TABLES["fact_changes"].empty(),
         accesses(),
         TABLES["change_odds"].conform(table),
         worth.SCHEMA.to_frame(),
         as_of=frames.AS_OF,
     )
-    assert found["favour"].to_list() == pytest.approx(favour)
+    assert told_odds(found) == [(0.0, 0.7, 0.0), (0.5, 0.0, 0.5), (0.0, 0.0, 0.5), (0.0, 0.0, 0.0)]
     assert set(found["rank"]) == {Rank.REST}, "odds change no rank"
-    assert found["newer"].list.len().sum() == 0
 
 
 UPDATE = ("MAY_UPDATE", "m1", "m0")
@@ -146,7 +136,7 @@ UPDATE = ("MAY_UPDATE", "m1", "m0")
 
 def test_a_link_decides_only_that_the_older_side_leaves_before_the_newer():
     memories = store(*PAIR)
-    assert ranks(memories, links=[UPDATE]) == [Rank.REST, Rank.CURRENT]
+    assert ranks(memories, links=[UPDATE]) == [Rank.REST, Rank.REST]
     assert ranks(memories, links=[UPDATE], uses=[("m0", 0)]) == [Rank.ASKED, Rank.ASKED]
     assert leaves_before(memories, UPDATE) == [["m1"], []]
 
@@ -161,13 +151,13 @@ def test_ranks_are_handed_on_along_a_chain_of_updates():
     links = [(UPDATE), ("MAY_UPDATE", "m2", "m1")]
     memories = store("Ada is allergic to figs.", "Ada may eat figs.", "Figs make Ada ill after all.")
     assert ranks(memories, links=links) == [Rank.GRAVE] * 3
-    assert ranks(store("One.", "Two.", "Three."), links=links) == [Rank.REST, Rank.REST, Rank.CURRENT]
+    assert ranks(store("One.", "Two.", "Three."), links=links, uses=[("m0", 0)]) == [Rank.ASKED] * 3
 
 
 def test_of_copies_the_newest_stands_for_all_and_has_their_use():
     links = [("MAY_REPEAT", "m0", "m1"), ("MAY_REPEAT", "m1", "m2")]
     memories = store("The kiln cools for a day.", "For a day the kiln cools.", "A day of cooling for the kiln.")
-    assert ranks(memories, links=links) == [Rank.REST, Rank.REST, Rank.REPEATED]
+    assert ranks(memories, links=links) == [Rank.REST] * 3
     assert ranks(memories, links=links, uses=[("m0", 1), ("m1", 1)])[2] == Rank.ASKED
     assert leaves_before(memories, *links) == [["m2"], ["m2"], []]
 
@@ -176,15 +166,15 @@ def test_a_note_of_several_facts_is_no_copy_of_a_sentence_that_repeats_one_of_th
     note = "The kiln cools for a day. Its door was mended by Ada, and the shelves are new. Bread is baked on Fridays."
     links = [("MAY_REPEAT", "m0", "m1")]
     memories = store(note, "The kiln takes a day to cool.")
-    assert ranks(memories, links=links) == [Rank.REPEATED, Rank.REST]
     assert leaves_before(memories, *links) == [[], ["m0"]]
 
 
-@pytest.mark.parametrize(("kind", "kept"), [("MAY_UPDATE", Rank.CURRENT), ("MAY_REPEAT", Rank.REPEATED)])
+@pytest.mark.parametrize(("kind", "odds"), [("MAY_UPDATE", "updates"), ("MAY_REPEAT", "repeats")])
 @pytest.mark.parametrize("lifecycle", ["archived", "cold", "stub", "expired", "deleted"])
-def test_what_stays_keeps_its_rank_when_the_older_side_or_copy_has_left(kind, kept, lifecycle):
+def test_what_stays_keeps_its_odds_when_the_older_side_or_copy_has_left(kind, odds, lifecycle):
     memories = store(*PAIR, lifecycle={0: lifecycle})
-    assert ranks(memories, links=[(kind, "m1", "m0")])[1] == (Rank.REST if lifecycle == "deleted" else kept)
+    found = rows(memories, worth.of_sentences(memories), links=[(kind, "m1", "m0")])
+    assert found[odds][1] == (0.0 if lifecycle == "deleted" else 0.5)
 
 
 def test_what_is_closed_stays_outdated_when_its_successor_has_left():
@@ -212,15 +202,15 @@ def test_of_measurements_in_like_words_the_newest_stays_longest():
     links = [("SIMILAR_TO", "m0", "m1"), ("SIMILAR_TO", "m1", "m2"), ("SIMILAR_TO", "m0", "m2")]
     read = reading(memories, **{name: {"measures": 0.9} for name in memories["memory_id"]})
     found = rows(memories, read, links=links)
-    assert found["rank"].to_list() == [Rank.REST, Rank.REST, Rank.CURRENT]
+    assert found["updates"].to_list() == [0.0, 0.5, 0.5]
     assert found["newer"].to_list() == [["m1", "m2"], ["m2"], []]
     unlike = rows(memories, reading(memories), links=links)
-    assert set(unlike["rank"]) == {Rank.REST}, "no measurements"
+    assert unlike["newer"].to_list() == [[], [], []], "no measurements"
 
 
 NUMBERS = {
-    name: st.sampled_from([0.0, 0.3, 0.9, 2.0] if name in ("harm", "asked") else [0.0, 0.45, 0.9])
-    for name in ("harm", "grave", "asked", "lasting", "safety", "instructs", "measures")
+    name: st.sampled_from([0.0, 0.45, 0.9])
+    for name in ("grave", "likely", "surely", "possible", "safety", "instructs", "measures")
 }
 
 
@@ -245,7 +235,7 @@ def test_under_any_budget_what_is_grave_stays_longer_than_what_is_harmless_and_t
     last = {name for place, name in enumerate(names) if all(older != place for older, _ in pairs)}
     grave = {name for name, said in zip(names, numbers, strict=True) if said["grave"] >= keeping.DAMAGING}
     heirs = {name for place, name in enumerate(names) if any(newer == place for _, newer in pairs)}
-    harmless = {name for name, said in zip(names, numbers, strict=True) if said["harm"] == said["grave"] == 0.0}
+    harmless = {name for name, said in zip(names, numbers, strict=True) if said["grave"] == 0.0}
     if gone & grave & last:
         assert harmless - heirs - {name for name, _ in asked} <= gone
 

@@ -271,7 +271,7 @@ def test_what_harms_when_forgotten_is_kept_in_every_language(harms, harmless):
         worth.of_sentences(store([harmless, harms])),
         as_of=frames.AS_OF,
     )
-    assert ranks["rank"].to_list() == [keeping.Rank.REST, keeping.Rank.SAFETY]
+    assert ranks["rank"].to_list() == [keeping.Rank.REST, keeping.Rank.GRAVE]
 
 
 NOTE = (

@@ -29,6 +29,7 @@ def pair(old=OLD, new=NEW, **columns):
         "memory_id": "o",
         "other_id": "n",
         "decided": False,
+        "memories": 2,
         "older_text": old,
         "newer_text": new,
         "older_speaker": None,
@@ -145,12 +146,12 @@ def test_what_differs_in_a_number_a_date_or_a_negation_is_not_the_same(old, new)
 
 
 def test_pairs_are_asked_in_batches_once_and_alone_when_others_come():
-    many = pl.concat([pair(new=f"Iris has {count} hives.", other_id=f"n{count}") for count in range(12)])
+    many = pl.concat([pair(new=f"Iris has {count} hives.", other_id=f"n{count}", memories=13) for count in range(12)])
     first = model_judge.requests(many, NONE, POLICY)
     assert [len(subject.split(" ")) for subject in first["subject"]] == [10, 2]
     answers = known(many, "[]")
     assert model_judge.requests(many, answers, POLICY).is_empty()
-    more = pl.concat([pair(new="Iris has sold a hive."), many])
+    more = pl.concat([pair(new="Iris has sold a hive.", memories=13), many])
     (again,) = model_judge.requests(more, answers, POLICY)["subject"]
     assert again == more["pair"][0]
     assert model_judge.requests(many, answers, Policy(llm_model="other")).height == 2
@@ -217,20 +218,28 @@ def proposed(rows=(("bees", "own", 0.2),), **used):
     return model_judge.pairs(possible(of, rows), of, TABLES["core_sentences"].empty())
 
 
-def test_a_memory_is_asked_about_with_the_pair_most_worth_an_answer():
+def chosen(pairs, recorded=NONE, **policy):
+    names = dict(pairs.select("pair", pl.concat_str("memory_id", "other_id", separator=" ")).iter_rows())
+    subjects = model_judge.requests(pairs, recorded, Policy(llm_model="m", **policy))["subject"]
+    return [names[name] for subject in subjects for name in subject.split(" ")]
+
+
+def test_the_pairs_most_worth_an_answer_are_asked_about():
     rows = [("bees", "own", 0.2), ("choir", "own", 0.6)]
-    chosen = lambda pairs, recorded=NONE, **policy: [  # noqa: E731
-        dict(pairs.select("pair", "memory_id").iter_rows())[name]
-        for subject in model_judge.requests(pairs, recorded, Policy(llm_model="m", **policy))["subject"]
-        for name in subject.split(" ")
-    ]
-    assert chosen(proposed(rows)) == ["choir"]
-    assert chosen(proposed(rows), llm_pairs=2) == ["choir", "bees"]
-    assert chosen(proposed([("bees", "own", 0.5), ("choir", "own", 0.6)], bees=3)) == ["bees"]
+    assert chosen(proposed(rows)) == ["choir own", "bees own"]
+    assert chosen(proposed(rows, bees=5), llm_pairs=2) == ["choir own", "bees own"]
+    assert chosen(proposed([("bees", "own", 0.5), ("choir", "own", 0.6)], bees=3)) == ["bees own", "choir own"]
     assert chosen(proposed(rows), llm_pairs=0) == []
-    recorded = known(proposed(rows).filter(memory_id="bees"), "[]")
-    assert chosen(proposed(rows), recorded) == []
-    assert chosen(proposed(rows), recorded, llm_pairs=2) == ["choir"]
+
+
+def test_a_profile_has_a_number_of_questions_for_each_memory_and_what_was_answered_counts():
+    rows = [("bees", "own", 0.2), ("choir", "own", 0.6), ("bees", "choir", 0.1), ("choir", "bees", 0.15)]
+    pairs = proposed(rows)
+    assert pairs["memories"].unique().to_list() == [3]
+    assert chosen(pairs) == ["choir own", "bees own", "choir bees"]
+    assert chosen(pairs, llm_pairs=2) == ["choir own", "bees own", "choir bees", "bees choir"]
+    recorded = known(pairs.filter(memory_id="bees", other_id="own"), "[]")
+    assert chosen(pairs, recorded) == ["choir own", "choir bees"]
 
 
 def verdicts_of(prompt):

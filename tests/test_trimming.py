@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 from memory_pipeline.consolidation import trimming, worth
-from memory_pipeline.consolidation.keeping import Rank
+from memory_pipeline.consolidation.keeping import ODDS, Rank
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.tokens import count_tokens
@@ -56,9 +56,7 @@ def store(turns=CHAT, **columns):
     return made.with_columns(content_hash=hashed)
 
 
-def select(
-    memories, budget, *, spare=1000, firm=(), ranks=None, newer=None, favour=None, said=None, language="en", **policy
-):
+def select(memories, budget, *, spare=1000, firm=(), ranks=None, newer=None, said=None, language="en", **policy):
     """What is left out if so many may be archived, these memories are protected from a budget too, and some ranked."""
     texts = memories.unique(["profile_id", "content_hash"])
     enrichment = texts.select(
@@ -70,8 +68,8 @@ def select(
     rank = pl.col("memory_id").replace_strict(names, default=Rank.REST.value, return_dtype=pl.Int64)
     after = {name: list(others) for name, others in (newer or {}).items()}
     leaves = pl.col("memory_id").replace_strict(after, default=[], return_dtype=pl.List(pl.String))
-    favoured = pl.col("memory_id").replace_strict(favour or {}, default=1.0, return_dtype=pl.Float64)
-    ranked = memories.select("profile_id", "memory_id", rank=rank, use=pl.lit(0.0), favour=favoured, newer=leaves)
+    odds = dict.fromkeys(("use", *ODDS), pl.lit(0.0))
+    ranked = memories.select("profile_id", "memory_id", rank=rank, newer=leaves, **odds)
     chosen = Policy(token_budget=budget, **policy)
     read = worth.SCHEMA.to_frame() if said is None else said
     return trimming.select(memories, scored, enrichment, ranked, read, allowed, chosen, plan_id="plan")
@@ -204,7 +202,7 @@ def test_what_ranks_higher_stays_longer_whatever_it_is_worth():
         ("Mo", "It hurts my head."),
         ("Mo", "See you soon then."),
     ]
-    ranks = {"m0": Rank.OUTDATED, "m1": Rank.SAFETY, "m2": Rank.ASKED}
+    ranks = {"m0": Rank.OUTDATED, "m1": Rank.GRAVE, "m2": Rank.ASKED}
     left = [set(shown(store(turns), share, ranks=ranks)) for share in (0.95, 0.6, 0.3)]
     assert left == [{"m1", "m2"}, {"m1", "m2"}, {"m2"}]
     trims, archived = select(store(turns), 0.6, ranks=ranks)
@@ -212,31 +210,23 @@ def test_what_ranks_higher_stays_longer_whatever_it_is_worth():
     assert archived["reason"][0].startswith("It is outdated (tokens: ")
 
 
-def test_what_is_favoured_stays_longer_within_its_rank_only():
-    turns = [("Mo", "Ida plays the old organ."), ("Mo", "Ida plays the old banjo."), ("Mo", "Ida may not eat nuts.")]
-    safe = {"m2": Rank.SAFETY}
-    assert set(shown(store(turns), 0.7, ranks=safe, favour={"m0": 3.0})) == {"m0", "m2"}
-    assert set(shown(store(turns), 0.7, ranks=safe, favour={"m1": 3.0})) == {"m1", "m2"}
-    assert set(shown(store(turns), 0.4, ranks=safe, favour={"m1": 5.0})) == {"m2"}
-
-
-@pytest.mark.parametrize("rank", [Rank.OUTDATED, Rank.REST, Rank.SAFETY])
+@pytest.mark.parametrize("rank", [Rank.OUTDATED, Rank.REST, Rank.GRAVE])
 def test_of_a_chain_of_updates_the_newest_stays_longest_whatever_it_is_worth(rank):
     turns = [("Mo", "I moved to Oslo in March 2021."), ("Mo", "I moved to Lima."), ("Mo", "I moved to a town.")]
-    ranks = dict.fromkeys(("m0", "m1"), rank) | {"m2": min(rank, Rank.CURRENT)}
+    ranks = dict.fromkeys(("m0", "m1"), rank) | {"m2": min(rank, Rank.REST)}
     left = [
         set(shown(store(turns), share, ranks=ranks, newer={"m0": ["m1", "m2"], "m1": ["m2"]})) for share in (0.75, 0.5)
     ]
     assert left == [{"m1", "m2"}, {"m2"}]
 
 
-def test_the_older_side_of_a_link_stands_last_in_its_rank_and_never_below_it():
+def test_the_older_side_of_a_link_stands_below_the_newer_and_never_below_its_rank():
     turns = [
         ("Mo", "Ida may not eat walnuts."),
         ("Mo", "Ida may not eat nuts."),
         ("Mo", "The choir of Oslo sang in 2021."),
     ]
-    ranks = {"m0": Rank.SAFETY, "m1": Rank.SAFETY}
+    ranks = {"m0": Rank.GRAVE, "m1": Rank.GRAVE}
     assert set(shown(store(turns), 0.7, ranks=ranks, newer={"m0": ["m1"]})) == {"m0", "m1"}
     _, archived = select(store(turns), 0.3, ranks=ranks, newer={"m0": ["m1"]})
     assert archived.sort("memory_id")["reason"][0].startswith(
@@ -454,36 +444,43 @@ def test_texts_without_words_are_no_trouble(text):
 
 
 def read_as(memories, **numbers):
-    """What a reader would say of one-sentence memories: numbers by memory, others like an unread sentence."""
+    """What a reader would say of one-sentence memories: numbers by memory, else 0."""
     unsaid = dict.fromkeys((name for name, kind in worth.SCHEMA.items() if kind == pl.Float64), 0.0)
     rows = [
-        {"profile_id": profile, "memory_id": name, "said": text, **unsaid, **worth.UNREAD} | numbers.get(name, {})
+        {"profile_id": profile, "memory_id": name, "said": text, **unsaid} | numbers.get(name, {})
         for profile, name, text in memories.select("profile_id", "memory_id", "content").iter_rows()
     ]
     return pl.DataFrame(rows, schema=worth.SCHEMA)
 
 
+LIKE = [(None, f"The {name} stands in the shed of Kells.") for name in ("kiln", "loom", "press", "lathe")]
+
+
 @pytest.mark.parametrize(
     ("better", "worse"),
     [
-        ({"asked": 3.0}, {"asked": 0.0}),
-        ({"harm": 2.0}, {"harm": 0.0}),
-        ({"lasting": 1.0}, {"lasting": 0.0}),
+        ({"surely": 0.9}, {"likely": 0.9}),
+        ({"likely": 0.9}, {"possible": 0.9}),
+        ({"grave": 0.7}, {"grave": 0.1}),
     ],
-    ids=["asked for", "harm", "lasting"],
+    ids=["asked for", "stated", "harm"],
 )
 def test_of_like_words_what_the_reader_finds_worth_more_stays(better, worse):
-    memories = store(
-        [(None, f"The {name} stands in the shed of Kells.") for name in ("kiln", "loom", "press", "lathe")]
-    )
-    said = read_as(memories, m0=worse, m1=better, m2=worse, m3=better | {"lasting": better.get("lasting", 0.3)})
-    _, archived = select(memories, 0.5, said=said)
+    memories = store(LIKE)
+    _, archived = select(memories, 0.5, said=read_as(memories, m0=worse, m1=better, m2=worse, m3=better))
     assert set(archived["memory_id"]) == {"m0", "m2"}
 
 
-def test_of_like_sentences_that_may_change_the_newer_stays():
-    memories = store(
-        [(None, f"The {name} stands in the shed of Kells.") for name in ("kiln", "loom", "press", "lathe")]
-    )
+def test_of_like_sentences_the_newer_stays():
+    memories = store(LIKE)
     _, archived = select(memories, 0.5, said=read_as(memories))
     assert set(archived["memory_id"]) == {"m0", "m1"}
+
+
+@pytest.mark.parametrize("speakers", [("Mo", "Ann", "Mo", "Ann"), (None, None, None, None)], ids=["chat", "unread"])
+def test_in_a_chat_and_of_what_was_not_read_words_decide(speakers):
+    turns = ["Sure, sure.", "I moved to Oslo in March 2021 with Ida.", "Oh well, well.", "Ida plays the old organ."]
+    memories = store(list(zip(speakers, turns, strict=True)))
+    said = read_as(memories, m0={"surely": 0.9}, m2={"surely": 0.9}) if speakers[0] else None
+    _, archived = select(memories, 0.7, said=said)
+    assert set(archived["memory_id"]) == {"m0", "m2"}

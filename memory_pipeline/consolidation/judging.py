@@ -54,8 +54,9 @@ DOUBT: Final = 0.15
 LEAST_ODDS: Final = 0.15
 """Minimum confidence of an update or repetition that counts for what a token budget keeps first."""
 
-_SPARE: Final = 2
-"""Pairs of a memory that are kept beside those that a language model is asked about: which is likeliest may change."""
+_SPARE: Final = 4
+"""Pairs of a memory that are kept for a language model beside those that each is asked about on average: what is most
+worth an answer is unevenly spread."""
 
 _FIGURE: Final = r"\d+"
 _SEVERAL_CLAUSES: Final = r"[,;:()\u2014]\s"
@@ -340,12 +341,12 @@ def _closeness(
 def _best(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return the pairs that are among the `MOST_LINKED` best of their kind of both memories, and all sure updates.
 
-    The best are the most confident; of equally confident ones those nearest in time, then the earlier. So 10,000 notes
-    of one wording make a number of links that is linear in them.
+    The best are the likeliest; of equally likely ones those nearest in time, then the earlier. So 10,000 notes of one
+    wording make a number of links that is linear in them.
     """
     distance = pl.col("newer") - pl.col("older")
     ordered = pairs.with_row_index("at").sort(
-        pl.col("confidence"), distance, "older", "newer", descending=[True, False, False, False], maintain_order=True
+        likelihood(), distance, "older", "newer", descending=[True, False, False, False], maintain_order=True
     )
     rank = pl.int_range(pl.len())
     within = [rank.over("profile_id", "relation", side) < MOST_LINKED for side in ("older", "newer")]
@@ -365,7 +366,7 @@ def reported_as(policy: Policy) -> pl.Expr:
 
 
 def _may_be_asked(policy: Policy) -> pl.Expr:
-    """Return whether a pair is among the likeliest of its newer memory, about which a language model may be asked."""
+    """Return whether a pair is among the likeliest of its newer memory, so that a language model may be asked."""
     rank = likelihood().rank("ordinal", descending=True).over("newer")
     return pl.lit(asks(policy)) & (likelihood() > 0) & (rank <= policy.llm_pairs + _SPARE)
 

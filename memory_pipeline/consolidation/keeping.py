@@ -1,7 +1,7 @@
-"""Ranks memories for a token budget: first what is asked for, then what is grave to forget, then what does some harm.
+"""Ranks memories for a token budget: first what is asked for, then what is grave to forget, last what is outdated.
 
-Within a rank, worth decides; what is likely the present state of things, or was said twice, is favoured, and what is
-likely outdated leaves earlier, long before either is sure enough for a link.
+Within a rank, worth decides; it reads how likely a memory is the present state of things, was said twice or is
+outdated, long before either is sure enough for a link.
 
 Not here: what a sentence is worth (`worth`) and what a budget has room for (`trimming`).
 """
@@ -23,15 +23,15 @@ from memory_pipeline.text.parse.tokens import fold
 ASKED_FOR: Final = 1.0
 """Minimum use of a memory that counts as asked for: once first in an answer or marked helpful, or more often further
 down."""
-HARMFUL: Final = 1.2
-"""Minimum harm, 0..3, of what is kept before all that nobody asked for."""
 LIKELY: Final = 0.5
-"""Minimum probability of a matter of health or safety, of a standing instruction, and of a measurement."""
-DAMAGING: Final = 0.4
-"""Minimum probability that forgetting does real damage; to keep too much of it does less harm than too little."""
-_NEWER, _OLDER, _TWICE = 2.0, 0.9, 1.0
-"""By how much the odds change the worth of a memory: that it updates another, that another updates it, that another
-repeats it."""
+"""Minimum probability of a measurement."""
+DAMAGING: Final = 0.8
+"""Minimum probability that forgetting does real damage, from which a memory stays before all that nobody asked for.
+Below, it makes a memory worth more (`worth`)."""
+ODDS: Final = ("updates", "outdated", "repeats")
+"""How likely a memory updates another, another updates it, and another repeats it."""
+_LINKED: Final = 0.5
+"""Minimum odds of what is linked, also when the other memory has left."""
 _FULL: Final = 0.5
 """Minimum length of the copy that stands for all, as a share of the longest."""
 _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
@@ -43,19 +43,11 @@ class Rank(IntEnum):
     ASKED = 0
     """Recalled or marked helpful."""
     GRAVE = 1
-    """What does real damage if it is forgotten, a harm of 2 or 3, though nobody asked for it."""
+    """What surely does real damage if it is forgotten, a harm of 2 or 3, though nobody asked for it."""
     ASKED_OUTDATED = 2
-    """Likewise, but closed or no longer valid."""
-    SAFETY = 3
-    """What may do harm if it is forgotten: health, dangers, secrets, what costs money or trust."""
-    STANDING = 4
-    """Standing instructions."""
-    REPEATED = 5
-    """The newest copy of a fact that was stated more than once."""
-    CURRENT = 6
-    """The present value of what changed, and the newest of a series of measurements."""
-    REST = 7
-    OUTDATED = 8
+    """Asked for, but closed or no longer valid."""
+    REST = 3
+    OUTDATED = 4
     """A newer memory has closed it, or its validity has ended."""
 
 
@@ -76,9 +68,8 @@ def ranked(
     """Rank memories by what a token budget keeps first.
 
     The newest copy of a fact that is not far shorter than another represents all copies and has their use. The newer
-    side of an update, sure or only likely, ranks at least as high as the older one, and the newest of a chain ranks as
-    current. Both keep that rank after the older side or the other copies have left the live set, unless these are
-    deleted or erased.
+    side of an update, sure or only likely, ranks at least as high as the older one, and keeps that rank and its odds
+    after the older side has left the live set, unless that is deleted or erased; likewise the copy that stands for all.
 
     Only what is closed or no longer valid ranks as outdated; a memory that is outdated in part ranks by what still
     holds, and what outdates it at least as high. The older side of a link ranks by its own words and use: a link
@@ -94,10 +85,9 @@ def ranked(
             is recognised by words of its language, if there are any.
 
     Returns:
-        profile_id, memory_id, rank (`Rank`), use (the sum over accesses), favour (by which the odds multiply its worth;
-        1 in a chat of several people) and newer (ids of the memories that it leaves before: the newer sides of its
-        updates, later measurements of the same, and the copy that stands for it), one row per memory, in the order of
-        `memories`. Cost: linear, about 5 µs a memory.
+        profile_id, memory_id, rank (`Rank`), use (the sum over accesses), `ODDS` and newer (ids of the memories that it
+        leaves before: the newer sides of its updates, later measurements of the same, and the copy that stands for it),
+        one row per memory, in the order of `memories`. Cost: linear, about 5 µs a memory.
     """
     placed = memories.sort("profile_id", "created_at", "memory_id").with_row_index("position")
     there = placed.filter(~pl.col("lifecycle").is_in(_GONE))
@@ -109,22 +99,17 @@ def ranked(
     linked = pl.concat([updates, copies, series]).unique()
     pairs = pl.concat([linked, doubts]).unique()
     raising = pl.concat([pairs, parts]).unique()
-    ranks = (
-        _first_ranks(placed, accesses, copies, said)
-        .join(_newest(pl.concat([updates, series]), linked, Rank.CURRENT), on=KEY, how="left", maintain_order="left")
-        .join(_newest(copies, linked, Rank.REPEATED), on=KEY, how="left", maintain_order="left", suffix="_copy")
-        .with_columns(rank=pl.min_horizontal("rank", "newest", "newest_copy"))
-    )
+    ranks = _first_ranks(placed, accesses, copies, said)
     outdated = pl.when(pl.col("use") >= ASKED_FOR).then(Rank.ASKED_OUTDATED.value).otherwise(Rank.OUTDATED.value)
     final = (
         ranks.with_columns(rank=_handed_on(ranks["rank"], raising, placed))
         .join(_over(memories, fact_changes, as_of), on=KEY, how="left")
         .join(pairs.group_by("profile_id", memory_id="older").agg(pl.col("newer").sort()), on=KEY, how="left")
-        .join(_favoured(odds, memories), on=KEY, how="left")
+        .join(_odds(odds, updates, copies, series), on=KEY, how="left")
         .select(
-            *(*KEY, "use"),
-            rank=pl.when("over").then(outdated).otherwise("rank"),
-            favour=pl.col("favour").fill_null(1.0),
+            *(pl.col(name) for name in (*KEY, "use")),
+            pl.when("over").then(outdated).otherwise("rank").alias("rank"),
+            *(pl.col(name).fill_null(0.0) for name in ODDS),
             newer=pl.col("newer").fill_null([]),
         )
     )
@@ -138,20 +123,20 @@ def chats(memories: Frame[Memories]) -> pl.DataFrame:
     return people.filter(pl.col("speakers") > 1).select("profile_id")
 
 
-def _favoured(odds: pl.DataFrame, memories: Frame[Memories]) -> pl.DataFrame:
-    """Return by how much the odds of memories multiply their worth: KEY, favour (0.1 to 4).
+def _odds(odds: pl.DataFrame, updates: pl.DataFrame, copies: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:
+    """Return how likely each memory is to update another, to be outdated and to be repeated: KEY, `ODDS`.
 
-    Chats of several people are left out: what is alike there is talk more often than a change or a copy.
+    Of what is linked they are at least `_LINKED`, so that they stay when the other memory has left.
     """
-    favour = (1.0 + _NEWER * pl.col("updates") + _TWICE * pl.col("repeats")) * (1.0 - _OLDER * pl.col("outdated"))
-    return odds.join(chats(memories), on="profile_id", how="anti").select(*KEY, favour=favour)
-
-
-def _newest(pairs: pl.DataFrame, all_pairs: pl.DataFrame, rank: Rank) -> pl.DataFrame:
-    """Return the newer memories of pairs that are the older in no pair, each once, with their rank: KEY, newest."""
-    newer = pairs.select("profile_id", memory_id="newer").unique()
-    older = all_pairs.select("profile_id", memory_id="older")
-    return newer.join(older, on=KEY, how="anti").with_columns(newest=pl.lit(rank.value))
+    changed = pl.concat([updates, series])
+    linked = [
+        changed.select("profile_id", memory_id="newer", updates=pl.lit(_LINKED)),
+        changed.select("profile_id", memory_id="older", outdated=pl.lit(_LINKED)),
+        copies.select("profile_id", memory_id="newer", repeats=pl.lit(_LINKED)),
+        copies.select("profile_id", memory_id="older", repeats=pl.lit(_LINKED)),
+    ]
+    together = pl.concat([odds.select(*KEY, *ODDS), *linked], how="diagonal")
+    return together.group_by(KEY).agg(pl.col(*ODDS).max())
 
 
 def _over(memories: Frame[Memories], fact_changes: Frame[FactChanges], as_of: datetime) -> pl.DataFrame:
@@ -175,15 +160,11 @@ def _first_ranks(
     use = pl.concat([direct.select(*KEY, "use"), of_copies.select(*KEY, "use")]).group_by(KEY).agg(pl.col("use").sum())
     low = fold(memories["content"])
     by_words = low.str.contains(SAFETY) & ~low.str.ends_with("?")
-    read = said.group_by(KEY).agg(pl.col("harm", "grave", "safety", "instructs").max())
+    read = said.group_by(KEY).agg(pl.col("grave").max())
     marked = (
         memories.select(KEY, by_words=by_words)
         .join(read, on=KEY, how="left", maintain_order="left")
-        .with_columns(
-            safety=pl.coalesce((pl.col("harm") >= HARMFUL) | (pl.col("safety") >= LIKELY), "by_words"),
-            standing=(pl.col("instructs") >= LIKELY).fill_null(value=False),
-            grave=(pl.col("grave") >= DAMAGING).fill_null(value=False),
-        )
+        .with_columns(grave=pl.coalesce(pl.col("grave") >= DAMAGING, "by_words"))
         .join(use, on=KEY, how="left", maintain_order="left")
     )
     return marked.select(
@@ -193,10 +174,6 @@ def _first_ranks(
         .then(Rank.ASKED.value)
         .when("grave")
         .then(Rank.GRAVE.value)
-        .when("safety")
-        .then(Rank.SAFETY.value)
-        .when("standing")
-        .then(Rank.STANDING.value)
         .otherwise(Rank.REST.value),
     )
 

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from memory_pipeline.consolidation import model_prompts, questions
 from memory_pipeline.consolidation.model_prompts import NOT_JSON, REQUESTS
 from memory_pipeline.llm.protocol import Outcome
-from memory_pipeline.schemas import TABLES, Frame, Memories
+from memory_pipeline.schemas import LIVE, TABLES, Frame, Memories
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse import clauses, facts
 
@@ -104,14 +104,17 @@ def named(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def requests(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Make requests for the first pairs of each newer memory that no answer is recorded for, in batches.
+    """Make requests for the first pairs of each profile that no answer is recorded for, in batches.
+
+    A profile has a number of pairs for each of its memories, wherever they are: one that changed five facts is asked
+    about with five of them, and many are asked about with none.
 
     Args:
-        pairs: as `named` returns them, with profile_id, other_id (the newer memory) and decided (not asked about), in
-            the order of asking; a pair may be there more than once.
+        pairs: as `pairs` returns them, in the order of asking; a pair may be there more than once. Those already
+            decided are not asked about.
         recorded: attempts so far: table `verdicts`.
-        policy: the model, and the maximum number of pairs of each newer memory, those answered earlier included
-            (`llm_pairs`).
+        policy: the model, and the maximum number of pairs of each profile, as a multiple of its memories and those
+            answered earlier included (`llm_pairs`).
 
     Returns:
         The columns of `REQUESTS`; the subject of a request is the names of its pairs, separated by spaces. No row if no
@@ -120,12 +123,13 @@ def requests(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.
     if policy.llm_model is None or pairs.is_empty():
         return REQUESTS.to_frame()
     asked = _answered(recorded, policy).select("profile_id", pair=pl.col("subject").str.split(" ")).explode("pair")
-    known = asked.unique().with_columns(known=pl.lit(value=True))
-    told = pairs.filter(~pl.col("decided")).join(known, on=["profile_id", "pair"], how="left", maintain_order="left")
-    place = pl.int_range(pl.len()) - pl.col("known").cum_count() + pl.col("known").count()
-    unknown = pl.col("known").is_null()
-    first = unknown & (place.over("profile_id", "other_id") < policy.llm_pairs)
-    open_pairs = told.filter(first).unique(["profile_id", "pair"], keep="first", maintain_order=True)
+    known = asked.unique()
+    told = pairs.filter(~pl.col("decided")).unique(["profile_id", "pair"], keep="first", maintain_order=True)
+    unknown = told.join(known, on=["profile_id", "pair"], how="anti", maintain_order="left").join(
+        known.group_by("profile_id").agg(asked=pl.len()), on="profile_id", how="left", maintain_order="left"
+    )
+    left = policy.llm_pairs * pl.col("memories").cast(pl.Int64) - pl.col("asked").fill_null(0).cast(pl.Int64)
+    open_pairs = unknown.filter(pl.int_range(pl.len()).over("profile_id") < left)
     rows: list[tuple[str, str]] = []
     prompts: list[str] = []
     for (profile_id,), group in open_pairs.group_by("profile_id", maintain_order=True):
@@ -272,9 +276,11 @@ def pairs(possible: pl.DataFrame, memories: Frame[Memories], sentences: pl.DataF
         sentences: table `core_sentences`.
 
     Returns:
-        As `named` returns them.
+        As `named` returns them, with `memories`, the number of live ones in the profile.
     """
-    return named(questions.ranked(possible, memories, sentences))
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE)).group_by("profile_id").agg(memories=pl.len())
+    ranked = questions.ranked(possible, memories, sentences)
+    return named(ranked.join(live, on="profile_id", how="left", maintain_order="left"))
 
 
 def overlaid(

@@ -12,7 +12,7 @@ import polars as pl
 from memory_pipeline import schemas
 from memory_pipeline.consolidation import languages, worth
 from memory_pipeline.consolidation.columns import KEY
-from memory_pipeline.consolidation.keeping import OUTDATED, Rank, chats
+from memory_pipeline.consolidation.keeping import ODDS, OUTDATED, Rank, chats
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state.decision_json import BUDGET
 from memory_pipeline.consolidation.state.folding import ORIGINAL
@@ -29,8 +29,6 @@ _LONG: Final = 3
 """Minimum number of sentences of a text that may be trimmed; a shorter one stays whole or leaves."""
 _WHOLE: Final = 4
 """Minimum words of a sentence that stands alone; shorter ones echo the one before or follow an abbreviation."""
-_SETTLES: Final = 0.5
-"""Probability from which a sentence states a decision, an instruction or a matter of health or safety."""
 _EMPTY: Final = 1.5
 """Value below which a sentence says nothing that anyone may ask for, whatever it denies or supposes."""
 
@@ -49,12 +47,11 @@ def select(
     """Select what to leave out so that the live memories of a profile fit its token budget.
 
     Profiles within budget are unchanged. In the others, live summaries that superseded no memory, and so only repeat
-    their members, leave first; then memories from the lowest rank up, and within a rank first the older sides of
-    updates and the further copies (`ranks.newer`), each before its newer side, then the others by worth per token.
-    Importance stated by agents scales the worth by 0.5 to 1.5, the odds of changes (`ranks.favour`) by 0.4 to 5. A
-    memory without text left is archived, unless it is protected against a budget, a summary that superseded its
-    members, or the last of its profile. Explicitly protected and core memories count towards the budget but are not
-    touched.
+    their members, leave first; then memories from the lowest rank up, and within a rank by worth per token, the older
+    sides of updates and the further copies (`ranks.newer`) each before its newer side. Importance stated by agents
+    scales the worth by 0.5 to 1.5. A memory without text left is archived, unless it is protected against a budget, a
+    summary that superseded its members, or the last of its profile. Explicitly protected and core memories count
+    towards the budget but are not touched.
 
     A text of three and more sentences, in a language that the rules read, may lose whole sentences, never its opening
     or one that holds a figure, a negation, a condition or by the reader a decision, nor one that a remaining sentence
@@ -66,7 +63,7 @@ def select(
     Args:
         scored: table `scored_memories`; `budget_protected` is read.
         enrichment: table `enrichment`; `question` is read: an answer to a question is worth more.
-        ranks: profile_id, memory_id, rank, use, favour, newer, as `keeping.ranked` returns them.
+        ranks: profile_id, memory_id, rank, use, newer and the odds, as `keeping.ranked` returns them.
         said: what the reader says of the sentences of memories, as `worth.of_sentences` returns it.
         spare: `profile_id`, `spare`: how many originals the quota lets leave; 0 for a profile without a row.
         policy: `token_budget` (up to 1: share of the tokens of all originals ever stored in the profile; above 1:
@@ -137,19 +134,18 @@ def _shown(
     ordered_memories = (
         memories.with_columns(judged=languages.judged(memories, enrichment))
         .join(standing.with_columns(stands=pl.lit(value=True)), on=KEY, how="left")
-        .join(ranks.select(*KEY, "rank", "use", "newer", "favour"), on=KEY, how="left")
+        .join(ranks.select(*KEY, "rank", "use", "newer", *ODDS), on=KEY, how="left")
         .join(chats(memories).with_columns(chat=pl.lit(value=True)), on="profile_id", how="left")
         .join(
             enrichment.select("profile_id", "content_hash", "question"), on=["profile_id", "content_hash"], how="left"
         )
         .sort("profile_id", "session_id", "created_at", "memory_id")
         .with_columns(
+            pl.col("rank").fill_null(Rank.REST.value),
+            *(pl.col(name).fill_null(0.0) for name in ("use", *ODDS)),
             barred=bars_supersession(policy),
             stands=pl.col("stands").fill_null(value=False),
-            rank=pl.col("rank").fill_null(Rank.REST.value),
-            use=pl.col("use").fill_null(0.0),
-            favour=pl.col("favour").fill_null(1.0),
-            age=_share_since(),
+            age=share_since(),
             chat=pl.col("chat").fill_null(value=False),
         )
         .with_columns(alone=~stays.any().over("profile_id"))
@@ -157,7 +153,7 @@ def _shown(
     return priced(ordered_memories).with_columns(follows_question=clause_value.follows_question(ordered_memories))
 
 
-def _share_since() -> pl.Expr:
+def share_since() -> pl.Expr:
     """Return the share of the profile's memories that were stored later."""
     rank = pl.col("created_at").rank("max", descending=True).over("profile_id")
     return (rank - 1) / pl.len().over("profile_id")
@@ -223,13 +219,13 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.D
     Args:
         valued: clauses as `clause_value.values` returns them, all of each row.
         rows: the memories, by `row`: judged (whether the rules read the language of the text), age (share of the
-            profile's memories that are newer) and chat (several people talk in its profile).
+            profile's memories that are newer), chat (several people talk in its profile) and `keeping.ODDS`.
         said: what the reader says of sentences, as `worth.of_sentences` returns it.
 
     Returns:
-        row, place (of its first clause), clause (its text), tokens, value (of its words), worth (that, by what the
-        reader says), sentences (their number), chain, and holds: the opening, a figure, a negation, a condition, or by
-        the reader a decision, an instruction or a matter of safety.
+        row, place (of its first clause), clause (its text), tokens, value (of its words), worth (`worth.kept_for`),
+        sentences (their number), chain, and holds: the opening, a figure, a negation, a condition, or
+        by the reader a decision, an instruction or a matter of safety.
     """
     sentence = pl.col("ends").shift(1).over("row").fill_null(value=False).cast(pl.Int32).cum_sum().over("row")
     sentences = (
@@ -258,22 +254,14 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.D
 
 
 def _worth(sentences: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
-    """Add to sentences the value of their words times what the reader says of them, and whether they settle something.
-
-    Of a chat of several people the value stays: there small events are asked for, which the reader finds idle.
-    """
+    """Add to sentences what they are worth, and whether they settle something."""
     line = pl.col("clause").str.replace_all(r"\s+", " ").str.strip_chars()
-    of_row = rows.select("row", *KEY, "age", "chat")
+    of_row = rows.select("row", *KEY, "age", "chat", *ODDS)
     return (
         sentences.with_columns(said=line)
         .join(of_row, on="row", how="left", maintain_order="left")
         .join(said, on=[*KEY, "said"], how="left", maintain_order="left")
-        .with_columns(factor=pl.when("chat").then(1.0).otherwise(worth.factor(pl.col("age"))))
-        .select(
-            *sentences.columns,
-            worth=pl.col("value") * pl.col("factor"),
-            settles=(pl.max_horizontal("decides", "safety", "instructs") >= _SETTLES).fill_null(value=False),
-        )
+        .select(*sentences.columns, worth=worth.kept_for(), settles=worth.settles())
     )
 
 
@@ -333,14 +321,14 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     that precede it; the first carries the cost of the speaker's name. Following pieces that would raise the mean are
     merged with them into the base, which is admitted as one, so that worth per token decreases from each item to the
     next; taking items of one rank in that order is then optimal for every budget that ends at an item (the relaxed
-    knapsack problem with set-up costs). What leaves before a newer memory comes last in its rank.
+    knapsack problem with set-up costs).
 
     Args:
         of_texts: pieces as `pieces` returns them; `worth` is read.
         rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's name),
             stands (must keep its base), rank (`keeping.Rank`), use (the square of 1 + use multiplies the worth),
-            favour (multiplies it too), newer (ids of memories that it leaves before), alone (its profile keeps nothing
-            else), importance_given, importance_hint, room.
+            newer (ids of memories that it leaves before), alone (its profile keeps nothing else), importance_given,
+            importance_hint, room.
 
     Returns:
         The pieces of each profile in order, with cost (tokens; the base's at its first piece), base, worth (per token)
@@ -348,11 +336,10 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     """
     of_row = pl.int_range(pl.len()).over("row")
     stated = 0.5 + pl.coalesce("importance_given", "importance_hint", 0.5)
-    important = stated * (1.0 + pl.col("use")) ** 2 * pl.col("favour")
+    important = stated * (1.0 + pl.col("use")) ** 2
     weighted = of_texts.join(
         rows.select(
             *("row", "profile_id", "memory_id", "created_at", "kind", "name_cost", "stands", "rank", "alone", "room"),
-            older=pl.col("newer").list.len() > 0,
             important=important,
         ),
         on="row",
@@ -385,11 +372,10 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
             "profile_id",
             "priority",
             "rank",
-            "older",
             pl.min_horizontal("worth", "bound"),
             "created_at",
             "memory_id",
-            descending=[False, False, False, False, True, True, True],
+            descending=[False, False, False, True, True, True],
             maintain_order=True,
         )
     )

@@ -1,9 +1,11 @@
-"""What the sentences of memories are worth keeping, by what the reader says of them.
+"""What the sentences of memories are worth keeping: how likely somebody asks for them, and the harm if they were gone.
 
-Not here: the reader's labels (`text/score/sentence_kinds`), and what follows under a token budget (`keeping`,
-`trimming`).
+Not here: the reader's labels (`text/score/sentence_kinds`), fitting of the model (`research/fit_worth.py`), and what
+follows under a token budget (`keeping`, `trimming`).
 """
 
+from functools import reduce
+from operator import add
 from typing import Final
 
 import numpy as np
@@ -12,27 +14,39 @@ import polars as pl
 from memory_pipeline.consolidation import core_profile
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import LIVE, Frame, Memories
+from memory_pipeline.settings.model_files import coefficients
 from memory_pipeline.text.score import core_facts, sentence_kinds
+
+MODEL: Final = "worth"
+"""Name of the model file in `models/`."""
+READ: Final = ("likely", "surely", "possible")
+"""Features that the reader tells of a sentence."""
+FEATURES: Final = (*READ, "updates", "outdated", "repeats", "age")
+"""Features of the model: of a sentence as in `of_sentences`, of its memory as in table `change_odds`, and the share of
+the profile's memories that are newer."""
+_SOME: Final = 0.5
+"""Probability at which a label of a sentence counts."""
+_HARM: Final = 0.2
+"""Worth of what does real damage if it is forgotten, beside the probability that it is asked for; chosen on made-up
+stores: more keeps no more of it."""
+_OF_WORDS: Final = 0.02
+"""Worth of one word of value: a mean sentence is worth as much either way."""
+_OVER: Final = 0.9
+"""Share of that worth which goes with what a newer memory has surely outdated."""
 
 SCHEMA: Final = pl.Schema(
     {
         "profile_id": pl.String(),
         "memory_id": pl.String(),
         "said": pl.String(),
-        "harm": pl.Float64(),
         "grave": pl.Float64(),
-        "asked": pl.Float64(),
-        "lasting": pl.Float64(),
+        **dict.fromkeys(READ, pl.Float64()),
         "safety": pl.Float64(),
         "instructs": pl.Float64(),
         "measures": pl.Float64(),
         "decides": pl.Float64(),
     }
 )
-LEAST: Final = 0.3
-"""Worth of a sentence that is never asked for and does no harm, on a scale to 6."""
-UNREAD: Final = {"harm": 0.0, "asked": 1.0, "lasting": 0.3}
-"""What is assumed of a sentence that the reader has not read: about the mean of those that it has."""
 
 
 def of_sentences(memories: Frame[Memories], known: pl.DataFrame | None = None) -> pl.DataFrame:
@@ -42,11 +56,11 @@ def of_sentences(memories: Frame[Memories], known: pl.DataFrame | None = None) -
         known: table `core_sentences`: texts that need not be read again; default: none.
 
     Returns:
-        profile_id, memory_id, said (the sentence, on one line), harm (if it were forgotten, 0..3), asked (whether it
-        will be asked for, 0..3), and probabilities: grave (forgetting it does real damage, a harm of 2 or 3), lasting
-        (it holds for years), safety (it is a matter of health or safety), instructs (it is a standing instruction),
-        measures (it states what was measured) and decides (it states a decision). A sentence that a memory says twice
-        has one row. Cost: 10 ms per sentence that is not known, 10 µs otherwise.
+        profile_id, memory_id, said (the sentence, on one line), and probabilities: grave (forgetting it does real
+        damage, a harm of 2 or 3), likely and surely (it will be asked for), possible (it says what may be, not what
+        is), safety (it is a matter of health or safety), instructs (it is a standing instruction), measures (it states
+        what was measured) and decides (it states a decision). A sentence that a memory says twice has one row. Cost: 10
+        ms per sentence that is not known, 10 µs otherwise.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE))
     texts = live.unique(["profile_id", "content_hash"], keep="first", maintain_order=True)
@@ -54,17 +68,23 @@ def of_sentences(memories: Frame[Memories], known: pl.DataFrame | None = None) -
     parts = core_facts.parts(texts["content"].set(numbers.list.len() == 0, ""))
     of_text, read = core_facts.unpacked(numbers)
     of_part = read[np.searchsorted(of_text, parts["row"].to_numpy()) + parts["number"].to_numpy()]
+    labels = {
+        "grave": ("harm", "2", "3"),
+        "likely": ("worth", "2"),
+        "surely": ("worth", "3"),
+        "possible": ("stance", "possible"),
+        "safety": ("kind", "health", "safety"),
+        "instructs": ("kind", "instruction"),
+        "measures": ("kind", "measurement"),
+        "decides": ("kind", "decision"),
+    }
     said = parts.select(
         "row",
         said="sentence",
-        harm=pl.Series(sentence_kinds.expected(of_part, "harm"), dtype=pl.Float64),
-        grave=pl.Series(sentence_kinds.probability(of_part, "harm", "2", "3"), dtype=pl.Float64),
-        asked=pl.Series(sentence_kinds.expected(of_part, "worth"), dtype=pl.Float64),
-        lasting=pl.Series(sentence_kinds.probability(of_part, "holds", "lasting"), dtype=pl.Float64),
-        safety=pl.Series(sentence_kinds.probability(of_part, "kind", "health", "safety"), dtype=pl.Float64),
-        instructs=pl.Series(sentence_kinds.probability(of_part, "kind", "instruction"), dtype=pl.Float64),
-        measures=pl.Series(sentence_kinds.probability(of_part, "kind", "measurement"), dtype=pl.Float64),
-        decides=pl.Series(sentence_kinds.probability(of_part, "kind", "decision"), dtype=pl.Float64),
+        **{
+            name: pl.Series(sentence_kinds.probability(of_part, *label), dtype=pl.Float64)
+            for name, label in labels.items()
+        },
     )
     keyed = texts.select("profile_id", "content_hash").with_row_index("row")
     said = said.unique(["row", "said"], keep="first", maintain_order=True)
@@ -77,16 +97,21 @@ def of_sentences(memories: Frame[Memories], known: pl.DataFrame | None = None) -
     )
 
 
-def factor(age: pl.Expr) -> pl.Expr:
-    """Return by how much what the reader says of a sentence multiplies the value of its words.
+def kept_for() -> pl.Expr:
+    """Return the worth of sentences: the probability that one is asked for, and the harm if it were gone.
 
-    Worth and harm together, times the chance that it still holds: what is not lasting fades with what was stored
-    since, as exp(-age). Chosen on made-up stores; around these values nothing moves the outcome much.
+    In a chat of several people, where small events are asked for that the reader finds idle, and of a sentence that it
+    has not read, it is what the words are worth.
 
-    Args:
-        age: share of the profile's memories that are newer, 0 to 1.
-
-    Reads `harm`, `asked` and `lasting`, null where a sentence was not read.
+    Reads `FEATURES` and `grave` (null where a sentence was not read), `chat`, and `value` (`clause_value`).
     """
-    harm, asked, lasting = (pl.col(name).fill_null(value) for name, value in UNREAD.items())
-    return (LEAST + asked + harm) * (lasting + (1.0 - lasting) * (-age).exp())
+    weights = coefficients(MODEL)
+    score = reduce(add, (pl.col(name) * weights[name] for name in FEATURES), pl.lit(weights["offset"]))
+    asked = 1.0 / (1.0 + (-score).exp())
+    worth = asked + _HARM * pl.col("grave") * (1.0 - _OVER * pl.col("outdated"))
+    return pl.when("chat").then(None).otherwise(worth).fill_null(_OF_WORDS * pl.col("value"))
+
+
+def settles() -> pl.Expr:
+    """Return whether sentences state a decision, an instruction or a matter of health or safety."""
+    return (pl.max_horizontal("decides", "safety", "instructs") >= _SOME).fill_null(value=False)

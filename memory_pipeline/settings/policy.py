@@ -181,8 +181,8 @@ class Policy(Values):
         1,
         ge=0,
         le=20,
-        description="Maximum number of older memories that llm_model compares each memory with, those most worth an "
-        "answer first; 0: none.",
+        description="Maximum number of pairs of memories that llm_model is asked about, on average for each memory "
+        "of a profile, those most worth an answer first; 0: none.",
     )
     llm_precision: Share = Field(
         0.85,

@@ -5,11 +5,12 @@ do not hold yet follow. Contradicting memories are included, and so are standing
 here: the scores (`features`, `changes`, `baselines`) and repetition within an answer (`redundancy`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.ledger.event import micros
@@ -101,9 +102,11 @@ def newer_first(
         followed: for each of them the newer ones of a chain that both belong to, which count if they answer nearly as
             well.
     """
-    memories = index.memories[rows, ["memory_id", "closed_by"]]
+    memories = index.memories[rows, ["memory_id", "closed_by", "closed_statements"]]
     place = {memory: at for at, memory in enumerate(memories["memory_id"])}
     newer = {at: [place[by]] for at, by in enumerate(memories["closed_by"]) if by in place}
+    for at, closers in _closers(memories["closed_statements"]):
+        newer.setdefault(at, []).extend(place[by] for by in closers if by in place)
     for at, names in zip(order.tolist(), linked, strict=False):
         newer.setdefault(at, []).extend(place[name] for name in names if name in place)
     for at, names in zip(order.tolist(), followed, strict=False):
@@ -125,6 +128,12 @@ def newer_first(
         by_age = sorted(chain, key=lambda one: (one == at, -index.created[rows[one]]))
         placed |= dict.fromkeys(by_age)
     return np.array(list(placed), dtype=np.int64)
+
+
+def _closers(statements: pl.Series) -> Iterator[tuple[int, list[str]]]:
+    """Yield the position of each memory of which a sentence is outdated, and the memories that outdated one."""
+    some = statements.to_frame("closed").with_row_index("at").filter(pl.col("closed").list.len() > 0)
+    yield from some.select("at", pl.col("closed").list.eval(pl.element().struct.field("closed_by"))).iter_rows()
 
 
 def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]], k: int) -> Integers:
