@@ -117,8 +117,8 @@ How the reader was made, measured and what did not help:
 - **A budget.** One fitted worth (`worth.toml`: how likely somebody asks for a memory, by the reader, its age and the
   odds that it updates, repeats or is outdated, also where these are too unsure for a link) stands in place of ranks of
   harm, instructions, repetitions and present values. In a chat of several people it does not count: on LoCoMo such odds
-  cost .02 of hit@10 at half the tokens and .10 at a fifth, since what is alike there is talk, and small events are asked
-  for, which the reader finds idle.
+  cost .02 of hit@10 at half the tokens and .10 at a fifth, since what is alike there is talk, and small events, which
+  the reader finds idle, are asked for.
 - **Long conversations.** Of the questions on BEAM 500k whose evidence was not among the first ten, most ask for what a
   standing rule is about, for a summary or for an order of events. What users say is considered first, by related words
   for the length of a memory, and rules come along where the question meets their condition (rules found: .50 to .93).
