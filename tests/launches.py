@@ -36,10 +36,11 @@ def unplugged():
     """Make the job `full` of the home that the environment names; its plan fails once."""
     home = Path(os.environ["MEMORY_PIPELINE_HOME"])
 
-    def agreed(*_):
+    def agreed(store, plan, tables):
         if not (home / "unplugged").exists():
             (home / "unplugged").touch()
             raise dg.Failure("the plug was pulled")
+        return Store.agreed(store, plan, tables)
 
     resources = store_that(home, agreed=agreed)
     return build_defs(settings=Settings(home=home), key_prefix="", resources=resources).resolve_job_def("full")

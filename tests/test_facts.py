@@ -76,6 +76,7 @@ def host(tmp_path_factory):
         opened = Host(lake, instance)
         while opened.run().keys() - {"consolidation_commit"}:
             opened.automation()
+        opened.automation()  # Dagster forgets an update that the tick after a request sees
         yield opened
 
 
