@@ -36,8 +36,9 @@ PROJECT_DAYS: Final = 90
 """Age in days after which a project no longer counts as current."""
 LEAST_IMPORTANCE: Final = 0.2
 """Minimum importance of a memory that is worth reading before every session."""
-WHOLE_FROM: Final = 1.2
-"""Harm, 0..3, from which a matter of health or safety never lacks room."""
+WHOLE_FROM: Final = 2.0
+"""Harm, 0..3, from which a matter of health or safety never lacks room. What may do less harm competes with others, or
+door codes leave no room for who the user is."""
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
 LEAST_NAMED: Final = 3
