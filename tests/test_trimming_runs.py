@@ -408,21 +408,20 @@ def test_a_larger_budget_or_none_brings_nothing_back(chain, tmp_path, budget):
 
 @pytest.mark.drill
 def test_what_was_marked_as_important_is_never_archived_for_a_budget(tmp_path):
+    cousins = ("Ana", "Boris", "Clara", "Dina", "Emil", "Flora", "Georg", "Hilda", "Ivan")
     rows = [
         ("decided", {"memory_type": "Decision", "content": "We decided to use PostgreSQL for the billing service."}),
         ("important", {"importance": 0.9, "content": "The customers churn after the second invoice."}),
-        *(
-            (f"fact{n}", {"content": f"My cousin Peter number {n} was born on {n + 1} May 19{80 + n}."})
-            for n in range(9)
-        ),
-        ("inferred", {"content": "Hm. I decided so."}),
+        *((f"fact{n}", {"content": f"My cousin {name} is {30 + n} years old."}) for n, name in enumerate(cousins)),
+        ("inferred", {"content": "Hm, well, so I decided to go on like that for a while, as we all do."}),
     ]
     homes.settings(tmp_path, token_budget=30.0, max_archived_share=1.0)
     with homes.filled(tmp_path, events_of(*rows)) as lake:
         night(lake)
         stands = dict(lake.read("memories").filter(kind="original").select("memory_id", "lifecycle").rows())
         assert {"decided", "important"} <= {name for name, lifecycle in stands.items() if lifecycle in LIVE}
-        assert (stands["inferred"], stands["fact0"]) == ("archived", "archived")
+        facts = [lifecycle for name, lifecycle in stands.items() if name.startswith("fact")]
+        assert (stands["inferred"], "archived" in facts) == ("archived", True)
         reasons = dict(lake.read("scored_memories").select("memory_id", "protection_reason").rows())
         assert (reasons["decided"], reasons["important"]) == ("protected type: Decision", "importance at least 0.7")
         told_of = "\n".join(explain(lake, "inferred").lines())
