@@ -26,9 +26,8 @@ from memory_pipeline.evaluation import replay
 from memory_pipeline.evaluation.simulation import simulate
 
 PENALTIES: Final = (0.3, 3.0, 30.0, 300.0)
-"""Strengths of the ridge to try; the strongest within `_TOLERANCE` of the best is chosen."""
+"""Strengths of the ridge to try."""
 FOLDS: Final = 6
-_TOLERANCE: Final = 0.005
 _STEPS: Final = 30
 """Steps of Newton's method; it has converged long before."""
 
@@ -87,23 +86,21 @@ def fit(rows: pl.DataFrame, penalty: float) -> Floats:
     return np.array([weights[0] - slopes @ mean, *slopes])
 
 
-def separation(rows: pl.DataFrame, weights: Floats) -> float:
-    """Return the probability that a memory that is asked for has a higher score than one that is not."""
-    scores = pl.Series(rows.select(worth.FEATURES).to_numpy() @ weights[1:])
-    ranks, asked = scores.rank().to_numpy(), rows["gold"].to_numpy()
-    count = int(asked.sum())
-    return float((ranks[asked].sum() - count * (count + 1) / 2) / (count * (len(asked) - count)))
+def loss(rows: pl.DataFrame, weights: Floats) -> float:
+    """Return the mean logarithmic loss of the probability that each memory is asked for."""
+    scores, gold = weights[0] + rows.select(worth.FEATURES).to_numpy() @ weights[1:], rows["gold"].to_numpy()
+    return float(np.logaddexp(0.0, np.where(gold, -scores, scores)).mean())
 
 
 def choose(rows: pl.DataFrame) -> tuple[float, dict[float, float]]:
-    """Choose the penalty by leaving stores out; return it and the mean separation of each."""
+    """Choose the penalty by leaving stores out; return it and the mean loss of each."""
     names = rows["store"].unique().sort().to_list()
     scores: dict[float, float] = {}
     for penalty in PENALTIES:
         parts = [pl.col("store").is_in(names[fold::FOLDS]) for fold in range(FOLDS)]
-        found = [separation(rows.filter(part), fit(rows.filter(~part), penalty)) for part in parts]
+        found = [loss(rows.filter(part), fit(rows.filter(~part), penalty)) for part in parts]
         scores[penalty] = float(np.mean(found))
-    return max(penalty for penalty in PENALTIES if scores[penalty] >= max(scores.values()) - _TOLERANCE), scores
+    return min(PENALTIES, key=scores.__getitem__), scores
 
 
 def document(rows: pl.DataFrame) -> str:
@@ -125,9 +122,9 @@ def document(rows: pl.DataFrame) -> str:
         f"memories = {rows.height}",
         f"penalty = {penalty:g}",
         "",
-        "[fit.separation]",
-        "# Probability that what is asked for scores higher than what is not, by penalty, in stores left out.",
-        *(f'"{tried:g}" = {score:.3f}' for tried, score in scores.items()),
+        "[fit.loss]",
+        "# Mean logarithmic loss by penalty, in stores left out.",
+        *(f'"{tried:g}" = {score:.4f}' for tried, score in scores.items()),
     ]
     return "\n".join(lines) + "\n"
 

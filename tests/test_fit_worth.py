@@ -31,12 +31,14 @@ def test_the_fit_finds_what_decides_and_a_strong_ridge_shrinks_it():
     assert chance.mean() == pytest.approx(told["gold"].mean(), abs=0.01)
 
 
-def test_separation_is_the_chance_that_what_is_asked_for_scores_higher():
-    told = pl.DataFrame({name: [0.0, 0.0, 0.0, 0.0] for name in worth.FEATURES}).with_columns(
-        pl.Series("surely", [0.1, 0.4, 0.3, 0.4]), gold=pl.Series([False, True, False, False])
+def test_the_loss_is_that_of_the_probabilities_and_the_least_is_chosen():
+    told = pl.DataFrame({name: [0.0, 0.0] for name in worth.FEATURES}).with_columns(
+        pl.Series("surely", [0.0, 1.0]), gold=pl.Series([False, True])
     )
-    weights = np.array([0.0, *(float(name == "surely") for name in worth.FEATURES)])
-    assert fit_worth.separation(told, weights) == pytest.approx((1.0 + 1.0 + 0.5) / 3)
+    weights = np.array([0.0, *(2.0 * (name == "surely") for name in worth.FEATURES)])
+    assert fit_worth.loss(told, weights) == pytest.approx((np.log(2.0) + np.log1p(np.exp(-2.0))) / 2)
+    penalty, losses = fit_worth.choose(rows(240))
+    assert losses[penalty] == min(losses.values())
 
 
 def test_the_document_is_a_model_file_and_the_shipped_one_has_every_feature():

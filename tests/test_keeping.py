@@ -101,6 +101,24 @@ def test_what_was_first_in_an_answer_or_often_below_was_asked_for():
     ]
 
 
+@pytest.mark.parametrize(
+    ("speakers", "sessions", "chat"),
+    [
+        (("Ana", "Ben", "Ana", "Ben"), "ssss", True),
+        (("Ana", "Ben", "Ana", "Ben"), "stuv", False),
+        (("Ana", "Ana", "Ana", "Ana", "Ben"), "sssss", False),
+        (("Ana", "assistant", "Ana", "assistant"), "ssss", False),
+        ((None, None), "ss", False),
+    ],
+    ids=["talk", "notes of several", "one remark", "with an assistant", "nobody named"],
+)
+def test_a_chat_is_where_people_answer_each_other(speakers, sessions, chat):
+    memories = store(*(f"The kiln stands in shed {place}." for place in range(len(speakers)))).with_columns(
+        speaker=pl.Series(speakers, dtype=pl.String), session_id=pl.Series(list(sessions))
+    )
+    assert keeping.chats(memories)["profile_id"].to_list() == ["p"] * chat
+
+
 def leaves_before(memories, *links):
     none = TABLES["fact_changes"].empty()
     odds, said = TABLES["change_odds"].empty(), worth.SCHEMA.to_frame()

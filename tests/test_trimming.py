@@ -484,3 +484,12 @@ def test_in_a_chat_and_of_what_was_not_read_words_decide(speakers):
     said = read_as(memories, m0={"surely": 0.9}, m2={"surely": 0.9}) if speakers[0] else None
     _, archived = select(memories, 0.7, said=said)
     assert set(archived["memory_id"]) == {"m0", "m2"}
+
+
+def test_filler_leaves_before_facts_whatever_it_costs():
+    facts = ["My wife Nadia is 43 years old.", "My sister Clara lives in Porto.", "I play the cello in an orchestra."]
+    memories = store([(None, text) for text in (*facts, "Hm.", "Thanks a lot!", "See you tomorrow.", "Ha!")])
+    for budget in (0.4, 0.6, 0.7):
+        _, archived = select(memories, budget, said=worth.of_sentences(memories))
+        left = set(memories["memory_id"]) - set(archived["memory_id"])
+        assert left <= {"m0", "m1", "m2"}

@@ -32,6 +32,8 @@ ODDS: Final = ("updates", "outdated", "repeats")
 """How likely a memory updates another, another updates it, and another repeats it."""
 _LINKED: Final = 0.5
 """Minimum odds of what is linked, also when the other memory has left."""
+_TALK: Final = 0.5
+"""Least share of turns beside another speaker's in a chat: above .9 in conversations, below .4 in notes of several."""
 _FULL: Final = 0.5
 """Minimum length of the copy that stands for all, as a share of the longest."""
 _GONE: Final = (Lifecycle.DELETED.value, Lifecycle.ERASED.value)
@@ -117,10 +119,18 @@ def ranked(
 
 
 def chats(memories: Frame[Memories]) -> pl.DataFrame:
-    """Return the profiles in which several people talk: profile_id."""
+    """Return the profiles in which people talk with each other: profile_id.
+
+    In at least half of what people said there, another one speaks right before or after in the session. Notes of
+    several people are no chat.
+    """
     named = pl.col("speaker").is_not_null() & ~by_assistant(pl.col("speaker"))
-    people = memories.filter(named).group_by("profile_id").agg(speakers=pl.col("speaker").n_unique())
-    return people.filter(pl.col("speakers") > 1).select("profile_id")
+    session = ["profile_id", "session_id"]
+    said = memories.filter(named).sort(*session, "created_at", "memory_id")
+    beside = [pl.col("speaker") != pl.col("speaker").shift(step).over(session) for step in (1, -1)]
+    answered = said.with_columns(talks=pl.any_horizontal(one.fill_null(value=False) for one in beside))
+    shares = answered.group_by("profile_id").agg(share=pl.col("talks").mean())
+    return shares.filter(pl.col("share") >= _TALK).select("profile_id")
 
 
 def _odds(odds: pl.DataFrame, updates: pl.DataFrame, copies: pl.DataFrame, series: pl.DataFrame) -> pl.DataFrame:

@@ -29,6 +29,8 @@ _LONG: Final = 3
 """Minimum number of sentences of a text that may be trimmed; a shorter one stays whole or leaves."""
 _WHOLE: Final = 4
 """Minimum words of a sentence that stands alone; shorter ones echo the one before or follow an abbreviation."""
+_LINE: Final = 8
+"""Tokens that a memory costs its reader beside its text (day, mark): a word or two are not worth much a token."""
 _EMPTY: Final = 1.5
 """Value below which a sentence says nothing that anyone may ask for, whatever it denies or supposes."""
 
@@ -326,9 +328,9 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     Args:
         of_texts: pieces as `pieces` returns them; `worth` is read.
         rows: the memories, by `row`: profile_id, memory_id, created_at, kind, name_cost (tokens of the speaker's name),
-            stands (must keep its base), rank (`keeping.Rank`), use (the square of 1 + use multiplies the worth),
-            newer (ids of memories that it leaves before), alone (its profile keeps nothing else), importance_given,
-            importance_hint, room.
+            chat (several people talk in its profile), stands (must keep its base), rank (`keeping.Rank`), use (the
+            square of 1 + use multiplies the worth), newer (ids of memories that it leaves before), alone (its profile
+            keeps nothing else), importance_given, importance_hint, room.
 
     Returns:
         The pieces of each profile in order, with cost (tokens; the base's at its first piece), base, worth (per token)
@@ -339,7 +341,19 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
     important = stated * (1.0 + pl.col("use")) ** 2
     weighted = of_texts.join(
         rows.select(
-            *("row", "profile_id", "memory_id", "created_at", "kind", "name_cost", "stands", "rank", "alone", "room"),
+            *(
+                "row",
+                "profile_id",
+                "memory_id",
+                "created_at",
+                "kind",
+                "name_cost",
+                "stands",
+                "rank",
+                "alone",
+                "room",
+                "chat",
+            ),
             important=important,
         ),
         on="row",
@@ -349,7 +363,8 @@ def ordered(of_texts: pl.DataFrame, rows: pl.DataFrame) -> pl.DataFrame:
         "row", "holds", "density", "place", descending=[False, True, True, False]
     )
     costs = pl.col("own_cost").cum_sum().over("row") + pl.col("name_cost")
-    mean = pl.col("value").cum_sum().over("row") * (1.0 / costs)
+    beside = pl.when("chat").then(0).otherwise(_LINE)
+    mean = pl.col("value").cum_sum().over("row") * (1.0 / (costs + beside))
     enough = of_row >= pl.col("holds").sum().over("row").cast(pl.Int64) - 1
     grown = best_first.with_columns(mean=pl.when(enough).then(mean).otherwise(-1.0))
     based = grown.with_columns(base=of_row <= pl.col("mean").arg_max().over("row"))

@@ -29,6 +29,10 @@ _SOME: Final = 0.5
 _HARM: Final = 0.2
 """Worth of what does real damage if it is forgotten, beside the probability that it is asked for; chosen on made-up
 stores: more keeps no more of it."""
+_SURELY: Final = 0.95
+"""Probability from which a sentence is surely never asked for, such as thanks and remarks."""
+_FILLER: Final = 0.1
+"""Share of its worth that such a sentence keeps: so few stand in made-up stores that no fit finds it."""
 _OF_WORDS: Final = 0.02
 """Worth of one word of value: a mean sentence is worth as much either way."""
 _OVER: Final = 0.9
@@ -41,6 +45,7 @@ SCHEMA: Final = pl.Schema(
         "said": pl.String(),
         "grave": pl.Float64(),
         **dict.fromkeys(READ, pl.Float64()),
+        "never": pl.Float64(),
         "safety": pl.Float64(),
         "instructs": pl.Float64(),
         "measures": pl.Float64(),
@@ -58,9 +63,9 @@ def of_sentences(memories: Frame[Memories], known: pl.DataFrame | None = None) -
     Returns:
         profile_id, memory_id, said (the sentence, on one line), and probabilities: grave (forgetting it does real
         damage, a harm of 2 or 3), likely and surely (it will be asked for), possible (it says what may be, not what
-        is), safety (it is a matter of health or safety), instructs (it is a standing instruction), measures (it states
-        what was measured) and decides (it states a decision). A sentence that a memory says twice has one row. Cost: 10
-        ms per sentence that is not known, 10 µs otherwise.
+        is), never (it will never be asked for), safety (it is a matter of health or safety), instructs (it is a
+        standing instruction), measures (it states what was measured) and decides (it states a decision). A sentence
+        that a memory says twice has one row. Cost: 10 ms per sentence that is not known, 10 µs otherwise.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE))
     texts = live.unique(["profile_id", "content_hash"], keep="first", maintain_order=True)
@@ -73,6 +78,7 @@ def of_sentences(memories: Frame[Memories], known: pl.DataFrame | None = None) -
         "likely": ("worth", "2"),
         "surely": ("worth", "3"),
         "possible": ("stance", "possible"),
+        "never": ("worth", "0"),
         "safety": ("kind", "health", "safety"),
         "instructs": ("kind", "instruction"),
         "measures": ("kind", "measurement"),
@@ -103,11 +109,11 @@ def kept_for() -> pl.Expr:
     In a chat of several people, where small events are asked for that the reader finds idle, and of a sentence that it
     has not read, it is what the words are worth.
 
-    Reads `FEATURES` and `grave` (null where a sentence was not read), `chat`, and `value` (`clause_value`).
+    Reads `FEATURES`, `never` and `grave` (null where a sentence was not read), `chat`, and `value` (`clause_value`).
     """
     weights = coefficients(MODEL)
     score = reduce(add, (pl.col(name) * weights[name] for name in FEATURES), pl.lit(weights["offset"]))
-    asked = 1.0 / (1.0 + (-score).exp())
+    asked = pl.when(pl.col("never") >= _SURELY).then(_FILLER).otherwise(1.0) / (1.0 + (-score).exp())
     worth = asked + _HARM * pl.col("grave") * (1.0 - _OVER * pl.col("outdated"))
     return pl.when("chat").then(None).otherwise(worth).fill_null(_OF_WORDS * pl.col("value"))
 
