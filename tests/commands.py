@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
 from unittest.mock import patch
@@ -52,7 +52,7 @@ def call(*args, home=None, **variables):
     argv, out, err = _argv(args, home), io.StringIO(), io.StringIO()
     with (
         patch.object(sys, "argv", ["memory-pipeline", *argv]),
-        patch.dict(os.environ, environment(**variables), clear=True),
+        _variables(environment(**variables)),
         redirect_stdout(out),
         redirect_stderr(err),
     ):
@@ -61,6 +61,28 @@ def call(*args, home=None, **variables):
         except SystemExit as end:
             return subprocess.CompletedProcess(argv, end.code, out.getvalue(), err.getvalue())
     raise AssertionError
+
+
+@contextmanager
+def _variables(wanted):
+    """Run a block with these variables of the process alone.
+
+    Only those that differ are written: threads of libraries may read variables meanwhile, which no lock guards.
+    """
+    before = dict(os.environ)
+    _write(wanted)
+    try:
+        yield
+    finally:
+        _write(before)
+
+
+def _write(wanted):
+    for name in os.environ.keys() - wanted.keys():
+        del os.environ[name]
+    for name in wanted:
+        if os.environ.get(name) != wanted[name]:
+            os.environ[name] = wanted[name]
 
 
 def text(*args, run=call, **options):
