@@ -58,8 +58,9 @@ def _refer_back(pairs: pl.DataFrame, texts: pl.Series) -> pl.Series:
 def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the repetitions that may be one fact: not two of which each names a figure, day or name of its own.
 
-    Nor two of which one says of B and A what the other says of A and B: what they share stands in reverse order. Of
-    two about health or safety neither may have a word of its own: a second allergy is never taken for the first.
+    Nor two of which one says of B and A what the other says of A and B: the names that they share stand in reverse
+    order, or the words if they are the same (those of a passive are not). Of two about health or safety neither may
+    have a word of its own: a second allergy is never taken for the first.
     Takes what `permitted` takes.
     """
     if pairs.is_empty():
@@ -69,16 +70,23 @@ def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | No
     found = facts.extract(texts, tokens.fold(texts)).select("numbers", "dates")
     names = texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}+)"))
     kinds = core_profile.kinds(points[rows], known)
-    capitals = texts.str.extract_all(_CAPITAL)
-    read = found.with_columns(names=names, stems=tokens.content_stems(texts), kinds=kinds, capitals=capitals, row=rows)
+    read = found.with_columns(
+        names=names,
+        stems=tokens.content_stems(texts),
+        kinds=kinds,
+        capitals=texts.str.extract_all(_CAPITAL),
+        words=tokens.fold(texts).str.extract_all(r"[\p{L}\p{N}]+").list.sort(),
+        row=rows,
+    )
     vital = pl.all_horizontal(pl.col(f"{side}_kinds").list.contains(sections.HEALTH) for side in _SIDES)
     apart = pl.any_horizontal(_told_apart(name) for name in _NAMED) | (vital & _told_apart("stems"))
     sides = _sides(pairs, read).filter(~apart)
-    columns = [sides[f"{side}_{name}"].to_list() for name in ("capitals", "stems") for side in _SIDES]
-    converse = [
-        _reversed(*names, fewest=2) or _reversed(*words, fewest=3)
-        for names, words in ((row[:2], row[2:]) for row in zip(*columns, strict=True))
-    ]
+    same_words = pl.col("older_words") == pl.col("newer_words")
+    orders = sides.select(
+        *(pl.col(f"{side}_capitals") for side in _SIDES),
+        *(pl.when(same_words).then(f"{side}_stems").otherwise([]).alias(f"{side}_said") for side in _SIDES),
+    )
+    converse = [_reversed(*row[:2], fewest=2) or _reversed(*row[2:], fewest=3) for row in orders.iter_rows()]
     return sides.filter(~pl.Series(converse, dtype=pl.Boolean)).select(pairs.columns)
 
 
