@@ -26,7 +26,7 @@ LAYERS = [
     {"service"},
 ]
 TEXT_LAYERS = [
-    {"credentials", "difference", "display", "lang"},
+    {"credentials", "difference", "display", "lang", "shown_lines"},
     {"parse"},
     {"embed", "score"},
     {"compare"},

@@ -19,7 +19,7 @@ from memory_pipeline.recall.client import quotations
 from memory_pipeline.service import actions, auth_tokens
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.settings import load
-from memory_pipeline.text import quoting
+from memory_pipeline.text import quoting, shown_lines
 
 TOLD = [
     "I am allergic to penicillin.",
@@ -52,7 +52,7 @@ def sources(texts=TOLD, *, by_agent=False):
 def own(text, *, by_agent=False, known=None):
     """Return what is left of a text, and what it quotes."""
     held = known or sources()
-    read = quoting.pieces(text, HEADINGS)
+    read = shown_lines.pieces(text, HEADINGS)
     assert "".join(piece.raw for piece in read) == text
     found = quoting.own(read, held.find, by_agent=by_agent)
     return (text, ()) if found is None else (found.text, found.quoted)

@@ -23,8 +23,8 @@ from memory_pipeline.text.parse.tokens import fold
 ASKED_FOR: Final = 1.0
 """Minimum use of a memory that counts as asked for: once first in an answer or marked helpful, or more often further
 down."""
-LIKELY: Final = 0.5
-"""Minimum probability of a measurement."""
+_MEASURED: Final = 0.5
+"""Minimum probability that a sentence states what was measured."""
 DAMAGING: Final = 0.8
 """Minimum probability that forgetting does real damage, from which a memory stays before all that nobody asked for.
 Below, it makes a memory worth more (`worth`)."""
@@ -246,7 +246,7 @@ def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: Frame[Fac
 
 def _series(memories: pl.DataFrame, edges: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
     """Return pairs of measurements in like words: profile_id, older, newer."""
-    measured = said.group_by(KEY).agg(pl.col("measures").max()).filter(pl.col("measures") >= LIKELY).select(KEY)
+    measured = said.group_by(KEY).agg(pl.col("measures").max()).filter(pl.col("measures") >= _MEASURED).select(KEY)
     alike = edges.filter(pl.col("edge_type") == "SIMILAR_TO").select("profile_id", older="source", newer="target")
     for end in ("older", "newer"):
         alike = alike.join(measured.rename({"memory_id": end}), on=["profile_id", end], how="semi")

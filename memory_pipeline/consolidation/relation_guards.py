@@ -2,8 +2,8 @@
 
 Memories of two users, under two headings, in two files or instructions of two projects are not related, and what only
 refers back to an earlier one does not change it; of two that repeat each other, only those merge of which at most one
-has figures, days or names of its own. Not here: the judge (`judging`), and the guard
-of merges of similar texts (`text/compare/merge_guard`).
+has figures, days or names of its own. Not here: the judge (`judging`), and the guard of merges of similar texts
+(`text/compare/merge_guard`).
 """
 
 from typing import Final
@@ -19,6 +19,7 @@ _SIDES: Final = ("older", "newer")
 _NAME: Final = r"[\p{Ll},;0-9] \p{Lu}\p{L}+"
 """A capitalised word inside a sentence."""
 _CAPITAL: Final = r"\b\p{Lu}[\p{L}0-9]+"
+"""A capitalised word, a code or its beginning."""
 _NAMED: Final = ("numbers", "dates", "names")
 
 
@@ -61,6 +62,7 @@ def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | No
     Nor two of which one says of B and A what the other says of A and B: the names that they share stand in reverse
     order, or the words if they are the same (those of a passive are not). Of two about health or safety neither may
     have a word of its own: a second allergy is never taken for the first.
+
     Takes what `permitted` takes.
     """
     if pairs.is_empty():

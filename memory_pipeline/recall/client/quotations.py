@@ -24,7 +24,7 @@ from memory_pipeline.ledger.payloads import Stored, canonical_json
 from memory_pipeline.recall.index.postings import Integers, keys
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.settings import Settings
-from memory_pipeline.text import noise, quoting
+from memory_pipeline.text import noise, quoting, shown_lines
 from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.parse.speakers import ASSISTANTS
 
@@ -77,7 +77,7 @@ def separated(
     """
     noisy = _noise(events) if filters else {}
     read = {
-        number: quoting.pieces(event.payload.content, headings)
+        number: shown_lines.pieces(event.payload.content, headings)
         for number, event in enumerate(events)
         if isinstance(event.payload, Stored)
         and number not in noisy
@@ -170,7 +170,7 @@ def _by_agent(event: Event) -> bool:
     return speaker is not None and (speaker.lower() in ASSISTANTS or speaker == event.agent_id)
 
 
-def _separated(event: Event, read: list[quoting.Piece], sources: quoting.Sources) -> Separated:
+def _separated(event: Event, read: list[shown_lines.Piece], sources: quoting.Sources) -> Separated:
     by = event.occurred_at if event.occurred_at < event.recorded_at else None
     find = partial(_find, sources, but=event.memory_id, by=by)
     own = quoting.own(read, find, by_agent=_by_agent(event))
@@ -184,15 +184,15 @@ def _separated(event: Event, read: list[quoting.Piece], sources: quoting.Sources
 
 
 def _find(
-    sources: quoting.Sources, piece: quoting.Piece, *, but: str | None, by: datetime | None
+    sources: quoting.Sources, piece: shown_lines.Piece, *, but: str | None, by: datetime | None
 ) -> quoting.Found | None:
     return sources.find(piece, but=but, by=by)
 
 
-def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[quoting.Piece]) -> None:
+def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[shown_lines.Piece]) -> None:
     """Add the memories that lines may quote: those that their marks name, and those that share their rarest words."""
     read = list(pieces)
-    own_words = [one for piece in read if not piece.frame for one in (piece, *quoting.sentences(piece))]
+    own_words = [one for piece in read if not piece.frame for one in (piece, *shown_lines.sentences(piece))]
     lines = dict.fromkeys(one.line for one in own_words if one.line)
     named = [name for piece in read for name in (piece.named, *piece.shown) if name]
     rows = index.row_ids.rows(named)

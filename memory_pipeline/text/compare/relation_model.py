@@ -46,8 +46,6 @@ _NEITHER: Final = "Neither changes, contradicts or repeats the other."
 _BESIDE: Final = "The newer memory only plans, supposes, reports or asks what the older one states."
 _WHOLE: Final = 0.85
 """Minimum share of an update's probability that it outdates all of the older memory, for the rule `WHOLE`."""
-
-
 _SETS: Final = ("health", "possession", "skill")
 """Kinds of facts of which each may hold beside others of its kind."""
 _STATED: Final = 0.95

@@ -1,0 +1,193 @@
+"""Splits a text into lines, and tells by their marks which of them show memories.
+
+A shown memory has a date in brackets before it or notes in parentheses after it, its id, headings and tags around it,
+or is part of a JSON document. Not here: which memory a line quotes (`quoting`).
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import date
+from itertools import pairwise
+from typing import Final
+
+_DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_NOTE: Final = (
+    rf"(?:{_DATE}|maybe outdated since {_DATE}|disputed: [^\n]{{0,400}}?|holds only from {_DATE}"
+    rf"|(?:no longer current|possibly outdated) since {_DATE}(?:: \"(?:[^\"\\\n]|\\[^\n]){{0,600}}\")?"
+    rf"|contradicts (?:another memory|that of {_DATE}(?: and {_DATE})*)|archived|cold|stub|expired|superseded"
+    r"|(?:passage at character [0-9,]+|beginning) of a text of [0-9,]+ tokens|all of it: memory [^\s()]+"
+    r"|(?:memory_id|profile_id) [^\s();]+)"
+)
+_NOTES: Final = rf"\({_NOTE}(?:; {_NOTE})*\)"
+_UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_BEFORE: Final = re.compile(
+    rf"[\s>*+\-\\`\u2022|]*(?:[0-9]+[.)]\s+)?(\[{_DATE}\]\s+|{_UUID}\s+{_DATE} [0-9:]{{5}}\s+(?:\[[a-z, ]+\]\s+)?)?"
+)
+_SCORED: Final = re.compile(rf"\s+[01]\.[0-9]{{2}} {_UUID}$")
+"""What the client prints after a memory: its score and its id."""
+_CUT: Final = re.compile(r"\s*(?:\[?(?:\.{3}|\u2026)\]?)$")
+_AFTER: Final = re.compile(rf"({_NOTES})[\s*`]*$")
+_WITHIN: Final = re.compile(rf"\s*\[(?:possibly )?outdated since {_DATE}\]")
+_ID: Final = re.compile(rf"(?:all of it: memory|memory_id) ([^\s();]+)|\b({_UUID})\b")
+_TAG: Final = r"</?[A-Za-z][\w:.-]{0,63}(?: [^<>\n]{0,200})?>"
+_TAG_ALONE: Final = re.compile(rf"({_TAG})")
+_TAG_NAME: Final = re.compile(r"[A-Za-z][\w:.-]*")
+_RULE: Final = re.compile(r"(?:`{3,}|~{3,})\w*|[\s>*+\-`~#=_|{}\[\],]+")
+_MORE: Final = re.compile(r"- and [0-9,]+ more, [0-9,]+ tokens; a larger token budget shows them")
+_HELD: Final = re.compile(r"Held back for .{1,256}: [0-9]+ decisions, .*--max-archived-share")
+_PRINTED: Final = re.compile(
+    rf"\s*(?:[0-9.]+ \u00b7 {_UUID}.*|[0-9,]+ memor(?:y|ies)(?:, [0-9,]+ tokens?)?,? (?:for .*)?as of {_DATE} .*"
+    r"|why the first one: \S+ .*|Perhaps none of (?:these|them) answers (?:it|this)\.|next page: after=\S+)"
+)
+"""Lines that a command or a tool prints about the memories above or below them."""
+_FIELD: Final = re.compile(
+    r"  (?:id|what it is|stored|changed|session|agent|user|tags|state|protected|valid from|valid until|replaced by"
+    r"|members|accessed|last accessed): \S.*\n?"
+)
+"""A line of a memory's fields as a command prints them."""
+HEADING: Final = re.compile(r"#{1,6}\s+(.+)")
+_HEADINGS: Final = ("relevant memories", "notices")
+MARK: Final = re.compile(
+    rf"{_DATE}|{_UUID}|\b(?:19|20)[0-9]{{2}}\b|</[A-Za-z]|\((?:passage at|beginning of a text of) "
+)
+"""Found in every text that holds a marked line, or a memory beside its id or its date."""
+_CUTS: Final = (
+    rf"(?<=\n)|(?=[-*] \[{_DATE}\] )|(?<=[^\d\s][.;!?] )(?=\[{_DATE}\] )|(?<=>)(?=\S)|(?=</[A-Za-z])"
+    r"|(?<=[0-9]\)) (?=--- |## )|(?<=[0-9]\) --- )(?=\S)|(?<=\},)(?=\s*\{)"
+)
+"""Where lines begin, also in a text whose line breaks were lost."""
+_AFTER_NOTE: Final = re.compile(_NOTES)
+SENTENCE_END: Final = re.compile(
+    r"(?<=[.!?])(?<!\b[A-Z]\.)(?<!\b[A-Z][a-z]\.)(?<!\b[A-Z][a-z][a-z]\.)\s+(?![a-z\u00bb])|(?<=[\u3002\uff01\uff1f])(?![\u201d\u300d])|\n+"
+)
+"""Where a sentence ends: not after a short word with a capital, as in "Dr. Kern", nor before a small letter."""
+_DOCUMENT: Final = re.compile(r"(?:^|\n)[^\S\n]*[\[{](?=\s*[\[{\"])")
+_DOCUMENTS: Final = 20
+"""Most JSON documents that are read in a text."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A line of a text."""
+
+    raw: str
+    line: str
+    """Without its marks."""
+    marked: bool
+    named: str | None
+    """The memory that its mark names."""
+    frame: str | None
+    """What it frames quotations with: heading, rule, blank, or a tag's name; None for a line of words."""
+    day: date | None = None
+    """The day that its mark names."""
+    cut: bool = False
+    """Whether it ends with a sign that something is left out."""
+    shown: tuple[str, ...] = ()
+    """The memories of a JSON document, if it is one."""
+
+
+def pieces(text: str, headings: Collection[str] = ()) -> list[Piece]:
+    """Return the lines of a text; joined, they are the text.
+
+    Args:
+        headings: headings under which memories are shown.
+    """
+    known = {name.replace("_", " ").casefold() for name in (*headings, *_HEADINGS)}
+    heading = re.compile(rf"(?<!#)## (?:{'|'.join(sorted(map(re.escape, known)))})(?!\w)")
+    cuts = {0, len(text)} | {cut.start() for cut in re.finditer(_CUTS, text)}
+    cuts |= {note.end() for note in _AFTER_NOTE.finditer(text)}
+    cuts |= {end for found in heading.finditer(text) for end in found.span()}
+    shown = {start: (end, names) for start, end, names in _documents(text)}
+    for start, (end, _) in shown.items():
+        cuts = {cut for cut in cuts if not start < cut < end} | {start, end}
+    return [
+        Piece(text[start:end], "", marked=True, named=None, frame=None, shown=shown[start][1])
+        if start in shown
+        else piece_of(text[start:end], known)
+        for start, end in pairwise(sorted(cuts))
+    ]
+
+
+def sentences(piece: Piece) -> list[Piece]:
+    """Return the sentences of a line without marks, which joined are the line; itself if it has marks or only one."""
+    apart = [] if piece.marked or piece.frame else SENTENCE_END.finditer(piece.raw)
+    ends = [end.end() for end in apart if end.end() < len(piece.raw)]
+    cuts = [0, *ends, len(piece.raw)]
+    return [piece_of(piece.raw[start:end]) for start, end in pairwise(cuts)] if ends else [piece]
+
+
+def piece_of(raw: str, headings: Collection[str] = ()) -> Piece:
+    """Return a line with what its marks say.
+
+    Args:
+        raw: the line.
+        headings: headings under which memories are shown, in lower case.
+    """
+    before = _BEFORE.match(raw)
+    body = raw[before.end() if before else 0 :].rstrip()
+    after = _AFTER.search(body) if body.endswith((")", "*", "`")) else _SCORED.search(body)
+    line = body[: after.start()] if after else body
+    marked = bool((before and before[1]) or after)
+    named = _ID.search(raw)
+    line = _WITHIN.sub("", line).strip().lstrip("\u2026").strip()
+    whole = _CUT.sub("", line)
+    day = re.search(_DATE, raw) if marked else None
+    return Piece(
+        raw,
+        whole.strip(),
+        marked,
+        named and (named[1] or named[2]),
+        _frame(raw, headings),
+        day=_day(day[0]) if day else None,
+        cut=whole != line,
+    )
+
+
+def _day(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _frame(raw: str, headings: Collection[str]) -> str | None:
+    line = raw.strip()
+    if not line:
+        return "blank"
+    if tag := _TAG_ALONE.fullmatch(line):
+        name = _TAG_NAME.search(tag[1])
+        return f"<{name[0] if name else ''}"
+    if (heading := HEADING.fullmatch(line)) and heading[1].casefold() in headings:
+        return "heading"
+    printed = _RULE.fullmatch(line) or _MORE.fullmatch(line) or _HELD.fullmatch(line) or _PRINTED.fullmatch(line)
+    return "rule" if printed or _FIELD.fullmatch(raw) else None
+
+
+def _documents(text: str) -> Iterator[tuple[int, int, tuple[str, ...]]]:
+    """Yield where JSON documents that name memories begin and end, and the memories that they name."""
+    decoder, at = json.JSONDecoder(), 0
+    for _, begun in zip(range(_DOCUMENTS), _DOCUMENT.finditer(text), strict=False):
+        start = begun.end() - 1
+        if start < at:
+            continue
+        try:
+            document, at = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            continue
+        if names := tuple(dict.fromkeys(_named(document))):
+            yield start, at, names
+
+
+def _named(document: object) -> Iterator[str]:
+    """Yield the ids of the memories in a JSON document."""
+    waiting = [document]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, dict):
+            if isinstance(name := one.get("memory_id"), str):
+                yield name
+            waiting += [*one.values()][::-1]
+        elif isinstance(one, list):
+            waiting += one[::-1]
