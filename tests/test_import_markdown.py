@@ -442,6 +442,68 @@ def test_names_of_files_and_headings_date_what_is_below_them(file, headings, day
 
 
 @pytest.mark.parametrize(
+    ("text", "day", "said"),
+    [
+        ("2026-02-01: The boat is red.", "2026-02-01", "The boat is red."),
+        ("**2026-02-01**: The boat is red.", "2026-02-01", "The boat is red."),
+        ("[2026-02-01] The boat is red.", "2026-02-01", "The boat is red."),
+        ("[[2026-02-01]] the boat is red", "2026-02-01", "the boat is red"),
+        ("2026-02-01 \u2013 the boat is red", "2026-02-01", "the boat is red"),
+        ("2026-02-01 Sold the boat.", "2026-02-01", "Sold the boat."),
+        ("1. Ma\u0308rz 2026: Das Boot im M\u00e4rz", "2026-03-01", "Das Boot im M\u00e4rz"),
+        ("Feb 1, 2026, the boat was sold", "2026-02-01", "the boat was sold"),
+        ("2026-02-01 14:30: The boat is red.", "2026-02-01", "2026-02-01 14:30: The boat is red."),
+        ("[x] 2026-02-01: Paint it.", "2026-02-01", "[x] 2026-02-01: Paint it."),
+        ("2026-02-01", "2026-02-01", "2026-02-01"),
+        ("2026-02-01 is the deadline.", None, None),
+        ("2026-01-01 \u2013 2026-02-01: in dry dock", None, None),
+        ("2027-02-01: the boat comes out", None, None),
+        ("1 February 2026 was cold.", None, None),
+    ],
+)
+def test_a_line_is_dated_by_the_day_at_its_head(text, day, said):
+    found = markdown_dates.entry(text, until=NOW)
+    assert (found and f"{found.day:%Y-%m-%d}", found and found.said) == (day, said)
+
+
+LOG = """# Boat
+- The boat is red.
+- 2026-01-05: The boat is blue.
+- It lies in Cork.
+
+# Log
+2026-02-02: Sold the dinghy.
+2026-02-01: The mast is down.
+- Ropes are dry.
+"""
+
+
+def test_the_entries_of_a_log_are_memories_of_their_days_and_what_stands_above_one_is_older(tmp_path, ledger):
+    (tmp_path / "notes.md").write_text(LOG)
+    imported(ledger, tmp_path)
+    stored = written(ledger).drop_nulls("content").sort("seq")
+    day = datetime(2026, 1, 5, tzinfo=UTC)
+    above, log = day - timedelta(seconds=1), datetime(2026, 2, 1, tzinfo=UTC)
+    dates = dict(stored.select("content", "occurred_at").iter_rows())
+    undated = dates.pop("It lies in Cork.")
+    assert undated > log
+    assert dates == {
+        "The boat is red.": above,
+        "The boat is blue.": day,
+        "Sold the dinghy.": log + timedelta(days=1),
+        "The mast is down.": log,
+        "Ropes are dry.": log - timedelta(seconds=1),
+    }
+
+
+def test_a_line_that_was_stored_with_its_day_keeps_it(tmp_path, ledger):
+    (tmp_path / "notes.md").write_text("- 2026-06-01: The boat comes out.\n")
+    imported(ledger, tmp_path)
+    assert written(ledger)["content"].to_list() == ["2026-06-01: The boat comes out."]
+    assert imported(ledger, tmp_path, 90).accepted == 0
+
+
+@pytest.mark.parametrize(
     ("text", "units"),
     [
         (

@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import SequenceMatcher
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, Self
 
@@ -24,7 +25,7 @@ from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.files import OF_AGENTS, Broken, Member, members
 from memory_pipeline.interop.items import Imported, ImportedAs, Item, Noticed, Skipped, raw_bytes, stable_id
-from memory_pipeline.interop.markdown_dates import day_of
+from memory_pipeline.interop.markdown_dates import day_of, entry, written_by
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
 from memory_pipeline.interop.reconciling import fields_now, open_memories
@@ -51,7 +52,7 @@ _CREATED: Final = ("occurred_at", "created_at", "created", "date")
 _CHANGED: Final = ("updated_at", "updated", "modified", "last_modified")
 _UNDATED: Final = (
     "without a date of their own, so they count as written when their file last changed, and an old note may seem the "
-    "newer; date them by a heading, the name of the file, or `date` in front matter"
+    "newer; date them by a day at the head of the line, a heading, the name of the file, or `date` in front matter"
 )
 _NAMES: Final = ("name", "title", "permalink")
 _STORED: Final = ("valid_from", "valid_until", "importance_hint", "protected", "protected_reason", "speaker", "source")
@@ -121,6 +122,10 @@ class _Place:
     project: str | None = None
     """Project of the coding agent whose file it is, or stands beside; None in other notes."""
     memory_id: str = ""
+    day: datetime | None = None
+    """The day that it bears at its head."""
+    by: datetime | None = None
+    """By when it was written, since it or a line beside it bears a day."""
 
 
 def detect(seen: Sample) -> bool:
@@ -139,8 +144,9 @@ def events(
     """Yield the memories of a folder or file of Markdown, the links between them, and the end of those that are gone.
 
     A memory is a note with name and description as a whole, else a list item, else a paragraph; headings, tags and
-    type are its tags. It is dated by the front matter, else by a date in the headings above it or in the name of the
-    file or its folder, else by the commit that added the file, else by the file.
+    type are its tags. It is dated by the day at its head, else by the front matter, else by a date in the headings
+    above it or in the name of the file or its folder, else by the day of the next item beside it, else by the commit
+    that added the file, else by the file.
 
     Args:
         path: folder, archive or file to read.
@@ -155,7 +161,7 @@ def events(
     owner = source.profile or FORMAT
     before = open_memories(ledger, owner, source.instance) | _exported(path, owner, ledger)
     taken = _taken_out(ledger, owner)
-    named = _named(found.places, before, source, ledger, taken)
+    named = _named([*_dated(found.places, before, source)], before, source, ledger, taken)
     committed = first_committed(path)
     for place in named:
         yield from _stored(source, place, committed.get(place.file))
@@ -169,7 +175,8 @@ def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None)
     """Return the place of each memory of a folder that was just imported; arguments as for `events`."""
     source = _source(path, datetime.now(UTC), profile, name)
     before = open_memories(ledger, profile, source.instance) | _exported(path, profile, ledger)
-    return [_place(one) for one in _named(_Folder.of(path).places, before, source, ledger, _taken_out(ledger, profile))]
+    dated = [*_dated(_Folder.of(path).places, before, source)]
+    return [_place(one) for one in _named(dated, before, source, ledger, _taken_out(ledger, profile))]
 
 
 def _place(one: _Place) -> Place:
@@ -246,7 +253,11 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
         return
     fields = {**place.note.front, **place.unit.fields}
     stands = day_of(place.file, place.unit.heading, until=source.recorded_at)
-    created = next((fields[key] for key in _CREATED if key in fields), stands or committed or place.member.modified)
+    stated = (place.unit.fields, {} if place.day is None else {"date": place.day}, place.note.front)
+    created = next(
+        (said[key] for said in stated for key in _CREATED if key in said),
+        stands or place.by or committed or place.member.modified,
+    )
     changed = next((fields[key] for key in _CHANGED if key in fields), place.member.modified)
     record = _record(source, place, at=created)
     ours = place.unit.memory_id is not None
@@ -272,9 +283,9 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
         "importance": fields.get("importance"),
         "confidence": fields.get("confidence"),
     }
-    stated = any(key in fields for key in _CHANGED)
+    restated = any(key in fields for key in _CHANGED)
     yield from [Noticed(_UNDATED)] * (created is place.member.modified)
-    yield from record.stored(place.memory_id, place.unit.text, payload, changed_at=changed, states_change=stated)
+    yield from record.stored(place.memory_id, place.unit.text, payload, changed_at=changed, states_change=restated)
 
 
 def _record(source: Source, place: _Place, *, at: object = None) -> Record:
@@ -312,6 +323,26 @@ def _files(places: Iterable[_Place]) -> dict[str, str]:
             if isinstance(known, str):
                 names.setdefault(known.strip().lower(), place.file)
     return names
+
+
+def _dated(places: Iterable[_Place], before: Mapping[str, Mapping[str, Any]], source: Source) -> Iterator[_Place]:
+    """Yield units with their days, and without those at their heads, but for what was stored with them before.
+
+    Units below the same headings, one after the other, are one list.
+    """
+    stored = {str(fields["content"]) for fields in before.values()}
+    for _, beside in groupby(places, lambda place: (place.file, place.unit.heading)):
+        units = [*beside]
+        found = [
+            None if place.note.whole or place.unit.memory_id else entry(place.unit.text, until=source.recorded_at)
+            for place in units
+        ]
+        days = [None if one is None else one.day for one in found]
+        for place, one, day, by in zip(units, found, days, written_by(days), strict=True):
+            unit = place.unit
+            if one is not None and one.said != unit.text and unit.text not in stored:
+                unit = replace(unit, text=one.said, written=unit.written or unit.text)
+            yield replace(place, unit=unit, day=day, by=by)
 
 
 def _named(

@@ -1,4 +1,4 @@
-"""Reads the day that the name of a file or a heading gives to the notes below it.
+"""Reads the day that notes were written on: from the name of their file, a heading, or the beginning of a line.
 
 Not here: which of several dates counts (`markdown`), and dates within texts (`text/parse/dates`).
 """
@@ -6,7 +6,8 @@ Not here: which of several dates counts (`markdown`), and dates within texts (`t
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
-from datetime import UTC, date, datetime, time
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -26,21 +27,39 @@ _WEEKDAY: Final = (
 _OPENING: Final = r"[\[(]{0,2}"
 _ENDS: Final = r"(?:[0-9]{4}(?:[0-9]{2})?)?(?:T[0-9]|[^\w./]|[_.](?![0-9])|\Z)"
 """What follows a date: a time, or anything that is no further part of a number, word or path."""
+_IN_DIGITS: Final = (_DIGITS, _UNPADDED)
+_IN_WORDS: Final = (
+    rf"{_DAY}[ _-](?:de[ _])?{_MONTH},?[ _-](?:de[ _])?{_YEAR}(?!\w)",
+    rf"{_MONTH}[ _-]{_DAY},?[ _-]{_YEAR}(?!\w)",
+    r"(?P<day>[0-9]{1,2})\.[ ]?(?P<month>[0-9]{1,2})\.[ ]?" + _YEAR + r"(?!\w)",
+    _YEAR + r"年(?P<month>[0-9]{1,2})月(?P<day>[0-9]{1,2})日",
+)
 _FORMS: Final = tuple(
     re.compile(_OPENING + _WEEKDAY + form, re.IGNORECASE)
+    for form in (*(form + _ENDS for form in _IN_DIGITS), *_IN_WORDS)
+)
+_BEFORE_ENTRY: Final = r"(?P<box>\[[ xX]\][ ]+)?(?P<opening>[\[(*_`]*)"
+"""What stands before the day of an entry: the box of a task, brackets, signs of bold type."""
+_TIME: Final = r"(?P<time>[ T][0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?Z?)?"
+_AFTER_ENTRY: Final = (
+    _TIME + r"(?:(?P<closing>[\])*_`]+)[:,]?(?:\s+|\Z)|[*_`]*(?:[:,]|[ ][-\u2013\u2014|])[*_`]*(?:\s+|\Z)"
+    r"|\uff1a|[ ]*(?:\n|\Z))"
+)
+"""What ends the day of an entry, after a time: a bracket or sign that was opened, a colon, comma or dash, the line."""
+_BEFORE_CAPITAL: Final = _TIME + r"(?P<space>[ ]+)(?=\S)"
+"""A day in digits may also stand right before a capital, as in logs: "2026-03-01 Sold the boat"."""
+_ENTRIES: Final = tuple(
+    re.compile(_BEFORE_ENTRY + _WEEKDAY + form, re.IGNORECASE)
     for form in (
-        _DIGITS + _ENDS,
-        _UNPADDED + _ENDS,
-        rf"{_DAY}[ _-](?:de[ _])?{_MONTH},?[ _-](?:de[ _])?{_YEAR}(?!\w)",
-        rf"{_MONTH}[ _-]{_DAY},?[ _-]{_YEAR}(?!\w)",
-        r"(?P<day>[0-9]{1,2})\.[ ]?(?P<month>[0-9]{1,2})\.[ ]?" + _YEAR + r"(?!\w)",
-        _YEAR + r"年(?P<month>[0-9]{1,2})月(?P<day>[0-9]{1,2})日",
+        *(form + _AFTER_ENTRY for form in (*_IN_DIGITS, *_IN_WORDS)),
+        *(form + _BEFORE_CAPITAL for form in _IN_DIGITS),
     )
 )
 _HEADING_END: Final = re.compile(rf"(?:(?<=[ ][-\u2013\u2014][ ])|(?<=[ ]\()){_DIGITS}\)?\Z")
 """A date at the end of a heading counts behind a dash or in parentheses: "Due 2026-03-01" names another day."""
 _NAME_END: Final = re.compile(rf"(?<![0-9]){_DIGITS}\Z")
 _FOLDERS: Final = re.compile(rf"(?:\A|/){_YEAR}[/-](?P<month>[0-9]{{2}})(?:[ _-][^\W\d_]+)?[/-](?P<day>[0-9]{{2}})\Z")
+_ANY_YEAR: Final = re.compile(r"(?:19|20)[0-9]{2}")
 _SIGNS: Final = re.compile(r"\A[^\w(\[]+")
 """Signs before a date, such as a picture."""
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
@@ -51,6 +70,8 @@ _WORDS: Final[Mapping[str, str]] = {
     if english in {*MONTHS, *WEEKDAYS}
 }
 """Months and weekdays of other languages, and the English words for them."""
+_JUST_BEFORE: Final = timedelta(seconds=1)
+_NO_END: Final = datetime.max.replace(tzinfo=UTC)
 _LONGEST: Final = 200
 """Most characters of a heading or name that is read."""
 
@@ -72,6 +93,74 @@ def day_of(file: str, headings: Sequence[str], *, until: datetime) -> datetime |
     found += [_first((*_FORMS, _NAME_END), name) for name in reversed(path.parts[:-1])]
     days = (datetime.combine(day, time(), UTC) for day in found if day is not None)
     return next((day for day in days if day <= until), None)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A text that bears its day at its head, as entries of a log do."""
+
+    day: datetime
+    """Its first moment (UTC)."""
+    said: str
+    """The text without the day; with it, where a time or the box of a task stands there too, or nothing else."""
+
+
+def entry(text: str, *, until: datetime) -> Entry | None:
+    """Return a text as an entry of a log; None if it bears no day at its head.
+
+    A day that is a part of what is said ("2026-03-01 is the deadline"), one of several or the first of a span, is none.
+
+    Args:
+        text: a list item or paragraph.
+        until: last moment that counts (see `day_of`).
+    """
+    begins = unicodedata.normalize("NFC", text[:_LONGEST])
+    if not _ANY_YEAR.search(begins):
+        return None
+    for words in dict.fromkeys((begins, _in_english(begins))):
+        for form in _ENTRIES:
+            match = form.match(words)
+            if match is None or (day := _day(match.groupdict())) is None:
+                continue
+            parts, rest = match.groupdict(), words[match.end() :]
+            opened = parts.get("closing") is None or bool(parts["opening"])
+            capital = parts.get("space") is None or rest[:1].isupper()
+            if opened and capital and not any(other.match(rest) for other in _FORMS):
+                moment = datetime.combine(day, time(), UTC)
+                said = text if parts["box"] or parts["time"] else _behind(match[0], text)
+                return Entry(moment, said or text) if moment <= until else None
+    return None
+
+
+def _behind(head: str, text: str) -> str:
+    """Return what a text says behind its head, which may be written in another form or language."""
+    return next(
+        text[end:].strip()
+        for end in range(len(text) + 1)
+        if head in (plain := unicodedata.normalize("NFC", text[:end]), _in_english(plain))
+    )
+
+
+def is_entry(line: str) -> bool:
+    """Return whether a line bears its day at its head (see `entry`)."""
+    return entry(line, until=_NO_END) is not None
+
+
+def written_by(days: Sequence[datetime | None]) -> list[datetime | None]:
+    """Return by when each line of a list was written: on its own day, else right before that of the next line with one.
+
+    A list whose days descend has its newest line first, so that the one before counts instead.
+
+    Args:
+        days: the day of each line, from the first on; None of those that bear none.
+    """
+    borne = [day for day in days if day is not None]
+    descending = len(borne) > 1 and borne[0] > borne[-1]
+    found, nearest = list[datetime | None](), None
+    for day in days if descending else reversed(days):
+        found.append(day or (nearest and nearest - _JUST_BEFORE))
+        nearest = day or nearest
+    return found if descending else found[::-1]
 
 
 def _first(forms: Sequence[re.Pattern[str]], text: str) -> date | None:

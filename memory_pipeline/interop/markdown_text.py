@@ -16,6 +16,7 @@ from typing import Any, Final
 import yaml
 
 from memory_pipeline.interop import markdown_notes
+from memory_pipeline.interop.markdown_dates import is_entry
 from memory_pipeline.interop.markdown_notes import INDEX_BEGINS, INDEX_ENDS
 from memory_pipeline.interop.records import labels, mapping
 
@@ -353,7 +354,8 @@ def _introduction(text: str, following: str) -> tuple[int, str, bool]:
     if bold and len(text) <= _MOST_HEADING:
         return _IN_BOLD, bold[1], False
     leading = _SENTENCE_END.split(_BLOCK_ID.sub("", text))[-1]
-    introduces = _ITEM.fullmatch(following) and not _ENDS_ALONE.match(leading)
+    stands_alone = _ENDS_ALONE.match(leading) or (is_entry(text) and not text.endswith(":"))
+    introduces = _ITEM.fullmatch(following) and not stands_alone
     title = leading.rstrip(".:") if introduces and len(leading) <= _MOST_HEADING else ""
     level = _IN_BOLD if bold else _INTRODUCTION
     return level, title, not (title and leading == text and text.endswith(":"))
@@ -409,6 +411,7 @@ def _item_end(lines: list[str], place: int) -> int:
                 or _RULE.fullmatch(line)
                 or line.startswith(">")
                 or lines[end - 1].strip() == ""
+                or is_entry(line)
             )
         ):
             break
@@ -463,6 +466,7 @@ def _paragraph_end(lines: list[str], place: int) -> int:
                 or _RULE.fullmatch(line)
                 or line.strip() == INDEX_BEGINS
                 or _CALLOUT.match(line)
+                or (is_entry(line) and is_entry(lines[place]))
             )
         ):
             break
