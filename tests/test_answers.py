@@ -2,6 +2,7 @@
 
 import io
 import random
+import re
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -375,12 +376,41 @@ def test_answers_on_the_command_line(tmp_path):
     assert text("resolve", listed["pairs"][0]["pair_id"], "later", home=home) == "left for later\n"
     assert "noted; undo with" in text("resolve", listed["pairs"][0]["pair_id"], "replaces", home=home)
     assert "nothing needs an answer" in text("review", home=home)
+    withdrawn = text("undo", as_json("resolve", pair_of(listed), "replaces", home=home)["answer_id"], home=home)
+    assert "Taken back" in withdrawn
+    assert "proposes" not in withdrawn
+    piped = tmp_path / "answers"
+    for said, why in (("r\nr\n", "2 answers for 1 pairs"), ("x\n", "answer is 'x'"), ("p \n", "names no words of")):
+        piped.write_text(said)
+        with piped.open() as lines, patch.object(sys, "stdin", lines):
+            assert f"{why}" in (told := refused("review", home=home, status=2))
+        assert "nothing was noted" in told
+    piped.write_text("replaces\n")
+    with piped.open() as lines, patch.object(sys, "stdin", lines):
+        assert f"Replaces: {UPDATED[0]} / {UPDATED[1]}\n1 answered, 0 wait" in text("review", home=home)
     assert "no longer holds" in text("correct", new, "User works for himself now.", home=home)
     assert "is no pair" in refused("resolve", "abc", "update", home=home)
     told = text("digest", "--since", f"{START:%Y-%m-%d}", home=home)
     assert text("digest", "--since", "5200 weeks", home=home).count("\n- ") == told.count("\n- ")
     assert "- 2 facts changed\n" in told
     assert f"- “{UPDATED[0]}” -> “{UPDATED[1]}” (2026-03-01)\n" in told
+
+
+def pair_of(listed):
+    return listed["pairs"][0]["pair_id"]
+
+
+def test_what_a_new_memory_may_replace_is_told_at_once_and_can_be_answered_by_another_process(tmp_path):
+    home = tmp_path / "data"
+    text("remember", UPDATED[0], home=home)
+    (old,) = as_json("list", home=home)
+    told = text("remember", UPDATED[1], home=home)
+    assert f'older: [{old["created_at"][:10]}] "{UPDATED[0]}"' in told
+    assert "does the newer replace the older?" in told
+    pair = re.search(r"\[([0-9a-f]{8})\]", told)[1]
+    assert "noted; undo with" in text("resolve", pair, "replaces", home=home)
+    assert as_json("get", old["memory_id"], home=home)["closed_by"] is not None
+    assert text("remember", UPDATED[0], "--no-check", home=home).count("\n") == 1
 
 
 @pytest.mark.drill

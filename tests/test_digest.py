@@ -1,12 +1,17 @@
 """A digest says in a page of Markdown what changed, was merged, is in doubt and left."""
 
+from datetime import UTC, datetime
+
 import polars as pl
 import pytest
 from frames import AS_OF, ago
 from planned import propose, superseded
 from test_telling import BEFORE, MERGE, TEA, about
 
+from memory_pipeline import MemoryClient
 from memory_pipeline.consolidation.plans import digest, telling
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.service import period
 
 DOUBT = {
     "pair_id": "85d733a9",
@@ -31,14 +36,17 @@ def changes():
     return telling.tell(plan, BEFORE.memories)
 
 
-def written(changes, doubts=(DOUBT,), waiting=1):
+RECENT = [AS_OF] * 62
+
+
+def written(changes, doubts=(DOUBT,), waiting=1, stored=RECENT):
     frame = pl.DataFrame([*doubts], schema=digest.DOUBTS)
     times = {"since": ago(7), "until": AS_OF}
     return digest.write(
         changes,
         frame,
         profile_id="ana",
-        stored=62,
+        stored=stored,
         waiting=waiting,
         review="memory-pipeline review",
         resolve="memory-pipeline resolve PAIR same|both",
@@ -65,6 +73,12 @@ def test_a_digest_has_counts_first_and_one_line_per_change(changes):
     ]  # fmt: skip
 
 
+def test_what_was_said_before_the_time_of_the_digest_says_when(changes):
+    assert "- 2 memories stored, said 2025-11-22 to 2025-12-31\n" in written(changes, stored=[ago(1), ago(40)])
+    assert "- 1 memory stored, said 2025-11-22\n" in written(changes, stored=[ago(40)])
+    assert f"(said {ago(1):%Y-%m-%d})" in "".join(digest.sections(changes, since=AS_OF))
+
+
 def test_texts_stay_on_their_line(changes):
     text = written(changes)
     assert "- “The team has six engineers.” (2026-01-02) / “The team has # eight engineers now.” (2026-02-03): " in text
@@ -79,3 +93,17 @@ def test_a_digest_of_nothing_is_short_and_long_ones_are_cut(changes):
     assert "- and 393 more" in text
     assert "- and 293 more" in text
     assert len(text.split()) < 500
+
+
+def test_what_counts_is_when_it_was_stored_not_the_day_it_tells_of(tmp_path):
+    with MemoryClient(tmp_path) as client:
+        start = datetime.now(UTC)
+        client.remember("The gate code is 8821.", occurred_at="2024-03-01")
+        client.remember("The gate code is 4471 now.", occurred_at="2024-05-01")
+        client.consolidate()
+        with Lake(tmp_path) as lake:
+            since = period.since(lake, client, "default", start)
+            later = period.since(lake, client, "default", datetime.now(UTC))
+    assert [memory.content for memory in since.stored] == ["The gate code is 4471 now.", "The gate code is 8821."]
+    assert since.changes.filter(group="changed").height == 1
+    assert (later.stored, later.changes.height) == ([], 0)

@@ -272,6 +272,7 @@ def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(consolidated, tm
         undone = client.post("/undo", json={"target": "night", "cascade": True}, **own)
         assert undone.status_code == 200, undone.text
         assert {row["profile_id"] for row in undone.json()["undone"]} == {"sample-1"}
+        assert "--retry-reverted" in undone.json()["again"]
         again = client.post("/undo", json={"target": "night"}, **own)
         assert (again.status_code, "is about 'night'" in again.json()["detail"]) == (422, True)
         assert client.post("/undo", json={"target": "x", "cascde": True}, **own).status_code == 422

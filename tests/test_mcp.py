@@ -510,7 +510,7 @@ def test_an_agent_ticks_restores_and_takes_back(consolidated, tmp_path):
     assert " of tick, as of " in said(ticked)
     assert restored.structured_content["lifecycle"] == "active", said(restored)
     assert "nothing to restore" in said(again)
-    assert re.match(r"undone: \d+ [a-z]+", said(undone))
+    assert re.match(r"undone: \d+ [a-z].*--retry-reverted", said(undone))
     with Lake(folder) as lake:
         runs = lake.ledger.runs().filter(run_id="night").sort("profile_id")
     assert runs["outcome"].to_list() == ["reverted", "committed"], "the run of another profile stands"

@@ -99,7 +99,8 @@ def test_the_command_shows_the_entry_and_writes_it_when_it_may(tmp_path, monkeyp
     shown = call("mcp", "install", "cursor", "--profile", "ana", home=tmp_path / "data")
     assert (shown.returncode, file.exists()) == (2, False)
     assert '"mcpServers"' in shown.stdout
-    assert "add --yes to write it" in shown.stderr
+    line = f"memory-pipeline --home {tmp_path / 'data'} mcp install cursor --profile ana --yes"
+    assert f"write it with: {line}" in " ".join(shown.stderr.split())
     done = call("mcp", "install", "cursor", "--profile", "ana", "--yes", home=tmp_path / "data")
     assert (done.returncode, done.stderr) == (0, "")
     entered = json.loads(file.read_text("utf-8"))["mcpServers"]["memory"]

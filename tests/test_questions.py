@@ -55,6 +55,12 @@ def test_the_likeliest_comes_first_unless_another_has_more_weight():
     assert ranked([("a", "b", 0.36), ("c", "d", 0.75)], "a") == ["cd", "ab"]
 
 
+def test_what_may_be_denied_as_well_as_repeated_is_asked_openly():
+    assert questions.asked("repeat", 0.8) == "do both say the same? 80% likely"
+    assert "deny or replace" in questions.asked("repeat", 0.63)
+    assert questions.asked("update", 0.63) == "does the newer replace the older? 63% likely"
+
+
 def test_pairs_that_are_hardly_likely_are_not_asked_about_unless_they_have_weight():
     pairs = [("a", "b", 0.5), ("c", "d", 0.45), ("e", "f", 0.36)]
     assert ranked(pairs, for_people=True) == ["ab"]

@@ -1,4 +1,4 @@
-"""Orders the pairs of memories of which a run is unsure by what an answer is worth: one queue for all who answer.
+"""Orders the pairs of memories of which a run is unsure by what an answer is worth, and says what is asked of them.
 
 People and agents work through it with `review`, a language model in a run (`model_judge`). Not here: which pairs are
 possible (`judging`), and what an answer does (`state/answers`).
@@ -20,6 +20,17 @@ A language model is asked about the others later."""
 LIKELY: Final = 0.35
 """Least likelihood of a pair that somebody is asked about, whatever its weight; below, three in four are different."""
 
+SURE_REPEAT: Final = 0.75
+"""Least likelihood of a repetition at which the judge tells it from a denial: below, "I love it" and "I hate it" are
+alike to it."""
+_ASKED: Final = {
+    "update": "does the newer replace the older",
+    "partial": "does the newer replace a part of the older",
+    "repeat": "do both say the same",
+    "conflict": "do they contradict each other",
+}
+_EITHER: Final = "do both say the same, or does one deny or replace the other?"
+
 _HEALTH: Final = 1.0
 """What it adds to the weight of a pair that it is about somebody's health."""
 _USE: Final = 0.1
@@ -27,6 +38,23 @@ _USE: Final = 0.1
 _MOST_USES: Final = 5
 """Recalls that count, so that no habit of asking outweighs what is sure."""
 _TEXT: Final = ("profile_id", "content_hash")
+
+
+def is_open(relation: str, confidence: float) -> bool:
+    """Return whether a pair may say the opposite as well as the same."""
+    return relation == "repeat" and confidence < SURE_REPEAT
+
+
+def asked(relation: str, confidence: float) -> str:
+    """Return what is asked about a pair of memories, and how likely the answer is yes.
+
+    Args:
+        relation: the likeliest answer: update, partial, repeat or conflict.
+        confidence: how likely that is, 0..1.
+    """
+    if is_open(relation, confidence):
+        return _EITHER
+    return f"{_ASKED[relation]}? {confidence:.0%} likely"
 
 
 def ranked(

@@ -114,6 +114,16 @@ def stored_by(transaction: Transaction, profile_id: str, instance_id: str) -> li
     return list(transaction.connection.scalars(query.order_by(EVENTS.c.seq)))
 
 
+def stored_since(transaction: Transaction, profile_id: str, recorded_at: int) -> set[str]:
+    """Return the memories whose storing was recorded at an instant (microseconds since 1970) or later."""
+    query = sa.select(EVENTS.c.memory_id).where(
+        EVENTS.c.profile_id == profile_id,
+        EVENTS.c.recorded_at >= recorded_at,
+        EVENTS.c.event_type == EventType.STORED.value,
+    )
+    return set(transaction.connection.scalars(query))
+
+
 def delivered(transaction: Transaction, profile_id: str, event_ids: Collection[str]) -> set[str]:
     """Return those of some event ids that the profile has."""
     wanted = sorted(event_ids)

@@ -13,7 +13,7 @@ from typing import Any, Final, Self, overload
 
 import polars as pl
 
-from memory_pipeline.consolidation import whereabouts
+from memory_pipeline.consolidation import questions, whereabouts
 from memory_pipeline.consolidation.core_memory import SEPARATOR
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.payloads import canonical_json, read_json
@@ -61,9 +61,9 @@ class Filters:
     tags: tuple[str, ...] | None = None
     """With at least one of these tags."""
     since: datetime | None = None
-    """Stored at this instant or later."""
+    """Said at this instant or later; what was stored without saying when was said when it was stored."""
     until: datetime | None = None
-    """Stored before this instant."""
+    """Said before this instant."""
     speaker: str | None = None
     """Said by this speaker; case is ignored."""
     metadata: Mapping[str, Any] | str | None = None
@@ -420,15 +420,15 @@ class Pair:
     older: Memory
     newer: Memory
 
+    @property
+    def either(self) -> bool:
+        """Whether they may say the opposite as well as the same (see `questions.is_open`)."""
+        return questions.is_open(self.relation, self.confidence)
+
     def question(self) -> str:
         """Return what is asked about the pair, and how likely the answer is yes, on one line."""
-        asked = {
-            "update": "does the newer replace the older",
-            "partial": f"does the newer replace {_quoted(self.statement or '')} in the older",
-            "repeat": "do both say the same",
-            "conflict": "do they contradict each other",
-        }
-        return f"{asked[self.relation]}? likely {self.confidence:.0%}"
+        part = f": {_quoted(self.statement)}" if self.relation == "partial" and self.statement else ""
+        return f"{questions.asked(self.relation, self.confidence)}{part}"
 
     def text(self, letter: str = "") -> str:
         """Return the pair as three lines for a prompt, each memory as one quoted line.

@@ -6,6 +6,7 @@ The ledger keeps the decisions and the undo; nothing is computed backwards. Not 
 import json
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Final
 
 import polars as pl
 
@@ -19,6 +20,11 @@ from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.runs import rebuild
 from memory_pipeline.runs.commit import PUBLISHED
 from memory_pipeline.schemas import TABLES, Action, EventType
+
+NOT_AGAIN: Final = (
+    "no later run proposes this again for the same texts; `memory-pipeline consolidate --retry-reverted` does"
+)
+"""What follows from an undo, as people and agents are told."""
 
 
 def undo(

@@ -48,7 +48,7 @@ class Memories(dy.Schema):
     event_id = text("Event that created it; for a summary, the decision.")
     parent_event_id = text("Event that caused this event.", nullable=True)
     seq = count("Ledger position of that event.")
-    created_at = instant("When it was stored.")
+    created_at = instant("When it was said; when it was stored, if nothing says.")
     said_at = instant("For a summary that replaces its members: when the newest of them was stored.", nullable=True)
     updated_at = instant("Last change of content, importance, tags, metadata, validity or protection.", nullable=True)
     access_count = count("Number of accesses; helpful feedback counts as one.")

@@ -390,7 +390,8 @@ def undo(
         note = rebuild.note(lake)
     if as_json:
         moved = {"dated_back": dated} if ahead else {}
-        show_json({"undone": undone.to_dicts(), "snapshot": str(path), "note": note} | moved)
+        again = runs_undo.NOT_AGAIN if undone.height else None
+        show_json({"undone": undone.to_dicts(), "again": again, "snapshot": str(path), "note": note} | moved)
     else:
         report_runs.undone(out(), changes, path, note)
         if ahead:

@@ -225,6 +225,8 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
         show_json({"profile_id": done.profile_id, "undone": decisions, "files": list(done.before), "commit": commit})
     else:
         report.line(out(), f"undone: {report.many(decisions, 'decision')}, {report.many(len(done.before), 'file')}")
+        if decisions:
+            report.prose(out(), runs_undo.NOT_AGAIN)
 
 
 def _text(path: Path) -> str | None:

@@ -16,6 +16,7 @@ from starlette.convertors import Convertor, register_url_convertor
 from memory_pipeline.ledger.payloads import Moment
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.client.validation import InvalidRow
+from memory_pipeline.runs.undo import NOT_AGAIN
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.choices import Answer
 from memory_pipeline.service.http_guard import (
@@ -348,7 +349,8 @@ def resolve(client: Client, body: Resolution) -> JSONResponse:
 def undo(client: Client, body: UndoTarget) -> JSONResponse:
     """Undo a run, a merge or one decision within the profile; the ledger keeps both."""
     undone = client.undo(body.target, body.cascade)
-    return JSONResponse(jsonable_encoder({"undone": undone.to_dicts()}))
+    again = NOT_AGAIN if undone.height else None
+    return JSONResponse(jsonable_encoder({"undone": undone.to_dicts(), "again": again}))
 
 
 @router.post("/tick", dependencies=[Heavy])

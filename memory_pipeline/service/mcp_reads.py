@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 
-import polars as pl
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, Resource
 from pydantic import Field
 
-from memory_pipeline.consolidation.plans import digest, telling
+from memory_pipeline.consolidation.plans import digest
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.validation_errors import shown
@@ -26,8 +25,8 @@ from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Memory, Opening, instant, told, within
 from memory_pipeline.recall.wording import STATES
-from memory_pipeline.runs import undo
 from memory_pipeline.schemas import LIVE
+from memory_pipeline.service import period as periods
 from memory_pipeline.service.mcp_access import allowed_profile, grant_of
 from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.service.report import moment
@@ -122,20 +121,13 @@ class MemoryReads:
         """Tell what is new in memory, and what answers and runs made of it."""
         with self._memory(profile_id, context) as memory:
             start = instant("since", since or None, memory.zone) or datetime.now(UTC) - _DAY
-            rows = [row for row in memory.list(None, _EVERYTHING, deep=True) if row.kind == ORIGINAL]
-            answered, of_profile = memory.answered(start), [self._profile(profile_id, context)]
             with Lake(self._home) as lake:
-                decided = undo.in_force(lake, of_profile).filter(pl.col("as_of") >= start)
-                changes = pl.concat(
-                    [answered, telling.tell(decided, lake.read("memories", profiles=of_profile), memory.zone)]
-                )
-        stored = [row for row in rows if row.created_at >= start]
-        updated = [row for row in rows if row.created_at < start and (row.updated_at or row.created_at) >= start]
+                period = periods.since(lake, memory, self._profile(profile_id, context), start)
         parts = [
             f"Tell me in a few sentences what changed in your memory since {moment(start, memory.zone)}. {_NO_ORDERS}",
-            _section("Stored", len(stored), [_line(row) for row in stored[:SHOWN]]),
-            _section("Updated", len(updated), [_line(row) for row in updated[:SHOWN]]),
-            *digest.sections(changes),
+            _section("Stored", len(period.stored), [_line(row) for row in period.stored[:SHOWN]]),
+            _section("Updated", len(period.updated), [_line(row) for row in period.updated[:SHOWN]]),
+            *digest.sections(period.changes, since=start),
         ]
         return "\n\n".join(parts)
 

@@ -26,6 +26,7 @@ from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Memory, within
 from memory_pipeline.recall.wording import STATES
 from memory_pipeline.runs import status
+from memory_pipeline.runs.undo import NOT_AGAIN
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import rank_explanation
 from memory_pipeline.service.actions import Consolidation
@@ -41,7 +42,7 @@ Profile = Annotated[str | None, Field(min_length=1, description="Tenant.")]
 MemoryId = Annotated[str, Field(min_length=1, description="Memory id.")]
 SessionId = Annotated[str | None, Field(min_length=1, description="This conversation.")]
 Project = Annotated[str | None, Field(min_length=1, description="Project at work.")]
-Filters = Annotated[Conditions | None, Field(description="All of these must hold; since <= stored < until.")]
+Filters = Annotated[Conditions | None, Field(description="All of these must hold; since <= said < until.")]
 AsOf = Annotated[Moment | None, Field(description="State at an instant, e.g. 2026-03-01T00:00:00Z.")]
 Current = Annotated[bool, Field(description="Only what holds now.")]
 Deep = Annotated[bool, Field(description="Also search archived and superseded memories.")]
@@ -380,7 +381,9 @@ class MemoryTools:
         with self._memory(owner) as memory, Lake(self._home) as lake:
             undone = memory.undo(target, cascade)
             changes = telling.tell(undone, lake.read("memories", profiles=[owner]))
-        return f"undone: {'; '.join(telling.summary(changes)) or 'the answer'}"
+        if undone.is_empty():
+            return "undone: the answer"
+        return f"undone: {'; '.join(telling.summary(changes))}; {NOT_AGAIN}"
 
     def explain(
         self,

@@ -1,6 +1,11 @@
 """The commands that write single memories, and those that answer how two memories relate."""
 
+import os
+import select
+import stat
 import sys
+from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -53,9 +58,12 @@ def remember(
         str | None, typer.Option("--expires-in", metavar="TIME", help='Hide it after "36 hours", "30 days", ...')
     ] = None,
     protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="Do not look for what it may replace; quicker. So does --json.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Store one memory. The first one creates the data folder."""
+    """Store one memory. Names what it may replace, repeat or contradict; the first one creates the data folder."""
     from memory_pipeline.lake.tables import Lake
     from memory_pipeline.ledger.event import InvalidEvent
     from memory_pipeline.service import actions
@@ -100,6 +108,22 @@ def remember(
     else:
         said = f"remembered as {event.memory_id} in profile {profile}"
         line(out(), f"{said}; it quotes {', '.join(quoted)}" if quoted else said)
+        if not no_check:
+            _tell_likely(str(event.memory_id), profile)
+
+
+def _tell_likely(memory_id: str, profile: str) -> None:
+    """Print the earlier memories that a new one may replace, repeat or contradict, and how to say so."""
+    from memory_pipeline.service.report import command, line
+
+    with existing_client(profile) as client:
+        pairs = client.likely(memory_id)
+    for told in chain.from_iterable(pair.text().splitlines() for pair in pairs):
+        line(out(), told)
+    if pairs:
+        answering = command(settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", profile)
+        line(out(), f"answer with: {answering}")
+        line(out(), f"ANSWER is one of: {ANSWERS}; the next run judges what is left open")
 
 
 @app.command()
@@ -127,31 +151,91 @@ def review(
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Review uncertain pairs. Asks about each in a terminal, else lists them for `resolve`."""
+    """Review uncertain pairs. Asks about each in a terminal, else lists them, or takes answers from standard input."""
     from memory_pipeline.service.report import command, line
 
     owner = existing_profile(profile)
+    given = [] if as_json else _piped()
     with existing_client(owner) as client:
         pairs = client.review(limit)
         if as_json:
             show_json(pairs.to_dict())
         elif not pairs:
             line(out(), "nothing needs an answer")
+        elif given:
+            _take(client, pairs, given)
         elif not (sys.stdin.isatty() and out().is_terminal):
             for pair in pairs.text().splitlines():
                 line(out(), pair)
             answering = command(settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", owner)
             line(out(), f"answer with: {answering}")
             line(out(), f"ANSWER is one of: {ANSWERS}")
+            line(out(), "or give this command the answers on standard input, one a line, in the order of the pairs")
         else:
             _ask(client, pairs)
+
+
+def _piped() -> list[str]:
+    """Return the lines that wait on standard input; none of a terminal, or of a program that says nothing."""
+    if sys.stdin is None or sys.stdin.closed or sys.stdin.isatty():
+        return []
+    try:
+        kind = os.fstat(sys.stdin.fileno()).st_mode
+        waits = stat.S_ISREG(kind) or (stat.S_ISFIFO(kind) and bool(select.select([sys.stdin], [], [], 0)[0]))
+    except (OSError, ValueError):  # no file, as in a program that runs the command within itself
+        return []
+    return [said.strip() for said in sys.stdin.read().splitlines() if said.strip()] if waits else []
+
+
+def _take(client: "MemoryClient", pairs: "Review", given: Sequence[str]) -> None:
+    """Note answers that were given at once, all or none: the letter or word of each pair, in order.
+
+    "p" is about the words that are asked about, unless others follow it.
+
+    Raises:
+        Misused: there are more answers than pairs, or one is none; names it.
+    """
+    from memory_pipeline.service.report import line
+
+    if len(given) > len(pairs):
+        raise Misused(f"{len(given)} answers for {len(pairs)} pairs; nothing was noted: give at most one for each")
+    letters: dict[str, str] = {key.letter: relation for relation, key in KEYS.items()}
+    read: list[tuple[Pair, str, str | None]] = []
+    for pair, said in zip(pairs, given, strict=False):
+        word, _, words = said.partition(" ")
+        try:
+            relation = letters.get(word) or relation_of(word)
+        except ValueError as error:
+            raise Misused(f"{error}; nothing was noted") from None
+        ended = (words.strip() or pair.statement) if relation == "partial" else None
+        if relation == "partial" and (not ended or ended not in pair.older.content):
+            raise Misused(
+                f"answer {said!r} names no words of {pair.older.content!r}; nothing was noted: copy them exactly"
+            )
+        read.append((pair, relation, ended))
+    labels: dict[str, str] = {relation: key.label for relation, key in KEYS.items()}
+    answers = list[str | None]()
+    for pair, relation, ended in read:
+        both = (pair.older.memory_id, pair.newer.memory_id)
+        answers.append(client.resolve(both, relation, statement=ended, answered_by="owner"))
+        line(out(), f"{labels.get(relation, relation)}: {pair.older.line()} / {pair.newer.line()}")
+    _tell_noted(pairs, answers)
+
+
+def _tell_noted(pairs: "Review", answers: Sequence[str | None]) -> None:
+    """Print how many pairs were answered, and how the last is taken back."""
+    from memory_pipeline.service.report import command, line
+
+    noted = [answer for answer in answers if answer]
+    undo = f"; take the last back: {command(settings_in_force().home, 'undo', noted[-1])}" if noted else ""
+    line(out(), f"{len(noted)} answered, {pairs.waiting - len(noted)} wait{undo}")
 
 
 def _ask(client: "MemoryClient", pairs: "Review") -> None:
     """Ask about pairs one after the other; an answer counts at once, and can be taken back."""
     from rich.prompt import Prompt
 
-    from memory_pipeline.service.report import command, line
+    from memory_pipeline.service.report import line
     from memory_pipeline.service.report_plan import compared
 
     console = out()
@@ -175,9 +259,7 @@ def _ask(client: "MemoryClient", pairs: "Review") -> None:
         ended = _ended(pair) if relation == "partial" else None
         both = (pair.older.memory_id, pair.newer.memory_id)
         answers.append(client.resolve(both, relation, statement=ended, answered_by="owner"))
-    given = [answer for answer in answers if answer]
-    undo = f"; take the last back: {command(settings_in_force().home, 'undo', given[-1])}" if given else ""
-    line(console, f"{len(given)} answered, {pairs.waiting - len(given)} wait{undo}")
+    _tell_noted(pairs, answers)
 
 
 def _ended(pair: "Pair") -> str:

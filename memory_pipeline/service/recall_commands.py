@@ -50,9 +50,9 @@ def _filters(
         list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeatable.")
     ] = None,
     since: Annotated[
-        str | None, typer.Option("--since", metavar="T", help="Only stored at or after this instant.")
+        str | None, typer.Option("--since", metavar="T", help="Only said at or after this instant.")
     ] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="T", help="Only stored before this instant.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="T", help="Only said before this instant.")] = None,
     metadata: Annotated[
         str | None,
         typer.Option("--metadata", metavar="JSON", help="Only with these values in the metadata; of a list, any."),
@@ -298,12 +298,8 @@ def digest(
     as_json: JsonOption = False,
 ) -> None:
     """Write what changed as Markdown. What changed, was merged, is in doubt and left, with counts first."""
-    import polars as pl
-
     from memory_pipeline.consolidation.plans import digest as digests
-    from memory_pipeline.consolidation.plans import telling
-    from memory_pipeline.consolidation.state.folding import ORIGINAL
-    from memory_pipeline.runs import undo
+    from memory_pipeline.service import period as periods
     from memory_pipeline.service import report
     from memory_pipeline.service.choices import KEYS
 
@@ -312,25 +308,20 @@ def digest(
     if start >= now:
         raise Misused(f"--since {since} is not in the past; give an earlier instant")
     owner = existing_profile(profile)
-    with existing_client(owner) as client:
-        stored = sum(row.kind == ORIGINAL for row in client.list({"since": start}, _EVERYTHING, deep=True))
-        pairs, answered = client.review(_DOUBTS), client.answered(start)
-    with existing_lake(settings_in_force()) as lake:
-        decided = undo.in_force(lake, [owner]).filter(pl.col("as_of") >= start)
-        changes = pl.concat([answered, telling.tell(decided, lake.read("memories", profiles=[owner]), zone)])
-        home = lake.home
+    with existing_lake(settings_in_force()) as lake, existing_client(owner) as client:
+        home, pairs, period = lake.home, client.review(_DOUBTS), periods.since(lake, client, owner, start)
     if as_json:
-        document = {"profile_id": owner, "since": start, "until": now, "stored": stored}
-        show_json(document | {"changes": changes.to_dicts(), "review": pairs.to_dict()})
+        document = {"profile_id": owner, "since": start, "until": now, "stored": len(period.stored)}
+        show_json(document | {"changes": period.changes.to_dicts(), "review": pairs.to_dict()})
         return
     words = "|".join(key.word for key in KEYS.values())
     text = digests.write(
-        changes,
+        period.changes,
         pairs.frame(),
         profile_id=owner,
         since=start.astimezone(zone),
         until=now.astimezone(zone),
-        stored=stored,
+        stored=[memory.created_at for memory in period.stored],
         waiting=pairs.waiting,
         review=report.command(home, "review", "--profile", owner),
         resolve=f"{report.command(home, 'resolve', '--profile', owner)} PAIR {words}",
@@ -352,7 +343,6 @@ def _begin(since: str | None, now: datetime) -> datetime:
 
 
 _WEEK: Final = timedelta(days=7)
-_EVERYTHING: Final = 10**9
 _DOUBTS: Final = 10
 """Most pairs that a digest looks up."""
 

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from memory_pipeline.consolidation.plans import quota, telling
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.runs import undo
 from memory_pipeline.schemas import LIVE, TABLES, Action
 from memory_pipeline.service import report_plan
 from memory_pipeline.service.report import command, line, many, moment, prose, table
@@ -289,6 +290,8 @@ def undone(console: Console, changes: pl.DataFrame, path: Path, note: str | None
         line(console, "Taken back. Nothing that a run had decided was undone by it.")
     for (profile,), own in changes.group_by("profile_id", maintain_order=True):
         line(console, f"undone in {profile}: {'; '.join(telling.summary(own))}")
+    if not changes.is_empty():
+        prose(console, undo.NOT_AGAIN)
     if note:
         prose(console, note)
     line(console, f"snapshot: {path}")

@@ -57,8 +57,8 @@ class Conditions(RequestBody):
     speaker: str | None = Field(None, description="Said by this speaker.")
     memory_types: list[str] | None = Field(None, min_length=1, description="Any of these types.")
     tags: list[str] | None = Field(None, min_length=1, description="Any of these tags.")
-    since: Moment | None = Field(None, description="Stored at or after this instant.")
-    until: Moment | None = Field(None, description="Stored before this instant.")
+    since: Moment | None = Field(None, description="Said at or after this instant.")
+    until: Moment | None = Field(None, description="Said before this instant.")
     metadata: dict[str, Any] | None = Field(None, description="With these values in the metadata; of a list, any.")
 
 

@@ -192,7 +192,10 @@ def mcp_install(
         out().print(f"{file} now has:\n{change.replaced}\n", soft_wrap=True, markup=False, highlight=False)
     out().print(f"{file} will have:\n{change.shown}\n", soft_wrap=True, markup=False, highlight=False)
     if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Misused("nothing was written; add --yes to write it")
+        again = ["mcp", "install", client, *options, *(["--project"] if project else []), "--yes"]
+        again += [] if name == install.DEFAULT_NAME else ["--name", name]
+        home = settings_in_force().home
+        raise Misused(f"nothing was written: no terminal to ask in; write it with: {report.command(home, *again)}")
     if not yes and not typer.confirm("Write it?"):
         report.line(out(), "nothing was written")
         raise typer.Exit(1)

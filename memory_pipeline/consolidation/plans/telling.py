@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_memory, whereabouts
+from memory_pipeline.consolidation import core_memory, questions, whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.consolidation.state import answers
@@ -125,6 +125,7 @@ _RISES: Final = ("tier", "lifecycle", "category")
 _SENTENCES: Final = "Only these sentences are no longer true; the rest of the memory stays."
 _REORDERED: Final = "The same facts, with other days, marks or in another order."
 _SAME_WORDS: Final = "The same words again; one text stands for all."
+_EITHER: Final = "They say the same, or one denies the other; both stay until somebody says which."
 _OTHER_WORDS: Final = "They say the same; one text stands for all."
 
 
@@ -418,7 +419,8 @@ def _why(
         return _SENTENCES
     if lead["group"] in UNSURE and sure == 1.0:  # somebody said so
         return str(lead["reason"])
-    return _WHY.get(lead["group"], str(lead["reason"]))
+    either = lead["group"] == "may_repeat" and questions.is_open("repeat", sure or 0.0)
+    return _EITHER if either else _WHY.get(lead["group"], str(lead["reason"]))
 
 
 def _whole_sentences(statement: str | None, content: str | None) -> str | None:

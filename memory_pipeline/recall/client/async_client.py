@@ -95,6 +95,7 @@ class AsyncMemoryClient:
     protect = _asynchronous(MemoryClient.protect)
     feedback = _asynchronous(MemoryClient.feedback)
     remember_checked = _asynchronous(MemoryClient.remember_checked)
+    likely = _asynchronous(MemoryClient.likely)
     correct = _asynchronous(MemoryClient.correct)
     review = _asynchronous(MemoryClient.review)
     answered = _asynchronous(MemoryClient.answered)

@@ -14,8 +14,10 @@ from memory_pipeline.consolidation.change_detection import unanswered
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import payloads
 from memory_pipeline.ledger.validation_errors import shown
+from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Memory, Pair, Review
+from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings import Policy
 
 ANSWERS: Final = (*get_args(payloads.Answer), "skip")
@@ -23,6 +25,8 @@ ANSWERS: Final = (*get_args(payloads.Answer), "skip")
 MOST_LIKELY: Final = 3
 """Most earlier memories that a new one is shown to relate to."""
 
+_NEW: Final = 20
+"""Memories stored since the last run, the latest, of whose pairs an id is looked for."""
 _ID_DIGITS: Final = 8
 
 
@@ -47,7 +51,7 @@ def review(lake: Lake, cache: StateCache, profile_id: str, limit: int) -> Review
 
 
 def find(lake: Lake, cache: StateCache, profile_id: str, pair: str) -> tuple[str, str]:
-    """Return the older and the newer memory of a pair that the last run compared.
+    """Return the older and the newer memory of a pair that the last run compared, or of a memory stored since.
 
     Raises:
         ValueError: there is none of this id.
@@ -55,12 +59,30 @@ def find(lake: Lake, cache: StateCache, profile_id: str, pair: str) -> tuple[str
     changes = lake.read("fact_changes", profiles=[profile_id], columns=["memory_id", "other_id"])
     by_id = {pair_id(*ends): ends for ends in changes.iter_rows()}
     by_id |= {pair_id(*ends): ends for ends in cache.answered().select("memory_id", "other_id").iter_rows()}
-    if pair not in by_id:
+    found = by_id.get(pair) or _of_new_memory(cache, pair)
+    if found is None:
         raise ValueError(
             f"pair is {shown(pair)}, which is no pair of the last run; give an id that `review` shows, or the ids of "
             "both memories"
         )
-    return by_id[pair]
+    return found
+
+
+def _of_new_memory(cache: StateCache, pair: str) -> tuple[str, str] | None:
+    """Return the older and the newer memory of a pair of which one was stored since the last run; None if none is.
+
+    Another process may have shown it (see `likely`). Cost: a hash for each of the latest new memories and each memory.
+    """
+    state = cache.current()
+    memories = state.pool.index.memories.filter(pl.col("lifecycle").is_in(LIVE))
+    new = memories.filter(pl.col("seq") > state.links.compared_until).sort("seq").tail(_NEW)["memory_id"]
+    since = {row[0]: row[1:] for row in memories.select("memory_id", pl.coalesce("valid_from", SAID_AT), "seq").rows()}
+    for memory_id in reversed(new.to_list()):
+        for other_id in since:
+            if other_id != memory_id and pair_id(memory_id, other_id) == pair:
+                older, newer = sorted((memory_id, other_id), key=since.__getitem__)
+                return older, newer
+    return None
 
 
 def asked_about(lake: Lake, profile_id: str, older: str, newer: str) -> str | None:

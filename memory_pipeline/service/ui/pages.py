@@ -180,6 +180,10 @@ def core(_: Visit, memory: MemoryClient) -> dict[str, Any]:
     return {"blocks": [(block, block.content.split(SEPARATOR)) for block in memory.core_memory()]}
 
 
+_SUGGESTED: Final = 0.5
+"""Least likelihood of an answer that the key Enter gives."""
+
+
 def review(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     """Ask about the pair that is most worth an answer, of those not left for later."""
     later = visit.signed_in.later
@@ -193,6 +197,8 @@ def review(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     return shown | {
         "sides": (("Older", pair.older, older), ("Newer", pair.newer, newer)),
         "sentences": pair.sentences(),
+        "question": pair.question(),
+        "suggested": pair.relation if pair.confidence >= _SUGGESTED and not pair.either else None,
     }
 
 
@@ -256,6 +262,7 @@ def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
         "names": report.RUNS,
         "waiting": waiting,
         "undone": visit.asked.get("undone"),
+        "not_again": undo.NOT_AGAIN.replace("`", ""),
     }
 
 
