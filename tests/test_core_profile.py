@@ -172,6 +172,32 @@ def test_what_is_more_likely_than_not_outdated_is_marked_but_no_lasting_conditio
     assert since == {told[0]["content"]: True, told[1]["content"]: False}
 
 
+def test_a_third_likely_is_a_doubt_about_what_is_so_now_not_about_what_is_for_years_or_an_order():
+    told = said("I live in a barn near Kells.", "Always quote prices without tax.", "Moving day! Prices on request.")
+    unsure = [
+        {"memory_id": older, "other_id": "m2", "relation": "doubt", "decided": False, "confidence": 0.25}
+        for older in ("m0", "m1")
+    ]
+    since = {fact: mark is not None for fact, mark in marked(*told, changes=unsure).items()}
+    assert since == {told[0]["content"]: True, told[1]["content"]: False}
+
+
+def test_who_the_owner_is_comes_first_though_other_lines_of_the_profile_are_newer_or_asked_for_more():
+    told = said("I'm Noreen, I teach chemistry at a school in Ennis.", "My husband is Declan, he drives a lorry.")
+    told[1]["access_count"] = 9
+    assert compiled(*told) == {"user_profile": [row["content"] for row in told]}
+
+
+def test_what_is_probably_outdated_takes_the_room_that_other_blocks_leave():
+    told = said("Our cat takes half a tablet of thyroxine.", "Our cat takes a whole tablet of thyroxine now.")
+    told += said("I'm Noreen, I teach chemistry at a school in Ennis.", "My husband is Declan, he drives a lorry.")
+    rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate(told)]
+    link = [{"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}]
+    few, many = (compiled(*rows, edges=link, core_memory_tokens=most) for most in (75, 200))
+    assert few["user_profile"] == many["user_profile"]
+    assert [told[0]["content"] in blocks["health_and_safety"] for blocks in (few, many)] == [False, True]
+
+
 def test_a_short_memory_is_told_whole_unless_it_states_several_kinds_of_facts_or_is_long():
     boiler = "The boiler in the crypt is a Baxi. Never press its reset twice. The vicar has the manual."
     both = "I am coeliac. I live in a barn near Kells. The hens have gone."
@@ -375,15 +401,17 @@ def test_a_note_without_a_speaker_in_a_session_is_nobody_elses():
     assert list(compiled(*told).values()) == [["Signe: Always quote prices without tax."]]
 
 
-def test_people_who_talk_give_each_other_no_instructions_for_an_agent():
+def test_of_people_who_talk_the_owner_instructs_an_agent_and_not_whom_the_order_names():
     chat = said("Never open the oven early, Jem.", "I live in Trim by the river.", speaker="Signe", session_id="s")
+    chat += said("Assistant, always answer me in Irish.", speaker="Signe", session_id="s")
     chat += said("I'm allergic to thyme.", "Always salt the water.", "I live in Kells.", speaker="Jem", session_id="s")
     chat = [row | {"memory_id": f"c{n}"} for n, row in enumerate(chat)]
     assert compiled(*chat) == {
         "user_profile": ["Signe: I live in Trim by the river."],
         "health_and_safety": ["Jem: I'm allergic to thyme."],
+        "standing_instructions": ["Signe: Assistant, always answer me in Irish."],
     }
-    assert compiled(chat[3]) == {"standing_instructions": ["Jem: Always salt the water."]}
+    assert compiled(chat[4]) == {"standing_instructions": ["Jem: Always salt the water."]}
 
 
 OWN = ("Always answer in German.", "I live in Leith above the bakery.", "I prefer tea without milk.")

@@ -59,6 +59,8 @@ class Fact(NamedTuple):
     gist: str
     vital: bool
     """Whether it never lacks room."""
+    past: bool
+    """Whether a newer memory probably outdates it."""
     mark: Mark
 
 
@@ -360,7 +362,7 @@ def _facts(
     """Return the facts of each block as lists, best first.
 
     Returns:
-        profile_id, person (whose section it is), index (of the block), memory_id, text, gist, vital and mark.
+        profile_id, person (whose section it is), index (of the block), memory_id, text, gist, vital, past and mark.
     """
     shared = pl.col("profile_id").is_in(ownership.shared(memories).implode())
     voiced = memories.with_columns(voice=ownership.voices(memories, policy), person=pl.when(shared).then("user_id"))
@@ -380,13 +382,15 @@ def _facts(
         chosen = chosen.with_columns(gist="text")
     else:
         chosen = _counted(eligible, scored, enrichment, policy).with_columns(
-            vital=pl.lit(value=False), person=pl.lit(None, pl.String), mark=pl.lit(None)
+            *(pl.lit(value=False).alias(name) for name in ("vital", "past")),
+            person=pl.lit(None, pl.String),
+            mark=pl.lit(None),
         )
     return (
         chosen.join(eligible.select(*KEY, "metadata"), on=KEY, how="left", maintain_order="left")
         .with_columns(whereabouts.shown_below(name) for name in ("text", "gist"))
         .group_by(*_PERSON, "index", maintain_order=True)
-        .agg("memory_id", "text", "gist", "vital", "mark")
+        .agg("memory_id", "text", "gist", "vital", "past", "mark")
         .sort(*_PERSON, "index")
     )
 
@@ -476,7 +480,8 @@ def _filled_by_tokens(
 
     Vital facts come first, and all of them, then the best fact of each block. Then each block has a share of the limit,
     health and safety first, standing instructions second, and what they leave is for those that are full, instructions
-    before others. A fact that has no room is left out for the next that has.
+    before others. What is probably outdated takes what all others leave. A fact that has no room is left out for the
+    next that has.
     """
     safety, rules = (core_profile.NAMES.index(name) for name in (sections.HEALTH, sections.INSTRUCTION))
     costs = {index: _costs([fact.text for fact in listed]) for index, listed in facts.items()}
@@ -488,9 +493,10 @@ def _filled_by_tokens(
         (index, limit // SHARES, None) for index in sorted(facts, key=lambda one: (one != safety, one != rules, one))
     ]
     left = [(index, limit, None) for index in sorted(facts, key=lambda one: (one != rules, one))]
-    for index, share, most in (*best, *shared, *left):
+    rounds = [(one, False) for one in (*best, *shared, *left)] + [(one, True) for one in left]
+    for (index, share, most), past in rounds:
         for row, cost in enumerate(costs[index][:most]):
-            if taken[index][row]:
+            if taken[index][row] or facts[index][row].past > past:
                 continue
             if spent[index] + cost <= share and sum(spent.values()) + cost <= limit:
                 taken[index][row], spent[index] = True, spent[index] + cost

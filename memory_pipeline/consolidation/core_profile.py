@@ -32,6 +32,7 @@ NAMES: Final = (
     sections.PROJECT,
 )
 """The blocks, in the order in which they are filled."""
+_PROFILE: Final = NAMES.index(sections.IDENTITY)
 PROJECT_DAYS: Final = 90
 """Age in days after which a project no longer counts as current."""
 LEAST_IMPORTANCE: Final = 0.2
@@ -46,16 +47,23 @@ LEAST_NAMED: Final = 3
 MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
-_DOUBT: Final = 0.35
-"""Minimum confidence of an update, too unsure for a link, that dates a line as perhaps outdated."""
+_DOUBT: Final = 0.2
+"""Minimum confidence of an update, too unsure for a link, that dates a line as perhaps outdated: a third of them are
+right, and an outdated line without a mark does more harm than a mark too many."""
+_FIRM_DOUBT: Final = 0.35
+"""The same, of what holds for years and of an instruction."""
+_LINKED: Final = 1.0
+"""Confidence of an update that is linked."""
 _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 
 
 _TEXT: Final = ["profile_id", "content_hash"]
-_SENTENCE: Final = ("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "harm")
+_SENTENCE: Final = (
+    *("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "owner", "introduces", "harm"),
+)
 _COLUMNS: Final = (
-    *("index", "memory_id", "text", "lasting", "harm", "importance", "access_count", "created_at"),
-    *("doubted_since", "disputed_by", "disputed_at", "vital", "person", "project"),
+    *("index", "memory_id", "text", "introduces", "lasting", "harm", "importance", "access_count", "created_at"),
+    *("doubted_since", "disputed_by", "disputed_at", "vital", "past", "person", "project"),
 )
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
 
@@ -75,10 +83,11 @@ def facts(
     Nothing leaves by a doubt: a fact that a newer memory may outdate is shown with the day of that; a contradicted one
     with the other side. These are left out: statements that are closed, what an assistant said, facts about somebody
     else than the owner (but for what does real damage if it is forgotten, which is everybody's), what others instruct
-    or prefer, commands in a conversation of several people, statements whose subject is named elsewhere (vital ones
+    or prefer, what one speaker tells another by name to do, statements whose subject is named elsewhere (vital ones
     apart), and deadlines that have passed. Of facts in the same words the newest is kept, of what instructs or forbids
-    the newest of each project. Facts are ranked by whether they are in doubt, then (of health) by the harm if they were
-    forgotten, by use (accesses, helpful feedback), whether they hold for years, importance, and age, newest first.
+    the newest of each project. Facts are ranked by whether they say who the owner is, whether they are in doubt, then
+    (of health) by the harm if they were forgotten, by use (accesses, helpful feedback), whether they hold for years,
+    importance, and age, newest first.
 
     Args:
         memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`),
@@ -95,8 +104,8 @@ def facts(
     Returns:
         profile_id, index (of the block in `NAMES`), person, memory_id, text (a sentence, or all of a short memory, on
         one line, after the names of user and speaker), mark (when it was said, since a change that no link shows stays
-        unseen, and any doubt: see `core_memory_blocks.marks`) and vital (it never lacks room). Cost: that of
-        `core_facts.core_facts` for texts that are not known.
+        unseen, and any doubt: see `core_memory_blocks.marks`), vital (it never lacks room) and past (a newer memory
+        probably outdates it). Cost: that of `core_facts.core_facts` for texts that are not known.
     """
     everything = pl.concat([frame.select(*KEY, "lifecycle", "created_at", "content") for frame in (memories, others)])
     present = memories.filter(~by_assistant(pl.col("speaker")))
@@ -107,12 +116,12 @@ def facts(
     found = _stated(present, scored, as_of, known)
     doubtful = pl.any_horizontal(pl.col("doubted_since", "disputed_by").is_not_null())
     ranked = found.sort(
-        *("profile_id", "index", doubtful, "harm", "access_count", "lasting", "importance", "created_at"),
-        *("memory_id", "text"),
-        descending=[False, False, False, *[True] * 5, False, False],
+        *("profile_id", "index", ~pl.col("introduces"), doubtful, "harm", "access_count", "lasting", "importance"),
+        *("created_at", "memory_id", "text"),
+        descending=[*[False] * 4, *[True] * 5, False, False],
     )
     mark = pl.struct("disputed_at", "disputed_by", "doubted_since", said_at="created_at")
-    return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", mark=mark)
+    return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", "past", mark=mark)
 
 
 def shown(mark: pl.Expr, zone: str = "UTC") -> pl.Expr:
@@ -247,7 +256,7 @@ def _partly(changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
-    """Return what may be outdated: KEY, doubted (statements, null for all of the memory, since when, and linked).
+    """Return what may be outdated: KEY, doubted (statements, null for all of the memory, since when, how surely).
 
     Args:
         changes: table `fact_changes`; updates too unsure for a link count too.
@@ -258,7 +267,7 @@ def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFram
         "profile_id", source="memory_id", at="created_at"
     )
     likely = (pl.col("relation") == "doubt") & (pl.col("confidence") >= _DOUBT)
-    unsure = changes.filter(likely).select(*KEY, "statement", "at", linked=pl.lit(value=False))
+    unsure = changes.filter(likely).select(*KEY, "statement", "at", "confidence")
     whole = edges.filter(pl.col("edge_type") == currency.MAY_UPDATE).join(present, on=["profile_id", "source"])
     linked = [
         _partly(changes).drop("other_id"),
@@ -266,8 +275,8 @@ def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFram
             *KEY, "statement", "at"
         ),
     ]
-    doubts = pl.concat([unsure, pl.concat(linked).with_columns(linked=pl.lit(value=True))])
-    return doubts.group_by(KEY).agg(doubted=pl.struct("statement", "at", "linked"))
+    doubts = pl.concat([unsure, pl.concat(linked).with_columns(confidence=pl.lit(_LINKED))])
+    return doubts.group_by(KEY).agg(doubted=pl.struct("statement", "at", "confidence"))
 
 
 def _disputed(edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
@@ -300,10 +309,14 @@ def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
 
 def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known: pl.DataFrame | None) -> pl.DataFrame:
     """Return the core facts that memories state, with what ranks them."""
-    several = pl.col("session_id").is_not_null() & (pl.col("voice").n_unique().over("profile_id", "session_id") > 1)
-    people = pl.when(several).then(2).otherwise(1)
     current = pl.lit(as_of, dtype=INSTANT) - pl.col("created_at") <= timedelta(days=PROJECT_DAYS)
-    rows = memories.with_columns(people=people).join(_main_names(memories), on="profile_id", how="left")
+    talking = (
+        pl.col("voice")
+        .filter(pl.col("session_id").is_not_null())
+        .unique()
+        .over("profile_id", "session_id", mapping_strategy="join")
+    )
+    rows = memories.with_columns(talking=talking).join(_main_names(memories), on="profile_id", how="left")
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
     read = _read(rows, known)
     stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
@@ -315,17 +328,19 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     of_user = pl.col("of_user") | named_first | pl.any_horizontal(_marked_by_agents())
     project = pl.col("section") == sections.PROJECT
     owners = (pl.col("voice") == OWNER) & of_user
+    stated = stated.with_columns(named_first=named_first)
     stated = stated.filter((health & ~pl.col("commands") & of_user) | owners)
     stated = stated.filter(health | ~references.give_nothing_else(stated["sentence"]))
     block = pl.col("section").replace_strict({name: index for index, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
-    vital = health & (pl.col("harm") >= WHOLE_FROM)
+    past = pl.col("linked").fill_null(value=False)
+    vital = health & (pl.col("harm") >= WHOLE_FROM) & (pl.col("lasting") | ~past)
     lasting_facts = (
         _still_true(stated)
         .filter(
             health | instruction | (pl.col("importance_given").fill_null(1.0) >= LEAST_IMPORTANCE),
             ~(heard & pl.col("leans")) | vital,
-            ~((pl.col("people") > 1) & pl.col("commands")),
+            ~(instruction & _names_another()),
             ~project | current,
         )
         .with_row_index("fact")
@@ -334,6 +349,8 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     overdue = projects["fact"].filter(_overdue(projects, as_of))
     told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(
         vital=vital,
+        past=past,
+        introduces=(block == _PROFILE) & pl.col("introduces") & (pl.col("owner") | pl.col("named_first")),
         harm=pl.when(health).then(pl.col("harm").round()).otherwise(0.0),
         index=block,
         project=pl.when("commands").then("project"),
@@ -343,6 +360,13 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
         .with_columns(text=pl.concat_str(_attribution(), "sentence", separator=": ", ignore_nulls=True))
         .select("profile_id", *_COLUMNS)
     )
+
+
+def _names_another() -> pl.Expr:
+    """Return whether a sentence names somebody else who speaks in its session: what it says is for them."""
+    names = pl.col("talking").list.join(" ").str.extract_all(core_facts.WORD)
+    words = pl.col("sentence").str.to_lowercase().str.extract_all(core_facts.WORD)
+    return (words.list.set_intersection(names).list.len() > 0).fill_null(value=False)
 
 
 def _attribution() -> pl.Expr:
@@ -364,8 +388,7 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None)
     """
     kinds = stated.group_by("row").agg(facts=pl.len(), kinds=pl.col("section").n_unique())
     short = _LINE.str.count_matches(core_facts.WORD) <= core_facts.MOST_WORDS
-    linked = pl.col("doubted").list.eval(pl.element().struct.field("linked")).list.any().fill_null(value=False)
-    holds = ~linked & (pl.col("closed_statements").list.len().fill_null(0) == 0)
+    holds = ~pl.col("linked").fill_null(value=False) & (pl.col("closed_statements").list.len().fill_null(0) == 0)
     whole = short & holds & (pl.col("kinds") == 1) & (pl.len().over("row") == pl.col("facts"))
     as_written = _LINE.str.contains(pl.col("sentence"), literal=True) & ~_LINE.str.contains(PLACEHOLDER)
     return (
@@ -398,7 +421,13 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     section = pl.when(core).then(pl.lit(sections.IDENTITY)).when(liked).then(pl.lit(sections.PREFERENCE))
     no = pl.lit(value=False)
     named = rows.with_columns(
-        sentence=_LINE, section=section, place=pl.lit(0), lasting=core, commands=no, leans=no, of_user=~no, harm=0.0
+        *(no.alias(name) for name in ("commands", "leans", "introduces")),
+        *((~no).alias(name) for name in ("of_user", "owner")),
+        sentence=_LINE,
+        section=section,
+        place=pl.lit(0),
+        lasting=core,
+        harm=0.0,
     )
     short = pl.col("sentence").str.len_chars() <= MOST_CHARACTERS
     named = named.filter(pl.col("section").is_not_null() & short).join(read, on="row", how="anti")
@@ -408,7 +437,8 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     """Drop the statements that are closed, and date the doubts about others: `doubted_since`.
 
-    A lasting condition of a body and an instruction are doubted only by a link, not by what is too unsure for one.
+    A lasting condition of a body is doubted only by a link; what else holds for years, and an instruction, by what is
+    surer than other doubts.
     """
     numbered = stated.with_row_index("fact")
     closed = numbered.select("fact", "sentence", over="closed_statements").explode("over").drop_nulls("over")
@@ -418,7 +448,14 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     doubts = kept.select("fact", "sentence", "section", "lasting", "doubted").explode("doubted").drop_nulls("doubted")
     doubts = doubts.unnest("doubted").with_columns(over=pl.col("statement").fill_null(""))
     firm = pl.col("lasting") | (pl.col("section") == sections.INSTRUCTION)
-    since = doubts.filter(_says_so(), pl.col("linked") | ~firm).group_by("fact").agg(doubted_since=pl.col("at").min())
+    condition = pl.col("lasting") & (pl.col("section") == sections.HEALTH)
+    least = pl.when(condition).then(_LINKED).when(firm).then(_FIRM_DOUBT).otherwise(_DOUBT)
+    enough = pl.col("confidence") >= least
+    since = (
+        doubts.filter(_says_so(), enough)
+        .group_by("fact")
+        .agg(doubted_since=pl.col("at").min(), linked=(pl.col("confidence") == _LINKED).any())
+    )
     return kept.join(since, on="fact", how="left", maintain_order="left").drop("fact", "place")
 
 

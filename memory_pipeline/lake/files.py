@@ -73,6 +73,7 @@ def collect(
         schema=_types(table),
         missing_columns="insert",
         extra_columns="ignore",
+        cast_options=pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore"),
         glob=False,
         hive_partitioning=False,
     )

@@ -208,6 +208,10 @@ class CoreSentences(dy.Schema):
                             "of_user": dy.Bool(
                                 description="Whether it belongs there as read; else only if about the owner."
                             ),
+                            "owner": dy.Bool(description="Whether it is about the owner, as read."),
+                            "introduces": dy.Bool(
+                                description="Whether it says who somebody is, or where they live and work."
+                            ),
                             "harm": dy.Float64(min=0.0, description="Harm if it were forgotten, 0..3."),
                         }
                     ),

@@ -25,6 +25,8 @@ LIKELY: Final = 0.5
 WORD: Final = r"[\p{L}\p{N}]+"
 MOST_WORDS: Final = 40
 """Longer sentences are lists or stories, which state many things."""
+_INTRODUCING: Final = ("identity", "relation", "home")
+"""Kinds of sentences that say who somebody is; of the owner, a relation is what others are told the owner is."""
 _TURN: Final = rf"^\W*{display.ROLES}\s*[:\x{{ff1a}}]"
 """How a turn of a chat begins."""
 _TURN_WITHIN: Final = rf"[^\p{{L}}\p{{N}}\s,;]\s*{display.ROLES}\s*[:\x{{ff1a}}]"
@@ -44,6 +46,8 @@ _STATED: Final = pl.Schema(
         "commands": pl.Boolean(),
         "leans": pl.Boolean(),
         "of_user": pl.Boolean(),
+        "owner": pl.Boolean(),
+        "introduces": pl.Boolean(),
         "harm": pl.Float64(),
     }
 )
@@ -71,8 +75,9 @@ def core_facts(
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of
         `sections.SECTIONS`), lasting (it holds for years), commands (it instructs or forbids; not what another person
         wants), leans (nothing before it says whom its first words mean), of_user (it belongs there as it is read; else
-        only if whom it is about is the owner) and harm (what forgetting it would do, 0..3). Sorted by row and place.
-        Cost: that of `read`, if it is not given.
+        only if whom it is about is the owner), owner (it is about the owner), introduces (it says who somebody is, or
+        where they live and work) and harm (what forgetting it would do, 0..3). Sorted by row and place. Cost: that of
+        `read`, if it is not given.
     """
     known = read(texts, speakers) if readings is None else readings
     if not (known.list.len() > 0).any():
@@ -96,6 +101,8 @@ def core_facts(
         commands=(instructs & pl.Series(of_user)) | forbidden,
         leans=pl.col("sentence").str.contains(core_cues.LEANING_START),
         of_user=pl.Series(of_user),
+        owner=pl.Series(sentence_kinds.probability(numbers, "whom", "owner") >= LIKELY),
+        introduces=pl.Series(_of_kind(numbers, *_INTRODUCING) >= LIKELY),
         harm=pl.Series(sentence_kinds.expected(numbers, "harm")),
     ).filter(
         section.is_not_null(),
