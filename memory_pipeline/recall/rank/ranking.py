@@ -292,9 +292,8 @@ def _by_model(
     if question.holds:
         order = selection.valid_first(order, candidates, selection.not_yet_valid(index, rows, now), selection.BEST)
     if series.asks_for_latest(question, micros(now)):
-        order = series.newest_first(
-            index, rows, order, series.members(index, question, rows), invalid | ~index.live[rows]
-        )
+        numbers = series.members(index, question, rows, order[:depth])
+        order = series.newest_first(index, rows, order, numbers, invalid | ~index.live[rows])
     if question.holds or question.bare:
         order = selection.valid_first(order, candidates, selection.ran_out(index, rows, now), k)
     if links.conflicts:

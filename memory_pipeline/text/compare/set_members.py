@@ -5,6 +5,7 @@ It is told by where the two differ, not by which words they use. Not here: chang
 (`stated_changes`).
 """
 
+from collections.abc import Callable
 from itertools import takewhile
 from typing import Final
 
@@ -30,9 +31,7 @@ def name_two_subjects(older: pl.Series, newer: pl.Series) -> pl.Series:
         older: the older statement of each pair.
         newer: the newer, as many.
     """
-    pairs = zip(older, newer, strict=True)
-    found = [_name_two_subjects(*map(stated_changes.read_clause, pair)) for pair in pairs]
-    return pl.Series(found, dtype=pl.Boolean)
+    return _told(_name_two_subjects, older, newer)
 
 
 def name_two_objects(older: pl.Series, newer: pl.Series) -> pl.Series:
@@ -42,8 +41,13 @@ def name_two_objects(older: pl.Series, newer: pl.Series) -> pl.Series:
     names nowhere; another figure or day is no other thing. Whether what they say can hold of several things at once is
     the caller's to know. Takes what `name_two_subjects` takes.
     """
-    pairs = zip(older, newer, strict=True)
-    found = [_name_two_objects(*map(stated_changes.read_clause, pair)) for pair in pairs]
+    return _told(_name_two_objects, older, newer)
+
+
+def _told(test: Callable[[Clause, Clause], bool], older: pl.Series, newer: pl.Series) -> pl.Series:
+    """Return what a test says of the statements of each pair."""
+    clauses = {text: stated_changes.read_clause(text) for text in {*older, *newer}}
+    found = [test(clauses[one], clauses[other]) for one, other in zip(older, newer, strict=True)]
     return pl.Series(found, dtype=pl.Boolean)
 
 

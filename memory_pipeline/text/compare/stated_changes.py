@@ -476,16 +476,16 @@ def _value_kind(clause: Clause, index: int) -> str | None:
     following = clause.low[index + 1] if index + 1 < len(clause) else ""
     figure = bool(_FIGURE.match(word)) or word in NUMBERS
     beside = {following, *clause.low[max(index - 1, 0) : index]}
-    tests = {
-        "day": word in WEEKDAYS,
-        "date": word in MONTHS or _ORDINAL.fullmatch(word) or (figure and not beside.isdisjoint(MONTHS)),
-        "time": _TIME.fullmatch(word) or (figure and following in {"am", "pm", "o'clock"}),
-        "money": figure and (word[0] in "$\u20ac\u00a3" or word[-1] == "%" or following in words.CURRENCIES),
-        None: not figure,
-    }
-    for kind, holds in tests.items():
-        if holds:
-            return kind
+    if word in WEEKDAYS:
+        return "day"
+    if word in MONTHS or _ORDINAL.fullmatch(word) or (figure and not beside.isdisjoint(MONTHS)):
+        return "date"
+    if _TIME.fullmatch(word) or (figure and following in {"am", "pm", "o'clock"}):
+        return "time"
+    if not figure:
+        return None
+    if word[0] in "$\u20ac\u00a3" or word[-1] == "%" or following in words.CURRENCIES:
+        return "money"
     return f"number {stem(following)}" if following and following not in words.PLACED else "number"
 
 
