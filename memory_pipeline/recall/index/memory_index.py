@@ -5,6 +5,7 @@ Immutable: `extended` shares unchanged parts with its predecessor, so readers ne
 """
 
 from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, Self
@@ -102,6 +103,23 @@ class Index:
     def said_by_people(self) -> Marks:
         """Which memories no assistant said."""
         return ~self._assistants[self.speaker]
+
+    @cached_property
+    def closings(self) -> Mapping[int, Sequence[int]]:
+        """Rows of the memories that ended each memory or a sentence of it, of those of which something ended."""
+        of_sentences = pl.col("closed_statements").list.eval(pl.element().struct.field("closed_by")).fill_null([])
+        ended = self.memories.with_row_index("row").filter(
+            pl.col("closed_by").is_not_null() | (pl.col("closed_statements").list.len() > 0)
+        )
+        by = ended.select(
+            "row", by=pl.concat_list(pl.concat_list("closed_by").list.drop_nulls(), of_sentences)
+        ).explode("by")
+        rows = self.row_ids.rows(by["by"].to_list())
+        found: dict[int, list[int]] = {}
+        for row, closer in zip(by["row"].to_list(), rows.tolist(), strict=True):
+            if closer >= 0:
+                found.setdefault(row, []).append(closer)
+        return found
 
     @cached_property
     def talk(self) -> float:

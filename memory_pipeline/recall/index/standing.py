@@ -28,6 +28,7 @@ class Standing:
         begins: when it begins to hold, microseconds since 1970; the beginning of time where unlimited.
         ends: when it ceases to hold; the end of time where unlimited.
         timed: it was stored for a time (see `expiry`).
+        closed: another memory ended it.
     """
 
     live: Marks
@@ -35,6 +36,7 @@ class Standing:
     begins: Integers
     ends: Integers
     timed: Marks
+    closed: Marks
 
     @classmethod
     def of(cls, rows: pl.DataFrame) -> Self:
@@ -45,6 +47,7 @@ class Standing:
             begins=pl.col("valid_from").dt.epoch("us").fill_null(np.iinfo(np.int64).min),
             ends=pl.col("valid_until").dt.epoch("us").fill_null(np.iinfo(np.int64).max),
             timed=pl.col("metadata").str.contains(f'"{EXPIRES}":true', literal=True).fill_null(value=False),
+            closed=pl.col("closed_by").is_not_null(),
         )
         return cls(*(columns[field.name].to_numpy() for field in fields(cls)))
 

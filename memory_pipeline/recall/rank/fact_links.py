@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
+from memory_pipeline.ledger.event import micros
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.changes import UNRELATED
 from memory_pipeline.text.compare.judge import ASIDE
@@ -127,11 +128,7 @@ class FactLinks:
         if not newer:
             return [[] for _ in memory_ids]
         rows = index.row_ids.rows(newer)
-        known = rows >= 0
-        valid = index.memories[rows[known], ["valid_from"]].to_series()
-        begun = (valid.is_null() | (valid <= now)).to_numpy()
-        holding = np.zeros(len(newer), dtype=np.bool_)
-        holding[known] = index.live[rows[known]] & begun
+        holding = (rows >= 0) & index.live[rows] & (index.validity[0][rows] <= micros(now))
         standing = {name for name, holds in zip(newer, holding, strict=True) if holds}
         return [[name for name in by_memory.get(memory, ()) if name in standing] for memory in memory_ids]
 

@@ -297,8 +297,7 @@ def _by_model(
     if question.holds or question.bare:
         order = selection.valid_first(order, candidates, selection.ran_out(index, rows, now), k)
     if links.conflicts:
-        place = {memory: at for at, memory in enumerate(index.memories[rows, "memory_id"])}
-        order = selection.with_partners(order, scores, _placed(links.conflicts, place), k)
+        order = selection.with_partners(index, rows, order, scores, links.conflicts, k)
     if question.ruled:
         order = selection.with_rules(order, candidates, invalid, question)
     order = redundancy.references_beside(index, rows, order, k)
@@ -398,15 +397,6 @@ def _walked(index: Index, ranked: _Ranked, within: Marks, links: pl.DataFrame, k
         values=np.concatenate([ranked.values, np.zeros((len(rows), ranked.values.shape[1]))]),
         order=np.concatenate([found, len(ranked.rows) + np.arange(len(rows))])[joined],
     )
-
-
-def _placed(linked: dict[str, list[str]], place: dict[str, int]) -> dict[int, list[int]]:
-    """Return the positions of linked candidates by that of each candidate."""
-    return {
-        place[memory]: [place[other] for other in others if other in place]
-        for memory, others in linked.items()
-        if memory in place
-    }
 
 
 def _answer(

@@ -5,12 +5,11 @@ do not hold yet follow. Contradicting memories are included, and so are standing
 here: the scores (`features`, `changes`, `baselines`) and repetition within an answer (`redundancy`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.ledger.event import micros
@@ -102,15 +101,14 @@ def newer_first(
         followed: for each of them the newer ones of a chain that both belong to, which count if they answer nearly as
             well.
     """
-    memories = index.memories[rows, ["memory_id", "closed_by", "closed_statements"]]
-    place = {memory: at for at, memory in enumerate(memories["memory_id"])}
-    newer = {at: [place[by]] for at, by in enumerate(memories["closed_by"]) if by in place}
-    for at, closers in _closers(memories["closed_statements"]):
-        newer.setdefault(at, []).extend(place[by] for by in closers if by in place)
+    place = {row: at for at, row in enumerate(rows.tolist())}
+    newer = {
+        place[row]: [place[by] for by in index.closings[row] if by in place] for row in place.keys() & index.closings
+    }
     for at, names in zip(order.tolist(), linked, strict=False):
-        newer.setdefault(at, []).extend(place[name] for name in names if name in place)
+        newer.setdefault(at, []).extend(_placed(index, place, names))
     for at, names in zip(order.tolist(), followed, strict=False):
-        later = [place[name] for name in names if name in place]
+        later = _placed(index, place, names)
         newer.setdefault(at, []).extend(one for one in later if scores[one] >= NEARLY * scores[at])
     if not any(newer.values()):
         return order
@@ -130,22 +128,37 @@ def newer_first(
     return np.array(list(placed), dtype=np.int64)
 
 
-def _closers(statements: pl.Series) -> Iterator[tuple[int, list[str]]]:
-    """Yield the position of each memory of which a sentence is outdated, and the memories that outdated one."""
-    some = statements.to_frame("closed").with_row_index("at").filter(pl.col("closed").list.len() > 0)
-    yield from some.select("at", pl.col("closed").list.eval(pl.element().struct.field("closed_by"))).iter_rows()
+def _placed(index: Index, place: Mapping[int, int], names: Sequence[str]) -> list[int]:
+    """Return the positions of some memories, by their ids, that are among the candidates."""
+    return [place[row] for row in index.row_ids.rows(names).tolist() if row in place] if names else []
 
 
-def with_partners(order: Integers, scores: Floats, partners: dict[int, list[int]], k: int) -> Integers:
-    """Include the contradicting partners of each of the best candidates.
+def with_partners(
+    index: Index, rows: Integers, order: Integers, scores: Floats, conflicts: Mapping[str, Sequence[str]], k: int
+) -> Integers:
+    """Include the memories that contradict each of the best candidates.
 
-    A partner that answers about equally well comes right after; any other would push better answers down, so it comes
+    One that answers about equally well comes right after; any other would push better answers down, so it comes
     after all of the best, but within the first `k`.
+
+    Args:
+        index: the memories.
+        rows: rows of the candidates.
+        order: positions of the candidates, best first.
+        scores: scores of all candidates.
+        conflicts: ids of the memories that contradict each memory.
+        k: most memories of the answer.
     """
+    best = index.memories["memory_id"][rows[order[:BEST]]]
+    disputed = [(at, conflicts[name]) for at, name in zip(order.tolist(), best, strict=False) if name in conflicts]
+    if not disputed:
+        return order
+    place = {row: at for at, row in enumerate(rows.tolist())}
+    partners = {at: _placed(index, place, names) for at, names in disputed}
     placed: dict[int, None] = {}
     far: dict[int, None] = {}
-    for rank, at in enumerate(order.tolist()):
-        group = partners.get(at, []) if rank < BEST else []
+    for at in order.tolist():
+        group = partners.get(at, [])
         near = [other for other in group if scores[other] >= AS_WELL * scores[at]]
         placed |= dict.fromkeys(position for position in (at, *near) if position not in placed)
         far |= dict.fromkeys([other for other in group if other not in near][: max(0, k - len(placed) - len(far))])
@@ -194,8 +207,8 @@ def not_valid(index: Index, rows: Integers, now: datetime) -> Marks:
 
 def ran_out(index: Index, rows: Integers, now: datetime) -> Marks:
     """Return which memories' time has run out by `now` without another memory that took their place."""
-    unreplaced = index.memories[rows, ["closed_by"]].to_series().is_null().to_numpy()
-    return np.asarray((index.validity[1][rows] <= micros(now)) & unreplaced, dtype=np.bool_)
+    ended = index.validity[1][rows] <= micros(now)
+    return np.asarray(ended & ~index.standing.closed[rows], dtype=np.bool_)
 
 
 def not_yet_valid(index: Index, rows: Integers, now: datetime) -> Marks:

@@ -55,7 +55,7 @@ def members(index: Index, question: Question, rows: Integers, best: Integers) ->
     other.
     """
     asked = set(_VALUE.findall(question.plain))
-    lows = fold(index.memories["content"].gather(rows).fill_null("")).to_list()
+    lows = fold(index.memories["content"][rows].fill_null("")).to_list()
     wanted = {template for place in best.tolist() if (template := _template(lows[place], asked)) is not None}
     shared = {max(_VALUES.split(template), key=len) for template in wanted}
     keys = [
