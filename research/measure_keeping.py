@@ -24,13 +24,15 @@ from memory_pipeline.evaluation import replay
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.settings.new_stores import EMBEDDER
 from memory_pipeline.text.parse.tokens import count_tokens
-from memory_pipeline.text.score.sections import INSTRUCTION, KINDS, PREFERENCE
+from memory_pipeline.text.score.sections import IDENTITY, INSTRUCTION, KINDS, PREFERENCE
 
 FILES: Final = "knpt"
 """Files that nothing which reads sentences has learned from."""
 SIMPLE: Final = ("newest", "oldest", "random")
 """Simple rules for half the tokens."""
 HARMFUL: Final = 2
+HELD: Final = {**KINDS, IDENTITY: (*KINDS[IDENTITY], "safety")}
+"""Kinds of sentences that a block holds; how something is opened, which belongs to home, is labelled as safety."""
 IDLE: Final = ("opinion", "chatter", "question", "request")
 DOUBTS: Final = ("maybe outdated", "disputed")
 OWN: Final = ("owner", "agent")
@@ -81,7 +83,7 @@ def in_core_memory(outcome: Outcome, core: Core) -> dict[str, int]:
         ),
         "idle": sum(all(idles(one) for note in notes[member] for one in told.get(note, ())) for _, _, member in lines),
         "in a section of another kind": sum(
-            all(one["kind"] not in KINDS[block] for note in notes[member] for one in told.get(note, ()))
+            all(one["kind"] not in HELD[block] for note in notes[member] for one in told.get(note, ()))
             for block, _, member in lines
         ),
         "about others, harmless": sum(

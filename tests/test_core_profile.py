@@ -160,6 +160,13 @@ def test_a_doubt_about_one_statement_marks_only_that():
     assert set(marked(*told, edges=[link]).values()) == {f"; maybe outdated since {ago(39).date()}"}
     since = {fact: mark is not None for fact, mark in marked(*told, edges=[link], changes=[part]).items()}
     assert since == {"I live in a barn near Kells.": True, allergy: False, work: False}
+    pen = "My epipen is in the green rucksack."
+    told = said(f"I'm badly allergic to bee stings. {pen}", "The epipen is in the shed now.")
+    since = {
+        fact: mark is not None
+        for fact, mark in marked(*told, edges=[link], changes=[part | {"statement": pen}]).items()
+    }
+    assert (since[pen], since["I'm badly allergic to bee stings."]) == (True, False)
 
 
 def test_what_is_more_likely_than_not_outdated_is_marked_but_no_lasting_condition():
@@ -196,6 +203,22 @@ def test_what_is_probably_outdated_takes_the_room_that_other_blocks_leave():
     few, many = (compiled(*rows, edges=link, core_memory_tokens=most) for most in (75, 200))
     assert few["user_profile"] == many["user_profile"]
     assert [told[0]["content"] in blocks["health_and_safety"] for blocks in (few, many)] == [False, True]
+
+
+def test_what_holds_for_days_or_weeks_is_perhaps_over_after_some_of_them():
+    text = "Declan must not put weight on the leg for two weeks."
+    old, new = (dated({"content": text, "created_at": ago(days)})["health_and_safety"] for days in (60, 20))
+    assert old == [f"{text} ({ago(60).date()}; maybe outdated since {ago(60 - core_profile.PASSING_DAYS).date()})"]
+    assert new == [f"{text} ({ago(20).date()})"]
+
+
+def test_what_opens_a_door_is_told_below_who_is_who_and_takes_no_room_from_health():
+    told = said("Alarm code at home is 5519.", "I'm Noreen, I teach chemistry at a school in Ennis.")
+    told += said("My husband is Declan, he drives a lorry.", "Never leave the stove on, Declan's father forgets it.")
+    told = [row | {"memory_id": f"m{place}"} for place, row in enumerate(told)]
+    code, owner, husband, stove = (row["content"] for row in told)
+    assert compiled(*told) == {"user_profile": [owner, husband, code], "health_and_safety": [stove]}
+    assert code not in compiled(*told, core_memory_tokens=70)["user_profile"]
 
 
 def test_a_short_memory_is_told_whole_unless_it_states_several_kinds_of_facts_or_is_long():

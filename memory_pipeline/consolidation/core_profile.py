@@ -35,6 +35,8 @@ NAMES: Final = (
 _PROFILE: Final = NAMES.index(sections.IDENTITY)
 PROJECT_DAYS: Final = 90
 """Age in days after which a project no longer counts as current."""
+PASSING_DAYS: Final = 45
+"""Age in days after which what holds for days or weeks may be outdated."""
 LEAST_IMPORTANCE: Final = 0.2
 """Minimum importance of a memory that is worth reading before every session."""
 WHOLE_FROM: Final = 2.0
@@ -59,7 +61,8 @@ _FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
 
 _TEXT: Final = ["profile_id", "content_hash"]
 _SENTENCE: Final = (
-    *("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "owner", "introduces", "harm"),
+    *("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "owner", "introduces"),
+    *("passing", "harm"),
 )
 _COLUMNS: Final = (
     *("index", "memory_id", "text", "introduces", "lasting", "harm", "importance", "access_count", "created_at"),
@@ -85,9 +88,9 @@ def facts(
     else than the owner (but for what does real damage if it is forgotten, which is everybody's), what others instruct
     or prefer, what one speaker tells another by name to do, statements whose subject is named elsewhere (vital ones
     apart), and deadlines that have passed. Of facts in the same words the newest is kept, of what instructs or forbids
-    the newest of each project. Facts are ranked by whether they say who the owner is, whether they are in doubt, then
-    (of health) by the harm if they were forgotten, by use (accesses, helpful feedback), whether they hold for years,
-    importance, and age, newest first.
+    the newest of each project. Facts are ranked by whether they say who the owner is, then who others are, whether they
+    are in doubt, then (of health) by the harm if they were forgotten, by use (accesses, helpful feedback), whether they
+    hold for years, importance, and age, newest first.
 
     Args:
         memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`),
@@ -116,9 +119,9 @@ def facts(
     found = _stated(present, scored, as_of, known)
     doubtful = pl.any_horizontal(pl.col("doubted_since", "disputed_by").is_not_null())
     ranked = found.sort(
-        *("profile_id", "index", ~pl.col("introduces"), doubtful, "harm", "access_count", "lasting", "importance"),
+        *("profile_id", "index", "introduces", doubtful, "harm", "access_count", "lasting", "importance"),
         *("created_at", "memory_id", "text"),
-        descending=[*[False] * 4, *[True] * 5, False, False],
+        descending=[False, False, True, False, *[True] * 5, False, False],
     )
     mark = pl.struct("disputed_at", "disputed_by", "doubted_since", said_at="created_at")
     return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", "past", mark=mark)
@@ -333,10 +336,14 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     stated = stated.filter(health | ~references.give_nothing_else(stated["sentence"]))
     block = pl.col("section").replace_strict({name: index for index, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
+    over = pl.col("created_at") + timedelta(days=PASSING_DAYS)
     past = pl.col("linked").fill_null(value=False)
     vital = health & (pl.col("harm") >= WHOLE_FROM) & (pl.col("lasting") | ~past)
     lasting_facts = (
         _still_true(stated)
+        .with_columns(
+            doubted_since=pl.coalesce("doubted_since", pl.when(pl.col("passing") & (over <= as_of)).then(over))
+        )
         .filter(
             health | instruction | (pl.col("importance_given").fill_null(1.0) >= LEAST_IMPORTANCE),
             ~(heard & pl.col("leans")) | vital,
@@ -350,7 +357,9 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     told = lasting_facts.filter(~pl.col("fact").is_in(overdue.implode())).with_columns(
         vital=vital,
         past=past,
-        introduces=(block == _PROFILE) & pl.col("introduces") & (pl.col("owner") | pl.col("named_first")),
+        introduces=pl.when(block == _PROFILE).then(
+            pl.col("introduces") * (1 + (pl.col("owner") | pl.col("named_first")))
+        ),
         harm=pl.when(health).then(pl.col("harm").round()).otherwise(0.0),
         index=block,
         project=pl.when("commands").then("project"),
@@ -388,7 +397,8 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None)
     """
     kinds = stated.group_by("row").agg(facts=pl.len(), kinds=pl.col("section").n_unique())
     short = _LINE.str.count_matches(core_facts.WORD) <= core_facts.MOST_WORDS
-    holds = ~pl.col("linked").fill_null(value=False) & (pl.col("closed_statements").list.len().fill_null(0) == 0)
+    doubts = pl.col("doubted").list.eval(pl.element().struct.field("confidence") == _LINKED)
+    holds = ~doubts.list.any().fill_null(value=False) & (pl.col("closed_statements").list.len().fill_null(0) == 0)
     whole = short & holds & (pl.col("kinds") == 1) & (pl.len().over("row") == pl.col("facts"))
     as_written = _LINE.str.contains(pl.col("sentence"), literal=True) & ~_LINE.str.contains(PLACEHOLDER)
     return (
@@ -421,7 +431,7 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
     section = pl.when(core).then(pl.lit(sections.IDENTITY)).when(liked).then(pl.lit(sections.PREFERENCE))
     no = pl.lit(value=False)
     named = rows.with_columns(
-        *(no.alias(name) for name in ("commands", "leans", "introduces")),
+        *(no.alias(name) for name in ("commands", "leans", "introduces", "passing")),
         *((~no).alias(name) for name in ("of_user", "owner")),
         sentence=_LINE,
         section=section,

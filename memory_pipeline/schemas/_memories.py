@@ -212,6 +212,7 @@ class CoreSentences(dy.Schema):
                             "introduces": dy.Bool(
                                 description="Whether it says who somebody is, or where they live and work."
                             ),
+                            "passing": dy.Bool(description="Whether it holds for days or weeks."),
                             "harm": dy.Float64(min=0.0, description="Harm if it were forgotten, 0..3."),
                         }
                     ),

@@ -55,7 +55,9 @@ def since(lake: Lake, memory: MemoryClient, profile_id: str, start: datetime) ->
     return Period(
         stored=[row for row in memories if row.memory_id in new],
         updated=[
-            row for row in memories if row.memory_id not in new and row.updated_at is not None and row.updated_at >= start
+            row
+            for row in memories
+            if row.memory_id not in new and row.updated_at is not None and row.updated_at >= start
         ],
         changes=pl.concat([memory.answered(start), told]),
     )

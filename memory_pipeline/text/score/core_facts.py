@@ -17,7 +17,7 @@ from memory_pipeline.text.lang.en import core_cues
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, tokens
 from memory_pipeline.text.parse.speakers import USERS
-from memory_pipeline.text.score import sections, sentence_kinds, standing_orders
+from memory_pipeline.text.score import sections, sentence_kinds, standing_orders, unlocking
 
 LIKELY: Final = 0.5
 """Probability from which a sentence counts as lasting, or as an order."""
@@ -48,6 +48,7 @@ _STATED: Final = pl.Schema(
         "of_user": pl.Boolean(),
         "owner": pl.Boolean(),
         "introduces": pl.Boolean(),
+        "passing": pl.Boolean(),
         "harm": pl.Float64(),
     }
 )
@@ -73,11 +74,11 @@ def core_facts(
 
     Returns:
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of
-        `sections.SECTIONS`), lasting (it holds for years), commands (it instructs or forbids; not what another person
-        wants), leans (nothing before it says whom its first words mean), of_user (it belongs there as it is read; else
-        only if whom it is about is the owner), owner (it is about the owner), introduces (it says who somebody is, or
-        where they live and work) and harm (what forgetting it would do, 0..3). Sorted by row and place. Cost: that of
-        `read`, if it is not given.
+        `sections.SECTIONS`), lasting (it holds for years), passing (for days or weeks), commands (it instructs or
+        forbids; not what another person wants), leans (nothing before it says whom its first words mean), of_user (it
+        belongs there as it is read; else only if whom it is about is the owner), owner (it is about the owner),
+        introduces (it says who somebody is, or where they live and work) and harm (what forgetting it would do, 0..3).
+        Sorted by row and place. Cost: that of `read`, if it is not given.
     """
     known = read(texts, speakers) if readings is None else readings
     if not (known.list.len() > 0).any():
@@ -87,8 +88,8 @@ def core_facts(
     quoted, by_assistant = _turns(sentences)
     gap = _leads_to_a_gap(sentences)
     low = tokens.fold(sentences["sentence"])
-    standing = _standing(sentences, speakers, numbers)
-    as_read, if_own = (sections.chosen(one, standing) for one in (numbers, sections.of_owner(numbers)))
+    standing, opens = _of_states(sentences, speakers, numbers)
+    as_read, if_own = (sections.chosen(one, standing, opens) for one in (numbers, sections.of_owner(numbers)))
     of_user = as_read != sections.NOWHERE
     place = np.where(of_user, as_read, if_own)
     section = pl.Series("section", [*sections.SECTIONS, None], dtype=pl.String).gather(place)
@@ -103,6 +104,7 @@ def core_facts(
         of_user=pl.Series(of_user),
         owner=pl.Series(sentence_kinds.probability(numbers, "whom", "owner") >= LIKELY),
         introduces=pl.Series(_of_kind(numbers, *_INTRODUCING) >= LIKELY),
+        passing=pl.Series(sentence_kinds.probability(numbers, "holds", "while") >= LIKELY),
         harm=pl.Series(sentence_kinds.expected(numbers, "harm")),
     ).filter(
         section.is_not_null(),
@@ -115,13 +117,22 @@ def core_facts(
     )
 
 
-def _standing(sentences: pl.DataFrame, speakers: pl.Series | None, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probability that each sentence holds until further notice, if it may instruct; 1 if it may not."""
-    may = np.flatnonzero(sections.may_instruct(numbers))
+def _of_states(
+    sentences: pl.DataFrame, speakers: pl.Series | None, numbers: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the probability that each sentence holds until further notice, and that it says how something is opened.
+
+    1 and 0 for those that may not instruct, and may not be such.
+    """
     befores, said = _in_context(sentences, speakers)
-    result = np.ones(len(numbers))
-    result[may] = standing_orders.probability([befores[place] for place in may], [said[place] for place in may])
-    return result
+    results = np.ones(len(numbers)), np.zeros(len(numbers))
+    for result, may, head in (
+        (results[0], sections.may_instruct(numbers), standing_orders),
+        (results[1], sections.may_unlock(numbers), unlocking),
+    ):
+        rows = np.flatnonzero(may)
+        result[rows] = head.probability([befores[row] for row in rows], [said[row] for row in rows])
+    return results
 
 
 def _in_context(sentences: pl.DataFrame, speakers: pl.Series | None) -> tuple[list[str], list[str]]:

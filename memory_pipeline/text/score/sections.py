@@ -95,17 +95,30 @@ def may_instruct(numbers: Floats) -> NDArray[np.bool_]:
     return result
 
 
-def chosen(numbers: Floats, standing: Floats) -> NDArray[np.int64]:
+def may_unlock(numbers: Floats) -> NDArray[np.bool_]:
+    """Return whether each sentence may say how something is opened: whether it is rather safety than health.
+
+    Args:
+        numbers: see `features`.
+    """
+    safety, health = (sentence_kinds.probability(numbers, "kind", kind) for kind in ("safety", "health"))
+    result: NDArray[np.bool_] = (safety > health) | (sentence_kinds.probability(numbers, "kind", "fact") > health)
+    return result
+
+
+def chosen(numbers: Floats, standing: Floats, unlocking: Floats) -> NDArray[np.int64]:
     """Return the place in `SECTIONS` of the section in which each sentence belongs, else `NOWHERE`.
 
     One belongs where it most likely does if it rather belongs somewhere than nowhere. What may be a matter of health
     or safety belongs there already if leaving it out would cost more than a wrong line: the square of its harm, 0 to 9,
-    against 1. An order for once is no instruction.
+    against 1. An order for once is no instruction. How something of the owner's is opened belongs to home and
+    possessions.
 
     Args:
         numbers: see `features`.
         standing: probability that each holds until further notice, if it orders something; read only of those that
             `may_instruct`.
+        unlocking: probability that each says how something is opened; read only of those that `may_unlock`.
     """
     likely = probabilities(features(numbers), coefficients(MODEL))
     once = standing < LEAST_STANDING
@@ -115,7 +128,10 @@ def chosen(numbers: Floats, standing: Floats) -> NDArray[np.int64]:
     safety = health * sentence_kinds.expected(numbers, "harm", power=2) >= 1.0 - health
     instructs = (standing >= SURELY_STANDING) & (likely[:, _INSTRUCTS] >= MAY_INSTRUCT)
     doubtful = np.select([safety, instructs & _orders(numbers)], [SECTIONS.index(HEALTH), _INSTRUCTS], NOWHERE)
-    return np.where(1.0 - likely[:, NOWHERE] >= LEAST, likely[:, :NOWHERE].argmax(axis=1), doubtful)
+    places = np.where(1.0 - likely[:, NOWHERE] >= LEAST, likely[:, :NOWHERE].argmax(axis=1), doubtful)
+    of_others = sentence_kinds.probability(numbers, "whom", "person") >= LEAST
+    opens = np.where(of_others, NOWHERE, SECTIONS.index(IDENTITY))
+    return np.where((places == SECTIONS.index(HEALTH)) & (unlocking >= LEAST), opens, places)
 
 
 def of_owner(numbers: Floats) -> Floats:

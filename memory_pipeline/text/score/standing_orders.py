@@ -6,15 +6,13 @@ holds of them tells more. Not here: whether a sentence orders anything (`section
 """
 
 from collections.abc import Sequence
-from functools import cache
-from importlib import resources
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memory_pipeline.text.embed import encoder
-from memory_pipeline.text.score import sentence_kinds
+from memory_pipeline.text.score import state_heads
 
 Floats = NDArray[np.float64]
 
@@ -33,17 +31,4 @@ def probability(befores: Sequence[str], sentences: Sequence[str]) -> Floats:
 
     Cost: that of `sentence_kinds.read`.
     """
-    if not sentences or encoder.missing():
-        return np.ones(len(sentences))
-    weights, offset = _model()
-    scores = encoder.pair_reader().states(list(zip(befores, sentences, strict=True))) @ weights + offset
-    result: Floats = (1.0 / (1.0 + np.exp(-scores))).round(sentence_kinds.DIGITS)
-    return result
-
-
-@cache
-def _model() -> tuple[Floats, float]:
-    """Return the weight of each number of a state, and the offset."""
-    path = resources.files("memory_pipeline") / "models" / MODEL
-    with resources.as_file(path) as file, np.load(file) as stored:
-        return stored["weights"].astype(np.float64), float(stored["offset"])
+    return np.ones(len(sentences)) if encoder.missing() else state_heads.probability(MODEL, befores, sentences)
