@@ -8,7 +8,7 @@ the quality page (`quality`).
 import argparse
 import json
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -69,6 +69,8 @@ def in_core_memory(outcome: Outcome, core: Core) -> dict[str, int]:
     ]
     notes = notes_of(outcome.memories)
     shown = {note for _, _, member in lines for note in notes[member]}
+    same = copies(outcome.store)
+    shown |= {copy for note in shown for copy in same[note]}
     current = {note: found for note, found in told.items() if note not in superseded}
     harmful = {note for note, found in current.items() if any(harms(one) for one in found)}
     safety = {n for n in harmful if any(harms(one) and one["kind"] in ("health", "safety") for one in told[n])}
@@ -122,13 +124,10 @@ def harm_lost(outcome: Outcome, core: Core) -> dict[str, int]:
     live = set(outcome.memories.filter(pl.col("lifecycle").is_in(LIVE))["memory_id"])
     members = outcome.memories.filter(pl.col("memory_id").is_in(live)).explode("members")["members"].drop_nulls()
     there = live | set(members)
-    copies: dict[str, set[str]] = {}
-    for one, other in outcome.store.relations["duplicate"]:
-        copies.setdefault(one, set()).add(other)
-        copies.setdefault(other, set()).add(one)
+    same = copies(outcome.store)
     told, superseded = labels(core), outdated(outcome.store)
     harmful = [note for note, found in told.items() if note not in superseded and any(harms(one) for one in found)]
-    lost = [note for note in harmful if note not in there and not copies.get(note, set()) & there]
+    lost = [note for note in harmful if note not in there and not same[note] & there]
     return {
         "half: harm lost": len(lost),
         "half: harm": len(harmful),
@@ -147,6 +146,15 @@ def notes_of(memories: pl.DataFrame) -> dict[str, list[str]]:
     """Return the notes that each memory stands for: itself, or those that were merged into it."""
     rows = memories.select("memory_id", "members").iter_rows()
     return {memory: members or [memory] for memory, members in rows}
+
+
+def copies(store: LabelledStore) -> defaultdict[str, set[str]]:
+    """Return the notes that say the same as each in other words."""
+    found = defaultdict[str, set[str]](set)
+    for one, other in store.relations["duplicate"]:
+        found[one].add(other)
+        found[other].add(one)
+    return found
 
 
 def outdated(store: LabelledStore) -> set[str]:

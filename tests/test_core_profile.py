@@ -212,6 +212,16 @@ def test_what_holds_for_days_or_weeks_is_perhaps_over_after_some_of_them():
     assert new == [f"{text} ({ago(20).date()})"]
 
 
+def test_of_what_is_said_twice_the_newer_words_come_first_and_the_older_take_the_room_that_is_left():
+    texts = ["Jo gets hives from latex gloves and her throat swells.", "I'm allergic to walnuts, my throat closes."]
+    told = said(*texts, "Jo must never be near latex, gloves or tourniquets.")
+    rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate(told)]
+    older, other, newer = (row["content"] for row in told)
+    link = [{"source": "m2", "target": "m0", "edge_type": "MAY_REPEAT"}]
+    few, many = (compiled(*rows, edges=link, core_memory_tokens=most)["health_and_safety"] for most in (20, 600))
+    assert (set(few), set(many)) == ({other, newer}, {older, other, newer})
+
+
 def test_what_opens_a_door_is_told_below_who_is_who_and_takes_no_room_from_health():
     told = said("Alarm code at home is 5519.", "I'm Noreen, I teach chemistry at a school in Ennis.")
     told += said("My husband is Declan, he drives a lorry.", "Never leave the stove on, Declan's father forgets it.")

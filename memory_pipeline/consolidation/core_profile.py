@@ -123,6 +123,7 @@ def facts(
         *("created_at", "memory_id", "text"),
         descending=[False, False, True, False, *[True] * 5, False, False],
     )
+    ranked = _with_repeats(ranked, edges)
     mark = pl.struct("disputed_at", "disputed_by", "doubted_since", said_at="created_at")
     return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", "past", mark=mark)
 
@@ -482,6 +483,18 @@ def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
     spans = dates.resolve(facts_of_texts.extract(stated["sentence"], low)["dates"], stated["created_at"])
     over = spans.list.eval(pl.element().struct.field("end")).list.max() <= as_of
     return over.fill_null(value=False) & ~low.str.contains(BEGINS)
+
+
+def _with_repeats(facts: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+    """Count what a newer fact of the same block probably repeats among what is past: the newer one tells it."""
+    told = facts.filter(pl.col("doubted_since").is_null()).select("profile_id", "index", "memory_id", "created_at")
+    ends = edges.filter(edge_type="MAY_REPEAT").select("profile_id", "source", "target")
+    both = pl.concat([ends, ends.rename({"source": "target", "target": "source"}).select(ends.columns)])
+    newer = both.join(told.rename({"memory_id": "target", "created_at": "at"}), on=["profile_id", "target"])
+    last = newer.group_by("profile_id", "index", memory_id="source").agg(pl.col("at").max())
+    joined = facts.join(last, on=["profile_id", "index", "memory_id"], how="left", maintain_order="left")
+    repeated = (pl.col("at") > pl.col("created_at")).fill_null(value=False)
+    return joined.with_columns(past=pl.col("past") | repeated, vital=pl.col("vital") & ~repeated).drop("at")
 
 
 def _main_names(memories: pl.DataFrame) -> pl.DataFrame:
