@@ -48,8 +48,9 @@ FEATURES: Final = (*_LABELS, *(f"log {label}" for label in _LABELS))
 """Features of a sentence: the probability of each label, and its logarithm."""
 LEAST: Final = 0.5
 """Minimum probability of belonging in any section from which a sentence does."""
-MAY_INSTRUCT: Final = 0.1
-"""Minimum probability of being a standing instruction from which it is asked whether a sentence orders for once."""
+MAY_BELONG: Final = 0.1
+"""Minimum probability of belonging in a section from which it is asked what tells more: whether an order stands, and
+whether what is about safety says how something is opened."""
 LEAST_STANDING: Final = 0.7
 """Minimum probability of holding until further notice from which an order is a standing one: rather one too few, since
 a wrong one is obeyed in every session."""
@@ -90,19 +91,22 @@ def may_instruct(numbers: Floats) -> NDArray[np.bool_]:
     Args:
         numbers: see `features`.
     """
-    read = (probabilities(features(one), coefficients(MODEL)) for one in (numbers, of_owner(numbers)))
-    result: NDArray[np.bool_] = np.max([one[:, _INSTRUCTS] for one in read], axis=0) >= MAY_INSTRUCT
-    return result
+    return _may_belong(numbers, INSTRUCTION)
 
 
 def may_unlock(numbers: Floats) -> NDArray[np.bool_]:
-    """Return whether each sentence may say how something is opened: whether it is rather safety than health.
+    """Return whether each sentence may say how something is opened: one about safety rather than about a body.
 
     Args:
         numbers: see `features`.
     """
-    safety, health = (sentence_kinds.probability(numbers, "kind", kind) for kind in ("safety", "health"))
-    result: NDArray[np.bool_] = (safety > health) | (sentence_kinds.probability(numbers, "kind", "fact") > health)
+    return _may_belong(numbers, HEALTH) & (sentence_kinds.probability(numbers, "kind", "health") < LEAST)
+
+
+def _may_belong(numbers: Floats, section: str) -> NDArray[np.bool_]:
+    """Return whether each sentence may belong in a section, whoever it is about."""
+    read = (probabilities(features(one), coefficients(MODEL)) for one in (numbers, of_owner(numbers)))
+    result: NDArray[np.bool_] = np.max([one[:, SECTIONS.index(section)] for one in read], axis=0) >= MAY_BELONG
     return result
 
 
@@ -126,7 +130,7 @@ def chosen(numbers: Floats, standing: Floats, unlocking: Floats) -> NDArray[np.i
     likely[once, _INSTRUCTS] = 0.0
     health = likely[:, SECTIONS.index(HEALTH)]
     safety = health * sentence_kinds.expected(numbers, "harm", power=2) >= 1.0 - health
-    instructs = (standing >= SURELY_STANDING) & (likely[:, _INSTRUCTS] >= MAY_INSTRUCT)
+    instructs = (standing >= SURELY_STANDING) & (likely[:, _INSTRUCTS] >= MAY_BELONG)
     doubtful = np.select([safety, instructs & _orders(numbers)], [SECTIONS.index(HEALTH), _INSTRUCTS], NOWHERE)
     places = np.where(1.0 - likely[:, NOWHERE] >= LEAST, likely[:, :NOWHERE].argmax(axis=1), doubtful)
     of_others = sentence_kinds.probability(numbers, "whom", "person") >= LEAST
