@@ -78,7 +78,7 @@ _OFFERS: Final = (
     _Offer("remember_many", "remember_many", listed=False),
     _Offer("update", "update", rare=("importance", "tags", "metadata", "valid_from", "valid_until")),
     _Offer("protect", "protect", rare=("reason", "protected")),
-    _Offer("restore", "restore"),
+    _Offer("restore", "restore", listed=False),
     _Offer("review", "review", "review and resolve now and then", reads=True, rare=("limit",)),
     _Offer("resolve", "resolve"),
     _Offer("feedback", "feedback", "feedback on whether a recalled memory helped"),

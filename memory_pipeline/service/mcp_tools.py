@@ -101,8 +101,8 @@ class MemoryTools:
     ) -> str:
         """Find memories that answer a question, best first.
 
-        `deep`: archived too; `current`: what holds; `filters`: session_id, agent_id, user_id, speaker, memory_types,
-        tags, since, until, metadata.
+        deep: archived too; current: what holds; filters: session_id, agent_id, user_id, speaker, memory_types, tags,
+        since, until, metadata.
         """
         with self._memory(profile_id or (profiles[0] if profiles else None)) as memory:
             answer = memory.recall(
@@ -131,7 +131,7 @@ class MemoryTools:
         as_of: AsOf = None,
         start: Annotated[int, Field(ge=0, description="`next`.")] = 0,
     ) -> dict[str, Any]:
-        """Return a memory with all fields. If long, go on with `next` as start."""
+        """Return a memory with all fields; of a long one go on with its next as start."""
         with self._memory(profile_id) as memory:
             return _part(_full(memory.get(memory_id, as_of=as_of)), start, start + _PART)
 
@@ -174,7 +174,7 @@ class MemoryTools:
         protect: Annotated[bool, Field(description="Never forget it; only if the user asks.")] = False,
         supersedes: Annotated[str | None, Field(min_length=1, description="Memory id that it replaces.")] = None,
     ) -> dict[str, Any]:
-        """Store one fact, complete without the conversation; `supersedes`: id it replaces. `resolve` its `likely`."""
+        """Store one fact, complete without the conversation; supersedes: id it replaces. Then resolve its likely pairs."""
         fields = {
             "memory_type": memory_type,
             "importance": importance,
@@ -227,7 +227,7 @@ class MemoryTools:
         valid_from: ValidFrom = None,
         valid_until: ValidUntil = None,
     ) -> dict[str, Any]:
-        """Correct what was stored wrongly; `remember` what has changed since."""
+        """Correct what was stored wrongly; what changed since, remember instead."""
         changes = {
             "content": content,
             "importance": importance,
@@ -289,9 +289,9 @@ class MemoryTools:
         by_user: Annotated[bool, Field(description="The user said so.")] = False,
         profile_id: Profile = None,
     ) -> str:
-        """Settle a pair of `review` or `remember`; ask the user if unsure.
+        """Settle a pair; ask the user if unsure.
 
-        update: the newer replaces the older; partial: only `statement` of it; none: both hold; open: take it back.
+        update: newer replaces older; partial: only statement of it; none: both hold; open: take back.
         """
         with self._memory(profile_id) as memory:
             answer = memory.resolve(pair, relation, statement=statement, answered_by="owner" if by_user else "agent")
@@ -347,7 +347,7 @@ class MemoryTools:
         scope: Annotated[str, Field(description="all, recent, or user:, agent:, session: or tag:NAME.")] = "all",
         dry_run: Annotated[bool, Field(description="Return the plan; change nothing.")] = False,
     ) -> str:
-        """Merge repeats, mark changes, forget; takes minutes. `dry_run` only plans."""
+        """Merge repeats, mark changes, forget; takes minutes. dry_run only plans."""
         with _tool_errors():
             request = Consolidation.model_validate(
                 {
