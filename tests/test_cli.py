@@ -330,7 +330,7 @@ def test_the_report_says_what_was_found_merged_kept_apart_and_kept(reported):
     for part in ("protected from forgetting:", "kept apart:", "undo the run:", "undo one of these:"):
         assert part in shown
     assert re.search(r"\n\d+ repeats -> \d+ \(.+\)\n(  [-+] \[.+\] .+\n)+    .+\n    [0-9a-f]{8} ", shown)
-    assert f"snapshot: {home / 'snapshots' / 'memories.duckdb'}" in shown
+    assert f"all of it for SQL: {home / 'snapshots' / 'memories.duckdb'}" in shown
     commands = [shlex.split(told)[1:] for told in re.findall(r": (memory-pipeline .+)", shown)]
     assert [args[2] for args in commands] == ["undo", "undo"]
     for args in commands:

@@ -14,7 +14,7 @@ from memory_pipeline.recall.rank.changes import CHANGES
 from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.features import FEATURES
-from memory_pipeline.recall.rank.ranking import RANKINGS, SCHEMA, Context, rank, weights
+from memory_pipeline.recall.rank.ranking import OTHERS, RANKINGS, SCHEMA, Context, rank, weights
 from memory_pipeline.recall.rank.reasons import REASONS
 from memory_pipeline.text.embed.embedding import embed_texts
 
@@ -68,8 +68,8 @@ def test_answers_have_scores_parts_and_ranks():
     assert found["rank"].to_list() == [1, 2, 3, 4]
     assert found["score"].is_between(0, 1).all()
     parts = found["parts"][0].to_list()
-    assert [part["name"] for part in parts] == [*FEATURES, *CHANGES]
-    assert set(FEATURES) | set(CHANGES) <= {name for own in REASONS.values() for name in own}
+    assert [part["name"] for part in parts] == [*FEATURES, *CHANGES, *OTHERS]
+    assert set(FEATURES) | set(CHANGES) | set(OTHERS) <= {name for own in REASONS.values() for name in own}
     total = sum(part["value"] * part["weight"] for part in parts)
     assert found["score"][0] == pytest.approx(total / np.maximum(weights(build(memories())), 0).sum())
 

@@ -105,7 +105,7 @@ def common(
 
 @app.command()
 def init() -> None:
-    """Create a data folder. With ledger, lake, Dagster's storage, and the settings that a new store begins with."""
+    """Create a data folder. With the history, the tables, Dagster's storage, and the settings that a store begins with."""
     from memory_pipeline.lake.tables import Lake
     from memory_pipeline.service import launch
 
@@ -367,7 +367,7 @@ def undo(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Undo a run, a merge or one decision. The ledger keeps both."""
+    """Undo a run, a merge or one decision. The history keeps both."""
     from memory_pipeline.service import report, report_runs
 
     if ahead == (target is not None) or (ahead and profile is not None):
@@ -464,7 +464,7 @@ def backup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the backup; it must be missing or empty.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Back up ledger, tables and settings. The store can be read and written meanwhile."""
+    """Back up everything: history, tables and settings. The store can be read and written meanwhile."""
     from memory_pipeline.erasure.erase import resume_erasure
     from memory_pipeline.lake import backup as backups
     from memory_pipeline.service import report

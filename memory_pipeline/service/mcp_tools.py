@@ -174,7 +174,7 @@ class MemoryTools:
         protect: Annotated[bool, Field(description="Never forget it; only if the user asks.")] = False,
         supersedes: Annotated[str | None, Field(min_length=1, description="Memory id that it replaces.")] = None,
     ) -> dict[str, Any]:
-        """Store one fact, complete without the conversation; supersedes: id it replaces. Then resolve its likely pairs."""
+        """Store one fact, complete without the conversation; supersedes: id it replaces. Resolve its likely pairs."""
         fields = {
             "memory_type": memory_type,
             "importance": importance,

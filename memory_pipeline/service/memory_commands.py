@@ -330,7 +330,7 @@ def update(
     profile: ProfileOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Change a memory. Text, importance, tags, metadata or validity; the ledger keeps the old values."""
+    """Change a memory. Text, importance, tags, metadata or validity; the history keeps the old values."""
     if tag and clear_tags:
         raise Misused("--tag and --clear-tags cannot be combined; give one of them")
     changes: dict[str, Any] = {

@@ -81,7 +81,7 @@ def _counts(console: Console, reports: Mapping[str, ImportReport]) -> None:
         )
         for file, result in reports.items()
     ]
-    table(console, ("file", "memories", "other events", "duplicate", "skipped", "dead-lettered"), rows)
+    table(console, ("file", "memories", "other events", "known before", "skipped", "refused"), rows)
     skipped: dict[str, int] = {}
     for result in reports.values():
         for what, count in result.skipped.items():

@@ -58,7 +58,7 @@ def plan(console: Console, changes: pl.DataFrame, *, profiles: pl.DataFrame, hom
         line(console, "The plan is empty; there is nothing to change.")
     report_plan.told(console, changes)
     line(console)
-    line(console, "Nothing was written to ledger, lake or snapshots.")
+    line(console, "Nothing was written.")
     if written:
         line(console, f"Plan written to {written}; apply it with: {command(home, 'apply', str(written))}")
         if changes.height:
@@ -143,7 +143,7 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any], changes: pl.DataF
             "--dry-run, or raise the quota for one run with --max-archived-share",
         )
     line(console)
-    line(console, f"snapshot: {done['snapshot']}")
+    line(console, f"all of it for SQL: {done['snapshot']}")
     if changes.height:
         one = changes.filter(pl.col("group").is_in(["merged", "changed"]))
         if one.height:
@@ -294,7 +294,7 @@ def undone(console: Console, changes: pl.DataFrame, path: Path, note: str | None
         prose(console, undo.NOT_AGAIN)
     if note:
         prose(console, note)
-    line(console, f"snapshot: {path}")
+    line(console, f"all of it for SQL: {path}")
 
 
 def _counts(values: pl.Series) -> str:

@@ -574,6 +574,7 @@ class MemoryClient:
             context=searched.context(**asker, now=past or now) if ranking == "engram" else None,
             links=searched.links,
             compare=searched.compare,
+            whom=searched.whom,
             associations=searched.associations(past or now) if deep else None,
         )
         answer = searched.named(

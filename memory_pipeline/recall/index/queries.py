@@ -175,6 +175,7 @@ class Question:
         polar: it is a yes-no question.
         bare: it is a list of search words, not a question.
         open: it asks for help or for what holds in general, not for what was said or done.
+        of_self: it says "I", "my" or "we", names nobody, and asks for no help: it may ask about the owner.
     """
 
     language: str
@@ -194,6 +195,7 @@ class Question:
     polar: bool
     bare: bool
     open: bool
+    of_self: bool
 
     @property
     def ruled(self) -> bool:
@@ -251,6 +253,7 @@ def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str 
         polar=polar,
         bare=bare,
         open=not named and not bare and not _RETROSPECTIVE.search(plain),
+        of_self=not named and kind != "wish" and bool(_SELF.search(plain)),
     )
 
 

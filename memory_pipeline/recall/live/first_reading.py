@@ -27,10 +27,12 @@ from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.registry import ENGLISH
+from memory_pipeline.text.parse.speakers import USERS
+from memory_pipeline.text.score import core_facts, sentence_kinds
 
 Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Name = TypeVar("Name")
+Name = TypeVar("Name", str, int, tuple[str, str])
 V = TypeVar("V")
 
 COMPARED: Final = 6
@@ -39,6 +41,9 @@ _LEAST_COSINE: Final = 0.3
 """Memories whose vectors, by the reader, are further apart than this are about different things."""
 _LEAST: Final = dict.fromkeys(("update", "duplicate", "conflict"), judging.LEAST_ODDS)
 """Minimum confidence of a relation that is told."""
+_DOUBTED: Final = 0.5
+"""Lead of the owner over another person, or the reverse, up to which a query may ask about either: "Who is my doctor?"
+asks about two."""
 _KEPT: Final = 500
 """Memories whose relations a process keeps, the latest."""
 _READ: Final = 2_000
@@ -68,6 +73,8 @@ class FirstReading:
         self._sentences: pl.DataFrame | None = None
         self._found = OrderedDict[tuple[str, str], pl.DataFrame]()
         self._read = OrderedDict[str, pl.DataFrame]()
+        self._told = OrderedDict[str, tuple[float, float]]()
+        self._asked = OrderedDict[int, tuple[float, float]]()
         self._lock = threading.Lock()
 
     @property
@@ -94,11 +101,45 @@ class FirstReading:
             ["memory_id", "other_id"], keep="first", maintain_order=True
         )
 
+    def others(self, query: str, index: Index, rows: Sequence[int]) -> Floats:
+        """Return how surely a query asks about the owner while a memory tells of another person, or the reverse.
+
+        What a speaker with a name says is their own; whom it is about is not read.
+
+        Args:
+            query: the query.
+            index: the memories.
+            rows: those that may answer it.
+
+        Returns:
+            That, and how surely each tells of another person, [rows, 2], 0..1; zeros where the query may ask about
+            either.
+
+        Cost: 10 ms for the query and each sentence that was not read yet.
+        """
+        words = hash(query)  # of the words themselves, which may be erased, nothing is kept
+        asked = self._asked.get(words) or _asked(query)
+        self._keep(self._asked, {words: asked}, most=_READ)
+        owner, person = asked
+        memories = index.memories[list(rows), ["content_hash", "content", "speaker"]]
+        values = np.zeros((len(rows), 2))
+        if not owner + person:
+            return values
+        for at, (name, content, speaker) in enumerate(memories.iter_rows()):
+            if speaker is not None and speaker.strip().casefold() not in USERS:
+                continue
+            told = self._told.get(name) or _told(content)
+            self._keep(self._told, {name: told}, most=_READ)
+            values[at] = owner * told[1] + person * told[0], told[1]
+        return values
+
     def forget(self) -> None:
         """Drop what was found: a run has compared the memories, or one was erased."""
         with self._lock:
             self._found.clear()
             self._read.clear()
+            self._told.clear()
+            self._asked.clear()
             self._sentences = None
 
     def links(self, index: Index, rows: Sequence[int], answered: Callable[[], pl.DataFrame]) -> pl.DataFrame:
@@ -201,3 +242,25 @@ def _comparable(index: Index, rows: Rows) -> pl.Series:
         pl.DataFrame({"profile_id": pl.repeat("", len(rows), eager=True), "language": languages})
     )
     return judged & ~pl.Series(index.by_assistant(rows))
+
+
+def _asked(query: str) -> tuple[float, float]:
+    """Return how surely a query asks about the owner of the memories, and about another person, each 0..1."""
+    owner, person = next(iter(_whom(query)), (0.0, 0.0))
+    if not owner + person:
+        return 0.0, 0.0
+    lead = (owner - person) / (owner + person)
+    return max(0.0, (lead - _DOUBTED) / (1.0 - _DOUBTED)), max(0.0, (-lead - _DOUBTED) / (1.0 - _DOUBTED))
+
+
+def _told(text: str) -> tuple[float, float]:
+    """Return how surely all sentences of a text are about the owner, and about another person, each 0..1."""
+    read = _whom(text)
+    return min((owner for owner, _ in read), default=0.0), min((person for _, person in read), default=0.0)
+
+
+def _whom(text: str) -> list[tuple[float, float]]:
+    """Return how likely each sentence of a text is about the owner, and about another person."""
+    _, read = core_facts.unpacked(core_facts.read(pl.Series([text])))
+    both = (sentence_kinds.probability(read, "whom", label) for label in ("owner", "person"))
+    return list(zip(*map(np.ndarray.tolist, both), strict=True))

@@ -17,7 +17,9 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.state import answers, projection
@@ -224,6 +226,10 @@ class StateCache:
     def first_links(self, index: Index, rows: Sequence[int]) -> pl.DataFrame:
         """Return the links of memories of the current state that no run has compared (see `FirstReading.links`)."""
         return self.first_reading.links(index, rows, self.answered)
+
+    def others(self, query: str, index: Index, rows: Sequence[int]) -> NDArray[np.float64]:
+        """Return how surely memories are about another person than a query asks about; see `FirstReading.others`."""
+        return self.first_reading.others(query, index, rows)
 
     def _edges(self, state: State) -> pl.DataFrame:
         if state.edges is not None:

@@ -21,7 +21,8 @@ from memory_pipeline.recall.live.state import State, StateCache
 from memory_pipeline.recall.models import Answer, Filters, Recalled
 from memory_pipeline.recall.rank.baselines import Context
 from memory_pipeline.recall.rank.fact_links import FactLinks
-from memory_pipeline.recall.rank.ranking import Compare
+from memory_pipeline.recall.rank.ranking import Compare, Whom
+from memory_pipeline.text.embed import encoder
 
 _MARK: Final = "\x1f"
 """Ends the prefix of an id; no id of an agent holds a control character."""
@@ -50,6 +51,11 @@ class Alone:
         """Finds the links of memories that no run has compared; None of a past state, and where no run has compared."""
         reads = self.state.edges is None and self.links.compared_until > 0 and self.cache.first_reading.reads
         return self.cache.first_links if reads else None
+
+    @property
+    def whom(self) -> Whom | None:
+        """Reads whom memories are about; None without the reader."""
+        return None if encoder.missing() else self.cache.others
 
     def scored(self, now: datetime) -> pl.DataFrame:
         """Return the scores of all memories at an instant."""
@@ -89,6 +95,10 @@ class Together:
     @property
     def compare(self) -> None:
         """Memories of several profiles are compared by their own runs alone."""
+
+    @property
+    def whom(self) -> None:
+        """Several profiles have no one owner."""
 
     def scored(self, now: datetime) -> pl.DataFrame:
         """Return the scores of all memories at an instant, each by the policy of its profile."""

@@ -9,6 +9,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -37,6 +38,9 @@ Integers = NDArray[np.int64]
 Marks = NDArray[np.bool_]
 Compare = Callable[[Index, Sequence[int]], pl.DataFrame]
 """Takes some rows of the memories; returns links between them and others (see `fact_links.as_links`)."""
+Whom = Callable[[str, Index, Sequence[int]], Floats]
+"""Takes a query and some rows of the memories; returns of each the value of `OTHERS`, and how surely it tells of
+another person than the owner, [rows, 2], 0..1; zeros where the query may ask about anybody."""
 
 __all__ = ["DEEP_PENALTY", "RANKINGS", "SCHEMA", "Context", "rank", "weights"]
 
@@ -50,6 +54,10 @@ _ANSWERING: Final = 0.5
 """Least share of a query's words, by their weight, that sentences have which take the last room of a budget."""
 _MOST_NEW: Final = 3
 """Most memories that are compared with earlier ones before they are answered with: each takes the reader a while."""
+OTHERS: Final = {"others": "it tells of another person where the query asks about the owner, or the reverse"}
+"""The part of a score by whom a memory is about, and what it measures."""
+_OTHERS: Final = -0.1
+"""Its weight, in units of the score: as much as half of the lead of a good answer over the others."""
 _LEAST: Final = 1e-9
 """Least lead of the best candidates over the rest after values are compared."""
 _PASSAGE: Final = pl.Struct({"heading": pl.String, "start": pl.Int64, "end": pl.Int64, "whole_tokens": pl.Int64})
@@ -162,6 +170,7 @@ def hits(
     context: Context | None = None,
     links: FactLinks | None = None,
     compare: Compare | None = None,
+    whom: Whom | None = None,
     associations: pl.DataFrame | None = None,
 ) -> list[dict[str, Any]]:
     """Rank memories for a query.
@@ -187,6 +196,7 @@ def hits(
         links: links between memories about the same fact.
         compare: finds the links of memories that were stored since, of the best of which it is asked; default: they
             have none.
+        whom: reads whom the best memories are about, where the query may ask about the owner; default: nobody reads.
         associations: `source`, `target`, `weight` of associations that a deep recall follows from its best memories.
 
     Returns:
@@ -222,8 +232,17 @@ def hits(
     if ranking == "default":
         candidates = select_candidates(index, question, within, query_vector)
         before = len(seen)
+        told = None if whom is None or not question.of_self else partial(whom, query, index)
         ranked, links = _by_model(
-            index, question, candidates, k=before + k, depth=before + depth, now=now, links=links, compare=compare
+            index,
+            question,
+            candidates,
+            k=before + k,
+            depth=before + depth,
+            now=now,
+            links=links,
+            compare=compare,
+            others=told,
         )
     else:
         cosines = index.vectors.cosines(query_vector)
@@ -257,6 +276,7 @@ def _by_model(
     now: datetime,
     links: FactLinks,
     compare: Compare | None,
+    others: Callable[[Sequence[int]], Floats] | None,
 ) -> tuple[_Ranked, FactLinks]:
     """Order candidates by the default model, then by the rules of `selection` and `redundancy`.
 
@@ -271,6 +291,12 @@ def _by_model(
     scores = _penalised(scores, index.live[rows], base)
     scores = redundancy.without_repeats(index, rows, scores, selection.best_first(index, rows, scores), 2 * depth)
     order = selection.best_first(index, rows, scores)
+    told = np.zeros((len(rows), 2))
+    if others is not None:
+        head = order[:COMPARED]
+        told[head] = others(rows[head].tolist())
+        scores = np.clip(scores + _OTHERS * told[:, 0], 0.0, 1.0)
+        order = selection.best_first(index, rows, scores)
     if compare is not None and links.compared_until:
         links = _with_first_links(index, rows[order[: selection.BEST]], links, compare)
     invalid = selection.not_valid(index, rows, now)
@@ -280,7 +306,9 @@ def _by_model(
         head = selection.with_newest(able, scores, index.created[rows], COMPARED)
         behind = order[~np.isin(order, head)]
         behind = behind[scores[behind] <= scores[head[:COMPARED]].min(initial=1.0)]
-        changes[head], lifted = _compared(index, question, candidates, head, scores[head], invalid[head], links, now)
+        changes[head], lifted = _compared(
+            index, question, candidates, head, scores[head], invalid[head], links, now, of_another=told[head, 1]
+        )
         least = np.minimum(scores[head], min(1.0, scores[behind].max(initial=0.0) + _LEAST))
         least[:COMPARED] = min(1.0, scores[behind].max(initial=0.0) + _LEAST)
         scores[head] = np.clip(lifted, least, 1.0)
@@ -305,9 +333,9 @@ def _by_model(
     ranked = _Ranked(
         rows,
         scores,
-        (*FEATURES, *CHANGES),
-        np.column_stack([values, changes]),
-        np.concatenate([own, change_weights() * float(np.maximum(own, 0.0).sum())]),
+        (*FEATURES, *CHANGES, *OTHERS),
+        np.column_stack([values, changes, told[:, 0]]),
+        np.concatenate([own, np.append(change_weights(), _OTHERS) * float(np.maximum(own, 0.0).sum())]),
         order,
         base,
         len(rows),
@@ -336,15 +364,20 @@ def _compared(
     invalid: Marks,
     links: FactLinks,
     now: datetime,
+    *,
+    of_another: Floats,
 ) -> tuple[Floats, Floats]:
     """Return the features of `CHANGES` of the best candidates, and their scores with these.
 
-    A link says what may have changed, and may be wrong: it lowers a memory to right behind the newer one at most.
+    A link says what may have changed, and may be wrong: it lowers a memory to right behind the newer one at most. What
+    is about another person is no later state of what is about the owner.
     """
     rows, about = candidates.rows[head], candidates.about[head]
     names = index.memories["memory_id"][rows].to_list()
     newer = links.outdated(index, names, now, doubts=True)
     plausible = links.plausible(index, rows, newer)
+    same = 1.0 - np.abs(of_another[:, np.newaxis] - of_another)
+    plausible = same if plausible is None else plausible * same
     own = change_features(index, question, rows, scores, about, invalid, plausible)
     plain = scores + own @ change_weights()
     if not any(newer):

@@ -29,6 +29,7 @@ REASONS: Final[Mapping[str, Mapping[str, str]]] = {
         "speaker": "was said by the person in the question",
         "role": "was said by the one who is meant",
         "user": "was said by a person, not by the assistant",
+        "others": "tells of somebody else",
         "dates": "mentions the day in the question",
         "said": "was said on the day in the question",
         "close": "was said near the day in the question",
