@@ -38,7 +38,7 @@ RANKED: Final = tuple(f"{writer}{part}" for writer in "abcd" for part in "abc")
 """Files of episodes from which only the ranking of notes and the sections of core memory have learned."""
 UNREAD: Final = ("k", "n", "ad", "bd", "cd", "dd")
 """Files of episodes that nothing has learned from."""
-MEASURED: Final = ("i", "m", "o")
+MEASURED: Final = ("i", "m", "o", "q")
 """Files of `sentences/` that nothing learns from."""
 UNCHANGED: Final = ("quote", "hypothetical", "third", "exception")
 """Kinds of corrections after which the older note holds as before."""
@@ -163,6 +163,16 @@ def sentences(files: Container[str], *, names: Container[str] | None = None) -> 
         for note, speaker, text in store.turns.select("id", "speaker", "content").iter_rows():
             found += _in_context(speaker, text, core.labels.get(note, []) if core else [])
     return found
+
+
+def references(name: str) -> tuple[list[str], np.ndarray[Any, np.dtype[np.float64]]]:
+    """Read the texts of a file of `references/`, and for each 1 if it only refers back, 0 if it has a value."""
+    path = FOLDER / "references" / f"{name}.txt"
+    lines = [line.partition(" ") for line in path.read_text("utf-8").splitlines()]
+    for number, (kind, _, text) in enumerate(lines, 1):
+        if kind not in {"R", "V"} or not text:
+            raise ValueError(f"{path.name}, line {number}: {kind!r} is neither R nor V before a text")
+    return [text for _, _, text in lines], np.array([kind == "R" for kind, _, _ in lines], dtype=np.float64)
 
 
 def labels() -> dict[str, Core]:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from memory_pipeline.text.embed.encoder import STATE, pair_reader
 from memory_pipeline.text.score import sections, sentence_kinds
 from memory_pipeline.text.score.sections import FEATURES, HEALTH, INSTRUCTION, KINDS, NOWHERE, PROJECT, SECTIONS
 
@@ -26,7 +27,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Label = Mapping[str, str]
 
-SENTENCES: Final = ("f", "g", "h", "j", "k", "l")
+SENTENCES: Final = ("f", "g", "h", "j", "k", "l", "r")
 """Files of `sentences/` that teach it, beside the episodes `corpus_files.RANKED`."""
 RIDGE: Final = 0.003
 """Around this the loss on sentences left out hardly moves."""
@@ -65,7 +66,8 @@ def belongs(label: Label) -> int:
 def examples(files: Sequence[str], names: Sequence[str]) -> Examples:
     """Read the labelled sentences of some files of episodes, and of `sentences/`."""
     told = corpus_files.sentences(files, names=names)
-    numbers = sentence_kinds.read([one.before for one in told], [one.text for one in told])
+    read = pair_reader().sentences([(one.before, one.text) for one in told])
+    numbers = sentence_kinds.probabilities(read[:, STATE:].astype(np.float64))
     places = [belongs(corpus_files.words(one.labels)) for one in told]
     return Examples(sections.features(numbers), np.array(places, dtype=np.int64))
 

@@ -3,33 +3,31 @@
 Run with `python research/fit_standing_orders.py [--out FILE]`; the output is `models/standing_orders.npz`. It takes
 about a minute of one core, nearly all of it for reading. Not here: which orders are taken (`text/score/sections`).
 
-A logistic regression with a ridge, on orders of the corpus whose labels the reader has not learned from: instructions
+It learns from orders of the corpus whose labels the reader has not learned from: instructions
 that hold on against requests and what holds for a while. In the corpus orders for once that read like rules are rarer
 than at work, so `ORDERS`, which holds such pairs, counts twice.
 """
 
 import argparse
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import corpus_files
 import numpy as np
+import state_model
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import expit
 
-from memory_pipeline.text.embed.encoder import pair_reader
 from memory_pipeline.text.score import standing_orders
 
 Floats = NDArray[np.float64]
 
 SENTENCES: Final = ("f", "g", "h", "j", "k", "l")
 """Files of `sentences/` that teach it, beside the episodes `corpus_files.RANKED`."""
-ORDERS: Final = ("n",)
+ORDERS: Final = ("n", "p")
 """Files of `sentences/` that hold orders alone, and teach it twice."""
-MEASURED: Final = ("o",)
+MEASURED: Final = ("o", "q")
 """Files of `sentences/` that hold orders alone, and measure."""
 RIDGE: Final = 0.02
 """Around this the share of pairs in the right order hardly moves on sentences left out."""
@@ -56,31 +54,8 @@ def examples(files: Sequence[str], names: Sequence[str]) -> Examples:
     """Read the labelled orders of some files of episodes, and of `sentences/`."""
     told = [(one, stands(corpus_files.words(one.labels))) for one in corpus_files.sentences(files, names=names)]
     orders = [(one, stand) for one, stand in told if stand is not None]
-    states = pair_reader().states([(one.before, one.text) for one, _ in orders]).astype(np.float64)
+    states = state_model.states([(one.before, one.text) for one, _ in orders])
     return Examples(states, np.array([stand for _, stand in orders], dtype=np.float64))
-
-
-def fit(given: Examples, counts: Floats) -> tuple[Floats, float]:
-    """Return the weight of each number of a state, and the offset.
-
-    Args:
-        given: what it learns from.
-        counts: how often each example counts.
-    """
-    mean, spread = given.states.mean(axis=0), given.states.std(axis=0) + 1e-6
-    columns = np.column_stack([np.ones(len(given.standing)), (given.states - mean) / spread])
-    share = counts / counts.sum()
-
-    def loss(weights: Floats) -> tuple[float, Floats]:
-        scores = columns @ weights
-        apart = np.concatenate([[0.0], weights[1:]])
-        missed = np.logaddexp(0.0, scores) - given.standing * scores
-        slope = columns.T @ (share * (expit(scores) - given.standing)) + RIDGE * apart
-        return float(share @ missed + RIDGE / 2 * (apart**2).sum()), slope
-
-    found = minimize(loss, np.zeros(columns.shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 300}).x
-    weights = found[1:] / spread
-    return weights, float(found[0] - mean @ weights)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -91,12 +66,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     of_corpus, of_orders = examples(corpus_files.RANKED, SENTENCES), examples((), ORDERS)
     both = Examples(*(np.concatenate(parts) for parts in zip(of_corpus, of_orders, strict=True)))
     counts = np.repeat([1.0, 2.0], [len(of_corpus.standing), len(of_orders.standing)])
-    weights, offset = fit(both, counts)
-    path = options.out or Path(str(resources.files("memory_pipeline"))) / "models" / standing_orders.MODEL
-    np.savez_compressed(path, weights=weights.astype(np.float32), offset=np.float64(offset))
+    weights, offset = state_model.fit(both.states, both.standing, counts, ridge=RIDGE)
+    state_model.write(standing_orders.MODEL, weights, offset, options.out)
     for name, left in {
         "corpus": examples(corpus_files.UNREAD, [name for name in corpus_files.MEASURED if name not in MEASURED]),
-        "orders": examples((), MEASURED),
+        **{f"orders {name}": examples((), (name,)) for name in MEASURED},
     }.items():
         standing = expit(left.states @ weights + offset)
         for least in (0.5, 0.6, 0.7, 0.8, 0.9):

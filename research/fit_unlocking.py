@@ -1,21 +1,20 @@
 """Fits what tells how something is opened from dangers and prohibitions, by what the reader holds of sentences.
 
 Run with `python research/fit_unlocking.py [--out FILE]`; the output is `models/unlocking.npz`. It takes some seconds of
-one core. Not here: the fit of weights (`fit_standing_orders`), and what follows (`text/score/sections`).
+one core. Not here: the fit of weights (`state_model`), and what follows (`text/score/sections`).
 """
 
 import argparse
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Final
 
 import corpus_files
 import numpy as np
-from fit_standing_orders import Examples, fit
+import state_model
+from fit_standing_orders import RIDGE, Examples
 from scipy.special import expit
 
-from memory_pipeline.text.embed.encoder import pair_reader
 from memory_pipeline.text.score import unlocking
 
 FILE: Final = corpus_files.FOLDER / "unlocking.txt"
@@ -28,7 +27,7 @@ def examples() -> Examples:
     lines = [line.partition(" ") for line in FILE.read_text("utf-8").splitlines()]
     if unknown := sorted({kind for kind, _, _ in lines} - {"KEY", "NOT"}):
         raise ValueError(f"{FILE.name} has lines that begin with {unknown[0]!r}; begin each with KEY or NOT")
-    states = pair_reader().states([("", text) for _, _, text in lines]).astype(np.float64)
+    states = state_model.states([("", text) for _, _, text in lines])
     return Examples(states, np.array([kind == "KEY" for kind, _, _ in lines], dtype=np.float64))
 
 
@@ -42,13 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found = np.zeros(len(part))
     for left in range(PARTS):
         learned = Examples(*(numbers[part != left] for numbers in given))
-        weights, offset = fit(learned, np.ones(len(learned.standing)))
+        weights, offset = state_model.fit(*learned, np.ones(len(learned.standing)), ridge=RIDGE)
         found[part == left] = expit(given.states[part == left] @ weights + offset)
     taken, wanted = found >= 0.5, given.standing == 1
     print(f"left out: {int((taken & wanted).sum())} of {int(taken.sum())} right, of {int(wanted.sum())}")
-    weights, offset = fit(given, np.ones(len(given.standing)))
-    path = options.out or Path(str(resources.files("memory_pipeline"))) / "models" / unlocking.MODEL
-    np.savez_compressed(path, weights=weights.astype(np.float32), offset=np.float64(offset))
+    weights, offset = state_model.fit(*given, np.ones(len(given.standing)), ridge=RIDGE)
+    state_model.write(unlocking.MODEL, weights, offset, options.out)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.embed.encoder import DIMENSION, Encoder, PairReader, Read, Tokens
 
-READ, READ_PAIRS, LABEL, STATES = Encoder.read, PairReader.read, PairReader.label, PairReader.states
+READ, READ_PAIRS, SENTENCES = Encoder.read, PairReader.read, PairReader.sentences
 """The readers themselves."""
 FOLDER = Path(__file__).parents[1] / ".pytest_cache" / "readings"
 STARTED = str(Path(__file__).with_name("started"))
@@ -25,14 +25,14 @@ STARTED = str(Path(__file__).with_name("started"))
 ANEW = {"PYTHONPATH": ""}
 """Variables of a process that reads anew."""
 _MODELS = Path(encoder.__file__).parents[2] / "models" / "reader"
-_MOST = {"texts": 2_000, "pairs": 100_000, "sentences": 100_000, "states": 10_000}
+_MOST = {"texts": 2_000, "pairs": 100_000, "sentences": 20_000}
 """How many are kept in memory, by kind."""
 _MOST_RECORDED = 256 * 2**20
 """Bytes of a file to which nothing is added: a text takes 45 kB."""
 
 
 def keep():
-    texts, pairs, sentences, states = (_Kept(kind, most) for kind, most in _MOST.items())
+    texts, pairs, sentences = (_Kept(kind, most) for kind, most in _MOST.items())
 
     def read(self, wanted):
         wanted = list(wanted)
@@ -51,8 +51,7 @@ def keep():
     _load_late(PairReader)
     Encoder.read = read
     PairReader.read = rows(pairs, READ_PAIRS)
-    PairReader.label = rows(sentences, LABEL)
-    PairReader.states = rows(states, STATES)
+    PairReader.sentences = rows(sentences, SENTENCES)
 
 
 def _load_late(reader):

@@ -111,7 +111,9 @@ def test_notes_items_and_paragraphs_become_memories_with_tags_links_and_instants
         datetime.fromtimestamp(1_770_000_000, UTC),
     ]
     assert stored["importance"].to_list()[-1] == 0.9
-    assert json.loads(stored["metadata"][-1]) == {"file": "boat.md", "title": "Project Boat", "colour": "red"}
+    about = {"file": "boat.md", "title": "Project Boat", "colour": "red", "dated_by": "file"}
+    assert json.loads(stored["metadata"][-1]) == about
+    assert "dated_by" not in json.loads(stored["metadata"][-2])
     boat = stored["memory_id"][-1]
     links = rows.drop_nulls("target_id")
     assert links.select("memory_id", "target_id", "edge_type").rows() == [

@@ -9,6 +9,7 @@ from importlib import resources
 from itertools import pairwise
 
 import numpy as np
+import polars as pl
 import pytest
 import readings
 from example_counts import examples
@@ -26,7 +27,7 @@ from memory_pipeline.text.embed.encoder import (
     encoder,
     pair_reader,
 )
-from memory_pipeline.text.score import sentence_kinds
+from memory_pipeline.text.score import core_facts, sentence_kinds
 
 TEXTS = (
     "User works at Siemens as an engineer.",
@@ -51,8 +52,7 @@ def anew():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Encoder, "read", readings.READ)
         patch.setattr(PairReader, "read", readings.READ_PAIRS)
-        patch.setattr(PairReader, "label", readings.LABEL)
-        patch.setattr(PairReader, "states", readings.STATES)
+        patch.setattr(PairReader, "sentences", readings.SENTENCES)
         patch.setattr("memory_pipeline.text.embed.encoder._KEPT", 0)
         yield
 
@@ -97,7 +97,7 @@ def test_what_is_read_of_a_text_depends_neither_on_order_nor_on_its_batch(order,
 @given(st.permutations(range(len(TEXTS) - 1)), st.integers(1, len(TEXTS) - 1))
 def test_what_is_read_of_a_pair_depends_neither_on_order_nor_on_its_batch(order, size):
     pairs = list(pairwise(TEXTS))
-    for kind in ("read", "label"):
+    for kind in ("read", "sentences"):
         read, alone = getattr(pair_reader(), kind), alone_pairs(kind)
         for start in range(0, len(order), size):
             part = order[start : start + size]
@@ -106,11 +106,12 @@ def test_what_is_read_of_a_pair_depends_neither_on_order_nor_on_its_batch(order,
 
 def test_no_pairs_are_read_as_none():
     assert pair_reader().read([]).shape == (0, len(SCORES))
-    assert sentence_kinds.read([], []).shape == (0, sentence_kinds.WIDTH)
+    assert core_facts.read(pl.Series([], dtype=pl.String)).to_list() == []
 
 
 def test_the_labels_of_each_group_are_shares_of_one():
-    read = sentence_kinds.read(["", "I moved in May."], ["User is allergic to peanuts.", "The flat is small."])
+    texts = pl.Series(["User is allergic to peanuts.", "I moved in May. The flat is small."])
+    read = core_facts.unpacked(core_facts.read(texts))[1][[0, 2]]
     for group, labels in sentence_kinds.GROUPS.items():
         assert sentence_kinds.probability(read, group, *labels) == pytest.approx(1.0)
     assert sentence_kinds.probability(read, "kind", "health")[0] > 0.5

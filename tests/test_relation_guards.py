@@ -14,13 +14,19 @@ def points(*texts, **places):
     return pl.DataFrame({"profile_id": "p", "content_hash": ["h0", "h1"], "content": texts}).with_columns(
         pl.lit(None, pl.String).alias("speaker"),
         *(pl.Series(name, places.get(name, [None, None]), pl.String) for name in PLACES),
+        pl.Series("undated", places.get("undated", [False, False])),
     )
+
+
+def guarded(relation, older, newer, *, rule="reader", **places):
+    """The pairs that may hold, of one that was found with a confidence of .9."""
+    pairs = pl.DataFrame({"older": [0], "newer": [1], "relation": [relation], "confidence": [0.9], "rule": [rule]})
+    return relation_guards.permitted(pairs, points(older, newer, **places))
 
 
 def permitted(relation, older, newer, **places):
     """Whether a relation of two texts may hold."""
-    pairs = pl.DataFrame({"older": [0], "newer": [1], "relation": [relation]})
-    return relation_guards.permitted(pairs, points(older, newer, **places)).height == 1
+    return guarded(relation, older, newer, **places).height == 1
 
 
 def may_merge(older, newer):
@@ -105,6 +111,20 @@ def test_a_detail_more_on_one_side_is_no_other_fact(older, newer):
     assert may_merge(older, newer)
 
 
+def test_what_has_no_day_of_its_own_outdates_what_has_one_only_if_it_says_so():
+    rents = "The rent was raised to 885.", "Rent is 840."
+
+    def confidence(undated, relation="update", rule="reader"):
+        return guarded(relation, *rents, rule=rule, undated=undated)["confidence"].to_list()
+
+    assert confidence([False, True]) == [relation_guards.DOUBT]
+    for stated in relation_guards.STATED:
+        assert confidence([False, True], rule=stated) == [0.9]
+    for others in ([False, False], [True, True], [True, False]):
+        assert confidence(others) == [0.9]
+    assert confidence([False, True], relation="conflict") == [0.9]
+
+
 @pytest.mark.parametrize("relation", ["update", "conflict"])
 @pytest.mark.parametrize(
     ("older", "newer", "may"),
@@ -116,6 +136,9 @@ def test_a_detail_more_on_one_side_is_no_other_fact(older, newer):
         ("Swim practice is on Tuesday.", "Swim practice: not as before.", True),
         ("Swim practice is on Tuesday.", "Swim practice is on Friday, as in 2024.", True),
         ("The gate code is 4471.", "The gate code is the same as that of the shed.", True),
+        ("The choir pays 300 for the hall.", "Hall for the choir: we pay what we paid.", False),
+        ("Petra waters the plants in August.", "Plants in August: whoever did it so far.", False),
+        ("The vet for the goat is Dr Sand.", "Dr Quist is the vet for the goat now.", True),
     ],
 )
 def test_what_only_refers_back_changes_nothing(relation, older, newer, may):

@@ -31,7 +31,7 @@ STATES = [
 ]
 
 
-def found(texts, question, k=10, fields=None):
+def found(texts, question, k=10, fields=None, model="hashing"):
     """The contents of an answer about texts of consecutive days, other memories among them."""
     said = [text for place, text in enumerate(texts) for text in (text, FILLING[place % 4])]
     memories = frames.memories(
@@ -45,7 +45,7 @@ def found(texts, question, k=10, fields=None):
         }
         for place, text in enumerate(said)
     )
-    index = Index.build(memories, embed_texts(memories.unique("content_hash"), "hashing"), model="hashing")
+    index = Index.build(memories, embed_texts(memories.unique("content_hash"), model), model=model)
     answer = rank(index, question, now=frames.AS_OF, k=k)
     names = dict(memories.select("memory_id", "content").iter_rows())
     return [names[name] for name in answer["memory_id"]]
@@ -99,9 +99,12 @@ def test_what_ran_out_comes_after_what_holds():
         ("The gate code is 4711.", "Gate code unchanged.", "What is the gate code?"),
         ("Swim practice is on Tuesday.", "Swim practice: same as before.", "When is swim practice?"),
         ("The insurer is Northwind Mutual.", "Insurer: as in 2024.", "Who is the insurer?"),
+        ("The vet for the pony is Dr Quist.", "Vet for the pony: the one we always call.", "Who is the pony's vet?"),
+        ("The summer party was at the boathouse.", "Winter party: where we had the summer one.", "Winter party"),
+        ("The cellar key hangs behind the stove.", "Cellar key: see further up.", "Where is the cellar key?"),
     ],
 )
 def test_what_only_refers_back_comes_right_behind_what_it_refers_to(source, reference, question):
-    answer = found([source, "Oda likes plums.", reference], question, k=4)
+    answer = found([source, "Oda likes plums.", reference], question, k=4, model="reader")
     assert answer.index(reference) == answer.index(source) + 1
     assert answer[0] == source

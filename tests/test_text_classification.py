@@ -10,11 +10,14 @@ from memory_pipeline.text.score import core_facts
 from memory_pipeline.text.score.sentence_kinds import GROUPS
 
 
-def labelled(*sentences: str) -> list[float]:
+def labelled(*sentences: str, refers: float = 0.0) -> list[float]:
     """Return a reading that is sure of the labels of each sentence: whom, kind, how long, harm, worth, stance."""
-    labels = [label for sentence in sentences for label in sentence.split()]
-    groups = list(GROUPS.values()) * len(sentences)
-    return [float(known == label) for group, label in zip(groups, labels, strict=True) for known in group]
+    numbers: list[float] = []
+    for sentence in sentences:
+        known = zip(GROUPS.values(), sentence.split(), strict=True)
+        numbers += [float(name == label) for group, label in known for name in group]
+        numbers.append(refers)
+    return numbers
 
 
 def classified(*readings: list[float]) -> pl.DataFrame:
@@ -41,18 +44,24 @@ def classified(*readings: list[float]) -> pl.DataFrame:
     ],
 )
 def test_what_a_sentence_means(label, expected):
-    found = classified(labelled(label)).row(0)
-    assert found == (*expected[:2], pytest.approx(expected[2]))
+    found = classified(labelled(label, refers=0.25)).row(0)
+    assert found == (*expected[:2], pytest.approx(expected[2]), 0.25)
 
 
 def test_the_most_important_sentence_speaks_for_a_text():
     chatter, allergy = "nobody chatter moment 0 0 idle", "owner health lasting 3 3 stated"
     found = classified(labelled(chatter, allergy, chatter), labelled(chatter, chatter))
-    assert found.rows() == [("Context", "core", 1.0), ("Memory", "episodic", 0.0)]
+    assert found.rows() == [("Context", "core", 1.0, 0.0), ("Memory", "episodic", 0.0, 0.0)]
+
+
+def test_a_text_refers_back_as_far_as_the_sentence_that_does_so_least():
+    told, chatter = "thing fact current 0 1 stated", "nobody chatter moment 0 0 idle"
+    found = classified(labelled(told, refers=0.9) + labelled(chatter, refers=0.1), labelled(told, refers=0.8))
+    assert found["refers_back"].to_list() == [0.1, 0.8]
 
 
 def test_a_text_that_was_not_read_is_a_plain_memory():
-    assert classified([], []).rows() == [("Memory", "episodic", None)] * 2
+    assert classified([], []).rows() == [("Memory", "episodic", None, None)] * 2
 
 
 @pytest.mark.parametrize(

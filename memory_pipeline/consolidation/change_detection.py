@@ -260,6 +260,7 @@ def _points(memories: pl.DataFrame, enrichment: pl.DataFrame, policy: Policy, as
             file=whereabouts.file(),
             heading=whereabouts.heading(),
             project=whereabouts.project(),
+            undated=whereabouts.undated().fill_null(value=False),
         )
         .filter(
             pl.col("lifecycle").is_in(LIVE)

@@ -15,7 +15,6 @@ from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.ownership import OWNER
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
-from memory_pipeline.text.compare import references
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang.en.core_cues import BEGINS, PLACEHOLDER
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
@@ -334,7 +333,6 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     owners = (pl.col("voice") == OWNER) & of_user
     stated = stated.with_columns(named_first=named_first)
     stated = stated.filter((health & ~pl.col("commands") & of_user) | owners)
-    stated = stated.filter(health | ~references.give_nothing_else(stated["sentence"]))
     block = pl.col("section").replace_strict({name: index for index, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
     over = pl.col("created_at") + timedelta(days=PASSING_DAYS)

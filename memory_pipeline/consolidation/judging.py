@@ -36,9 +36,6 @@ Rows = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
 
-STATED: Final = ("changed_value", "ended")
-"""Rules of updates that the newer text states outright; such an update may end one statement of several."""
-
 REPEATS: Final = "repeats 1"
 """Model of the rows of `pair_readings` that hold how surely two texts are one fact (`first_repeats`)."""
 
@@ -47,9 +44,6 @@ UNSAID: Final = 0.18
 
 Two of which neither may stand for the other are less sure to be one fact, by half of that share.
 """
-
-DOUBT: Final = 0.15
-"""Minimum confidence of an update that is reported although it makes no link."""
 
 LEAST_ODDS: Final = 0.15
 """Minimum confidence of an update or repetition that counts for what a token budget keeps first."""
@@ -66,7 +60,7 @@ MOST_LINKED: Final = 4
 """Maximum number of other memories that a memory is related to in one way: those of the highest confidence."""
 
 _SEEN: Final = list(relation_reading.MEMORY_COLUMNS)
-_GUARDED: Final = [*_SEEN, "user_id", "file", "heading", "project"]
+_GUARDED: Final = [*_SEEN, "user_id", "file", "heading", "project", "undated"]
 _JUDGED: Final = ("older", "newer", *JUDGEMENT_COLUMNS)
 _TEXTS: Final = ["profile_id", "older_hash", "newer_hash"]
 _LEFT: Final = ("left_share_old", "left_share_new")
@@ -98,8 +92,8 @@ def judge(
     """Return table `judgements`: the pairs likely enough for a link or a doubt or, under a token budget, to count.
 
     Args:
-        points: `relation_reading.MEMORY_COLUMNS`, user_id, file, heading and project of the memories, by profile and
-            start of validity; `row` numbers them from 0, `place` those of each profile.
+        points: `relation_reading.MEMORY_COLUMNS`, user_id, file, heading, project and undated of the memories, by
+            profile and start of validity; `row` numbers them from 0, `place` those of each profile.
         similar: pairs of rows that are compared whether or not they share words, [n, 2], older first; a judge that
             reads vectors finds its own.
         policy: the judge, and the least confidence that is of use.
@@ -157,7 +151,7 @@ def sure(policy: Policy) -> pl.Expr:
     figures = older.str.count_matches(_FIGURE) <= newer.str.count_matches(_FIGURE)
     whole = pl.col("statement").is_null() & ~older.str.contains(_SEVERAL_CLAUSES) & figures
     read = (pl.col("rule") == WHOLE) & whole.fill_null(value=False)
-    update = (pl.col("relation") == "update") & (pl.col("rule").is_in(STATED) | read)
+    update = (pl.col("relation") == "update") & (pl.col("rule").is_in(relation_guards.STATED) | read)
     return update & (pl.col("confidence") >= policy.close_confidence)
 
 
@@ -387,7 +381,7 @@ def _least(policy: Policy) -> dict[str, float]:
 def _reported(policy: Policy) -> dict[str, float]:
     """Return the minimum confidence of each relation for a link, a closing or a doubt."""
     return {
-        "update": min(policy.fact_confidence, policy.close_confidence, DOUBT),
+        "update": min(policy.fact_confidence, policy.close_confidence, relation_guards.DOUBT),
         "duplicate": policy.repeat_confidence,
         "conflict": policy.conflict_confidence,
     }

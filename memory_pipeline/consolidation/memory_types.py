@@ -1,4 +1,4 @@
-"""Types, categories and importance that no agent gave: what the reader says of the texts of memories.
+"""Types, categories, importance and more that no agent gave: what the reader says of the texts of memories.
 
 Not here: what the reader's labels mean (`text/classification`), and the readings themselves (`core_profile`).
 """
@@ -11,14 +11,16 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.text import classification
 
 _TEXT: Final = ["profile_id", "content_hash"]
+_READ: Final = {"importance_read": pl.col("importance_said"), "refers_back": pl.col("refers_back_said")}
+"""Columns of what was read, and what is read of a text."""
 _NAMED: Final = {"memory_type": classification.FALLBACK_TYPE, "category": classification.FALLBACK_CATEGORY}
 
 
 def named(memories: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
-    """Return memories with the type and category that no agent gave, and the importance, by what was read of them.
+    """Return memories with the type and category that no agent gave, and more, by what was read of them.
 
     Args:
-        sentences: table `core_sentences`; texts without a row keep the plain type and category, and no importance.
+        sentences: table `core_sentences`; texts without a row keep the plain type and category, and nothing else.
 
     Cost: about 10 µs per text that was read.
     """
@@ -30,7 +32,7 @@ def named(memories: pl.DataFrame, sentences: pl.DataFrame) -> pl.DataFrame:
         name: pl.when(f"{name}_inferred").then(pl.coalesce(f"{name}_said", pl.lit(plain))).otherwise(name)
         for name, plain in _NAMED.items()
     }
-    return TABLES["memories"].conform(known.with_columns(**values, importance_read="importance_said"))
+    return TABLES["memories"].conform(known.with_columns(**values, **_READ))
 
 
 def taken_over(memories: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
@@ -42,11 +44,12 @@ def taken_over(memories: pl.DataFrame, published: pl.DataFrame) -> pl.DataFrame:
     said = published.filter(pl.col("importance_read").is_not_null()).select(
         *_TEXT,
         "memory_id",
-        pl.col("importance_read", *_NAMED, *(f"{name}_inferred" for name in _NAMED)).name.suffix("_said"),
+        pl.col(*_READ, *_NAMED, *(f"{name}_inferred" for name in _NAMED)).name.suffix("_said"),
     )
     known = memories.join(said, on=[*_TEXT, "memory_id"], how="left", maintain_order="left")
     values = {
         name: pl.when(pl.col(f"{name}_inferred") & pl.col(f"{name}_inferred_said")).then(f"{name}_said").otherwise(name)
         for name in _NAMED
     }
-    return known.with_columns(**values, importance_read="importance_read_said").select(memories.columns)
+    read = {name: pl.col(f"{name}_said") for name in _READ}
+    return known.with_columns(**values, **read).select(memories.columns)

@@ -11,9 +11,14 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import core_profile, whereabouts
-from memory_pipeline.text.compare import references
 from memory_pipeline.text.parse import facts, tokens
-from memory_pipeline.text.score import sections
+from memory_pipeline.text.score import core_facts, references, sections
+
+STATED: Final = ("changed_value", "ended")
+"""Rules of updates that the newer text states outright; such an update may end one statement of several."""
+
+DOUBT: Final = 0.15
+"""Minimum confidence of an update that is reported although it makes no link."""
 
 _SIDES: Final = ("older", "newer")
 _NAME: Final = r"[\p{Ll},;0-9] \p{Lu}\p{L}+"
@@ -21,15 +26,18 @@ _NAME: Final = r"[\p{Ll},;0-9] \p{Lu}\p{L}+"
 _CAPITAL: Final = r"\b\p{Lu}[\p{L}0-9]+"
 """A capitalised word, a code or its beginning."""
 _NAMED: Final = ("numbers", "dates", "names")
+_MOST_ADDED: Final = 0.6
+"""Most of the weight of words that a reference to a text has beside those of the text, against theirs: one with more
+refers to something else ("the gate code is that of the shed"), which may be a change."""
 
 
 def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the pairs whose relation may hold.
 
     Args:
-        pairs: older and newer (rows of `points`), relation.
-        points: profile_id, content_hash, speaker, content, user_id, file, heading and project (see `whereabouts`) of
-            the memories that are compared.
+        pairs: older and newer (rows of `points`), relation, confidence and rule.
+        points: profile_id, content_hash, speaker, content, user_id, file, heading, project and undated (see
+            `whereabouts`) of the memories that are compared.
         known: table `core_sentences`: texts of which the kinds are known; default: none.
 
     Cost: the texts of the pairs are read once.
@@ -40,20 +48,36 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | N
     rows = pl.concat([pairs["older"], pairs["newer"]]).unique().sort()
     read = points[rows].select(*places, kinds=core_profile.kinds(points[rows], known), row=rows)
     found = _sides(pairs, read).filter(~_elsewhere()).select(pairs.columns)
-    return found.filter(~_refer_back(found, points["content"]))
+    return _asked_if_undated(found.filter(~_refer_back(found, points, known)), points["undated"])
 
 
-def _refer_back(pairs: pl.DataFrame, texts: pl.Series) -> pl.Series:
+def _asked_if_undated(pairs: pl.DataFrame, undated: pl.Series) -> pl.DataFrame:
+    """Return the pairs, those that only a day that nobody gave would make an update no surer than a doubt.
+
+    A note without a day of its own is dated by its file or import. It may be as old as any: what has a day is outdated
+    by it only where its text says so; else somebody is asked.
+    """
+    older, newer = (undated.gather(pairs[side]) for side in _SIDES)
+    guessed = (pl.col("relation") == "update") & ~pl.col("rule").is_in(STATED) & newer & ~older
+    least = pl.min_horizontal("confidence", pl.lit(DOUBT))
+    return pairs.with_columns(confidence=pl.when(guessed).then(least).otherwise("confidence"))
+
+
+def _refer_back(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
     """Return which pairs are no repeat, and in which the newer text says nothing but that all is as the older says."""
-    refers = references.refer_back(texts.gather(pairs["newer"])) & (pairs["relation"] != "duplicate")
-    places = refers.fill_null(value=False).arg_true()
-    said = [texts.gather(pairs[side].gather(places)) for side in _SIDES]
-    plain = references.without(said[1])
-    denied = facts.extract(plain, plain)["negated"]
-    older, newer = map(references.subjects, said)
-    same = [new <= old and not no for old, new, no in zip(older, newer, denied, strict=True)]
-    only = pl.Series(same, dtype=pl.Boolean)
+    newer = points[pairs["newer"]]
+    likely = core_facts.referring(core_profile.numbers(newer, known)) >= references.LEAST
+    places = (likely.fill_null(value=False) & (pairs["relation"] != "duplicate")).arg_true()
+    older = points["content"].gather(pairs["older"].gather(places))
+    said = zip(newer["content"].gather(places), older, strict=True)
+    only = pl.Series([_says_nothing_else(text, other) for text, other in said], dtype=pl.Boolean)
     return pl.Series([False], dtype=pl.Boolean).new_from_index(0, len(pairs)).scatter(places, only)
+
+
+def _says_nothing_else(reference: str, source: str) -> bool:
+    """Return whether a text that refers back names little but what another is about."""
+    [shared], whole = references.shared(reference, [source])
+    return bool(whole - shared <= _MOST_ADDED * shared)
 
 
 def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None = None) -> pl.DataFrame:

@@ -1,8 +1,9 @@
-"""Where a memory stands: its project, and of a line of notes its file and the headings above it.
+"""Where a memory stands: its project, of a line of notes its file and headings, and whether it has a day of its own.
 
 Equal lines under two headings, or in two files, state different facts; an instruction given in a project holds in that
-project alone. All three are kept in the metadata of a memory; memories from elsewhere stand nowhere. Not here: how
-notes (`interop/markdown`) and transcripts (`interop/transcripts`) are read.
+project alone. What has no day of its own is dated by its file or its import, which says nothing of its age. All of it
+is kept in the metadata of a memory; memories from elsewhere stand nowhere. Not here: how notes (`interop/markdown`)
+and transcripts (`interop/transcripts`) are read.
 """
 
 import re
@@ -18,6 +19,8 @@ SEPARATOR: Final = " \u203a "
 
 JOIN: Final = " / "
 """Stands between the headings in the metadata."""
+DATED_BY: Final = "dated_by"
+"""Stands in the metadata of a memory without a day of its own, before what dates it."""
 _LONGEST: Final = 60
 """Characters of a heading that are shown."""
 _DATE: Final = r"[0-9]{4}[-_./]?[0-9]{2}[-_./]?[0-9]{2}"
@@ -42,6 +45,11 @@ def project() -> pl.Expr:
     """Return the project of each memory by its column `metadata`; null without one."""
     named = _value("project").str.strip_chars()
     return pl.when(named != "").then(named)
+
+
+def undated() -> pl.Expr:
+    """Return whether each memory has no day of its own, by its column `metadata`."""
+    return pl.col("metadata").str.contains(f'"{DATED_BY}"', literal=True) & _value(DATED_BY).is_not_null()
 
 
 def of_project(name: str) -> pl.Expr:

@@ -145,7 +145,7 @@ def _remembered(
     for unit in read_markdown(notes).units if isinstance(notes, str) else ():
         key = (*scope, *unit.heading, unit.text)
         ordinals[key] += 1
-        record = source.record({"text": unit.text}, f"{origin}:{unit.line}", at=member.modified)
+        record = source.record({"text": unit.text}, f"{origin}:{unit.line}", file_at=member.modified)
         payload = {
             "category": "semantic",
             "tags": labels([*unit.tags, *scope[:1]]) or None,

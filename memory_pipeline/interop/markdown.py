@@ -256,10 +256,10 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
     stated = (place.unit.fields, {} if place.day is None else {"date": place.day}, place.note.front)
     created = next(
         (said[key] for said in stated for key in _CREATED if key in said),
-        stands or place.by or committed or place.member.modified,
+        stands or place.by or committed,
     )
     changed = next((fields[key] for key in _CHANGED if key in fields), place.member.modified)
-    record = _record(source, place, at=created)
+    record = _record(source, place, at=created, file_at=place.member.modified)
     ours = place.unit.memory_id is not None
     kind = next(
         (fields[key] for key in ("memory_type", "type") if key in fields), mapping(fields.get("metadata")).get("type")
@@ -284,15 +284,16 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
         "confidence": fields.get("confidence"),
     }
     restated = any(key in fields for key in _CHANGED)
-    yield from [Noticed(_UNDATED)] * (created is place.member.modified)
+    yield from [Noticed(_UNDATED)] * (created is None)
     yield from record.stored(place.memory_id, place.unit.text, payload, changed_at=changed, states_change=restated)
 
 
-def _record(source: Source, place: _Place, *, at: object = None) -> Record:
+def _record(source: Source, place: _Place, *, at: object = None, file_at: datetime | None = None) -> Record:
     fields = {**place.note.front, **place.unit.fields}
     who = {name: fields.get(name) for name in ("session_id", "agent_id")}
     raw = {"file": place.file, "line": place.unit.line, "text": place.unit.text}
-    return source.record(raw, f"{place.file}:{place.unit.line}", at=at, user=fields.get("user_id"), **who)
+    origin = f"{place.file}:{place.unit.line}"
+    return source.record(raw, origin, at=at, file_at=file_at, user=fields.get("user_id"), **who)
 
 
 def _projects(path: Path, files: Iterable[str]) -> dict[str, str]:

@@ -60,7 +60,7 @@ def _graph(source: Source, member: Member) -> Iterator[Item]:
             origin = f"{member.name}:{number}"
             found, rest = objects(line)
             for read in found:
-                record = source.record(read, origin, at=member.modified)
+                record = source.record(read, origin, file_at=member.modified)
                 match read.get("type"):
                     case "entity":
                         yield from _entity(record, read, entities)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
+from memory_pipeline.consolidation.whereabouts import DATED_BY
 from memory_pipeline.interop.items import Imported, ImportedAs, Item, Skipped, dead_letter, raw_bytes, stable_id
 from memory_pipeline.interop.reconciling import IMPORTER
 from memory_pipeline.ledger.event import EPOCH, Event, InvalidEvent, parse
@@ -164,13 +165,23 @@ class Source:
         """Writer of the events, by which a later import recognises them."""
         return f"{IMPORTER}{self.file_format}" + (f":{self.name}" if self.name else "")
 
-    def record(self, raw: object, origin: str, *, at: object = None, user: object = None, **who: object) -> "Record":
+    def record(
+        self,
+        raw: object,
+        origin: str,
+        *,
+        at: object = None,
+        file_at: datetime | None = None,
+        user: object = None,
+        **who: object,
+    ) -> "Record":
         """Return a record of this store.
 
         Args:
             raw: the record as read, for dead letters.
             origin: file and position.
-            at: its instant in any form; without one it is dated to the import.
+            at: its instant in any form; without one it is dated by the file, else to the import.
+            file_at: when the file was last written.
             user: the person it belongs to; without a given profile also its profile.
             who: `session_id` and `agent_id` in any form.
         """
@@ -181,7 +192,8 @@ class Source:
             raw,
             origin,
             profile=self.profile or named["user_id"] or self.file_format,
-            at=read or self.recorded_at,
+            at=read or file_at or self.recorded_at,
+            by_file=read is None and file_at is not None,
             who={name: value for name, value in named.items() if value is not None},
             undated=read is None and at not in (None, ""),
         )
@@ -203,13 +215,15 @@ class Record:
     """Its instant."""
     who: Mapping[str, str] = field(default_factory=dict)
     """User, agent and session."""
+    by_file: bool = False
+    """Whether it has no instant but that of its file."""
     undated: bool = False
     """Whether its instant could not be read."""
 
     def dated(self, at: object) -> "Record":
         """Return the record at another instant, if that is one."""
         read = instant(at)
-        return self if read is None else replace(self, at=read, undated=False)
+        return self if read is None else replace(self, at=read, by_file=False, undated=False)
 
     def of(self, other: "Record") -> "Record":
         """Return the record as one of another's profile, user, agent and session."""
@@ -254,6 +268,8 @@ class Record:
         fields, unfit = _fitting(payload or {})
         yield from unfit
         fields = {"source": self.source.file_format, **fields, "content": text(content) or content}
+        if self.by_file:
+            fields["metadata"] = {**mapping(fields.get("metadata")), DATED_BY: "file"}
         yield self._event(
             EventType.STORED,
             (name,),

@@ -32,6 +32,11 @@ class Memories(dy.Schema):
         "not read.",
         nullable=True,
     )
+    refers_back = share(
+        "Probability, by the reader, that it gives no value of its own but refers to something said elsewhere; null "
+        "where it was not read.",
+        nullable=True,
+    )
     confidence = share("Confidence, 0..1; 0.5 if none was given.")
     valid_from = instant("Start of the fact's validity.", nullable=True)
     valid_until = instant("End of the fact's validity (exclusive).", nullable=True)
@@ -193,8 +198,8 @@ class CoreSentences(dy.Schema):
                 "content_hash": text("Hash of speaker and text, as in memories."),
                 "numbers": dy.List(
                     dy.Float64(min=0.0, max=1.0),
-                    description="Probability of each label of each of its sentences, in the order of "
-                    "`text/score/sentence_kinds`.",
+                    description="Of each of its sentences the probability of each label, in the order of "
+                    "`text/score/sentence_kinds`, and that it only refers back.",
                 ),
                 "sentences": dy.List(
                     dy.Struct(

@@ -55,7 +55,7 @@ _LIKELY: Final = 0.5
 
 
 def inferred(readings: pl.Series) -> pl.DataFrame:
-    """Return the type, category and importance of texts by what the reader says of them.
+    """Return type, category and importance of texts by what the reader says of them, and how likely they refer back.
 
     The most important sentence speaks for a text. What is asked, merely possible or idle talk is a
     `Memory` and `episodic`, and so is a text that was not read.
@@ -64,7 +64,8 @@ def inferred(readings: pl.Series) -> pl.DataFrame:
         readings: as `core_facts.read` returns them.
 
     Returns:
-        memory_type, category and importance (0..1, null if the text was not read), one row per text.
+        memory_type, category, importance (0..1) and refers_back (see `core_facts.referring`), one row per text; the
+        last two are null for a text that was not read.
     """
     texts, numbers = core_facts.unpacked(readings)
     order = np.lexsort((np.arange(len(texts)), -sentence_kinds.importance(numbers), texts))
@@ -93,7 +94,7 @@ def inferred(readings: pl.Series) -> pl.DataFrame:
     importance = np.full(len(readings), np.nan)
     importance[read] = sentence_kinds.importance(best)
     return pl.DataFrame(known, schema=dict.fromkeys(known, pl.String)).with_columns(
-        importance=pl.Series(importance).fill_nan(None)
+        importance=pl.Series(importance).fill_nan(None), refers_back=core_facts.referring(readings)
     )
 
 

@@ -37,6 +37,8 @@ _LASTING: Final = (
     *("content", "index_text", "content_hash", "metadata"),
 )
 """Columns that determine a memory's position in the index and its words."""
+_BEFORE_ALL: Final = 2**60
+"""Microseconds: more than lie between any two memories."""
 _GROWTH: Final = 4
 """Rows added later are joined with the first ones unless those are more than this many times as many."""
 
@@ -77,6 +79,15 @@ class Index:
         """Return which memories end in a question; False for row -1."""
         last = self.passages.bounds(rows)[1] - 1
         return np.asarray((rows >= 0) & self.passages.cues[last, _ASKS], dtype=np.bool_)
+
+    def dated(self, rows: Integers) -> Integers:
+        """Return when each of some memories was said, microseconds since 1970, to compare their ages by.
+
+        What has no day of its own (`whereabouts.undated`) counts as older than all that has one.
+        """
+        undated = self.memories[rows, ["metadata"]].select(whereabouts.undated()).to_series().fill_null(value=False)
+        result: Integers = self.created[rows] - undated.to_numpy() * _BEFORE_ALL
+        return result
 
     def spoken_by(self, speakers: tuple[int, ...]) -> Marks:
         """Return which memories one of these speakers said."""

@@ -184,6 +184,7 @@ class FirstReading:
                 file=whereabouts.file(),
                 heading=whereabouts.heading(),
                 project=whereabouts.project(),
+                undated=whereabouts.undated().fill_null(value=False),
             )
             ends = pl.concat([found["older"], found["newer"]]).unique().sort()
             found = relation_guards.permitted(found, placed, self._sentences_of(placed[ends]))

@@ -131,7 +131,7 @@ def change_features(
     value = kind & (cues[:, _CUE["asks"]] == 0)
     changing = contains(index.memories["content"][rows], CHANGING)
     asked = over_top(words.asked)
-    created = index.created[rows]
+    created = index.dated(rows)
     is_later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows) & about
     later = (
         is_later * ~_apart(index, rows, cues[:, _CUE["first_person"]] > 0) * (1.0 if plausible is None else plausible)

@@ -303,7 +303,7 @@ def _by_model(
     changes = np.zeros((len(rows), len(CHANGES)))
     if question.holds:
         able = order[index.stands_alone[rows[order]] & index.live[rows[order]]]
-        head = selection.with_newest(able, scores, index.created[rows], COMPARED)
+        head = selection.with_newest(able, scores, index.dated(rows), COMPARED)
         behind = order[~np.isin(order, head)]
         behind = behind[scores[behind] <= scores[head[:COMPARED]].min(initial=1.0)]
         changes[head], lifted = _compared(

@@ -100,7 +100,7 @@ def newest_first(index: Index, rows: Integers, order: Integers, number: Integers
         number: the series of each candidate (see `members`).
         invalid: candidates that do not hold now.
     """
-    since = np.maximum(index.created[rows], index.validity[0][rows])
+    since = np.maximum(index.dated(rows), index.validity[0][rows])
     wanted = order[np.lexsort((-since[order], invalid[order], number[order]))]
     places = np.argsort(number[order], kind="stable")
     result = order.copy()

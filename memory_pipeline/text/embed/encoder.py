@@ -7,7 +7,7 @@ a result depends on it alone. Not here: how the vectors of two texts are compare
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, partial
+from functools import cache
 from importlib import resources
 from importlib.resources.abc import Traversable
 from threading import Lock
@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
+
+from memory_pipeline.text.lang.folding import keyed
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -28,7 +30,7 @@ NAME: Final = "reader"
 """Name under which its vectors are stored."""
 PAIRS: Final = "pairs 5"
 """Name and version under which what it says of two texts is recorded."""
-SENTENCES: Final = "sentences 4"
+SENTENCES: Final = "sentences 5"
 """Name and version under which what it says of the sentences of a text is recorded."""
 DIMENSION: Final = 384
 STATE: Final = 2 * DIMENSION
@@ -141,7 +143,7 @@ class Encoder:
             yield from (found.get(text) or known[text] for text in window)  # type: ignore[misc]  # one of them is there
 
     def _read(self, texts: Sequence[str]) -> Iterator[Read]:
-        return _side_by_side(self._encode, self._tokenizer.encode_batch(list(texts)))
+        return _side_by_side(self._encode, self._tokenizer.encode_batch([keyed(text) for text in texts]))
 
     def _encode(self, text: "Encoding") -> Read:
         ids = np.array(text.ids, dtype=np.int64)
@@ -160,36 +162,38 @@ class PairReader:
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> Floats:
         """Return the score of each relation of pairs of texts, older first, [pairs, `relation_trees.SCORES`]."""
-        return self._scores(pairs, "head")
+        return self._rows(self._relations, pairs, self._width("head"))
 
-    def label(self, sentences: Sequence[tuple[str, str]]) -> Floats:
-        """Return the score of each label (`sentence_kinds.GROUPS`) of sentences, [sentences, labels].
+    def sentences(self, sentences: Sequence[tuple[str, str]]) -> Floats:
+        """Return what the network holds of sentences before it labels them, and the score of each label.
 
         Args:
             sentences: the text before each sentence, and the sentence.
+
+        Returns:
+            [sentences, `STATE` + labels of `sentence_kinds.GROUPS`].
         """
-        return self._scores(sentences, "labels")
+        return self._rows(self._labelled, sentences, STATE + self._width("labels"))
 
-    def states(self, sentences: Sequence[tuple[str, str]]) -> Floats:
-        """Return what the network holds of sentences before it labels them, [sentences, `STATE`].
+    def _rows(self, read: Callable[["Encoding"], Floats], pairs: Sequence[tuple[str, str]], width: int) -> Floats:
+        encodings = self._tokenizer.encode_batch([(keyed(one), keyed(other)) for one, other in pairs])
+        return np.stack([*_side_by_side(read, encodings)]) if encodings else np.zeros((0, width), dtype=np.float32)
 
-        Args:
-            sentences: as in `label`.
-        """
-        encodings = self._tokenizer.encode_batch(list(sentences))
-        nothing = np.zeros((0, STATE), dtype=np.float32)
-        return np.stack([*_side_by_side(self._state, encodings)]) if encodings else nothing
+    def _relations(self, pair: "Encoding") -> Floats:
+        return self._scores(self._state(pair), "head")
 
-    def _scores(self, pairs: Sequence[tuple[str, str]], head: str) -> Floats:
-        encodings = self._tokenizer.encode_batch(list(pairs))
-        nothing = np.zeros((0, len(self._network.other[f"{head}.offset"])), dtype=np.float32)
-        return np.stack([*_side_by_side(partial(self._score, head), encodings)]) if encodings else nothing
+    def _labelled(self, pair: "Encoding") -> Floats:
+        state = self._state(pair)
+        return np.concatenate([state, self._scores(state, "labels")])
 
-    def _score(self, head: str, pair: "Encoding") -> Floats:
+    def _scores(self, state: Floats, head: str) -> Floats:
         weights, offsets = (
             np.asarray(self._network.other[name], dtype=np.float32) for name in (head, f"{head}.offset")
         )
-        return self._state(pair) @ weights + offsets
+        return state @ weights + offsets
+
+    def _width(self, head: str) -> int:
+        return len(self._network.other[f"{head}.offset"])
 
     def _state(self, pair: "Encoding") -> Floats:
         kinds = np.asarray(self._network.other["kinds"], dtype=np.float32)

@@ -1,6 +1,7 @@
 """The normal form in which all words are compared: NFKC, lower case, straight apostrophes."""
 
 import re
+import string
 import unicodedata
 from typing import Final
 
@@ -44,7 +45,22 @@ _LETTERS: Final = {
 _PLAIN: Final = str.maketrans(
     _LETTERS | {letter.upper(): plain.capitalize() for letter, plain in _LETTERS.items() if letter in "øłđðþæœħŧŋ"}
 )
+_FULL_WIDTH: Final = {ord(letter) + 0xFEE0: letter for letter in string.ascii_letters}
 _DIGIT: Final = re.compile(r"[^\D0-9]")
+
+
+def keyed(text: str) -> str:
+    """Return a text with letters of full width and digits of any script as they are on a keyboard.
+
+    Examples:
+        >>> keyed("\uff30\uff29\uff2e \uff14\uff17, \u0664\u0667")
+        'PIN 47, 47'
+    """
+    return text if text.isascii() else _DIGIT.sub(_ascii_digit, text.translate(_FULL_WIDTH))
+
+
+def _ascii_digit(found: re.Match[str]) -> str:
+    return str(unicodedata.decimal(found[0]))
 
 
 def plain(word: str) -> str:
@@ -53,4 +69,4 @@ def plain(word: str) -> str:
         return word
     apart = unicodedata.normalize("NFKD", word).replace(_SHORT_I, "\u0439")
     whole = unicodedata.normalize("NFC", _MARKS.sub("", apart)).translate(_PLAIN)
-    return _DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), whole)
+    return _DIGIT.sub(_ascii_digit, whole)

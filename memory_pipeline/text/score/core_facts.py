@@ -4,6 +4,7 @@ The reader tells what each sentence says, and `sections` where it belongs. Not h
 (`sentence_kinds`), and which of these facts still hold and come first (`consolidation/core_memory`).
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -17,8 +18,12 @@ from memory_pipeline.text.lang.en import core_cues
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, tokens
 from memory_pipeline.text.parse.speakers import USERS
-from memory_pipeline.text.score import sections, sentence_kinds, standing_orders, unlocking
+from memory_pipeline.text.score import references, sections, sentence_kinds, standing_orders, unlocking
 
+_WIDTH: Final = sentence_kinds.WIDTH + 1
+"""Numbers of a sentence."""
+_AT_ONCE: Final = 1_000
+"""Sentences of which what the network holds is in memory at once."""
 LIKELY: Final = 0.5
 """Probability from which a sentence counts as lasting, or as an order."""
 
@@ -35,6 +40,7 @@ _PARTNERS: Final = ("user", "human", "assistant")
 """Roles that go on speaking; "System: Ubuntu" or "Model: Golf" may be a line of a list."""
 _UNFILLED: Final = rf"^\W*\([^()]*\)\W*$|^\W*(?:{core_cues.PLACEHOLDER})\W*$"
 _LABEL: Final = r"[:\x{ff1a}][\s?_.\x{2013}\x{2014}-]*$"
+_LABELLED: Final = r"^[^:\x{ff1a}]+[:\x{ff1a}]"
 _HEADING: Final = r"^#{1,6}\s"
 _STATED: Final = pl.Schema(
     {
@@ -63,9 +69,9 @@ def core_facts(
     """Return the sentences of texts that state a core fact, by what the reader says of them.
 
     A sentence that leans on the one before it ("It gives me hives.") is joined to it. Unfilled placeholders state none,
-    and a turn of a chat within a text ("... user: delete all") neither instructs nor prefers, nor forbids unless it is
-    the user's. Of what is said of another person, what would be one if that person were the owner is told too: a name
-    may be the owner's.
+    nor does a label whose value only refers back ("Emergency contact: as before."), and a turn of a chat within a text
+    ("... user: delete all") neither instructs nor prefers, nor forbids unless it is the user's. Of what is said of
+    another person, what would be one if that person were the owner is told too: a name may be the owner's.
 
     Args:
         texts: strings; null counts as empty.
@@ -84,7 +90,8 @@ def core_facts(
     if not (known.list.len() > 0).any():
         return pl.DataFrame(schema=_STATED)
     sentences = _sentences(texts.set(known.list.len() == 0, ""))
-    _, numbers = unpacked(known)
+    _, read_numbers = _of_sentences(known)
+    numbers, refers = read_numbers[:, :-1], read_numbers[:, -1] >= references.LEAST
     quoted, by_assistant = _turns(sentences)
     gap = _leads_to_a_gap(sentences)
     low = tokens.fold(sentences["sentence"])
@@ -111,6 +118,7 @@ def core_facts(
         ~(quoted & (section.is_in([sections.INSTRUCTION, sections.PREFERENCE]) | ordered)),
         ~(by_assistant & (~health | ordered)),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
+        ~(pl.Series(refers) & pl.col("sentence").str.contains(_LABELLED) & (section != sections.HEALTH)),
         ~gap | (pl.col("commands") & pl.col("sentence").str.contains(_HEADING)),
         pl.col("sentence").str.contains(r"\p{L}"),  # a mark or a date between two lines states nothing
         pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
@@ -184,20 +192,24 @@ def _leads_to_a_gap(sentences: pl.DataFrame) -> pl.Series:
 def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     """Return what the reader says of the sentences of texts: for each text the numbers of all its sentences in a row.
 
-    Of a text in a language that it does not read there are none, nor of any text if its weights are not installed.
+    These are the probability of each label of a sentence (`sentence_kinds`), and that it only refers back
+    (`references`). Of a text in a language that it does not read there are none, nor of any text if its weights are not
+    installed.
 
     Args:
         texts: strings; null counts as empty.
         speakers: who said each; default: nobody.
 
-    Cost: see `sentence_kinds.read`.
+    Cost: about 10 ms of one core per short sentence.
     """
     if encoder.missing() or texts.is_empty():
         return pl.Series([[]], dtype=pl.List(pl.Float64)).new_from_index(0, len(texts))
     languages = identification.identify(texts)
     foreign = languages.is_not_null() & ~languages.is_in(list(JUDGED))
     sentences = _sentences(texts.set(foreign, ""))
-    numbers = sentence_kinds.read(*_in_context(sentences, speakers))
+    pairs = list(zip(*_in_context(sentences, speakers), strict=True))
+    parts = [_described(pairs[start : start + _AT_ONCE]) for start in range(0, len(pairs), _AT_ONCE)]
+    numbers = np.concatenate([np.zeros((0, _WIDTH)), *parts])
     of_sentences = sentences.select("row", numbers=pl.Series(list(numbers), dtype=pl.List(pl.Float64)))
     by_text = of_sentences.group_by("row").agg(pl.col("numbers").explode())
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": sentences.schema["row"]})
@@ -205,14 +217,36 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
 
 
 def unpacked(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the text of each sentence that was read, and its numbers, [sentences, `sentence_kinds.WIDTH`].
+    """Return the text of each sentence that was read, and its labels, [sentences, `sentence_kinds.WIDTH`].
 
     Args:
         readings: as `read` returns them.
     """
-    counts = readings.list.len().cast(pl.Int64).to_numpy() // sentence_kinds.WIDTH
-    numbers = readings.explode(empty_as_null=False).drop_nulls().to_numpy().reshape(-1, sentence_kinds.WIDTH)
+    texts, numbers = _of_sentences(readings)
+    return texts, numbers[:, :-1]
+
+
+def referring(readings: pl.Series) -> pl.Series:
+    """Return the probability that each text only refers to something said elsewhere; null for one that was not read.
+
+    Args:
+        readings: as `read` returns them.
+    """
+    return readings.list.gather_every(_WIDTH, _WIDTH - 1).list.min()
+
+
+def _of_sentences(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return the text of each sentence that was read, and all its numbers."""
+    counts = readings.list.len().cast(pl.Int64).to_numpy() // _WIDTH
+    numbers = readings.explode(empty_as_null=False).drop_nulls().to_numpy().reshape(-1, _WIDTH)
     return np.repeat(np.arange(len(readings)), counts), numbers
+
+
+def _described(sentences: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    """Return the numbers of sentences, each after the one before it."""
+    read = encoder.pair_reader().sentences(sentences)
+    states, scores = np.split(read, [encoder.STATE], axis=1)
+    return np.column_stack([sentence_kinds.probabilities(scores.astype(np.float64)), references.probability(states)])
 
 
 def fit(texts: pl.Series, readings: pl.Series) -> pl.Series:
@@ -222,7 +256,7 @@ def fit(texts: pl.Series, readings: pl.Series) -> pl.Series:
     counts = _sentences(texts).group_by("row").agg(sentences=pl.len())
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": counts.schema["row"]})
     wanted = rows.join(counts, on="row", how="left", maintain_order="left")["sentences"].fill_null(0)
-    return (readings.list.len() == 0) | (readings.list.len() == wanted * sentence_kinds.WIDTH)
+    return (readings.list.len() == 0) | (readings.list.len() == wanted * _WIDTH)
 
 
 def _of_kind(numbers: NDArray[np.float64], *kinds: str) -> NDArray[np.float64]:

@@ -54,7 +54,7 @@ whether what is about safety says how something is opened."""
 LEAST_STANDING: Final = 0.7
 """Minimum probability of holding until further notice from which an order is a standing one: rather one too few, since
 a wrong one is obeyed in every session."""
-SURELY_STANDING: Final = 0.9
+SURELY_STANDING: Final = 0.85
 """The same, from which what is rather taken for something that is wanted once is one too."""
 _SMALLEST: Final = 1e-3
 """Least probability whose logarithm is taken: the reader's smaller ones say no more."""

@@ -3,15 +3,12 @@
 Not here: the network (`text/embed/encoder`), and which sentences make core memory (`core_facts`).
 """
 
-from collections.abc import Sequence
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from memory_pipeline.text.embed.encoder import pair_reader
 
 Floats = NDArray[np.float64]
 
@@ -53,18 +50,12 @@ _PLACES: Final = {
 }
 
 
-def read(befores: Sequence[str], sentences: Sequence[str]) -> Floats:
+def probabilities(scores: Floats) -> Floats:
     """Return the probability of each label of each sentence, [sentences, `WIDTH`]; those of a group add up to 1.
 
     Args:
-        befores: the sentence before each in its text, or "".
-        sentences: the sentences, each after the name of its speaker if there is one.
-
-    Cost: about 10 ms of one core per short sentence.
+        scores: score of each label of each sentence, as the reader gives them.
     """
-    if not sentences:
-        return np.zeros((0, WIDTH))  # the network is not loaded for nothing
-    scores = pair_reader().label(list(zip(befores, sentences, strict=True))).astype(np.float64)
     parts = [scores[:, start:end] for start, end in pairwise(_BOUNDS)]
     powers = [np.exp(part - part.max(axis=1, keepdims=True, initial=-np.inf)) for part in parts]
     return np.concatenate([power / power.sum(axis=1, keepdims=True) for power in powers], axis=1)

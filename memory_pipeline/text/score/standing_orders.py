@@ -29,6 +29,6 @@ def probability(befores: Sequence[str], sentences: Sequence[str]) -> Floats:
         befores: the sentence before each in its text, or "".
         sentences: the sentences, each after the name of its speaker if there is one.
 
-    Cost: that of `sentence_kinds.read`.
+    Cost: about 10 ms of one core per short sentence.
     """
     return np.ones(len(sentences)) if encoder.missing() else state_heads.probability(MODEL, befores, sentences)

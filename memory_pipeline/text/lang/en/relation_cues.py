@@ -16,6 +16,3 @@ CUES: Final[Mapping[str, str]] = MappingProxyType(
     {name: _CUES.text(name) if name == _QUESTION else _CUES.any_of(name) for name in _CUES.lists}
 )
 """Name of each cue and its pattern; the fitted trees know them in this order."""
-
-REFERS_BACK: Final = LISTS.any_of("refers_back")
-"""A value that is said only by reference to what was said before."""
