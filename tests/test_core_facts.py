@@ -115,6 +115,7 @@ def test_a_deed_a_question_and_small_talk_state_none(text):
         "Rewrite the log in ink, then burn the old pages.",
         "For the regatta on Sunday, only white shirts.",
         "User wants the article on the harbour cut to a page.",
+        "Always write letters on paper for the coming week.",
     ],
 )
 def test_an_order_for_once_is_no_standing_instruction(text):
@@ -131,6 +132,9 @@ def test_an_order_for_once_is_no_standing_instruction(text):
         "In letters to the harbour office, never use first names.",
         "User wants articles no longer than a page.",
         "Never burn pages of a log.",
+        "I read slowly but please use simple words.",
+        "Please give me tide tables in metres.",
+        "No new varnish without asking.",
     ],
 )
 def test_an_order_until_further_notice_is_a_standing_instruction(text):
@@ -177,14 +181,11 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
         (PREFERENCE, "Signe doesn't eat mushrooms."),
         (INSTRUCTION, "It is allowed to ring the yard in the evenings after all."),
         (INSTRUCTION, "Visitors may not photograph the laboratory."),
-        (INSTRUCTION, "I read slowly but please use simple words."),
         (INSTRUCTION, "No letters at the weekend unless the harbour master writes."),
-        (INSTRUCTION, "Please give me tide tables in metres."),
         (INSTRUCTION, "Please give names of boats in italics."),
         (INSTRUCTION, "On regatta days, only white shirts."),
         (INSTRUCTION, "Always write letters on paper from this month on."),
         (INSTRUCTION, "If the gate jams, ring the harbour master first."),
-        (INSTRUCTION, "No new varnish without asking."),
     ],
 )
 def test_standing_facts_that_are_missed(section, text):
@@ -212,7 +213,6 @@ def test_standing_facts_that_are_missed(section, text):
         "Somebody told us never to swim there.",
         "Jem pretends to be allergic to homework.",
         "The bridge is eleven metres long.",
-        "Always write letters on paper for the coming week.",
     ],
 )
 def test_what_is_passing_and_taken_for_standing(text):

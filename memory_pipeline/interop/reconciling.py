@@ -14,11 +14,12 @@ from typing import Any, Final
 
 import polars as pl
 
+from memory_pipeline.consolidation.whereabouts import DATED_BY
 from memory_pipeline.interop.items import Imported, ImportedAs, stable_id
 from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.event import COLUMNS, Event, instant, micros
 from memory_pipeline.ledger.ledger import Ledger
-from memory_pipeline.ledger.payloads import Stored, Updated
+from memory_pipeline.ledger.payloads import Stored, Updated, canonical_json
 from memory_pipeline.schemas import Action, EventType
 
 IMPORTER: Final = "import:"
@@ -130,7 +131,7 @@ def _update(event: Imported, given: dict[str, Any], memory: _Known, skipped: Cou
     changed = {
         name: given.get(name, _CLEARED.get(name))
         for name in sorted(given.keys() | memory.in_source.keys())
-        if given.get(name) != memory.in_source.get(name)
+        if _compared(given, name) != _compared(memory.in_source, name)
     }
     if not memory.imported:  # exported from here: what it lacks was left out, not cleared
         changed = {name: value for name, value in changed.items() if name in given}
@@ -147,6 +148,14 @@ def _update(event: Imported, given: dict[str, Any], memory: _Known, skipped: Cou
     memory.now |= changes
     at = at if micros(at) > memory.changed_at else max(event.recorded_at, instant(memory.changed_at))
     return _revision(event, memory, changes, at)
+
+
+def _compared(fields: Mapping[str, Any], name: str) -> object:
+    """Return a field of a memory; what dated it when it was stored is no change of it, for its instant stays."""
+    value = fields.get(name)
+    if name != "metadata" or not isinstance(value, str) or DATED_BY not in value:
+        return value
+    return canonical_json({key: one for key, one in json.loads(value).items() if key != DATED_BY})
 
 
 def _revision(event: Imported, memory: _Known, changes: dict[str, Any], at: datetime) -> Event:

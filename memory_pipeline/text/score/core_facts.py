@@ -15,6 +15,8 @@ from memory_pipeline.text import credentials, display
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.en import core_cues
+from memory_pipeline.text.lang.en.rarity import RARITY_UNLISTED
+from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, tokens
 from memory_pipeline.text.parse.speakers import USERS
@@ -40,7 +42,7 @@ _PARTNERS: Final = ("user", "human", "assistant")
 """Roles that go on speaking; "System: Ubuntu" or "Model: Golf" may be a line of a list."""
 _UNFILLED: Final = rf"^\W*\([^()]*\)\W*$|^\W*(?:{core_cues.PLACEHOLDER})\W*$"
 _LABEL: Final = r"[:\x{ff1a}][\s?_.\x{2013}\x{2014}-]*$"
-_LABELLED: Final = r"^[^:\x{ff1a}]+[:\x{ff1a}]"
+_AFTER_LABEL: Final = r"^[^:\x{ff1a}]+[:\x{ff1a}](.+)$"
 _HEADING: Final = r"^#{1,6}\s"
 _STATED: Final = pl.Schema(
     {
@@ -118,7 +120,7 @@ def core_facts(
         ~(quoted & (section.is_in([sections.INSTRUCTION, sections.PREFERENCE]) | ordered)),
         ~(by_assistant & (~health | ordered)),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
-        ~(pl.Series(refers) & pl.col("sentence").str.contains(_LABELLED) & (section != sections.HEALTH)),
+        ~_labels_alone(sentences["sentence"], refers) | (section == sections.HEALTH),
         ~gap | (pl.col("commands") & pl.col("sentence").str.contains(_HEADING)),
         pl.col("sentence").str.contains(r"\p{L}"),  # a mark or a date between two lines states nothing
         pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
@@ -178,6 +180,20 @@ def orders(texts: pl.Series, readings: pl.Series) -> pl.DataFrame:
     quoted, _ = _turns(sentences)
     order = pl.Series(_of_kind(numbers, "request", "instruction") >= LIKELY)
     return sentences.filter(quoted | order).select("row", "sentence")
+
+
+def _labels_alone(sentences: pl.Series, refers: NDArray[np.bool_]) -> pl.Series:
+    """Return which sentences are labels whose value only refers back, in words that name nothing ("as before").
+
+    Args:
+        sentences: the sentences.
+        refers: whether each only refers back.
+    """
+    values = sentences.str.extract(_AFTER_LABEL)
+    names = [max(tokens.rarities(fold_text(value or "")).values(), default=0) for value in values.filter(refers)]
+    nothing = pl.Series(names, dtype=pl.Int64) < RARITY_UNLISTED
+    found = pl.repeat(value=False, n=len(sentences), dtype=pl.Boolean, eager=True)
+    return found.scatter(np.flatnonzero(refers), nothing) & values.is_not_null()
 
 
 def _leads_to_a_gap(sentences: pl.DataFrame) -> pl.Series:
