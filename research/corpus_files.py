@@ -3,6 +3,7 @@
 Raises ValueError with file and line for anything that is not of the format.
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Container, Iterator
@@ -113,6 +114,19 @@ def corrections(folder: Path = FOLDER / "corrections", *, files: Container[str])
             told = [one for one in scenarios(path) if one["kind"] != "back"]
             parts = [told[start : start + _AT_ONCE] for start in range(0, len(told), _AT_ONCE)]
             found += [_of_scenarios(f"corrections-{path.stem}-{place}", part) for place, part in enumerate(parts)]
+    return found
+
+
+def answers(path: Path = FOLDER / "answers.jsonl") -> dict[str, dict[str, str]]:
+    """Read what a language model answered about pairs of notes: by store, by the name of the pair, a JSON array.
+
+    A line has the store, and the object that `model_judge` asks for about one pair.
+    """
+    found: dict[str, dict[str, str]] = {}
+    for line in path.read_text("utf-8").splitlines():
+        answer = json.loads(line)
+        store = answer.pop("store")
+        found.setdefault(store, {})[answer["pair"]] = json.dumps([answer], ensure_ascii=False)
     return found
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, Literal
 import bm25_baseline
 import polars as pl
 
-from memory_pipeline.consolidation import change_detection
+from memory_pipeline.consolidation import change_detection, model_judge
 from memory_pipeline.consolidation import questions as questions_of_runs
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation import replay
@@ -26,6 +26,7 @@ from memory_pipeline.evaluation.decided_pairs import Decided, Pair, closed_sente
 from memory_pipeline.evaluation.replay import LiveIndex
 from memory_pipeline.evaluation.simulation import Night, simulate
 from memory_pipeline.ledger import event as ledger_events
+from memory_pipeline.llm import protocol
 from memory_pipeline.recall.rank.confidence import CONFIDENT
 from memory_pipeline.schemas import LIVE, TABLES, EventType
 from memory_pipeline.settings import Policy
@@ -42,6 +43,8 @@ _MARKED: Final = 3
 """First results whose marks are looked at."""
 _HALF: Final = 0.5
 NIGHT: Final = time(2, tzinfo=UTC)
+_MODEL: Final = "recorded"
+"""Name of the language model whose answers are recorded."""
 
 
 @dataclass(frozen=True)
@@ -160,9 +163,42 @@ def run(store: LabelledStore, policy: Policy, state: State) -> Outcome:
         *_, done = simulate(
             lambda at: events.filter(pl.col("occurred_at") <= at), policy, nights, max_archived_share=1.0
         )
-    memories, edges = done.after["memories"], done.after["association_edges"]
-    results = _answers(store, LiveIndex(done, events, policy))
-    return Outcome(store, state, memories, edges, results, done.tables["proposed_blocks"])
+    return _after(store, state, done, LiveIndex(done, events, policy))
+
+
+def read(store: LabelledStore, policy: Policy, answers: Mapping[str, str]) -> Outcome:
+    """Run a store as `run` does for `consolidated`, with a language model that answers as recorded.
+
+    Args:
+        store: the store.
+        policy: the policy of the run, without a model.
+        answers: what a model answered, by the name of a pair (`model_judge.named`); about others it has no answer.
+    """
+    events = replay.stored(store.turns)
+    asking = policy.model_copy(update={"llm_model": _MODEL})
+    rows = [
+        {"request_hash": pair, "subject": pair, "content": content, "input_tokens": 0, "output_tokens": 0}
+        for pair, content in answers.items()
+    ]
+    recorded = TABLES["verdicts"].conform(
+        pl.DataFrame(rows).with_columns(
+            profile_id=pl.lit(replay.PROFILE),
+            model=pl.lit(_MODEL),
+            purpose=pl.lit(model_judge.PURPOSE),
+            outcome=pl.lit(protocol.Outcome.ANSWERED.value),
+            cost=pl.lit(0.0),
+            refused=pl.lit([], dtype=pl.List(pl.String)),
+        )
+    )
+    night = datetime.combine(store.last, NIGHT)
+    done = next(simulate(lambda _: events, asking, [night], max_archived_share=1.0, recorded={"verdicts": recorded}))
+    return _after(store, "consolidated", done, LiveIndex(done, events, policy))
+
+
+def _after(store: LabelledStore, state: State, night: Night, index: LiveIndex) -> Outcome:
+    """Ask all questions of a store after a night."""
+    memories, edges = night.after["memories"], night.after["association_edges"]
+    return Outcome(store, state, memories, edges, _answers(store, index), night.tables["proposed_blocks"])
 
 
 def _stored(store: LabelledStore, events: pl.DataFrame, policy: Policy) -> Outcome:

@@ -243,6 +243,13 @@ def _own(_: Path, pool: Executor) -> Sections:
     }
 
 
+def _read(_: Path, pool: Executor) -> Sections:
+    answers = corpus_files.answers()
+    stores = [one for one in corpus_files.episodes(files=corpus_files.UNREAD) if one.name in answers]
+    measured = list(pool.map(quality_stores.judges, stores, [answers[store.name] for store in stores]))
+    return {"read": quality_page.counts(quality_stores.compared(measured))}
+
+
 def _talks(shared: Path, pool: Executor) -> Sections:
     models = left_out.models(shared, pool)
     todo = jobs(shared, "locomo", [_RAW, *map(str, BUDGETS)], models) + jobs(shared, "beam", [_RAW], models)
@@ -278,6 +285,7 @@ def _corrections(_: Path, __: Executor) -> Sections:
 PARTS: Final[Mapping[str, Callable[[Path, Executor], Sections]]] = {
     "stores": _stores,
     "own": _own,
+    "read": _read,
     "keeping": _keeping,
     "corrections": _corrections,
     "talks": _talks,

@@ -52,6 +52,7 @@ the minimum and maximum over single stores or conversations. A difference of .03
 TITLES: Final = {
     "stores": "Stores of other authors",
     "own": "Stores written for the project, and left out",
+    "read": "The same with a language model",
     "wrong": "What the default decides wrongly",
     "missed": "What the default does not notice",
     "keeping": "Core memory, and half the tokens",
@@ -78,6 +79,12 @@ all 4).
 The same figures for the 35 stores of six files of `research/corpus/episodes` which nothing has learned from: 3,400
 notes by five writers, `k` long and sparse, `n` full of repetitions in other words, contradictions, quotes, plans and
 suppositions that change nothing, `ad` to `dd` full of chains of updates and of notes that only look alike.
+""",
+    "read": """
+Eleven of these stores (`k`, `n`; 989 pairs): a large language model read the prompts that a run with `llm_model` sends,
+one pair for each memory, without labels and without anything else, on 30 November 2026. A run then found its answers
+as recorded (`research/corpus/answers.jsonl`) and decided by the rules for answers of a model: what is refused is not
+told. Beside it the default, and the same pairs answered by the labels.
 """,
     "wrong": """
 Decisions of one run of `default`, and of one at half the tokens, that the labels of these stores call wrong, verbatim,

@@ -3,6 +3,7 @@
 Not here: one store (`labelled_stores`), conversations (`quality`) and the page's text (`quality_page`).
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -15,6 +16,18 @@ from quality_page import Row
 from memory_pipeline.evaluation import metrics, replay
 from memory_pipeline.settings.new_stores import EMBEDDER
 
+Judge = tuple[pl.DataFrame, Mapping[str, tuple[int, int]]]
+"""Columns of `labelled_stores.questions`, and counts as `labelled_stores.relations` returns them."""
+JUDGES: Final = ("the default", "answered by the labels", "asked of a language model")
+_COMPARED: Final = {
+    "updates found": "updates found",
+    "closings right": "closings right",
+    "duplicates found": "repetitions found",
+    "duplicates merged": "merged",
+    "merges right": "merges right",
+    "contradictions found": "contradictions found",
+}
+"""Titles of the counts in the section on language models."""
 _CODE: Final = 2
 """Length of the name of a store that is named after its language; other stores are English."""
 
@@ -106,6 +119,40 @@ def rows(results: Sequence[StoreResult]) -> list[Row]:
             _total(others, "false closings, merges and trims in other languages", "≤ 0", _harm),
         ]
     return table
+
+
+def judges(store: LabelledStore, answers: Mapping[str, str]) -> Mapping[str, Judge]:
+    """Run a store with each judge of the section on language models: by its name, what it found and decided.
+
+    Args:
+        store: the store.
+        answers: as `labelled_stores.read` takes them.
+    """
+    policy = replay.policy_for(preset="default", embedder=EMBEDDER)
+    raw, *outcomes = (labelled_stores.run(store, policy, state) for state in ("raw", "consolidated", "asked"))
+    outcomes.append(labelled_stores.read(store, policy, answers))
+    found = {"before any run": (labelled_stores.questions(raw), dict[str, tuple[int, int]]())}
+    named = zip(JUDGES, outcomes, strict=True)
+    return found | {name: (labelled_stores.questions(one), labelled_stores.relations(one)) for name, one in named}
+
+
+def compared(results: Sequence[Mapping[str, Judge]]) -> pl.DataFrame:
+    """Return the figures of each judge over all stores: a row for each."""
+    rows = []
+    for name in results[0]:
+        questions = pl.concat([one[name][0] for one in results])
+        counts = Counter[str]()
+        for one in results:
+            for figure, (right, of) in one[name][1].items():
+                counts.update({figure: right, f"{figure} of": of})
+        mrr, fresh = (_average(questions[column].drop_nulls()) for column in ("mrr", "fresh_first"))
+        decided = {
+            title: f"{counts[figure]} of {counts[f'{figure} of']}" if counts else "-"
+            for figure, title in _COMPARED.items()
+        }
+        untrue = f"{questions['untrue_mark'].sum()} of {questions.height}"
+        rows.append({"": name} | decided | {"untrue marks": untrue, "MRR": f"{mrr:.3f}", "fresh-first": f"{fresh:.3f}"})
+    return pl.DataFrame(rows)
 
 
 def _values(results: Sequence[StoreResult], state: State, figure: str) -> list[pl.Series]:

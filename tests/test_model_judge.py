@@ -10,7 +10,7 @@ from answering import failure, material, reply, said, serving
 from frames import ago
 from planned import fact_changes
 
-from memory_pipeline.consolidation import model_judge, model_prompts, model_requests
+from memory_pipeline.consolidation import judging, model_judge, model_prompts, model_requests
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.llm.openai import OpenAICompletionClient
 from memory_pipeline.schemas import TABLES
@@ -20,6 +20,7 @@ POLICY = Policy(llm_model="m")
 NONE = TABLES["verdicts"].empty()
 OLD = "Iris keeps bees behind the school. Her extractor is a rented one."
 NEW = "Iris bought an extractor of her own in June."
+TELLING = {"update", "partial", "conflict"}
 TOLD = {"older": "Her extractor is a rented one.", "newer": "bought an extractor of her own"}
 
 
@@ -42,7 +43,7 @@ def pair(old=OLD, new=NEW, **columns):
 
 
 def verdict(of, relation="update", *, sure=True, **quotes):
-    told = TOLD if relation in {"update", "conflict"} else {"older": "", "newer": ""}
+    told = TOLD if relation in TELLING else {"older": "", "newer": ""}
     return {"pair": of["pair"][0], "relation": relation, "sure": sure} | told | quotes
 
 
@@ -60,11 +61,12 @@ def judged(content, of=None):
     return model_judge.verdicts(asked, known(asked, content), POLICY).row(0, named=True)
 
 
-def overlaid(relation, *, sure=True, rules=(), **policy):
+def overlaid(relation, *, sure=True, rules=(), old=OLD, quotes=TOLD, **policy):
     """Changes after the model's word on the pair o, n."""
-    asked, changes = pair(), fact_changes(rules)
+    asked, changes = pair(old), fact_changes(rules)
     chosen = Policy(llm_model="m", **policy)
-    answers = known(asked, [verdict(asked, relation, sure=sure)])
+    told = quotes if relation in TELLING else {}
+    answers = known(asked, [verdict(asked, relation, sure=sure, **told)])
     return model_judge.overlaid(changes, asked, answers, chosen, plan_id="plan").to_dicts()
 
 
@@ -140,9 +142,28 @@ def test_an_unknown_pair_a_second_verdict_and_a_missing_one_are_refused():
         ("Oskar eats fish.", "Oskar does not eat fish."),
     ],
 )
-def test_what_differs_in_a_number_a_date_or_a_negation_is_not_the_same(old, new):
+def test_what_differs_in_a_number_a_date_or_a_negation_is_not_surely_the_same(old, new):
     of = pair(old, new)
-    assert judged([verdict(of, "same")], of)["refused"] == model_judge.OTHER_NUMBERS
+    verdicts = known(of, [verdict(of, "same")])
+    assert model_judge.verdicts(of, verdicts, POLICY)["sure"].to_list() == [False]
+    assert model_judge.same(of, verdicts, POLICY).is_empty()
+    (link,) = model_judge.overlaid(TABLES["fact_changes"].empty(), of, verdicts, POLICY, plan_id="plan").to_dicts()
+    assert (link["relation"], link["decided"], link["confidence"]) == ("duplicate", False, model_judge.UNSURE)
+
+
+def test_texts_that_a_model_surely_calls_the_same_are_recorded_as_one_fact_unless_a_guard_keeps_them_apart():
+    old, new = "The hall of the choir is in Mill Lane.", "The choir's hall stands in Mill Lane."
+    both = frames.memories({"memory_id": name, "content": text} for name, text in (("o", old), ("n", new)))
+    of = pair(old, new)
+    same = model_judge.same(of, known(of, [verdict(of, "same")]), POLICY)
+    assert same.rows() == [("p", "o", "n")]
+    empty = TABLES["pair_readings"].empty()
+    (one,) = judging.answered_repeats(same, both, empty, None, 0.95).to_dicts()
+    assert (one["model"], one["numbers"]) == (judging.ANSWERED_REPEATS, [0.95])
+    again = judging.answered_repeats(same, both, pl.DataFrame([one], schema=empty.schema), None, 0.95)
+    assert again.is_empty()
+    apart = both.with_columns(content=pl.Series(["The hall in Mill Lane.", "The hall in Fore Street."]))
+    assert judging.answered_repeats(same, apart, empty, None, 0.95).is_empty()
 
 
 def test_pairs_are_asked_in_batches_once_and_alone_when_others_come():
@@ -165,10 +186,10 @@ def test_a_verdict_of_another_profile_or_on_other_words_does_not_count():
 
 
 def test_only_the_model_links_and_closes_only_where_its_measured_precision_allows():
-    (link,) = overlaid("update")
-    assert (link["relation"], link["decided"], link["confidence"]) == ("update", False, 0.85)
+    (link,) = overlaid("update", llm_precision=0.9)
+    assert (link["relation"], link["decided"], link["confidence"]) == ("update", False, 0.9)
     assert link["statement"] == "Her extractor is a rented one."
-    (closing,) = overlaid("update", llm_precision=0.96)
+    (closing,) = overlaid("update")
     assert closing["decided"]
     assert overlaid("same")[0]["relation"] == "duplicate"
     assert overlaid("conflict")[0]["relation"] == "conflict"
@@ -176,11 +197,29 @@ def test_only_the_model_links_and_closes_only_where_its_measured_precision_allow
 
 
 def test_two_judges_that_agree_decide_what_neither_would_alone():
-    (both,) = overlaid("update", rules=[rule(confidence=0.75)])
+    (both,) = overlaid("update", llm_precision=0.85, rules=[rule(confidence=0.75)])
     assert both["confidence"] == pytest.approx(0.9625)
     assert both["decided"]
-    (weak,) = overlaid("update", rules=[rule(confidence=0.5)])
+    (weak,) = overlaid("update", llm_precision=0.85, rules=[rule(confidence=0.5)])
     assert not weak["decided"]
+
+
+def test_a_model_that_is_not_sure_links_what_the_rules_did_not_and_decides_nothing():
+    (link,) = overlaid("update", sure=False)
+    assert (link["relation"], link["decided"], link["confidence"]) == ("update", False, model_judge.UNSURE)
+    (agreed,) = overlaid("update", sure=False, rules=[rule(confidence=0.9)])
+    assert (agreed["decided"], agreed["confidence"]) == (False, pytest.approx(0.975))
+    (stands,) = overlaid("conflict", sure=False, rules=[rule(confidence=0.6)])
+    assert (stands["relation"], stands["confidence"]) == ("update", 0.6)
+    (doubt,) = overlaid("update", sure=False, rules=[rule(relation="doubt", confidence=0.3)])
+    assert doubt["relation"] == "update"
+
+
+def test_a_part_of_one_sentence_is_linked_and_a_whole_sentence_of_several_closes():
+    assert overlaid("partial")[0]["decided"]  # one of the two sentences
+    one = "Iris keeps bees and goats behind the school."
+    (link,) = overlaid("partial", old=one, quotes={"older": one, "newer": "bought"})
+    assert (link["relation"], link["decided"], link["confidence"]) == ("update", False, POLICY.llm_precision)
 
 
 def test_a_model_that_disagrees_takes_links_away_and_makes_links_of_closings():

@@ -38,6 +38,8 @@ Vectors = NDArray[np.float32]
 
 REPEATS: Final = "repeats 1"
 """Model of the rows of `pair_readings` that hold how surely two texts are one fact (`first_repeats`)."""
+ANSWERED_REPEATS: Final = "repeats answered 1"
+"""The same by the verdict of a language model (`answered_repeats`)."""
 
 UNSAID: Final = 0.18
 """Greatest share of a text's words, by their weight, that another text says not even nearly, if it may stand for it.
@@ -190,6 +192,39 @@ def first_repeats(
     return TABLES["pair_readings"].conform(
         read.select(*_TEXTS, model=pl.lit(REPEATS), numbers=pl.concat_list(pl.col("sure").fill_null(0.0)))
     )
+
+
+def answered_repeats(
+    pairs: pl.DataFrame, memories: pl.DataFrame, recorded: pl.DataFrame, sentences: pl.DataFrame | None, sure: float
+) -> pl.DataFrame:
+    """Return rows of `pair_readings`: texts that a language model calls the same, where no guard keeps them apart.
+
+    They are recorded for the reason for which first judgements are (`first_repeats`).
+
+    Args:
+        pairs: profile_id, memory_id and other_id (see `model_judge.same`).
+        memories: table `memories`, with both of each pair.
+        recorded: table `pair_readings`.
+        sentences: table `core_sentences`, if there is one.
+        sure: the share of such verdicts that are right.
+    """
+    key = ["profile_id", "memory_id"]
+    ends = pl.concat([pairs.select(key), pairs.select("profile_id", memory_id="other_id")]).unique()
+    points = memories.join(ends, on=key, how="semi", maintain_order="left").with_row_index("row")
+    row = points.select(*key, "row")
+    placed = pairs.join(row.rename({"row": "older"}), on=key, maintain_order="left").join(
+        row.rename({"memory_id": "other_id", "row": "newer"}), on=["profile_id", "other_id"], maintain_order="left"
+    )
+    one = relation_guards.one_fact(placed.select(pl.col("older", "newer").cast(pl.Int64)), points, sentences)
+    named = one.select(
+        profile_id=points["profile_id"].gather(one["older"]),
+        older_hash=points["content_hash"].gather(one["older"]),
+        newer_hash=points["content_hash"].gather(one["newer"]),
+        model=pl.lit(ANSWERED_REPEATS),
+        numbers=pl.concat_list(pl.lit(sure)),
+    ).unique(_TEXTS, keep="first", maintain_order=True)
+    known = recorded.filter(pl.col("model") == ANSWERED_REPEATS)
+    return TABLES["pair_readings"].conform(named.join(known, on=_TEXTS, how="anti", maintain_order="left"))
 
 
 def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:

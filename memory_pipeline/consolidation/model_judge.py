@@ -18,22 +18,30 @@ from memory_pipeline.consolidation.model_prompts import NOT_JSON, REQUESTS
 from memory_pipeline.llm.protocol import Outcome
 from memory_pipeline.schemas import LIVE, TABLES, Frame, Memories
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.compare.judge import ASIDE
 from memory_pipeline.text.parse import clauses, facts
 
 PURPOSE: Final = "relation"
 """Purpose of a request about pairs."""
 PAIRS_AT_ONCE: Final = 10
 """Pairs in one request: their verdicts fit into the default length of an answer."""
-RELATIONS: Final = {"same": "duplicate", "update": "update", "conflict": "conflict", "different": "unrelated"}
+RELATIONS: Final = {
+    "same": "duplicate",
+    "update": "update",
+    "partial": "update",
+    "conflict": "conflict",
+    "different": "unrelated",
+}
 """What the model may answer, and the relation that it means (`text.compare.judge.RELATIONS`)."""
 LEFT_OUT: Final = "left out of the answer"
 TWICE: Final = "two verdicts on one pair"
 MISQUOTED: Final = "quotes what the text does not say"
-OTHER_NUMBERS: Final = "calls the same what differs in numbers, dates or negation"
 """Reasons why a verdict is refused."""
 
 DECIDED: Final = 0.95
 """Minimum confidence of an update that closes what it outdates."""
+UNSURE: Final = 0.75
+"""Confidence of a relation that the model names without being sure; it links, and decides nothing."""
 
 _ENDS: Final = ["profile_id", "memory_id", "other_id"]
 _NAME_DIGITS: Final = 12
@@ -41,12 +49,15 @@ _PAIR: Final = ("older_text", "older_speaker", "older_day", "newer_text", "newer
 _PROMPT: Final = """\
 You keep the notes of an assistant in order. Each line below is a pair of notes, the older and the newer one, each \
 with the day on which it was said. For every pair, say how the newer note relates to the older one:
-- "same": both state the same fact, perhaps in other words, and neither adds to the other.
-- "update": something that the older note states no longer holds, because the newer note gives the same thing of the \
-same subject another value, or says that it has ended.
+- "same": both state the same fact, perhaps in other words or at another length, and differ in nothing that matters.
+- "update": what the older note states no longer holds, because the newer one gives the same thing of the same subject \
+another value, corrects it, says or shows that it has ended, or tells how what the older one left open, planned, \
+missed or waited for turned out.
+- "partial": as "update", but only a part of the older note no longer holds; the rest of it still does.
 - "conflict": both cannot be true, and nothing says that one of them is the newer state of things.
 - "different": anything else. Two facts about one subject are different, and so are two events, measurements of two \
-days, a second thing of a kind beside the first, and a plan, an offer or a question beside what became of it.
+days, a second thing of a kind beside the first, an exception for once, what somebody else says or supposes, and a new \
+plan, offer or question beside what still holds.
 
 {care}
 
@@ -55,10 +66,10 @@ days, a second thing of a kind beside the first, and a plan, an offer or a quest
 ----- {mark}
 
 Answer with a JSON array alone, with one object per pair and nothing around it:
-{{"pair": the pair's name, "relation": "same", "update", "conflict" or "different", "sure": true if no careful reader \
-could disagree, else false, "older": for an update or a conflict the sentence of the older note that no longer holds \
-or cannot be true beside the newer one, copied letter by letter, else "", "newer": likewise the words of the newer \
-note that say so, else ""}}"""
+{{"pair": the pair's name, "relation": "same", "update", "partial", "conflict" or "different", "sure": true if no \
+careful reader could disagree, else false, "older": for an update, whole or partial, or a conflict the sentence of the \
+older note that no longer holds or cannot be true beside the newer one, copied letter by letter, else "", "newer": \
+likewise the words of the newer note that say so, else ""}}"""
 
 
 class _Verdict(BaseModel):
@@ -67,7 +78,7 @@ class _Verdict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     pair: str
-    relation: Literal["same", "update", "conflict", "different"]
+    relation: Literal["same", "update", "partial", "conflict", "different"]
     sure: bool
     older: str
     newer: str
@@ -80,6 +91,7 @@ VERDICTS: Final = pl.Schema(
         "pair": pl.String,
         "relation": pl.String,
         "sure": pl.Boolean,
+        "partial": pl.Boolean,
         "statement": pl.String,
         "value": pl.String,
         "other_value": pl.String,
@@ -149,9 +161,10 @@ def verdicts(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.
 
     Returns:
         The columns of `VERDICTS`, one row per pair and profile that was asked, in the order of `pairs`: `relation` (as
-        in `text.compare.judge`), `sure`, `statement` (the sentence of the older text that no longer holds; null for the
-        whole text), `value` and `other_value` (the words quoted from the older and from the newer), or `refused` with
-        the reason; then the rules' judgement stands.
+        in `text.compare.judge`), `sure` (that two texts are the same only if their numbers, dates and negations do not
+        differ), `partial` (only a part of the older text is outdated), `statement` (the sentence of the older text that
+        no longer holds; null for the whole text), `value` and `other_value` (the words quoted from the older and from
+        the newer), or `refused` with the reason; then the rules' judgement stands.
     """
     by_pair: dict[tuple[str, str], dict[str, Any]] = {}
     for profile_id, subject, content in _answered(recorded, policy).iter_rows():
@@ -164,7 +177,7 @@ def verdicts(pairs: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.
         if (key := (pair["profile_id"], pair["pair"])) in by_pair
     ]
     found = pl.DataFrame(rows, schema=VERDICTS)
-    return _without_different_facts(found, unique)
+    return _unsure_of_other_facts(found, unique)
 
 
 def _answered(recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -209,7 +222,11 @@ def _checked(verdict: Mapping[str, Any], pair: Mapping[str, Any]) -> dict[str, A
     if refused := verdict.get("refused"):
         return {"refused": refused}
     relation = RELATIONS[verdict["relation"]]
-    judged: dict[str, Any] = {"relation": relation, "sure": verdict["sure"]}
+    judged: dict[str, Any] = {
+        "relation": relation,
+        "sure": verdict["sure"],
+        "partial": verdict["relation"] == "partial",
+    }
     if relation not in {"update", "conflict"}:
         return judged
     older, newer = _words(verdict["older"]), _words(verdict["newer"])
@@ -243,8 +260,8 @@ def _sentences(text: str) -> list[str]:
     return found
 
 
-def _without_different_facts(found: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Refuse verdicts that call two texts the same although their numbers, dates or negations differ."""
+def _unsure_of_other_facts(found: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return verdicts, unsure where they call two texts the same although numbers, dates or negations differ."""
     same = found.filter(pl.col("relation") == "duplicate").join(pairs, on=["profile_id", "pair"], maintain_order="left")
     if same.is_empty():
         return found
@@ -253,13 +270,9 @@ def _without_different_facts(found: pl.DataFrame, pairs: pl.DataFrame) -> pl.Dat
         any(_differ(older[name], newer[name]) for name in ("numbers", "dates")) or older["negated"] != newer["negated"]
         for older, newer in zip(*(side.iter_rows(named=True) for side in sides), strict=True)
     ]
-    wrong = same.filter(pl.Series(differ, dtype=pl.Boolean)).select("profile_id", "pair", wrong=pl.lit(OTHER_NUMBERS))
-    joined = found.join(wrong, on=["profile_id", "pair"], how="left", maintain_order="left")
-    return joined.with_columns(
-        refused=pl.coalesce("refused", "wrong"),
-        relation=pl.when(pl.col("wrong").is_null()).then("relation"),
-        sure=pl.when(pl.col("wrong").is_null()).then("sure"),
-    ).drop("wrong")
+    doubted = same.filter(pl.Series(differ, dtype=pl.Boolean)).select("profile_id", "pair", doubted=pl.lit(value=True))
+    joined = found.join(doubted, on=["profile_id", "pair"], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("sure") & pl.col("doubted").is_null()).drop("doubted")
 
 
 def _differ(older: Iterable[str] | None, newer: Iterable[str] | None) -> bool:
@@ -283,15 +296,34 @@ def pairs(possible: pl.DataFrame, memories: Frame[Memories], sentences: pl.DataF
     return named(ranked.join(live, on="profile_id", how="left", maintain_order="left"))
 
 
+def same(asked: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the pairs of which the model is sure that both say the same: profile_id, memory_id, other_id.
+
+    Args:
+        asked: as `pairs` returns it.
+        recorded: table `verdicts`, with the answers of this run.
+        policy: the model.
+    """
+    return _heard(asked, recorded, policy).filter("sure", pl.col("relation") == "duplicate").select(_ENDS)
+
+
+def _heard(asked: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the pairs with a verdict that is not refused, with its columns."""
+    accepted = verdicts(asked, recorded, policy).filter(pl.col("refused").is_null())
+    return asked.join(accepted, on=["profile_id", "pair"], maintain_order="left")
+
+
 def overlaid(
     changes: pl.DataFrame, asked: pl.DataFrame, recorded: pl.DataFrame, policy: Policy, *, plan_id: str
 ) -> pl.DataFrame:
     """Combine the changes that the rules found with the model's verdicts.
 
-    Where both name the same relation, its confidence is that of two independent judges, and from `DECIDED` on an update
-    is decided. Where only the model is sure of one, its confidence is the policy's `llm_precision`. Where the model is
-    sure that there is none, a link that the rules found is dropped, and an update that they would decide becomes a
-    link. Where the model was not asked, is not sure, or its verdict was refused, the rules' judgement stands.
+    Where both name the same relation, its confidence is that of two independent judges; where only the model names one,
+    it is the policy's `llm_precision` if the model is sure, else `UNSURE`. From `DECIDED` on an update of which the
+    model is sure is decided, unless it outdates a part of one sentence. Where the model is sure that there is none, a
+    link that the rules found is dropped, and an update that they would decide becomes a link. Where the model was not
+    asked, names another relation than the rules or none without being sure, or its verdict was refused, the rules'
+    judgement stands.
 
     Args:
         changes: table `fact_changes` by rules alone.
@@ -302,26 +334,36 @@ def overlaid(
     Returns:
         Table `fact_changes`.
     """
-    sure = asked.join(
-        verdicts(asked, recorded, policy).filter("sure"), on=["profile_id", "pair"], maintain_order="left"
+    heard = _heard(asked, recorded, policy)
+    whole = ~pl.col("partial") | pl.col("statement").is_not_null()
+    confirmed = heard.select(
+        *(*_ENDS, "relation", "statement", "value", "other_value", "at", "sure"),
+        p=pl.when("sure").then(policy.llm_precision).otherwise(UNSURE),
+        decides=pl.col("sure") & whole & (pl.col("relation") == "update"),
     )
-    confirmed = sure.select(
-        *(*_ENDS, "relation", "statement", "value", "other_value", "at"), p=pl.lit(policy.llm_precision)
+    found = changes.select(*_ENDS, by_rules="relation").unique(_ENDS, keep="first", maintain_order=True)
+    named = confirmed.join(found, on=_ENDS, how="left", maintain_order="left")
+    alone = pl.col("by_rules").is_null() | pl.col("by_rules").is_in(["doubt", ASIDE])
+    told = named.filter(
+        pl.col("sure")
+        | (pl.col("by_rules") == pl.col("relation"))
+        | (alone & (pl.col("relation") != "unrelated")).fill_null(value=False)
+    ).drop("by_rules")
+    both = changes.join(
+        told.select(*_ENDS, "p", "decides", heard="relation"), on=_ENDS, how="left", maintain_order="left"
     )
-    both = changes.join(confirmed.select(*_ENDS, "p", heard="relation"), on=_ENDS, how="left", maintain_order="left")
     agreed = pl.col("heard").eq_missing(pl.col("relation"))
     combined = 1.0 - (1.0 - pl.col("confidence")) * (1.0 - pl.col("p"))
-    update = pl.col("relation") == "update"
     contested = pl.col("heard").is_not_null() & ~agreed
     remaining = both.filter(~contested | pl.col("decided")).with_columns(
         confidence=pl.when(agreed).then(combined).when(contested).then(1.0 - pl.col("p")).otherwise("confidence"),
         decided=pl.when(agreed)
-        .then(pl.col("decided") | (update & (combined >= DECIDED)))
+        .then(pl.col("decided") | (pl.col("decides") & (combined >= DECIDED)))
         .otherwise(pl.col("decided") & ~contested),
     )
-    new = confirmed.filter(pl.col("relation") != "unrelated").join(remaining, on=_ENDS, how="anti")
+    new = told.filter(pl.col("relation") != "unrelated").join(remaining, on=_ENDS, how="anti")
     by_model = new.with_columns(
-        decided=update & (pl.col("p") >= DECIDED),
+        decided=pl.col("decides") & (pl.col("p") >= DECIDED),
         confidence="p",
         subject=pl.lit(None, pl.String),
         attribute=pl.lit(None, pl.String),

@@ -4,10 +4,11 @@ Not here: counting the outcomes (`comparison.py`) and asking questions (`replay.
 """
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 
 import polars as pl
 
@@ -40,7 +41,12 @@ class Night:
 
 
 def simulate(
-    events: Events, policy: Policy, nights: Sequence[datetime], *, max_archived_share: float | None = None
+    events: Events,
+    policy: Policy,
+    nights: Sequence[datetime],
+    *,
+    max_archived_share: float | None = None,
+    recorded: Mapping[str, pl.DataFrame] = MappingProxyType({}),
 ) -> Iterator[Night]:
     """Yield the result of each night; each run starts from the decisions of the previous ones.
 
@@ -49,10 +55,12 @@ def simulate(
         policy: applied to every profile.
         nights: clocks of the runs, ascending.
         max_archived_share: overrides the quota of the policy.
+        recorded: tables of `pipeline.RECORDED` that hold rows before the first night, such as answers of a language
+            model; default: all are empty.
     """
     policies = {policy.digest: policy}
     decisions, reverted = TABLES["decisions"].empty(), TABLES["reverted"].empty()
-    enrichment = {name: TABLES[name].empty() for name in pipeline.RECORDED}
+    enrichment = {name: recorded.get(name, TABLES[name].empty()) for name in pipeline.RECORDED}
     for number, night in enumerate(nights, 1):
         start = time.perf_counter()
         night_events = events(night)

@@ -185,7 +185,7 @@ class Policy(Values):
         "of a profile, those most worth an answer first; 0: none.",
     )
     llm_precision: Share = Field(
-        0.85,
+        0.95,
         description="Measured share of llm_model's confident judgements of two memories that are right; from 0.95 on "
         "they close what is outdated without the rules' agreement, below that they only link.",
     )

@@ -13,6 +13,7 @@ from memory_pipeline.consolidation import (
     change_detection,
     deferral,
     enrichments,
+    judging,
     model_judge,
     model_requests,
     scope,
@@ -81,6 +82,9 @@ def detect_changes(inputs: Inputs, context: Context) -> Outputs:
         context=context,
         within=scope.inside(context.scope, inputs.memories),
     )
+    same = model_judge.same(pairs, pl.concat([inputs.verdicts, asked]), context.policy)
+    known = pl.concat([inputs.pair_readings, readings])
+    repeats = judging.answered_repeats(same, compared, known, inputs.core_sentences, context.policy.llm_precision)
     return Outputs(
         conform(
             schemas.FactChanges,
@@ -91,5 +95,5 @@ def detect_changes(inputs: Inputs, context: Context) -> Outputs:
         conform(schemas.Judgements, judged),
         conform(schemas.Verdicts, asked),
         conform(schemas.ChangeOdds, odds),
-        conform(schemas.PairReadings, readings),
+        conform(schemas.PairReadings, pl.concat([readings, repeats])),
     )

@@ -64,7 +64,7 @@ def cluster(inputs: Inputs, context: Context) -> Outputs:
             if near.hold_all(context.policy, context.policy.duplicate_similarity)
             else None,
             answered=answered,
-            read=inputs.pair_readings.filter(pl.col("model") == judging.REPEATS),
+            read=inputs.pair_readings.filter(pl.col("model").is_in([judging.REPEATS, judging.ANSWERED_REPEATS])),
         )
         for side in sides
     ]
