@@ -471,7 +471,13 @@ def test_a_line_is_dated_by_the_day_at_its_head(text, day, said):
 LOG = """# Boat
 - The boat is red.
 - 2026-01-05: The boat is blue.
+- The dinghy is green.
+- 2026-01-09: The dinghy is white.
 - It lies in Cork.
+
+# Crew
+- Ana steers.
+- 2026-01-05: Bo joined.
 
 # Log
 2026-02-02: Sold the dinghy.
@@ -487,11 +493,13 @@ def test_the_entries_of_a_log_are_memories_of_their_days_and_what_stands_above_o
     day = datetime(2026, 1, 5, tzinfo=UTC)
     above, log = day - timedelta(seconds=1), datetime(2026, 2, 1, tzinfo=UTC)
     dates = dict(stored.select("content", "occurred_at").iter_rows())
-    undated = dates.pop("It lies in Cork.")
-    assert undated > log
+    assert all(dates.pop(undated) > log for undated in ("It lies in Cork.", "Ana steers."))
     assert dates == {
         "The boat is red.": above,
         "The boat is blue.": day,
+        "The dinghy is green.": day + timedelta(days=4, seconds=-1),
+        "The dinghy is white.": day + timedelta(days=4),
+        "Bo joined.": day,
         "Sold the dinghy.": log + timedelta(days=1),
         "The mast is down.": log,
         "Ropes are dry.": log - timedelta(seconds=1),

@@ -70,6 +70,8 @@ _WORDS: Final[Mapping[str, str]] = {
     if english in {*MONTHS, *WEEKDAYS}
 }
 """Months and weekdays of other languages, and the English words for them."""
+_A_LOG: Final = 2
+"""Least number of lines with days that show that a list goes by them."""
 _JUST_BEFORE: Final = timedelta(seconds=1)
 _NO_END: Final = datetime.max.replace(tzinfo=UTC)
 _LONGEST: Final = 200
@@ -149,13 +151,16 @@ def is_entry(line: str) -> bool:
 def written_by(days: Sequence[datetime | None]) -> list[datetime | None]:
     """Return by when each line of a list was written: on its own day, else right before that of the next line with one.
 
-    A list whose days descend has its newest line first, so that the one before counts instead.
+    A list whose days descend has its newest line first, so that the one before counts instead. That a list goes by days
+    show at least two of them; in any other, lines without a day may have been written at any time.
 
     Args:
         days: the day of each line, from the first on; None of those that bear none.
     """
     borne = [day for day in days if day is not None]
-    descending = len(borne) > 1 and borne[0] > borne[-1]
+    descending = bool(borne) and borne[0] > borne[-1]
+    if len(borne) < _A_LOG or borne != sorted(borne, reverse=descending):
+        return [*days]
     found, nearest = list[datetime | None](), None
     for day in days if descending else reversed(days):
         found.append(day or (nearest and nearest - _JUST_BEFORE))
