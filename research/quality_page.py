@@ -81,10 +81,11 @@ notes by five writers, `k` long and sparse, `n` full of repetitions in other wor
 suppositions that change nothing, `ad` to `dd` full of chains of updates and of notes that only look alike.
 """,
     "read": """
-Eleven of these stores (`k`, `n`; 989 pairs): a large language model read the prompts that a run with `llm_model` sends,
-one pair for each memory, without labels and without anything else, on 30 November 2026. A run then found its answers
-as recorded (`research/corpus/answers.jsonl`) and decided by the rules for answers of a model: what is refused is not
-told. Beside it the default, and the same pairs answered by the labels.
+Twelve of these stores (`ad`, `cd`): a large language model read the prompts that a run with `llm_model` sends, one pair
+for each memory, 1,205 in all, without labels, on 30 November 2026. A run then found its answers as recorded
+(`research/corpus/answers.jsonl`) and decided by the rules for a model's verdicts. Beside it the default, and the same
+pairs answered by the labels before another run. Of the closings that the labels call wrong most tell how something
+open, planned or feared turned out, which the labels lack.
 """,
     "wrong": """
 Decisions of one run of `default`, and of one at half the tokens, that the labels of these stores call wrong, verbatim,
