@@ -93,7 +93,8 @@ def test_the_older_side_of_a_possible_update_is_marked_even_if_the_newer_one_is_
     assert marked(*told) == {"I live in a barn near Kells.": None}
     link = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
     since = f"; maybe outdated since {ago(39).date()}"
-    assert marked(*told, edges=[link]) == {"I live in a barn near Kells.": since}
+    quoted = f'{since}: "{told[1]["content"]}"'
+    assert marked(*told, edges=[link]) == {"I live in a barn near Kells.": quoted}
     told[1]["lifecycle"] = "archived"
     assert marked(*told, edges=[link]) == {"I live in a barn near Kells.": since}
 
@@ -134,7 +135,8 @@ def test_days_are_told_in_a_time_zone():
     facts = [fact for content in there["content"] for fact in content.split(core_memory.SEPARATOR)]
     year = AS_OF.year
     assert facts == [
-        f"I live in a barn near Kells. ({year}-01-03; maybe outdated since {year}-01-05)",
+        f"I live in a barn near Kells. ({year}-01-03; maybe outdated since {year}-01-05: "
+        '"What a day, boxes everywhere!")',
         f'I prefer coffee. ({year}-01-07; disputed: "I prefer tea (2026-01-04).", {year}-01-07)',
         f'I prefer tea (2026-01-04). ({year}-01-07; disputed: "I prefer coffee.", {year}-01-07)',
     ]
@@ -157,7 +159,8 @@ def test_a_doubt_about_one_statement_marks_only_that():
     link = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
     part = {"memory_id": "m0", "other_id": "m1", "relation": "update", "decided": False}
     part["statement"] = "I live in a barn near Kells."
-    assert set(marked(*told, edges=[link]).values()) == {f"; maybe outdated since {ago(39).date()}"}
+    quoted = f'; maybe outdated since {ago(39).date()}: "What a day, boxes everywhere!"'
+    assert set(marked(*told, edges=[link]).values()) == {quoted}
     since = {fact: mark is not None for fact, mark in marked(*told, edges=[link], changes=[part]).items()}
     assert since == {"I live in a barn near Kells.": True, allergy: False, work: False}
     pen = "My epipen is in the green rucksack."
@@ -222,6 +225,18 @@ def test_of_what_is_said_twice_the_newer_words_come_first_and_the_older_take_the
     assert (set(few), set(many)) == ({other, newer}, {older, other, newer})
 
 
+def test_what_may_outdate_a_fact_is_quoted_unless_core_memory_tells_it():
+    told = said(
+        "I live in a flat in Trim.", "I live in a barn near Kells now, with Ada.", "The barn is sold. Trim again!"
+    )
+    links = [{"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}]
+    links += [{"source": "m2", "target": "m1", "edge_type": "MAY_UPDATE"}]
+    assert marked(*told, edges=links) == {
+        told[0]["content"]: f"; maybe outdated since {ago(39).date()}",
+        told[1]["content"]: f'; maybe outdated since {ago(38).date()}: "{told[2]["content"]}"',
+    }
+
+
 def test_what_opens_a_door_is_told_below_who_is_who_and_takes_no_room_from_health():
     told = said("Alarm code at home is 5519.", "I'm Noreen, I teach chemistry at a school in Ennis.")
     told += said("My husband is Declan, he drives a lorry.", "Never leave the stove on, Declan's father forgets it.")
@@ -274,7 +289,8 @@ def test_an_instruction_is_doubted_only_by_a_link():
     doubt = {"memory_id": "m0", "other_id": "m1", "relation": "doubt", "decided": False, "confidence": 0.6}
     link = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
     assert marked(*told, changes=[doubt]) == {told[0]["content"]: None}
-    assert marked(*told, edges=[link]) == {told[0]["content"]: f"; maybe outdated since {ago(39).date()}"}
+    quoted = f'; maybe outdated since {ago(39).date()}: "{told[1]["content"]}"'
+    assert marked(*told, edges=[link]) == {told[0]["content"]: quoted}
 
 
 def test_a_low_importance_that_nobody_gave_keeps_no_allergy_and_no_instruction_out():

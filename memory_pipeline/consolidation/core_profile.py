@@ -43,6 +43,8 @@ WHOLE_FROM: Final = 2.0
 door codes leave no room for who the user is."""
 MOST_CHARACTERS: Final = 200
 """Longest memory that is taken whole because an agent marked it as core or a preference."""
+MOST_QUOTED: Final = 120
+"""Characters that are quoted of what contradicts a fact or may outdate it."""
 LEAST_NAMED: Final = 3
 """Minimum number of a profile's notes that begin with the name of the person it is about."""
 MAIN_SHARE: Final = 0.15
@@ -65,7 +67,7 @@ _SENTENCE: Final = (
 )
 _COLUMNS: Final = (
     *("index", "memory_id", "text", "introduces", "lasting", "harm", "importance", "access_count", "created_at"),
-    *("doubted_since", "disputed_by", "disputed_at", "vital", "past", "person", "project"),
+    *("doubted_since", "doubted_by", "disputed_by", "disputed_at", "vital", "past", "person", "project"),
 )
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
 
@@ -122,8 +124,8 @@ def facts(
         *("created_at", "memory_id", "text"),
         descending=[False, False, True, False, *[True] * 5, False, False],
     )
-    ranked = _with_repeats(ranked, edges)
-    mark = pl.struct("disputed_at", "disputed_by", "doubted_since", said_at="created_at")
+    ranked = _with_what_doubts(_with_repeats(ranked, edges), present)
+    mark = pl.struct("disputed_at", "disputed_by", "doubted_by", "doubted_since", said_at="created_at")
     return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", "past", mark=mark)
 
 
@@ -140,7 +142,8 @@ def shown(mark: pl.Expr, zone: str = "UTC") -> pl.Expr:
 
     parts = pl.concat_str(
         day("said_at"),
-        pl.format("maybe outdated since {}", day("doubted_since")),
+        pl.format("maybe outdated since {}", day("doubted_since"))
+        + pl.format(': "{}"', mark.struct.field("doubted_by")).fill_null(""),
         pl.format('disputed: "{}", {}', mark.struct.field("disputed_by"), day("disputed_at")),
         separator="; ",
         ignore_nulls=True,
@@ -259,7 +262,7 @@ def _partly(changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
-    """Return what may be outdated: KEY, doubted (statements, null for all of the memory, since when, how surely).
+    """Return what may be outdated: KEY, doubted (statements, null for all of the memory, since when, how surely, by).
 
     Args:
         changes: table `fact_changes`; updates too unsure for a link count too.
@@ -270,16 +273,17 @@ def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFram
         "profile_id", source="memory_id", at="created_at"
     )
     likely = (pl.col("relation") == "doubt") & (pl.col("confidence") >= _DOUBT)
-    unsure = changes.filter(likely).select(*KEY, "statement", "at", "confidence")
+    unsure = changes.filter(likely).select(*KEY, "statement", "at", "confidence", by="other_id")
     whole = edges.filter(pl.col("edge_type") == currency.MAY_UPDATE).join(present, on=["profile_id", "source"])
     linked = [
-        _partly(changes).drop("other_id"),
-        whole.select("profile_id", "at", memory_id="target", statement=pl.lit(None, pl.String)).select(
-            *KEY, "statement", "at"
+        _partly(changes).rename({"other_id": "by"}).select(*KEY, "statement", "at", "by"),
+        whole.select("profile_id", "at", by="source", memory_id="target", statement=pl.lit(None, pl.String)).select(
+            *KEY, "statement", "at", "by"
         ),
     ]
-    doubts = pl.concat([unsure, pl.concat(linked).with_columns(confidence=pl.lit(_LINKED))])
-    return doubts.group_by(KEY).agg(doubted=pl.struct("statement", "at", "confidence"))
+    certain = pl.concat(linked).with_columns(confidence=pl.lit(_LINKED)).select(unsure.columns)
+    doubts = pl.concat([unsure, certain]).sort(*KEY, "at", "by")
+    return doubts.group_by(KEY, maintain_order=True).agg(doubted=pl.struct("statement", "at", "confidence", "by"))
 
 
 def _disputed(edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
@@ -291,15 +295,18 @@ def _disputed(edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
     other = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
         "profile_id", target="memory_id", said=_LINE, disputed_at="created_at"
     )
-    short = pl.when(pl.col("said").str.len_chars() > MOST_CHARACTERS).then(
-        pl.col("said").str.slice(0, MOST_CHARACTERS) + "…"
-    )
     return (
         both.join(other, on=["profile_id", "target"])
         .sort("profile_id", "source", pl.col("disputed_at").dt.date(), "target")
         .group_by("profile_id", memory_id="source")
-        .agg(disputed_by=short.otherwise("said").last(), disputed_at=pl.col("disputed_at").last())
+        .agg(disputed_by=_short("said").last(), disputed_at=pl.col("disputed_at").last())
     )
+
+
+def _short(column: str) -> pl.Expr:
+    """Return what is quoted of a text."""
+    text = pl.col(column)
+    return pl.when(text.str.len_chars() > MOST_QUOTED).then(text.str.slice(0, MOST_QUOTED) + "…").otherwise(text)
 
 
 def _of_whole(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
@@ -462,8 +469,13 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
     enough = pl.col("confidence") >= least
     since = (
         doubts.filter(_says_so(), enough)
-        .group_by("fact")
-        .agg(doubted_since=pl.col("at").min(), linked=(pl.col("confidence") == _LINKED).any())
+        .sort("confidence", "at", "by")
+        .group_by("fact", maintain_order=True)
+        .agg(
+            doubted_since=pl.col("at").min(),
+            doubted_by=pl.col("by").last(),
+            linked=(pl.col("confidence") == _LINKED).any(),
+        )
     )
     return kept.join(since, on="fact", how="left", maintain_order="left").drop("fact", "place")
 
@@ -481,6 +493,14 @@ def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
     spans = dates.resolve(facts_of_texts.extract(stated["sentence"], low)["dates"], stated["created_at"])
     over = spans.list.eval(pl.element().struct.field("end")).list.max() <= as_of
     return over.fill_null(value=False) & ~low.str.contains(BEGINS)
+
+
+def _with_what_doubts(facts: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Put the words of what doubts each fact in the place of its id; none if core memory tells it anyway."""
+    untold = memories.join(facts, on=KEY, how="anti").select("profile_id", doubted_by="memory_id", said=_LINE)
+    said = untold.with_columns(said=_short("said"))
+    joined = facts.join(said, on=["profile_id", "doubted_by"], how="left", maintain_order="left")
+    return joined.with_columns(doubted_by="said").drop("said")
 
 
 def _with_repeats(facts: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:

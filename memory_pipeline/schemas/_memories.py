@@ -141,6 +141,7 @@ class CoreMemoryBlocks(dy.Schema):
             {
                 "disputed_at": instant("When what contradicts it was stated.", nullable=True),
                 "disputed_by": text("What contradicts it, on one line.", nullable=True),
+                "doubted_by": text("What may outdate it, on one line, if no other fact tells it.", nullable=True),
                 "doubted_since": instant("Since when it may be outdated.", nullable=True),
                 "said_at": instant("When it was stated.", nullable=True),
             },
