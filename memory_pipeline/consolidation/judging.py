@@ -208,6 +208,8 @@ def answered_repeats(
         sentences: table `core_sentences`, if there is one.
         sure: the share of such verdicts that are right.
     """
+    if pairs.is_empty():
+        return TABLES["pair_readings"].empty()
     key = ["profile_id", "memory_id"]
     ends = pl.concat([pairs.select(key), pairs.select("profile_id", memory_id="other_id")]).unique()
     points = memories.join(ends, on=key, how="semi", maintain_order="left").with_row_index("row")

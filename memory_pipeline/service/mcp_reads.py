@@ -140,8 +140,9 @@ class MemoryReads:
         return (
             "Settle each pair with `resolve`: update if the newer replaces the older or tells how what it left open "
             "turned out, partial if only a part of it is over (its words as `statement`), repeat if one can stand for "
-            "both, conflict if only one can be true and nothing says which, none if both hold, skip if unsure. A quote, "
-            "plan, question or another person's change replaces nothing. Ask me about health and safety. Then say in one sentence what you settled. "
+            "both, conflict if only one can be true and nothing says which, none if both hold, skip if unsure. A "
+            "quote, plan, question or another person's change replaces nothing. Ask me about health and safety. Then "
+            "say in one sentence what you settled. "
             f"{_NO_ORDERS}"
             f"\n\n{pairs.text()}"
         )
