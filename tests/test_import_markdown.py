@@ -520,6 +520,8 @@ def test_a_line_that_was_stored_with_its_day_keeps_it(tmp_path, ledger):
             "Shop\n====\n\n- Owner: Ana\n\nBlog\n----\n\n- Owner: Ana\n\nBank\n====\n\nOwner: Ana\n",
             [("Shop", "Owner: Ana"), ("Shop/Blog", "Owner: Ana"), ("Bank", "Owner: Ana")],
         ),
+        ("I'm Ana. I carve.\n\n- Bo sails.\n", [("", "I'm Ana. I carve."), ("", "Bo sails.")]),
+        ("I carve. Of these:\n\n- Oak\n", [("", "I carve. Of these:"), ("Of these", "Oak")]),
         ("The pier is closed.\n---\nIt rains.\n", [("", "The pier is closed."), ("", "It rains.")]),
         ("One line\nand two\n---\nThree\n", [("", "One line\nand two"), ("", "Three")]),
         ("port | 5433\n---- | ----\nhost | heron\n", [("", "port | 5433\n---- | ----\nhost | heron")]),

@@ -340,6 +340,8 @@ _IN_BOLD: Final = 7
 """Level of a line in bold: below every heading."""
 _INTRODUCTION: Final = 8
 """Level of what stands before a list: a line such as "Preferences:", or the last sentence of a paragraph."""
+_STOPS: Final = (".", "!", "\u3002", "\uff01")
+"""Signs with which a statement ends, and nothing that announces a list."""
 _SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n")
 
 
@@ -354,7 +356,8 @@ def _introduction(text: str, following: str) -> tuple[int, str, bool]:
     if bold and len(text) <= _MOST_HEADING:
         return _IN_BOLD, bold[1], False
     leading = _SENTENCE_END.split(_BLOCK_ID.sub("", text))[-1]
-    stands_alone = _ENDS_ALONE.match(leading) or (is_entry(text) and not text.endswith(":"))
+    stated = leading.endswith(_STOPS)  # such as "I'm Ana, a carpenter."
+    stands_alone = stated or _ENDS_ALONE.match(leading) or (is_entry(text) and not text.endswith(":"))
     introduces = _ITEM.fullmatch(following) and not stands_alone
     title = leading.rstrip(".:") if introduces and len(leading) <= _MOST_HEADING else ""
     level = _IN_BOLD if bold else _INTRODUCTION
