@@ -47,7 +47,7 @@ MOST_QUOTED: Final = 120
 """Characters that are quoted of what contradicts a fact or may outdate it."""
 LEAST_NAMED: Final = 3
 """Minimum number of a profile's notes that begin with the name of the person it is about."""
-MAIN_SHARE: Final = 0.15
+MAIN_SHARE: Final = 0.1
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
 _DOUBT: Final = 0.2
@@ -124,7 +124,7 @@ def facts(
         *("created_at", "memory_id", "text"),
         descending=[False, False, True, False, *[True] * 5, False, False],
     )
-    ranked = _with_what_doubts(_with_repeats(ranked, edges), present)
+    ranked = _with_repeats(_with_what_doubts(ranked, present), edges)
     mark = pl.struct("disputed_at", "disputed_by", "doubted_by", "doubted_since", said_at="created_at")
     return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", "past", mark=mark)
 
@@ -344,7 +344,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     heard = pl.col("speaker").is_not_null()
     over = pl.col("created_at") + timedelta(days=PASSING_DAYS)
     past = pl.col("linked").fill_null(value=False)
-    vital = health & (pl.col("harm") >= WHOLE_FROM) & (pl.col("lasting") | ~past)
+    vital = health & (pl.col("harm") >= WHOLE_FROM)
     lasting_facts = (
         _still_true(stated)
         .with_columns(
@@ -496,11 +496,20 @@ def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
 
 
 def _with_what_doubts(facts: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Put the words of what doubts each fact in the place of its id; none if core memory tells it anyway."""
-    untold = memories.join(facts, on=KEY, how="anti").select("profile_id", doubted_by="memory_id", said=_LINE)
-    said = untold.with_columns(said=_short("said"))
-    joined = facts.join(said, on=["profile_id", "doubted_by"], how="left", maintain_order="left")
-    return joined.with_columns(doubted_by="said").drop("said")
+    """Put the words of what doubts each fact in the place of its id; none if core memory tells it anyway.
+
+    What is told so is past, and needs room only if it is for years.
+    """
+    told = facts.select("profile_id", doubted_by="memory_id", told=True).unique()
+    said = memories.select("profile_id", doubted_by="memory_id", said=_LINE).with_columns(said=_short("said"))
+    joined = facts.join(told, on=["profile_id", "doubted_by"], how="left", maintain_order="left").join(
+        said, on=["profile_id", "doubted_by"], how="left", maintain_order="left"
+    )
+    past = pl.col("past") & pl.col("told").fill_null(value=False)
+    quoted = pl.when(pl.col("told").is_null()).then("said")
+    return joined.with_columns(doubted_by=quoted, past=past, vital=pl.col("vital") & (pl.col("lasting") | ~past)).drop(
+        "told", "said"
+    )
 
 
 def _with_repeats(facts: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
