@@ -219,6 +219,20 @@ def test_what_is_passing_and_taken_for_standing(text):
     assert read(text) == []
 
 
+@pytest.mark.parametrize(
+    ("figure", "meant"),
+    [
+        ("The foreman is allergic to small talk.", "The foreman is allergic to penicillin."),
+        ("Our cat hates the lawnmower.", "Our cat must not eat lilies."),
+        ("Ida is stuck on the sign-in page.", "Ida is on blood thinners."),
+        ("The treasurer has cold feet about the loan.", "The treasurer has a pacemaker."),
+    ],
+)
+def test_a_figure_of_speech_is_no_matter_of_health(figure, meant):
+    assert HEALTH not in {section for _, section in read(figure)}
+    assert HEALTH in {section for _, section in read(meant)}
+
+
 def test_what_is_in_a_language_that_is_not_read_states_none():
     assert read("Sou alérgica a amendoim e não posso comer nem um grão.") == []
 

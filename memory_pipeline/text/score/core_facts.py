@@ -20,7 +20,7 @@ from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, tokens
 from memory_pipeline.text.parse.speakers import USERS
-from memory_pipeline.text.score import references, sections, sentence_kinds, standing_orders, unlocking
+from memory_pipeline.text.score import figurative, references, sections, sentence_kinds, standing_orders, unlocking
 
 _WIDTH: Final = sentence_kinds.WIDTH + 1
 """Numbers of a sentence."""
@@ -117,6 +117,7 @@ def core_facts(
         harm=pl.Series(sentence_kinds.expected(numbers, "harm")),
     ).filter(
         section.is_not_null(),
+        ~_figures(sentences, speakers, section == sections.HEALTH),
         ~(quoted & (section.is_in([sections.INSTRUCTION, sections.PREFERENCE]) | ordered)),
         ~(by_assistant & (~health | ordered)),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
@@ -143,6 +144,15 @@ def _of_states(
         rows = np.flatnonzero(may)
         result[rows] = head.probability([befores[row] for row in rows], [said[row] for row in rows])
     return results
+
+
+def _figures(sentences: pl.DataFrame, speakers: pl.Series | None, asked: pl.Series) -> pl.Series:
+    """Return which sentences are surely figures of speech, of those that seem to be about health or safety."""
+    befores, said = (
+        pl.Series(one, dtype=pl.String).filter(asked).to_list() for one in _in_context(sentences, speakers)
+    )
+    found = pl.repeat(value=False, n=len(sentences), dtype=pl.Boolean, eager=True)
+    return found.scatter(asked.arg_true(), pl.Series(figurative.probability(befores, said) >= figurative.LEAST))
 
 
 def _in_context(sentences: pl.DataFrame, speakers: pl.Series | None) -> tuple[list[str], list[str]]:
