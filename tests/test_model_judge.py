@@ -208,7 +208,7 @@ def test_a_model_that_is_not_sure_links_what_the_rules_did_not_and_decides_nothi
     (link,) = overlaid("update", sure=False)
     assert (link["relation"], link["decided"], link["confidence"]) == ("update", False, model_judge.UNSURE)
     (agreed,) = overlaid("update", sure=False, rules=[rule(confidence=0.9)])
-    assert (agreed["decided"], agreed["confidence"]) == (False, pytest.approx(0.975))
+    assert (agreed["decided"], agreed["confidence"]) == (False, pytest.approx(0.96))
     (stands,) = overlaid("conflict", sure=False, rules=[rule(confidence=0.6)])
     assert (stands["relation"], stands["confidence"]) == ("update", 0.6)
     (doubt,) = overlaid("update", sure=False, rules=[rule(relation="doubt", confidence=0.3)])

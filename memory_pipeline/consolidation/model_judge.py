@@ -40,8 +40,9 @@ MISQUOTED: Final = "quotes what the text does not say"
 
 DECIDED: Final = 0.95
 """Minimum confidence of an update that closes what it outdates."""
-UNSURE: Final = 0.75
-"""Confidence of a relation that the model names without being sure; it links, and decides nothing."""
+UNSURE: Final = 0.6
+"""Confidence of a relation that the model names without being sure: the share of such updates that are right by the
+labels (`research/README.md`). It links, and decides nothing."""
 
 _ENDS: Final = ["profile_id", "memory_id", "other_id"]
 _NAME_DIGITS: Final = 12

@@ -105,7 +105,7 @@ def common(
 
 @app.command()
 def init() -> None:
-    """Create a data folder. With the history, the tables, Dagster's storage, and the settings that a store begins with."""
+    """Create a data folder. With the history, the tables, Dagster's storage, and the settings of a new store."""
     from memory_pipeline.lake.tables import Lake
     from memory_pipeline.service import launch
 
