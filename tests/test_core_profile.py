@@ -224,6 +224,14 @@ def test_of_what_is_said_twice_the_newer_words_come_first_and_the_older_take_the
     assert (set(few), set(many)) == ({other, newer}, {older, other, newer})
 
 
+def test_a_name_that_introduces_the_owner_is_the_owners_though_few_notes_begin_with_it():
+    own = said("User is Wilf Penhallow, a cider maker.", "Wilf lives in the loft above the press house now.")
+    own += said("Wilf was here.", "Wilf has gone.", *(f"Tank {n} was bottled on Monday." for n in range(30)))
+    rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate(own)]
+    assert own[1]["content"] in compiled(*rows)["user_profile"]
+    assert own[1]["content"] not in str(compiled(*rows[1:]))
+
+
 def test_a_danger_keeps_its_room_unless_what_outdates_it_is_told_itself():
     told = said("The gas hose on the left ring leaks, nobody lights it.", "The fitter came about the cooker.")
     told += [row | {"memory_id": "m2"} for row in said("I'm allergic to walnuts, my throat closes.")]

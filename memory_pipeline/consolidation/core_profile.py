@@ -47,7 +47,7 @@ MOST_QUOTED: Final = 120
 """Characters that are quoted of what contradicts a fact or may outdate it."""
 LEAST_NAMED: Final = 3
 """Minimum number of a profile's notes that begin with the name of the person it is about."""
-MAIN_SHARE: Final = 0.1
+MAIN_SHARE: Final = 0.15
 """Minimum share of a profile's notes that begin with the name of the person it is about."""
 
 _DOUBT: Final = 0.2
@@ -57,7 +57,8 @@ _FIRM_DOUBT: Final = 0.35
 """The same, of what holds for years and of an instruction."""
 _LINKED: Final = 1.0
 """Confidence of an update that is linked."""
-_FIRST_NAME: Final = r"^(\p{Lu}[\p{L}-]+)"
+_NAME: Final = r"\p{Lu}[\p{L}-]+"
+_FIRST_NAME: Final = rf"^({_NAME})"
 
 
 _TEXT: Final = ["profile_id", "content_hash"]
@@ -326,10 +327,12 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
         .unique()
         .over("profile_id", "session_id", mapping_strategy="join")
     )
-    rows = memories.with_columns(talking=talking).join(_main_names(memories), on="profile_id", how="left")
+    rows = memories.with_columns(talking=talking)
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
     read = _read(rows, known)
     stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
+    names = _main_names(memories, stated)
+    stated = stated.join(names, on="profile_id", how="left", maintain_order="left")
     first = pl.col("sentence").str.extract(_FIRST_NAME).str.to_lowercase()
     by_name = [pl.col("sentence").str.starts_with(pl.col("name"))]
     by_name += [first == pl.col(own).str.strip_chars().str.to_lowercase() for own in ("user_id", "speaker")]
@@ -524,18 +527,27 @@ def _with_repeats(facts: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     return joined.with_columns(past=pl.col("past") | repeated, vital=pl.col("vital") & ~repeated).drop("at")
 
 
-def _main_names(memories: pl.DataFrame) -> pl.DataFrame:
-    """Return the name that many of a profile's notes begin with: profile_id, name; no row where there is none."""
+def _main_names(memories: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
+    """Return the name of whom many of a profile's notes are about: profile_id, name; no row where there is none.
+
+    Enough begin with it: `MAIN_SHARE` of them or, if a sentence that says who the owner is has the name,
+    `LEAST_NAMED`.
+    """
+    introducing = stated.filter("introduces", "owner").select("profile_id", name=pl.col("sentence"))
+    introduced = introducing.with_columns(pl.col("name").str.extract_all(_NAME)).explode("name").unique()
     notes = memories.filter(pl.col("speaker").is_null()).select(
         "profile_id", name=pl.col("content").str.extract(_FIRST_NAME), notes=pl.len().over("profile_id")
     )
     words = STOP_WORDS | frozenset(COMMON_WORDS[0])
+    enough = pl.col("introduced") | (pl.col("count") >= MAIN_SHARE * pl.col("notes"))
     return (
         notes.filter(~pl.col("name").str.to_lowercase().is_in(words))
         .group_by("profile_id", "name")
         .agg(count=pl.len(), notes=pl.col("notes").first())
-        .filter(pl.col("count") >= pl.max_horizontal(pl.lit(LEAST_NAMED), MAIN_SHARE * pl.col("notes")))
-        .sort("profile_id", "count", "name", descending=[False, True, False])
+        .join(introduced.with_columns(introduced=True), on=["profile_id", "name"], how="left")
+        .with_columns(pl.col("introduced").fill_null(value=False))
+        .filter((pl.col("count") >= LEAST_NAMED) & enough)
+        .sort("profile_id", "introduced", "count", "name", descending=[False, True, True, False])
         .unique("profile_id", keep="first", maintain_order=True)
         .select("profile_id", "name")
     )
