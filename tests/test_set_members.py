@@ -22,6 +22,9 @@ def told_apart(find, older, newer):
         ("The key of the workshop is green.", "The key of the boathouse is red."),
         ("My winter job is at the mill.", "My summer job is on the ferry."),
         ("The firstborn is called Ottoline.", "The lastborn is called Tilly."),
+        ("Berth 26 is leased to Jem.", "Berth 27 is rented by Signe."),
+        ("Shed 4 holds the trailer.", "Shed 5 contains the dinghy."),
+        ("Door of cabin 7 broken.", "Door of cabin 8 repaired."),
     ],
 )
 def test_other_values_of_two_things_of_a_kind(older, newer):
@@ -40,6 +43,11 @@ def test_other_values_of_two_things_of_a_kind(older, newer):
         ("I live in Leith.", "I live in Kells."),
         ("The car is blue.", "The Volvo is green."),
         ("", "My middle daughter is Tuva."),
+        ("The mooring fee is 640 since May.", "The mooring fee is 655 since June."),
+        ("Mooring fee 640 euros, paid.", "Mooring fee 655 euros, due."),
+        ("Water level 4.1 on Monday.", "Water level 3.9 on Tuesday."),
+        ("Shed 4 holds the trailer.", "Shed 4 contains the dinghy."),
+        ("The queue has 14 open tickets.", "The queue has 9 closed tickets."),
     ],
 )
 def test_another_value_of_one_thing(older, newer):

@@ -25,13 +25,14 @@ def name_two_subjects(older: pl.Series, newer: pl.Series) -> pl.Series:
     """Return whether the statements of each pair give different values to different things of one kind.
 
     Their subjects differ in one word that tells which one is meant: either they share what they are, or of each of
-    them the same is said ("The elder is called ...", "The younger is called ...").
+    them the same is said ("The elder is called ...", "The younger is called ..."). Or they differ in the number of a
+    thing of which other things are said ("unit 26 is leased", "unit 27 is rented").
 
     Args:
         older: the older statement of each pair.
         newer: the newer, as many.
     """
-    return _told(_name_two_subjects, older, newer)
+    return _told(lambda *pair: _name_two_subjects(*pair) or _number_two_things(*pair), older, newer)
 
 
 def name_two_objects(older: pl.Series, newer: pl.Series) -> pl.Series:
@@ -63,6 +64,23 @@ def _name_two_subjects(older: Clause, newer: Clause) -> bool:
     apart = sum(word != opposite for word, opposite in zip(words, others, strict=False))
     alike = len(heads) == 1 if len(words) > 1 else values[0][:2] == values[1][:2]
     return len(words) == len(others) > 0 and apart == 1 and alike
+
+
+def _number_two_things(older: Clause, newer: Clause) -> bool:
+    """Return whether two clauses begin alike up to the number of a thing, and say something else of it.
+
+    The number of a thing stands after its kind, and before what is said of it; a value stands after a verb or at the
+    end, or has the same unit, or a date, behind it.
+    """
+    start = len([*takewhile(lambda pair: pair[0] == pair[1], zip(older.stems, newer.stems, strict=False))])
+    rests = older.stems[start:], newer.stems[start:]
+    if not start or not all(rest[:1] and rest[0].isdigit() for rest in rests):
+        return False
+    said = [(side.low[start + 1], side.stems[start + 1]) for side in (older, newer) if len(side) > start + 1]
+    if len(said) < len(rests) or older.low[start - 1] in STOP_WORDS or older.stems[start - 1] in _VERBS:
+        return False
+    unlike = not {*_content(older[start + 1 :])} & {*_content(newer[start + 1 :])}
+    return unlike and all(stem in _VERBS or word not in STOP_WORDS for word, stem in said)
 
 
 def _name_two_objects(older: Clause, newer: Clause) -> bool:

@@ -18,7 +18,7 @@ from memory_pipeline.text.lang.en import core_cues
 from memory_pipeline.text.lang.en.rarity import RARITY_UNLISTED
 from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.lang.registry import JUDGED
-from memory_pipeline.text.parse import clauses, tokens
+from memory_pipeline.text.parse import clauses, facts, tokens
 from memory_pipeline.text.parse.speakers import USERS
 from memory_pipeline.text.score import figurative, references, sections, sentence_kinds, standing_orders, unlocking
 
@@ -236,6 +236,8 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     pairs = list(zip(*_in_context(sentences, speakers), strict=True))
     parts = [_described(pairs[start : start + _AT_ONCE]) for start in range(0, len(pairs), _AT_ONCE)]
     numbers = np.concatenate([np.zeros((0, _WIDTH)), *parts])
+    figures = facts.extract(sentences["sentence"], tokens.fold(sentences["sentence"]))["numbers"].list.len() > 0
+    numbers[figures.to_numpy(), -1] = 0.0  # a figure is a value
     of_sentences = sentences.select("row", numbers=pl.Series(list(numbers), dtype=pl.List(pl.Float64)))
     by_text = of_sentences.group_by("row").agg(pl.col("numbers").explode())
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": sentences.schema["row"]})
