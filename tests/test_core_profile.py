@@ -232,6 +232,18 @@ def test_a_name_that_introduces_the_owner_is_the_owners_though_few_notes_begin_w
     assert own[1]["content"] not in str(compiled(*rows[1:]))
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The CO2 sensor in the hall must be on before anybody goes in.",
+        "Never let the dog near the room the baby is in.",
+    ],
+)
+def test_a_sentence_that_ends_in_a_preposition_is_no_unfilled_label(text):
+    assert compiled(*said(text)) == {"health_and_safety": [text]}
+    assert compiled(*said("I live in ___.")) == compiled(*said("My address is:")) == {}
+
+
 def test_a_danger_keeps_its_room_unless_what_outdates_it_is_told_itself():
     told = said("The gas hose on the left ring leaks, nobody lights it.", "The fitter came about the cooker.")
     told += [row | {"memory_id": "m2"} for row in said("I'm allergic to walnuts, my throat closes.")]

@@ -8,7 +8,8 @@ from typing import Final
 PLACEHOLDER: Final = (
     r"<[\p{L}][\p{L} _.-]*>|\{[^{}]*\}|\[[\p{L}_ -]+\]|(?-u:\b)(?:TODO|TBD|TBC|TBA|FIXME|N/A|[xX]{3,})(?-u:\b)|_{3,}"
     r"|\.{4,}|[:=]\s*\([^()]*\)\s*\.?\s*$|(?i:lorem ipsum)"
-    r"|(?i:(?-u:\b)(?:is|are|called|named|in|at|to))\s*[:=]?\s*[.?_-]*$"
+    r"|(?i:(?-u:\b)(?:is|are|called|named))(?:\s*[:=][\s.?_-]*|\s[\s.?_-]*)?$"
+    r"|(?i:(?-u:\b)(?:in|at|to))(?:\s*[:=]|\s+[.?_-])[\s.?_-]*$"
 )
 """A placeholder that was never filled; matched in the original text."""
 LEANING_START: Final = (
