@@ -503,7 +503,7 @@ def test_ctrl_c_ends_a_run_in_one_line_and_changes_nothing(copy):
 def test_light_commands_load_nothing_heavy(fresh, source, tmp_path):
     shutil.copytree(fresh, tmp_path / "data")
     commands = [
-        ["remember", "one", "-p", "sample-1"],
+        ["remember", "one", "-p", "sample-1", "--no-check"],
         ["recall", "one", "-p", "sample-1"],
         ["status"],
         ["import", "jsonl", str(source)],

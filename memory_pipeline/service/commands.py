@@ -464,7 +464,7 @@ def backup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the backup; it must be missing or empty.")],
     as_json: JsonOption = False,
 ) -> None:
-    """Back up everything: history, tables and settings. The store can be read and written meanwhile."""
+    """Back up history, tables and settings. The store can be read and written meanwhile."""
     from memory_pipeline.erasure.erase import resume_erasure
     from memory_pipeline.lake import backup as backups
     from memory_pipeline.service import report
