@@ -67,10 +67,10 @@ def changes(
 
     A summary takes the place of the first of its members, with its id and in that member's shape: as an item with the
     same marker, as a paragraph, or as the text of the file if that member was a file of its own. Line ends stay.
-    Tables, code, quotes, tasks, list items with others below them, blocks that other notes refer to, and lines with
-    links to pages or remarks always stay, and so do the steps of a numbered list: one that is done twice is written
-    twice. The file of a day is a record of it: what later days outdate stays there. A file with nothing left but
-    headings is removed, with the lines that only point to it.
+    Tables, code, quotes, tasks, list items with others below them, blocks that other notes refer to, lines with their
+    day at their head, and those with links to pages or remarks always stay, and so do the steps of a numbered list: one
+    that is done twice is written twice. The file of a day is a record of it: what later days outdate stays there. A
+    file with nothing left but headings is removed, with the lines that only point to it.
 
     Args:
         texts: text of every file by its path.

@@ -182,7 +182,7 @@ def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.D
     table(console, headers, rows)
     protected = tables["scored_memories"].filter("is_protected")["protection_reason"]
     yielding = int(protected.str.ends_with(YIELDS).sum())
-    reasons = _counts(protected.str.strip_suffix(YIELDS))
+    reasons = _counts(protected.str.strip_suffix(YIELDS).str.replace("^protected type: ", "stored as a "))
     trimmed = f"; {yielding} of them yield to a token budget" if yielding else ""
     prose(console, f"protected from forgetting: {reasons}{trimmed}")
 
