@@ -63,6 +63,7 @@ def own(text, *, by_agent=False, known=None):
     [
         (f"<memories>{BLOCK}Where do I live?", "Where do I live?"),
         (f"<memories>\n{BLOCK}\n</memories>\n\nI moved to Bonn.", "I moved to Bonn."),
+        (f"<memories>\n{BLOCK}\n</memories> I moved to Bonn.", "I moved to Bonn."),
         (f"<context source='memory'>\n{BLOCK}\n</context>\nBook the dentist.", "Book the dentist."),
         (f"{quoting.INTRODUCTION}\n\n{BLOCK}\n\nWhat now?", "What now?"),
         (f"What I know so far:\n{LINES}\n\nThe shed is green.", "The shed is green."),

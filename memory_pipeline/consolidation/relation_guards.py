@@ -26,7 +26,7 @@ _NAME: Final = r"[\p{Ll},;0-9] \p{Lu}\p{L}+"
 _CAPITAL: Final = r"\b\p{Lu}[\p{L}0-9]+"
 """A capitalised word, a code or its beginning."""
 _NAMED: Final = ("numbers", "dates", "names")
-_MOST_ADDED: Final = 0.6
+_MOST_ADDED: Final = 0.63
 """Most of the weight of words that a reference to a text has beside those of the text, against theirs: one with more
 refers to something else ("the gate code is that of the shed"), which may be a change."""
 
