@@ -454,7 +454,7 @@ def _named_by_agents(rows: pl.DataFrame, read: pl.DataFrame) -> pl.DataFrame:
 
 
 def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
-    """Drop the statements that are closed, and date the doubts about others: `doubted_since`.
+    """Drop the statements that are closed, and date the surest doubt about each other: `doubted_since`, `doubted_by`.
 
     A lasting condition of a body is doubted only by a link; what else holds for years, and an instruction, by what is
     surer than other doubts.
@@ -475,7 +475,7 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
         .sort("confidence", "at", "by")
         .group_by("fact", maintain_order=True)
         .agg(
-            doubted_since=pl.col("at").min(),
+            doubted_since=pl.col("at").last(),
             doubted_by=pl.col("by").last(),
             linked=(pl.col("confidence") == _LINKED).any(),
         )
