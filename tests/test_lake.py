@@ -31,8 +31,9 @@ from lake_rows import (
     updated,
 )
 
-from memory_pipeline.lake import publishing
+from memory_pipeline.lake import files, publishing
 from memory_pipeline.lake import tables as lake_tables
+from memory_pipeline.lake.object_store import LocalObjectStore
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import event
 from memory_pipeline.ledger.commits import VERSION, Commit, Conflict, StaleInstant
@@ -523,3 +524,15 @@ def test_an_undo_masks_decisions_and_changes_tables_in_one_step(lake: Lake) -> N
         lake.republish(own, tables(["ana"], "again", names=REPLACED), revert=[undo])
     with pytest.raises(ValueError, match="each profile"):
         lake.republish(own, tables(["ana"], "again", names=REPLACED), revert=[])
+
+
+def test_values_in_lists_that_an_older_version_wrote_with_fewer_parts_are_read(tmp_path):
+    sentence = {"place": 1, "sentence": "I live in Trim.", "section": "user_profile", "harm": 1.0}
+    texts = [{"content_hash": "h", "numbers": [0.5], "sentences": [sentence]}]
+    older = pl.DataFrame({"profile_id": ["a"], "read": ["r"], "model": ["m"], "texts": [texts]})
+    store = LocalObjectStore(tmp_path)
+    key = files.write(store, "core_sentences", older).key
+    (read,) = files.collect(store, [key], TABLES["core_sentences"]).to_dicts()
+    ((found,),) = [text["sentences"] for text in read["texts"]]
+    assert sentence.items() <= found.items()
+    assert found["introduces"] is None
