@@ -227,6 +227,7 @@ def test_an_answered_repeat_is_merged_though_its_words_differ(client):
         ("The rent of the workshop is 640 euros.", "For the workshop 460 euros of rent are due."),
         ("Never feed the grey cat fish.", "Feed the grey cat fish."),
         ("The course begins on 3 May.", "The course begins on 13 May."),
+        ("The user's shirt size is L.", "The user wears shirt size M."),
     ),
 )
 def test_an_answered_repeat_that_differs_in_a_fact_is_only_linked(client, one, other):

@@ -59,6 +59,7 @@ COPIES = [
     ("Good morning! The boiler man comes at 4.", "The boiler man comes at 4, thanks."),
     ("As you may know, I live in Oslo", "I live in Oslo"),
     ("I like tea", "I really like tea!"),
+    ("Before lunch I take vitamin D", "I take vitamin D before lunch"),
     ("I bought a new car yesterday", "Yesterday I bought a new car"),
     ("By the way, my sister Anna lives in Berlin", "my sister Anna lives in Berlin."),
     ("I'm allergic to peanuts", "I am allergic to peanuts"),
@@ -111,6 +112,8 @@ CHANGES = {
         ("My sister Anna lives in Berlin", "My sister Anna lives in Paris"),
         ("My sister Anna lives in Berlin", "My sister Eva lives in Berlin"),
         ("Marie is my boss", "Maria is my boss"),
+        ("Her shirt size is L.", "Her shirt size is M."),
+        ("Lea goes to class A at Northgate.", "Lea attends class B at Northgate."),
     ],
     "words": [
         ("I take metformin every morning.", "My father takes metformin every morning."),

@@ -89,6 +89,7 @@ def test_an_instruction_of_one_project_changes_none_of_another():
         ("The eggs are 3 euros.", "Ten eggs cost 3.60 euros."),
         ("Drive goes to Rosa on Monday.", "On Monday the drive is Nadia's, ask Nadia."),
         ("The lift is serviced on 3 May.", "They service the lift on 4 May."),
+        ("Our flat is in stairwell B.", "You find our flat in stairwell C."),
     ],
 )
 def test_two_texts_with_a_figure_day_or_name_each_of_its_own_do_not_merge(older, newer):
@@ -105,6 +106,7 @@ def test_a_second_allergy_is_not_the_first():
         SAME,
         ("The choir meets in the old mill.", "Rehearsals of the choir, with tea, are in the old mill."),
         ("Built in 1968, the boat leaks.", "The boat lets water in."),
+        ("For years I parked in row B.", "In row B I parked for years."),
     ],
 )
 def test_a_detail_more_on_one_side_is_no_other_fact(older, newer):

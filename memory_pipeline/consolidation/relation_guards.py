@@ -11,6 +11,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import core_profile, whereabouts
+from memory_pipeline.text.compare import merge_guard
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import core_facts, references, sections
 
@@ -21,8 +22,8 @@ DOUBT: Final = 0.15
 """Minimum confidence of an update that is reported although it makes no link."""
 
 _SIDES: Final = ("older", "newer")
-_NAME: Final = r"[\p{Ll},;0-9] \p{Lu}\p{L}+"
-"""A capitalised word inside a sentence."""
+_NAME: Final = rf"[\p{{Ll}},;0-9] \p{{Lu}}\p{{L}}+|{merge_guard.LETTER}"
+"""A capitalised word inside a sentence, or a lone capital."""
 _CAPITAL: Final = r"\b\p{Lu}[\p{L}0-9]+"
 """A capitalised word, a code or its beginning."""
 _NAMED: Final = ("numbers", "dates", "names")
@@ -94,7 +95,7 @@ def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | No
     rows = pl.concat([pairs["older"], pairs["newer"]]).unique().sort()
     texts = points["content"].gather(rows)
     found = facts.extract(texts, tokens.fold(texts)).select("numbers", "dates")
-    names = texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}+)"))
+    names = texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}*)"))
     kinds = core_profile.kinds(points[rows], known)
     read = found.with_columns(
         names=names,

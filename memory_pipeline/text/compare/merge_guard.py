@@ -49,6 +49,8 @@ REASONS: Final = ("numbers", "dates", "negation", "names", "validity", "words", 
 
 _CODE: Final = r"\b[A-Z][A-Z0-9]+"
 """A code, or its beginning: it names something and is spelled as it is."""
+LETTER: Final = r"[\p{Ll}\p{N},;] [\p{Lu}--I]\b"
+"""A lone capital inside a sentence, after what stands before it: it names a class, size, group or door."""
 
 RELATIVE_DATES: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yesterday|today|tonight|tomorrow)$|^day "
 """Dates in normal form that mean another day when said on another day."""
@@ -217,7 +219,9 @@ def _parsed_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
 def _parsed_side(pairs: pl.DataFrame, texts: pl.DataFrame, side: str) -> pl.DataFrame:
     """Return the facts and lemmas of one side of each pair, with that side as prefix."""
     facts = pairs.select(pl.col(f"{side}_{name}").alias(name) for name in _FACT_COLUMNS)
-    named = facts.select(pl.concat_list("entities", pl.col("content").str.extract_all(_CODE)).list.join(" "))
+    letters = pl.col("content").str.extract_all(LETTER).list.eval(pl.element().str.tail(1))
+    codes = pl.col("content").str.extract_all(_CODE)
+    named = facts.select(pl.concat_list("entities", codes, letters).list.join(" "))
     return (
         facts.with_columns(names=tokenize(named.to_series()))
         .join(texts, on="content", how="left", maintain_order="left", nulls_equal=True)
