@@ -82,9 +82,13 @@ def detect_changes(inputs: Inputs, context: Context) -> Outputs:
         context=context,
         within=scope.inside(context.scope, inputs.memories),
     )
-    same = model_judge.same(pairs, pl.concat([inputs.verdicts, asked]), context.policy)
-    known = pl.concat([inputs.pair_readings, readings])
-    repeats = judging.answered_repeats(same, compared, known, inputs.core_sentences, context.policy.llm_precision)
+    repeats = judging.answered_repeats(
+        pairs=model_judge.same(asked=pairs, recorded=pl.concat([inputs.verdicts, asked]), policy=context.policy),
+        memories=compared,
+        recorded=pl.concat([inputs.pair_readings, readings]),
+        sentences=inputs.core_sentences,
+        sure=context.policy.llm_precision,
+    )
     return Outputs(
         conform(
             schemas.FactChanges,
