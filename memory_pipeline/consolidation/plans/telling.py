@@ -102,7 +102,7 @@ _OF_ACTION: Final = {
 
 _WHY: Final = {
     "changed": "The newer says how it is now; the older stays, marked as no longer true.",
-    "conflicts": "Perhaps only one can be true, and nothing says which; recall says so beside both.",
+    "conflicts": "Perhaps only one can be true, and nothing says which; recall says so where that is likely enough.",
     "may_have_changed": "The newer may replace the older; both stay, and recall shows the newer first.",
     "may_repeat": "Both may say the same; both stay until somebody says so.",
     "summarised": "A text about all of them; they stay as they are.",
