@@ -238,6 +238,19 @@ def test_an_answered_repeat_that_differs_in_a_fact_is_only_linked(client, one, o
     assert {edge["edge_type"] for edge in client.explain(ids[0]).edges} >= {"MAY_REPEAT"}
 
 
+def test_core_memory_follows_an_answer_in_the_next_run(client):
+    old = client.remember("Ana takes losartan 50 mg every morning.", occurred_at="2026-02-01")
+    new = client.remember("Dr. Salgado raised the losartan to 100 mg.", occurred_at="2026-02-06")
+    client.consolidate()
+    assert "maybe outdated" in client.session_start().text()
+    client.resolve((old, new), "none")
+    client.consolidate()
+    told = client.session_start().text()
+    assert "maybe outdated" not in told
+    client.consolidate()
+    assert client.session_start().text() == told
+
+
 @pytest.mark.drill
 def test_what_a_run_closed_and_a_later_one_is_less_sure_of_is_not_outdated_by_itself(tmp_path, client):
     old = client.remember("User's gym membership costs 30 euros.")

@@ -7,13 +7,14 @@ from typing import cast
 
 import polars as pl
 
-from memory_pipeline.consolidation import scope
+from memory_pipeline.consolidation import judging, scope
 from memory_pipeline.consolidation.context import Context
+from memory_pipeline.consolidation.edges import links
 from memory_pipeline.consolidation.plans import planning
 from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import Decisions, Frame, Memories, Reverted
+from memory_pipeline.schemas import Action, DecidedEdges, Decisions, Deferred, FactChanges, Frame, Memories, Reverted
 
 
 def propose(
@@ -76,3 +77,16 @@ def committed_now(context: Context, decisions: Frame[Decisions], reverted: Frame
     if decisions.select(now.any()).item() is not True:
         return decisions.clear()
     return projection.unmasked(decisions, reverted).filter(now)
+
+
+def retired_links(
+    context: Context,
+    decided_edges: Frame[DecidedEdges],
+    fact_changes: Frame[FactChanges],
+    memories: Frame[Memories],
+    deferred: Frame[Deferred],
+) -> pl.DataFrame:
+    """Return links about facts that no longer hold; none where this run has not compared the facts."""
+    if not judging.compares(context.policy) or Action.LINK not in context.actions:
+        return decided_edges.clear()
+    return links.no_longer_held(decided_edges, fact_changes, memories, deferred, as_of=context.as_of)

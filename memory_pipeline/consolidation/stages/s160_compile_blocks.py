@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.consolidation.state.projection import State
-from memory_pipeline.schemas import INSTANT, Action, Frame, conform, empty
+from memory_pipeline.schemas import INSTANT, TABLES, Action, Frame, conform, empty
 
 
 class Inputs(NamedTuple):
@@ -35,6 +35,7 @@ class Inputs(NamedTuple):
     proposed_edges: Frame[schemas.ProposedEdges]
     fact_changes: Frame[schemas.FactChanges]
     promotions: Frame[schemas.Promotions]
+    deferred: Frame[schemas.Deferred]
     decisions: Frame[schemas.Decisions]
     reverted: Frame[schemas.Reverted]
 
@@ -64,6 +65,14 @@ def compile_blocks(inputs: Inputs, context: Context) -> Outputs:
             promotions=inputs.promotions,
         ),
     )
+    retired = proposals.retired_links(
+        context=context,
+        decided_edges=inputs.decided_edges,
+        fact_changes=inputs.fact_changes,
+        memories=inputs.memories,
+        deferred=inputs.deferred,
+    )
+    kept = inputs.decided_edges.join(retired, on=TABLES["decided_edges"].key, how="anti")
     compiled = inputs.decisions.filter(
         pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(context.as_of, INSTANT)
     )
@@ -77,7 +86,7 @@ def compile_blocks(inputs: Inputs, context: Context) -> Outputs:
         policy=context.policy,
         as_of=context.as_of,
         plan_id=context.plan_id,
-        edges=associations.union(inputs.decided_edges, inputs.proposed_edges),
+        edges=associations.union(kept, inputs.proposed_edges),
         changes=inputs.fact_changes,
         known=inputs.core_sentences,
     )

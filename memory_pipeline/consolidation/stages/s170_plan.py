@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from memory_pipeline import schemas
-from memory_pipeline.consolidation import judging
 from memory_pipeline.consolidation.context import Context, recorded_only
-from memory_pipeline.consolidation.edges import associations, links
+from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.consolidation.plans import proposals, quota
 from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.stage import DECLARED, stage
@@ -115,26 +114,19 @@ def _planned(tables: Mapping[str, pl.DataFrame], context: Context) -> Frame[sche
             promotions=inputs.promotions,
             proposed_edges=inputs.proposed_edges,
             pruned_edges=faded,
-            retired_links=_retired(inputs, context),
+            retired_links=proposals.retired_links(
+                context=context,
+                decided_edges=inputs.decided_edges,
+                fact_changes=inputs.fact_changes,
+                memories=inputs.memories,
+                deferred=inputs.deferred,
+            ),
             trims=inputs.trims,
             proposed_blocks=inputs.proposed_blocks,
             deferred=inputs.deferred,
         ),
     )
     return conform(schemas.ConsolidationPlan, quota.hold(plan=proposal, profiles=inputs.profiles, state=state))
-
-
-def _retired(inputs: Inputs, context: Context) -> pl.DataFrame:
-    """Return links about facts that no longer hold; none where this run has not compared the facts."""
-    if not judging.compares(context.policy) or Action.LINK not in context.actions:
-        return inputs.decided_edges.clear()
-    return links.no_longer_held(
-        decided=inputs.decided_edges,
-        fact_changes=inputs.fact_changes,
-        memories=inputs.memories,
-        deferred=inputs.deferred,
-        as_of=context.as_of,
-    )
 
 
 def _rests(inputs: Inputs, *, planned: pl.DataFrame, context: Context) -> Frame[schemas.Rests]:
