@@ -37,7 +37,7 @@ def pairs(store: LabelledStore) -> pl.DataFrame:
     known = pl.col("relation").is_in(list(questions.ANSWERS))
     possible = done.tables["fact_changes"].filter(known, ~pl.col("decided")).with_columns(likelihood="confidence")
     of_run = (done.after["memories"], done.tables["core_sentences"])
-    asked = set(questions.ranked(possible, *of_run, for_people=True).select("memory_id", "other_id").iter_rows())
+    asked = set(questions.ranked(possible, *of_run, floor=questions.PEOPLE).select("memory_id", "other_id").iter_rows())
     rows = []
     for row in questions.ranked(possible, *of_run).iter_rows(named=True):
         label = labelled_stores.label(store, row["memory_id"], row["other_id"])

@@ -23,7 +23,7 @@ NOTES = (
 REPLACED = {"gym": "library", "porch": "Odile"}
 
 
-def ranked(pairs, sentences=(), for_people=False, **of):
+def ranked(pairs, sentences=(), floor=None, **of):
     rows = [{"memory_id": name, "created_at": ago(9), **of.get(name, {})} for name in "abcdef"]
     memories = frames.memories(rows)
     hashes = dict(memories.select("memory_id", "content_hash").iter_rows())
@@ -42,7 +42,7 @@ def ranked(pairs, sentences=(), for_people=False, **of):
     row = {"profile_id": "p", "read": "r", "model": "m", "texts": texts}
     known = pl.DataFrame([row], schema=table.empty().schema) if texts else table.empty()
     given = pl.DataFrame(pairs, schema=["memory_id", "other_id", "likelihood"], orient="row")
-    found = questions.ranked(given.with_columns(profile_id=pl.lit("p")), memories, known, for_people=for_people)
+    found = questions.ranked(given.with_columns(profile_id=pl.lit("p")), memories, known, floor=floor)
     return ["".join(row) for row in found.select("memory_id", "other_id").iter_rows()]
 
 
@@ -63,9 +63,14 @@ def test_what_may_be_denied_as_well_as_repeated_is_asked_openly():
 
 def test_pairs_that_are_hardly_likely_are_not_asked_about_unless_they_have_weight():
     pairs = [("a", "b", 0.5), ("c", "d", 0.45), ("e", "f", 0.36)]
-    assert ranked(pairs, for_people=True) == ["ab"]
-    assert ranked(pairs, "e", for_people=True, d={"access_count": 2}) == ["ef", "cd", "ab"]
-    assert ranked([("e", "f", 0.3)], "e", for_people=True, e={"access_count": 9}) == []
+    assert ranked(pairs, floor=questions.PEOPLE) == ["ab"]
+    assert ranked(pairs, "e", floor=questions.PEOPLE, d={"access_count": 2}) == ["ef", "cd", "ab"]
+    assert ranked([("e", "f", 0.3)], "e", floor=questions.PEOPLE, e={"access_count": 9}) == []
+
+
+def test_an_agent_is_asked_on_about_what_people_are_spared_after_what_they_are_asked():
+    pairs = [("a", "b", 0.6), ("c", "d", 0.3), ("e", "f", 0.2)]
+    assert ranked(pairs, floor=questions.AGENTS) == ["ab", "cd"]
 
 
 def test_what_has_left_or_is_closed_is_not_asked_about():

@@ -4,7 +4,7 @@ People and agents work through it with `review`, a language model in a run (`mod
 possible (`judging`), and what an answer does (`state/answers`).
 """
 
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -14,11 +14,20 @@ from memory_pipeline.text.score.sections import HEALTH
 
 ANSWERS: Final = {"update": "update", "doubt": "update", "duplicate": "repeat", "conflict": "conflict"}
 """The answer that each relation of `fact_changes` suggests."""
-ASKED: Final = 0.5
-"""Least worth of a pair that somebody is asked about: one that is likelier than not, or less likely and of some weight.
-A language model is asked about the others later."""
-LIKELY: Final = 0.35
-"""Least likelihood of a pair that somebody is asked about, whatever its weight; below, three in four are different."""
+
+
+class Floor(NamedTuple):
+    """What a pair must come to for somebody to be asked about it."""
+
+    worth: float
+    likelihood: float
+
+
+PEOPLE: Final = Floor(worth=0.5, likelihood=0.35)
+"""A pair that is likelier than not, or less likely and of some weight; below this likelihood three in four differ."""
+AGENTS: Final = Floor(worth=0.25, likelihood=0.25)
+"""An agent reads a pair for some 65 tokens; of those that people are not asked about more than every third is related
+(`research/README.md`)."""
 
 SURE_REPEAT: Final = 0.75
 """Least likelihood of a repetition at which the judge tells it from a denial: below, "I love it" and "I hate it" are
@@ -58,7 +67,7 @@ def asked(relation: str, confidence: float) -> str:
 
 
 def ranked(
-    pairs: pl.DataFrame, memories: pl.DataFrame, sentences: pl.DataFrame, *, for_people: bool = False
+    pairs: pl.DataFrame, memories: pl.DataFrame, sentences: pl.DataFrame, *, floor: Floor | None = None
 ) -> pl.DataFrame:
     """Order pairs of memories by what an answer is worth.
 
@@ -69,7 +78,7 @@ def ranked(
     Args:
         pairs: profile_id, memory_id, other_id, likelihood (that they are related), and any other columns.
         sentences: table `core_sentences`, for what is about health.
-        for_people: leave out what is not worth the time of a person or an agent (`ASKED`, `LIKELY`).
+        floor: leave out what does not come to it; default: all, as a language model is asked in a run.
 
     Cost: two joins of the pairs with the memories.
     """
@@ -88,9 +97,10 @@ def ranked(
     health = pl.coalesce("older_health", "newer_health", pl.lit(value=False))
     used = (pl.col("older_used") + pl.col("newer_used")).clip(upper_bound=_MOST_USES)
     worth = pl.col("likelihood") * (1 + _HEALTH * health + _USE * used)
-    asked = (pl.col("worth") >= ASKED) & (pl.col("likelihood") >= LIKELY)
+    least = floor or Floor(0.0, 0.0)
+    asked = (pl.col("worth") >= least.worth) & (pl.col("likelihood") >= least.likelihood)
     other_words = pl.col("older_content_hash") != pl.col("newer_content_hash")
-    kept = rows.with_columns(worth=worth).filter(other_words, asked | (not for_people))
+    kept = rows.with_columns(worth=worth).filter(other_words, asked)
     return kept.sort("worth", *KEY, "other_id", descending=[True, False, False, False]).select(pairs.columns)
 
 

@@ -134,7 +134,7 @@ class MemoryReads:
     def tidy_up(self, context: Context, profile_id: Annotated[str, Field(description=_PROFILE)] = "") -> str:
         """Go through pairs of memories that may replace, repeat or contradict each other, and settle them."""
         with self._memory(profile_id, context) as memory:
-            pairs = memory.review(_REVIEWED)
+            pairs = memory.review(_REVIEWED, doubts=True)
         if not pairs:
             return "Nothing in memory needs an answer. Say so in one sentence."
         return (

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
-from memory_pipeline.consolidation.questions import LIKELY
+from memory_pipeline.consolidation.questions import PEOPLE
 from memory_pipeline.recall import wording
 from memory_pipeline.recall.models import Part
 from memory_pipeline.recall.rank.reasons import reasons
@@ -125,7 +125,7 @@ class Explanation:
             yield from self._ranked()
             successor = self.memory["superseded_by"]
             rest = (row for row in self.facts if successor is None or row["other"] != successor)
-            told = (row for row in rest if row["relation"] != "doubt" or row["confidence"] >= LIKELY)
+            told = (row for row in rest if row["relation"] != "doubt" or row["confidence"] >= PEOPLE.likelihood)
             yield from _most([_compared(row, self._named(row["other"])) for row in told])
             yield from _most([self._refused(row) for row in self.refusals])
             yield from self._kept()

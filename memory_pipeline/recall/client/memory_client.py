@@ -283,21 +283,26 @@ class MemoryClient:
         """Time zone of the reader: of the days and times that are shown, and of those asked for without an offset."""
         return self._zone
 
-    def review(self, limit: int = 10) -> Review:
+    def review(self, limit: int = 10, *, doubts: bool = False) -> Review:
         """Return the pairs of memories of which the last run was unsure, those most worth an answer first.
 
         Args:
             limit: most pairs.
+            doubts: also return pairs that are likelier unrelated, after the others: for an agent, which reads one for
+                some 65 tokens.
 
         Raises:
             ValueError: the limit is out of range.
             LakeError: the store cannot be read.
         """
+        from memory_pipeline.consolidation import questions
         from memory_pipeline.recall.client import reviewing
 
         self._check_open()
         check_count("limit", limit)
-        return reviewing.review(self._lake, self._state_cache, self._profile, limit)
+        check_bool("doubts", doubts)
+        floor = questions.AGENTS if doubts else questions.PEOPLE
+        return reviewing.review(self._lake, self._state_cache, self._profile, limit, floor)
 
     def answered(self, since: datetime | str) -> pl.DataFrame:
         """Return what answers and corrections have ended since an instant, as people read it (`telling.TOLD`).

@@ -35,18 +35,20 @@ def pair_id(one: str, other: str) -> str:
     return hashlib.sha256("\x1f".join(sorted((one, other))).encode()).hexdigest()[:_ID_DIGITS]
 
 
-def review(lake: Lake, cache: StateCache, profile_id: str, limit: int) -> Review:
+def review(lake: Lake, cache: StateCache, profile_id: str, limit: int, floor: questions.Floor) -> Review:
     """Return the pairs of a profile that are most worth an answer.
 
     They come in the order of `questions.ranked`.
 
     Args:
         cache: the profile's state.
+        limit: most pairs.
+        floor: what a pair must come to.
 
     Cost: reads the profile's pairs of the last run.
     """
     state = cache.current()
-    waiting = _waiting(lake, cache, state, profile_id)
+    waiting = _waiting(lake, cache, state, profile_id, floor)
     return Review(pairs=_described(cache, state, waiting.head(limit)), waiting=waiting.height)
 
 
@@ -124,13 +126,13 @@ def likely(cache: StateCache, memory_id: str, policy: Policy) -> tuple[Pair, ...
     return _described(cache, state, found.sort("confidence", "memory_id", descending=[True, False]).head(MOST_LIKELY))
 
 
-def _waiting(lake: Lake, cache: StateCache, state: State, profile_id: str) -> pl.DataFrame:
+def _waiting(lake: Lake, cache: StateCache, state: State, profile_id: str, floor: questions.Floor) -> pl.DataFrame:
     """Return the pairs of live memories that are worth an answer and neither decided nor answered, the best first."""
     changes = lake.read("fact_changes", profiles=[profile_id]).with_columns(likelihood="confidence")
     possible = changes.filter(pl.col("relation").is_in(list(questions.ANSWERS)), ~pl.col("decided"))
     open_pairs = unanswered(possible, cache.answered())
     sentences = lake.read("core_sentences", profiles=[profile_id])
-    return questions.ranked(open_pairs, state.pool.index.memories, sentences, for_people=True)
+    return questions.ranked(open_pairs, state.pool.index.memories, sentences, floor=floor)
 
 
 def _described(cache: StateCache, state: State, rows: pl.DataFrame) -> tuple[Pair, ...]:
