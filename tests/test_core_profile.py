@@ -214,14 +214,19 @@ def test_what_holds_for_days_or_weeks_is_perhaps_over_after_some_of_them():
     assert new == [f"{text} ({ago(20).date()})"]
 
 
-def test_of_what_is_said_twice_the_newer_words_come_first_and_the_older_take_the_room_that_is_left():
-    texts = ["Jo gets hives from latex gloves and her throat swells.", "I'm allergic to walnuts, my throat closes."]
-    told = said(*texts, "Jo must never be near latex, gloves or tourniquets.")
-    rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate(told)]
-    older, other, newer = (row["content"] for row in told)
-    link = [{"source": "m2", "target": "m0", "edge_type": "MAY_REPEAT"}]
-    few, many = (compiled(*rows, edges=link, core_memory_tokens=most)["health_and_safety"] for most in (20, 600))
-    assert (set(few), set(many)) == ({other, newer}, {older, other, newer})
+def test_of_what_is_said_twice_the_older_takes_the_room_that_is_left_unless_it_never_lacks_room():
+    def told(texts, most, block):
+        rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate(said(*texts))]
+        link = [{"source": "m2", "target": "m0", "edge_type": "MAY_REPEAT"}]
+        return set(compiled(*rows, edges=link, core_memory_tokens=most)[block])
+
+    vital = ["Jo gets hives from latex gloves and her throat swells.", "I'm allergic to walnuts, my throat closes."]
+    vital += ["Jo must never be near latex, gloves or tourniquets."]
+    assert told(vital, 20, "health_and_safety") == set(vital)
+    plain = ["I live in a converted barn near Kells.", "I'm a carpenter with a shop in Navan."]
+    plain += ["My home is a barn outside Kells that was converted."]
+    few, many = (told(plain, most, "user_profile") for most in (40, 600))
+    assert (few, many) == ({plain[1], plain[2]}, set(plain))
 
 
 def test_a_name_that_introduces_the_owner_is_the_owners_though_few_notes_begin_with_it():

@@ -516,15 +516,18 @@ def _with_what_doubts(facts: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFra
 
 
 def _with_repeats(facts: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Count what a newer fact of the same block probably repeats among what is past: the newer one tells it."""
+    """Count what a newer fact of the same block probably repeats among what is past: the newer one tells it.
+
+    What never lacks room keeps it: two blood groups that are taken for a repetition are both to be read.
+    """
     told = facts.filter(pl.col("doubted_since").is_null()).select("profile_id", "index", "memory_id", "created_at")
     ends = edges.filter(edge_type="MAY_REPEAT").select("profile_id", "source", "target")
     both = pl.concat([ends, ends.rename({"source": "target", "target": "source"}).select(ends.columns)])
     newer = both.join(told.rename({"memory_id": "target", "created_at": "at"}), on=["profile_id", "target"])
     last = newer.group_by("profile_id", "index", memory_id="source").agg(pl.col("at").max())
     joined = facts.join(last, on=["profile_id", "index", "memory_id"], how="left", maintain_order="left")
-    repeated = (pl.col("at") > pl.col("created_at")).fill_null(value=False)
-    return joined.with_columns(past=pl.col("past") | repeated, vital=pl.col("vital") & ~repeated).drop("at")
+    repeated = (pl.col("at") > pl.col("created_at")).fill_null(value=False) & ~pl.col("vital")
+    return joined.with_columns(past=pl.col("past") | repeated).drop("at")
 
 
 def _main_names(memories: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
