@@ -15,7 +15,7 @@ import numpy as np
 import state_model
 from scipy.special import expit
 
-from memory_pipeline.text.score import figurative, sections
+from memory_pipeline.text.score import core_facts, sections, state_heads
 
 FILE: Final = corpus_files.FOLDER / "figurative.txt"
 RIDGE: Final = 0.02
@@ -51,10 +51,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     true = np.repeat([0.0, 1.0], [len(bodies), len(said)])
     counts = np.where(true == 1, COUNT, 1.0)
     weights, offset = state_model.fit(state_model.states(bodies + said), true, counts, ridge=RIDGE)
-    state_model.write(figurative.MODEL, weights, offset, options.out)
+    state_model.write(state_heads.FIGURATIVE, weights, offset, options.out)
     for name, left in (("health", of_bodies(corpus_files.UNREAD, _LEFT_OUT)), ("figures", figures("LEFT"))):
         found = expit(state_model.states(left) @ weights + offset)
-        taken = {least: int((found >= least).sum()) for least in (0.5, 0.7, 0.9, 0.95, figurative.LEAST)}
+        taken = {least: int((found >= least).sum()) for least in (0.5, 0.7, 0.9, 0.95, core_facts.FIGURATIVE_FROM)}
         print(f"left out, {name}: {len(left)}, taken for figures from {taken}")
 
 

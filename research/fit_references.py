@@ -17,7 +17,7 @@ import numpy as np
 import state_model
 from scipy.special import expit
 
-from memory_pipeline.text.score import references
+from memory_pipeline.text.score import state_heads
 
 ORDINARY: Final = 3_000
 """Ordinary notes that it learns from; as many others measure, for want of more that nothing has learned from."""
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     true = np.concatenate([refers, refers, np.zeros(len(notes))])
     counts = np.concatenate([np.ones(2 * len(texts)), np.full(len(notes), SHARE * 2 * len(texts) / len(notes))])
     weights, offset = state_model.fit(given, true, counts, ridge=RIDGE)
-    state_model.write(references.MODEL, weights, offset, options.out)
+    state_model.write(state_heads.REFERENCES, weights, offset, options.out)
     left, of_left = corpus_files.references("b")
     for name, states, labels in (
         ("left out", read(left), of_left),

@@ -19,7 +19,7 @@ import state_model
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from memory_pipeline.text.score import standing_orders
+from memory_pipeline.text.score import state_heads
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     both = Examples(*(np.concatenate(parts) for parts in zip(of_corpus, of_orders, strict=True)))
     counts = np.repeat([1.0, 2.0], [len(of_corpus.standing), len(of_orders.standing)])
     weights, offset = state_model.fit(both.states, both.standing, counts, ridge=RIDGE)
-    state_model.write(standing_orders.MODEL, weights, offset, options.out)
+    state_model.write(state_heads.STANDING_ORDERS, weights, offset, options.out)
     for name, left in {
         "corpus": examples(corpus_files.UNREAD, [name for name in corpus_files.MEASURED if name not in MEASURED]),
         **{f"orders {name}": examples((), (name,)) for name in MEASURED},

@@ -15,7 +15,7 @@ import state_model
 from fit_standing_orders import RIDGE, Examples
 from scipy.special import expit
 
-from memory_pipeline.text.score import unlocking
+from memory_pipeline.text.score import state_heads
 
 FILE: Final = corpus_files.FOLDER / "unlocking.txt"
 PARTS: Final = 10
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     taken, wanted = found >= 0.5, given.standing == 1
     print(f"left out: {int((taken & wanted).sum())} of {int(taken.sum())} right, of {int(wanted.sum())}")
     weights, offset = state_model.fit(*given, np.ones(len(given.standing)), ridge=RIDGE)
-    state_model.write(unlocking.MODEL, weights, offset, options.out)
+    state_model.write(state_heads.UNLOCKING, weights, offset, options.out)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Fits a linear model on what the reader holds of sentences (`text/score/state_heads`), and writes it.
 
-A logistic regression with a ridge. Not here: what it learns from (`fit_standing_orders`, `fit_unlocking`,
-`fit_references`).
+A logistic regression with a ridge. Not here: what it learns from (`fit_references`, `fit_standing_orders`,
+`fit_unlocking`, `fit_figurative`).
 """
 
 from collections.abc import Sequence
@@ -49,6 +49,6 @@ def fit(given: Floats, true: Floats, counts: Floats, *, ridge: float) -> tuple[F
 
 
 def write(name: str, weights: Floats, offset: float, out: Path | None) -> None:
-    """Write a model to a file; default: that of its name in `models/` of this package."""
-    path = out or Path(str(resources.files("memory_pipeline"))) / "models" / name
+    """Write a model to a file; default: that of its name (`state_heads.HEADS`) in `models/` of this package."""
+    path = out or Path(str(resources.files("memory_pipeline"))) / "models" / f"{name}.npz"
     np.savez_compressed(path, weights=weights.astype(np.float32), offset=np.float64(offset))

@@ -67,7 +67,8 @@ def overlaid(relation, *, sure=True, rules=(), old=OLD, quotes=TOLD, **policy):
     chosen = Policy(llm_model="m", **policy)
     told = quotes if relation in TELLING else {}
     answers = known(asked, [verdict(asked, relation, sure=sure, **told)])
-    return model_judge.overlaid(changes, asked, answers, chosen, plan_id="plan").to_dicts()
+    heard = model_judge.heard(asked, answers, chosen)
+    return model_judge.overlaid(changes, heard, chosen, plan_id="plan").to_dicts()
 
 
 def rule(relation="update", *, confidence, decided=False):
@@ -146,8 +147,9 @@ def test_what_differs_in_a_number_a_date_or_a_negation_is_not_surely_the_same(ol
     of = pair(old, new)
     verdicts = known(of, [verdict(of, "same")])
     assert model_judge.verdicts(of, verdicts, POLICY)["sure"].to_list() == [False]
-    assert model_judge.same(of, verdicts, POLICY).is_empty()
-    (link,) = model_judge.overlaid(TABLES["fact_changes"].empty(), of, verdicts, POLICY, plan_id="plan").to_dicts()
+    heard = model_judge.heard(of, verdicts, POLICY)
+    assert model_judge.same(heard).is_empty()
+    (link,) = model_judge.overlaid(TABLES["fact_changes"].empty(), heard, POLICY, plan_id="plan").to_dicts()
     assert (link["relation"], link["decided"], link["confidence"]) == ("duplicate", False, model_judge.UNSURE)
 
 
@@ -155,7 +157,7 @@ def test_texts_that_a_model_surely_calls_the_same_are_recorded_as_one_fact_unles
     old, new = "The hall of the choir is in Mill Lane.", "The choir's hall stands in Mill Lane."
     both = frames.memories({"memory_id": name, "content": text} for name, text in (("o", old), ("n", new)))
     of = pair(old, new)
-    same = model_judge.same(of, known(of, [verdict(of, "same")]), POLICY)
+    same = model_judge.same(model_judge.heard(of, known(of, [verdict(of, "same")]), POLICY))
     assert same.rows() == [("p", "o", "n")]
     empty = TABLES["pair_readings"].empty()
     (one,) = judging.answered_repeats(same, both, empty, None, 0.95).to_dicts()
@@ -297,7 +299,7 @@ def asked(respond, pairs, recorded=NONE, **settings):
         client = OpenAICompletionClient(chosen, environment={"OPENAI_API_KEY": "k"}, pause=0.001)
         complete = model_requests.ModelAnswers(client, chosen)
         context = Context(policy=POLICY, as_of=frames.AS_OF, plan_id="plan", complete=complete)
-        changes, new = model_requests.judged(fact_changes([]), pairs, recorded, context)
+        changes, new, _ = model_requests.judged(fact_changes([]), pairs, recorded, context)
         return changes, new, server.prompts
 
 

@@ -8,6 +8,7 @@ import pytest
 from memory_pipeline.text.classification import HOLDING, PASSING, Meaning, canonical_category, canonical_type, inferred
 from memory_pipeline.text.score import core_facts
 from memory_pipeline.text.score.sentence_kinds import GROUPS
+from memory_pipeline.text.score.state_heads import HEADS, REFERENCES
 
 
 def labelled(*sentences: str, refers: float = 0.0) -> list[float]:
@@ -16,7 +17,7 @@ def labelled(*sentences: str, refers: float = 0.0) -> list[float]:
     for sentence in sentences:
         known = zip(GROUPS.values(), sentence.split(), strict=True)
         numbers += [float(name == label) for group, label in known for name in group]
-        numbers.append(refers)
+        numbers += [refers if head == REFERENCES else 0.0 for head in HEADS]
     return numbers
 
 

@@ -297,26 +297,49 @@ def pairs(possible: pl.DataFrame, memories: Frame[Memories], sentences: pl.DataF
     return named(ranked.join(live, on="profile_id", how="left", maintain_order="left"))
 
 
-def same(asked: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return the pairs of which the model is sure that both say the same: profile_id, memory_id, other_id.
+def heard(asked: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the pairs that the model has judged, with the columns of `VERDICTS`; refused verdicts are left out.
 
     Args:
         asked: as `pairs` returns it.
         recorded: table `verdicts`, with the answers of this run.
         policy: the model.
     """
-    return _heard(asked, recorded, policy).filter("sure", pl.col("relation") == "duplicate").select(_ENDS)
-
-
-def _heard(asked: pl.DataFrame, recorded: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Return the pairs with a verdict that is not refused, with its columns."""
     accepted = verdicts(asked, recorded, policy).filter(pl.col("refused").is_null())
     return asked.join(accepted, on=["profile_id", "pair"], maintain_order="left")
 
 
-def overlaid(
-    changes: pl.DataFrame, asked: pl.DataFrame, recorded: pl.DataFrame, policy: Policy, *, plan_id: str
-) -> pl.DataFrame:
+def same(heard_pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return the pairs of which the model is sure that both say the same: profile_id, memory_id, other_id.
+
+    Args:
+        heard_pairs: as `heard` returns it.
+    """
+    return heard_pairs.filter("sure", pl.col("relation") == "duplicate").select(_ENDS)
+
+
+def _told(changes: pl.DataFrame, heard_pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the verdicts that count beside what the rules found, with their confidence `p` and whether they decide.
+
+    One that is not sure counts where it agrees, or where the rules found no relation at all.
+    """
+    whole = ~pl.col("partial") | pl.col("statement").is_not_null()
+    by_rules = changes.select(*_ENDS, by_rules="relation").unique(_ENDS, keep="first", maintain_order=True)
+    found = pl.col("by_rules").is_not_null() & ~pl.col("by_rules").is_in(["doubt", ASIDE])
+    agrees = (pl.col("by_rules") == pl.col("relation")).fill_null(value=False)
+    alone = (pl.col("relation") != "unrelated") & ~found.fill_null(value=False)
+    return (
+        heard_pairs.join(by_rules, on=_ENDS, how="left", maintain_order="left")
+        .filter(pl.col("sure") | agrees | alone)
+        .select(
+            *(*_ENDS, "relation", "statement", "value", "other_value", "at"),
+            p=pl.when("sure").then(policy.llm_precision).otherwise(UNSURE),
+            decides=pl.col("sure") & whole & (pl.col("relation") == "update"),
+        )
+    )
+
+
+def overlaid(changes: pl.DataFrame, heard_pairs: pl.DataFrame, policy: Policy, *, plan_id: str) -> pl.DataFrame:
     """Combine the changes that the rules found with the model's verdicts.
 
     Where both name the same relation, its confidence is that of two independent judges; where only the model names one,
@@ -328,28 +351,13 @@ def overlaid(
 
     Args:
         changes: table `fact_changes` by rules alone.
-        asked: as `pairs` returns it.
-        recorded: table `verdicts`, with the answers of this run.
+        heard_pairs: as `heard` returns it.
         policy: the model and its precision.
 
     Returns:
         Table `fact_changes`.
     """
-    heard = _heard(asked, recorded, policy)
-    whole = ~pl.col("partial") | pl.col("statement").is_not_null()
-    confirmed = heard.select(
-        *(*_ENDS, "relation", "statement", "value", "other_value", "at", "sure"),
-        p=pl.when("sure").then(policy.llm_precision).otherwise(UNSURE),
-        decides=pl.col("sure") & whole & (pl.col("relation") == "update"),
-    )
-    found = changes.select(*_ENDS, by_rules="relation").unique(_ENDS, keep="first", maintain_order=True)
-    named = confirmed.join(found, on=_ENDS, how="left", maintain_order="left")
-    alone = pl.col("by_rules").is_null() | pl.col("by_rules").is_in(["doubt", ASIDE])
-    told = named.filter(
-        pl.col("sure")
-        | (pl.col("by_rules") == pl.col("relation"))
-        | (alone & (pl.col("relation") != "unrelated")).fill_null(value=False)
-    ).drop("by_rules")
+    told = _told(changes, heard_pairs, policy)
     both = changes.join(
         told.select(*_ENDS, "p", "decides", heard="relation"), on=_ENDS, how="left", maintain_order="left"
     )

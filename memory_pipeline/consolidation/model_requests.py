@@ -6,7 +6,7 @@ clients of models (`llm/protocol`, `llm/openai`).
 """
 
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -91,6 +91,17 @@ def requests(
     return pl.concat(parts).sort(order).select(REQUESTS.names())
 
 
+class Judged(NamedTuple):
+    """What a model's verdicts make of the pairs that it was asked about."""
+
+    fact_changes: pl.DataFrame
+    """Table `fact_changes`."""
+    verdicts: pl.DataFrame
+    """Rows to add to table `verdicts`."""
+    same: pl.DataFrame
+    """Pairs that surely say the same (see `model_judge.same`)."""
+
+
 def judged(
     changes: pl.DataFrame,
     pairs: pl.DataFrame,
@@ -98,7 +109,7 @@ def judged(
     context: Context,
     *,
     within: pl.DataFrame | None = None,
-) -> tuple[pl.DataFrame, pl.DataFrame]:
+) -> Judged:
     """Ask a model about pairs of memories, and combine its verdicts with what the rules found.
 
     Half of the run's budget is for this, the other half for texts.
@@ -111,8 +122,6 @@ def judged(
         within: `profile_id` and `memory_id` of the memories that the run may decide about; default: all. Nothing is
             asked about others.
 
-    Returns:
-        Table `fact_changes`, and the rows to add to `verdicts`.
     """
     table = TABLES["verdicts"]
     wanted = pairs if within is None else scope.touching(within, pairs, "memory_id", "other_id")
@@ -132,8 +141,9 @@ def judged(
             for profile_id, subject in named.select("profile_id", "subject").iter_rows()
         ]
         new = table.conform(named.with_columns(pl.Series("refused", refused, dtype=pl.List(pl.String))))
-    recorded = pl.concat([verdicts, new])
-    return model_judge.overlaid(changes, pairs, recorded, context.policy, plan_id=context.plan_id), new
+    heard = model_judge.heard(pairs, pl.concat([verdicts, new]), context.policy)
+    combined = model_judge.overlaid(changes, heard, context.policy, plan_id=context.plan_id)
+    return Judged(combined, new, model_judge.same(heard))
 
 
 def _entry_requests(memories: Frame[Memories], scored: pl.DataFrame, policy: Policy) -> pl.DataFrame:

@@ -75,7 +75,7 @@ def detect_changes(inputs: Inputs, context: Context) -> Outputs:
     )
     answered = answers.standing(inputs.events, inputs.memories)
     pairs = model_judge.pairs(change_detection.unanswered(possible, answered), compared, inputs.core_sentences)
-    combined, asked = model_requests.judged(
+    combined, asked, same = model_requests.judged(
         changes=changes,
         pairs=pairs,
         verdicts=inputs.verdicts,
@@ -83,7 +83,7 @@ def detect_changes(inputs: Inputs, context: Context) -> Outputs:
         within=scope.inside(context.scope, inputs.memories),
     )
     repeats = judging.answered_repeats(
-        pairs=model_judge.same(asked=pairs, recorded=pl.concat([inputs.verdicts, asked]), policy=context.policy),
+        pairs=same,
         memories=compared,
         recorded=pl.concat([inputs.pair_readings, readings]),
         sentences=inputs.core_sentences,

@@ -20,10 +20,15 @@ from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, facts, tokens
 from memory_pipeline.text.parse.speakers import USERS
-from memory_pipeline.text.score import figurative, references, sections, sentence_kinds, standing_orders, unlocking
+from memory_pipeline.text.score import references, sections, sentence_kinds, state_heads
 
-_WIDTH: Final = sentence_kinds.WIDTH + 1
+_WIDTH: Final = sentence_kinds.WIDTH + len(state_heads.HEADS)
 """Numbers of a sentence."""
+_REFERS: Final = sentence_kinds.WIDTH + state_heads.HEADS.index(state_heads.REFERENCES)
+"""Place among them of the probability that it only refers back."""
+FIGURATIVE_FROM: Final = 0.98
+"""Minimum probability from which a sentence about health counts as a figure of speech: of 414 left out that are about
+health, none has it. A line too many in core memory does less harm than an allergy that is missing."""
 _AT_ONCE: Final = 1_000
 """Sentences of which what the network holds is in memory at once."""
 LIKELY: Final = 0.5
@@ -92,12 +97,13 @@ def core_facts(
     if not (known.list.len() > 0).any():
         return pl.DataFrame(schema=_STATED)
     sentences = _sentences(texts.set(known.list.len() == 0, ""))
-    _, read_numbers = _of_sentences(known)
-    numbers, refers = read_numbers[:, :-1], read_numbers[:, -1] >= references.LEAST
+    numbers, told = np.split(_of_sentences(known)[1], [sentence_kinds.WIDTH], axis=1)
+    refers, standing, opens, figures = told.T  # in the order of `state_heads.HEADS`
     quoted, by_assistant = _turns(sentences)
     gap = _leads_to_a_gap(sentences)
     low = tokens.fold(sentences["sentence"])
-    standing, opens = _of_states(sentences, speakers, numbers)
+    standing = np.where(sections.may_instruct(numbers), standing, 1.0)
+    opens = np.where(sections.may_unlock(numbers), opens, 0.0)
     as_read, if_own = (sections.chosen(one, standing, opens) for one in (numbers, sections.of_owner(numbers)))
     of_user = as_read != sections.NOWHERE
     place = np.where(of_user, as_read, if_own)
@@ -117,42 +123,15 @@ def core_facts(
         harm=pl.Series(sentence_kinds.expected(numbers, "harm")),
     ).filter(
         section.is_not_null(),
-        ~_figures(sentences, speakers, section == sections.HEALTH),
+        ~(health & pl.Series(figures >= FIGURATIVE_FROM)),
         ~(quoted & (section.is_in([sections.INSTRUCTION, sections.PREFERENCE]) | ordered)),
         ~(by_assistant & (~health | ordered)),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
-        ~_labels_alone(sentences["sentence"], refers) | (section == sections.HEALTH),
+        ~_labels_alone(sentences["sentence"], refers >= references.LEAST) | health,
         ~gap | (pl.col("commands") & pl.col("sentence").str.contains(_HEADING)),
         pl.col("sentence").str.contains(r"\p{L}"),  # a mark or a date between two lines states nothing
         pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
     )
-
-
-def _of_states(
-    sentences: pl.DataFrame, speakers: pl.Series | None, numbers: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the probability that each sentence holds until further notice, and that it says how something is opened.
-
-    1 and 0 for those that may not instruct, and may not be such.
-    """
-    befores, said = _in_context(sentences, speakers)
-    results = np.ones(len(numbers)), np.zeros(len(numbers))
-    for result, may, head in (
-        (results[0], sections.may_instruct(numbers), standing_orders),
-        (results[1], sections.may_unlock(numbers), unlocking),
-    ):
-        rows = np.flatnonzero(may)
-        result[rows] = head.probability([befores[row] for row in rows], [said[row] for row in rows])
-    return results
-
-
-def _figures(sentences: pl.DataFrame, speakers: pl.Series | None, asked: pl.Series) -> pl.Series:
-    """Return which sentences are surely figures of speech, of those that seem to be about health or safety."""
-    befores, said = (
-        pl.Series(one, dtype=pl.String).filter(asked).to_list() for one in _in_context(sentences, speakers)
-    )
-    found = pl.repeat(value=False, n=len(sentences), dtype=pl.Boolean, eager=True)
-    return found.scatter(asked.arg_true(), pl.Series(figurative.probability(befores, said) >= figurative.LEAST))
 
 
 def _in_context(sentences: pl.DataFrame, speakers: pl.Series | None) -> tuple[list[str], list[str]]:
@@ -218,9 +197,8 @@ def _leads_to_a_gap(sentences: pl.DataFrame) -> pl.Series:
 def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     """Return what the reader says of the sentences of texts: for each text the numbers of all its sentences in a row.
 
-    These are the probability of each label of a sentence (`sentence_kinds`), and that it only refers back
-    (`references`). Of a text in a language that it does not read there are none, nor of any text if its weights are not
-    installed.
+    These are the probability of each label of a sentence (`sentence_kinds`), and of what `state_heads` tells of it. Of
+    a text in a language that it does not read there are none, nor of any text if its weights are not installed.
 
     Args:
         texts: strings; null counts as empty.
@@ -237,7 +215,7 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     parts = [_described(pairs[start : start + _AT_ONCE]) for start in range(0, len(pairs), _AT_ONCE)]
     numbers = np.concatenate([np.zeros((0, _WIDTH)), *parts])
     figures = facts.extract(sentences["sentence"], tokens.fold(sentences["sentence"]))["numbers"].list.len() > 0
-    numbers[figures.to_numpy(), -1] = 0.0  # a figure is a value
+    numbers[figures.to_numpy(), _REFERS] = 0.0  # a figure is a value
     of_sentences = sentences.select("row", numbers=pl.Series(list(numbers), dtype=pl.List(pl.Float64)))
     by_text = of_sentences.group_by("row").agg(pl.col("numbers").explode())
     rows = pl.DataFrame({"row": pl.int_range(len(texts), eager=True)}).cast({"row": sentences.schema["row"]})
@@ -251,7 +229,7 @@ def unpacked(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64
         readings: as `read` returns them.
     """
     texts, numbers = _of_sentences(readings)
-    return texts, numbers[:, :-1]
+    return texts, numbers[:, : sentence_kinds.WIDTH]
 
 
 def referring(readings: pl.Series) -> pl.Series:
@@ -260,7 +238,7 @@ def referring(readings: pl.Series) -> pl.Series:
     Args:
         readings: as `read` returns them.
     """
-    return readings.list.gather_every(_WIDTH, _WIDTH - 1).list.min()
+    return readings.list.gather_every(_WIDTH, _REFERS).list.min()
 
 
 def _of_sentences(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -274,7 +252,8 @@ def _described(sentences: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     """Return the numbers of sentences, each after the one before it."""
     read = encoder.pair_reader().sentences(sentences)
     states, scores = np.split(read, [encoder.STATE], axis=1)
-    return np.column_stack([sentence_kinds.probabilities(scores.astype(np.float64)), references.probability(states)])
+    labels = sentence_kinds.probabilities(scores.astype(np.float64))
+    return np.column_stack([labels, state_heads.probabilities(states)])
 
 
 def fit(texts: pl.Series, readings: pl.Series) -> pl.Series:

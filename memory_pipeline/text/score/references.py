@@ -1,8 +1,7 @@
-"""Tells what gives a value only by reference ("Rent: what we paid in spring.") by what the reader holds of a sentence.
+"""What counts as a reference ("Rent: what we paid in spring."), and how much it shares with what it may refer to.
 
-Such a text neither replaces nor denies what it refers to, and is worth nothing without it. Its words do not tell: "same
-rent as last year, 710 euros" has a value of its own. Not here: the fit (`research/fit_references.py`), and whether all
-sentences of a text refer back (`core_facts.referring`).
+Its words do not tell: "same rent as last year, 710 euros" has a value of its own. Not here: how likely a sentence is
+one (`state_heads`), and whether all sentences of a text refer back (`core_facts.referring`).
 """
 
 from collections.abc import Sequence
@@ -13,24 +12,12 @@ from numpy.typing import NDArray
 
 from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.parse import tokens
-from memory_pipeline.text.score import state_heads
 
 Floats = NDArray[np.float64]
 
-MODEL: Final = "references.npz"
-"""Name of the model file in `models/`."""
 LEAST: Final = 0.7
 """Minimum probability from which a text counts as a reference: of texts left out two in three references are found, and
 one in 23 of those that have a value in much the same words is taken for one; of ordinary notes one in fifty."""
-
-
-def probability(read: NDArray[np.floating]) -> Floats:
-    """Return the probability that each sentence only refers to something said elsewhere.
-
-    Args:
-        read: what the network holds of the sentences, [sentences, `encoder.STATE`].
-    """
-    return state_heads.of_states(MODEL, read)
 
 
 def shared(text: str, others: Sequence[str]) -> tuple[Floats, int]:

@@ -3,7 +3,7 @@
 One linear model over the probabilities of all labels (`models/sections.toml`) weighs whom a sentence is about, of what
 kind it is, how long it holds, what harm forgetting it does and whether it is so against each other, where a limit for
 each would lose what several of them tell together. Not here: the labels (`sentence_kinds`), whether an order stands
-(`standing_orders`), the fit (`research/fit_sections.py`), and what a text quotes or leaves open (`core_facts`).
+(`state_heads`), the fit (`research/fit_sections.py`), and what a text quotes or leaves open (`core_facts`).
 """
 
 from collections.abc import Mapping

@@ -1,55 +1,54 @@
-"""Linear models over what the reader holds of a sentence before it labels it.
+"""What linear models tell of a sentence from what the reader's network holds of it before it labels it.
 
-Not here: what each tells (`standing_orders`, `unlocking`, `references`), and the fits (`research/state_model.py`).
+"Never push to main" and "never push while I rebase" get much the same labels; what the network holds tells more. Of
+each sentence all are told in the pass that labels it. Not here: which sentences are asked about (`sections`,
+`core_facts`), and the fits (`research/state_model.py`).
 """
 
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.score import sentence_kinds
 
 Floats = NDArray[np.float64]
 
-
-def probability(model: str, befores: Sequence[str], sentences: Sequence[str]) -> Floats:
-    """Return the probability that what a model tells is so, of each sentence.
-
-    Args:
-        model: name of the file in `models/`, with the weight of each number of a state, and the offset.
-        befores: the sentence before each in its text, or "".
-        sentences: the sentences, each after the name of its speaker if there is one.
-
-    Raises:
-        ReaderMissingError: the reader's weights are not installed.
-
-    Cost: about 10 ms of one core per short sentence.
-    """
-    if not sentences:
-        return np.zeros(0)  # the network is not loaded for nothing
-    read = encoder.pair_reader().sentences(list(zip(befores, sentences, strict=True)))
-    return of_states(model, read[:, : encoder.STATE])
+REFERENCES: Final = "references"
+"""It gives its value only by reference ("Rent: what we paid in spring."): it neither replaces nor denies what it refers
+to, and is worth nothing without it."""
+STANDING_ORDERS: Final = "standing_orders"
+"""It orders something until further notice, if it orders anything; not for once."""
+UNLOCKING: Final = "unlocking"
+"""It says how a door, a device or an account is opened, or where what opens it lies. By its labels that is a matter of
+safety; it needs no line beside allergies, since it is asked for when it is needed."""
+FIGURATIVE: Final = "figurative"
+"""It is a figure of speech, if it seems to be about health or safety ("allergic to small talk")."""
+HEADS: Final = (REFERENCES, STANDING_ORDERS, UNLOCKING, FIGURATIVE)
+"""What is told, in the order of the columns; each is a file of that name in `models/`."""
 
 
-def of_states(model: str, states: NDArray[np.floating]) -> Floats:
-    """Return the probability that what a model tells is so, of what the network holds of each sentence.
+def probabilities(states: NDArray[np.floating]) -> Floats:
+    """Return the probability that what each model tells is so, [sentences, `HEADS`].
 
     Args:
-        model: see `probability`.
-        states: [sentences, `encoder.STATE`].
+        states: what the network holds of each sentence, [sentences, `encoder.STATE`].
     """
-    weights, offset = _model(model)
-    scores = states.astype(np.float64) @ weights + offset
+    weights, offsets = _models()
+    scores = states.astype(np.float64) @ weights + offsets
     result: Floats = (1.0 / (1.0 + np.exp(-scores))).round(sentence_kinds.DIGITS)
     return result
 
 
 @cache
-def _model(name: str) -> tuple[Floats, float]:
-    path = resources.files("memory_pipeline") / "models" / name
-    with resources.as_file(path) as file, np.load(file) as stored:
-        return stored["weights"].astype(np.float64), float(stored["offset"])
+def _models() -> tuple[Floats, Floats]:
+    """Return the weight of each number of a state, [`encoder.STATE`, `HEADS`], and the offsets."""
+    folder = resources.files("memory_pipeline") / "models"
+    weights, offsets = [], []
+    for name in HEADS:
+        with resources.as_file(folder / f"{name}.npz") as file, np.load(file) as stored:
+            weights.append(stored["weights"].astype(np.float64))
+            offsets.append(float(stored["offset"]))
+    return np.stack(weights, axis=1), np.array(offsets)
