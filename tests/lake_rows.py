@@ -8,8 +8,10 @@ from pathlib import Path
 import polars as pl
 
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import commits
 from memory_pipeline.ledger.commits import Commit
 from memory_pipeline.ledger.event import Event
+from memory_pipeline.ledger.ledger import Ledger, Revert
 from memory_pipeline.ledger.payloads import Accessed, Stored, Updated
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
@@ -185,3 +187,10 @@ def plans_seen(lake: Lake, seq: int) -> dict[str, set[str]]:
         for profile_id in set(seen) - set(frame["profile_id"]):
             seen[profile_id].add(f"no rows in {name}")
     return seen
+
+
+def revert(ledger: Ledger, profile_id: str, decision_ids: list[str], **options) -> int:
+    """Mask decisions of a profile and return the position of the undo."""
+    undo = Revert(profile_id=profile_id, decision_ids=decision_ids, **options)
+    with ledger.writing() as transaction:
+        return commits.undo(transaction, [undo])[profile_id]

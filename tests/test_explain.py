@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 from frames import AS_OF, ago
+from lake_rows import revert
 from stores import commit, rows, tables
 
 from memory_pipeline.erasure.erase import erase_memories
@@ -159,7 +160,7 @@ def test_an_erased_memory_says_when_and_why_and_nothing_of_what_it_said(tmp_path
 
 
 def test_decisions_carry_their_numbers_and_whether_they_were_undone(lake):
-    lake.ledger.revert("p", ["4"], reason="Still needed.", occurred_at=AS_OF, recorded_at=AS_OF)
+    revert(lake.ledger, "p", ["4"], reason="Still needed.", occurred_at=AS_OF, recorded_at=AS_OF)
     (archived,) = explain(lake, "e").decisions
     assert archived["factors"] == {"strength": 0.01, "threshold": 0.05}
     assert archived["reverted"]

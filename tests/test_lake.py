@@ -25,6 +25,7 @@ from lake_rows import (
     commit_of,
     plans_seen,
     profiles,
+    revert,
     rows,
     stored,
     tables,
@@ -351,7 +352,7 @@ def move(lake: Lake, mover: str) -> None:
     if mover == "commit":
         lake.commit(commit_of(lake, ["ana"], "early"))
     elif mover == "revert":
-        lake.ledger.revert("ana", ["d"], reason="wrong", occurred_at=T0, recorded_at=T0)
+        revert(lake.ledger, "ana", ["d"], reason="wrong", occurred_at=T0, recorded_at=T0)
     else:
         lake.ledger.append([updated("u")])
 
@@ -417,7 +418,7 @@ def test_a_commit_may_not_precede_the_last_one_that_stands(lake: Lake) -> None:
         lake.commit(commit_of(lake, ["ana"], "p2"))
     lake.commit(commit_of(lake, ["ana"], "p3", as_of=T0 + DAY))
     for plan_id in ("p1", "p3"):
-        lake.ledger.revert("ana", [f"{plan_id}/0"], plan_id=plan_id, reason="wrong", occurred_at=T0, recorded_at=T0)
+        revert(lake.ledger, "ana", [f"{plan_id}/0"], plan_id=plan_id, reason="wrong", occurred_at=T0, recorded_at=T0)
     lake.commit(commit_of(lake, ["ana"], "p4"))
 
 

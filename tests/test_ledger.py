@@ -15,7 +15,7 @@ import pytest
 from example_counts import examples
 from hypothesis import given
 from hypothesis import strategies as st
-from lake_rows import PROCESSES, T0, accessed, batch, commit_of, stored, updated
+from lake_rows import PROCESSES, T0, accessed, batch, commit_of, revert, stored, updated
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import activity, commits, database, tables
@@ -176,13 +176,13 @@ def test_heads_move_with_commits_reverts_and_updates_only(home: Path) -> None:
         assert ledger.heads() == {"ana": 3, "bo": 0}
         position = lake.commit(commit_of(lake, ["bo"], "p"))["bo"]
         assert ledger.heads(["bo", "nobody"]) == {"bo": position, "nobody": 0}
-        at = ledger.revert("bo", ["p/0"], reason="wrong", occurred_at=T0, recorded_at=T0)
+        at = revert(ledger, "bo", ["p/0"], reason="wrong", occurred_at=T0, recorded_at=T0)
         assert ledger.heads() == {"ana": 3, "bo": at}
 
 
 def test_profiles_count_what_agents_wrote(ledger: Ledger) -> None:
     ledger.append([*batch(3), updated("u"), stored(9, profile_id="bo")])
-    ledger.revert("ana", ["d"], reason="wrong", occurred_at=T0 + timedelta(days=9), recorded_at=T0)
+    revert(ledger, "ana", ["d"], reason="wrong", occurred_at=T0 + timedelta(days=9), recorded_at=T0)
     assert ledger.profiles().drop("last_recorded_at").rows() == [
         ("ana", 3, 4, T0),
         ("bo", 1, 5, T0 + timedelta(minutes=9)),
@@ -199,7 +199,7 @@ def test_the_digest_names_the_agents_events_in_their_order(tmp_path: Path) -> No
             for start in range(0, len(events), size):
                 ledger.append(events[start : start + size])
                 if name == "c":
-                    ledger.revert("ana", ["d"], reason="wrong", occurred_at=T0, recorded_at=T0)
+                    revert(ledger, "ana", ["d"], reason="wrong", occurred_at=T0, recorded_at=T0)
             digests.append(ledger.digest())
             assert ledger.digest(0) == "00" * 32
     state = bytes(32)
@@ -249,8 +249,8 @@ def test_an_empty_ledger_gives_empty_tables_with_their_types(ledger: Ledger) -> 
 
 def test_a_revert_masks_decisions_from_its_instant_and_position_on(ledger: Ledger) -> None:
     day = timedelta(days=1)
-    first = ledger.revert("ana", ["b", "a", "a"], reason="wrong", occurred_at=T0 + day, recorded_at=T0)
-    second = ledger.revert("ana", ["a"], reason="again", occurred_at=T0, recorded_at=T0)
+    first = revert(ledger, "ana", ["b", "a", "a"], reason="wrong", occurred_at=T0 + day, recorded_at=T0)
+    second = revert(ledger, "ana", ["a"], reason="again", occurred_at=T0, recorded_at=T0)
     assert ledger.reverted().rows() == [("ana", "a", first), ("ana", "b", first)]
     assert ledger.reverted(seq=first).rows() == [("ana", "a", first), ("ana", "b", first)]
     assert ledger.reverted(as_of=T0).rows() == [("ana", "a", second)]

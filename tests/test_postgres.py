@@ -10,7 +10,7 @@ import homes
 import in_place
 import polars as pl
 import pytest
-from lake_rows import batch, stored
+from lake_rows import batch, revert, stored
 
 from memory_pipeline.erasure.erase import erase_memories, resume_erasure
 from memory_pipeline.lake import backup, identity, snapshot
@@ -99,7 +99,7 @@ def test_a_rolled_back_batch_and_a_second_delivery_burn_no_position(place):
         with pytest.raises(RuntimeError, match="stop"):
             add_and_stop(ledger)
         ledger.append(batch(4))
-        ledger.revert("ana", ["d"], reason="wrong", occurred_at=homes.NIGHT, recorded_at=homes.NIGHT)
+        revert(ledger, "ana", ["d"], reason="wrong", occurred_at=homes.NIGHT, recorded_at=homes.NIGHT)
         assert [row[0] for row in ledger.read()] == [1, 2, 3, 4, 5]
 
 

@@ -109,7 +109,7 @@ def erase_memories(
             "name what to erase: memory_ids, or user_id, or whole_profile, or questions_since, and only one of them"
         )
     salt = secrets.token_bytes(payloads.SALT_BYTES)
-    with lake.ledger.erasing():
+    with lake.ledger.database.erasing():
         _resume(lake)
         with lake.ledger.exclusive():
             scope = Scope(
@@ -137,7 +137,7 @@ def resume_erasure(lake: Lake) -> Receipt | None:
     """
     if _pending(lake) is None:
         return None
-    with lake.ledger.erasing():
+    with lake.ledger.database.erasing():
         return _resume(lake)
 
 
@@ -157,7 +157,7 @@ def finish_again(lake: Lake, profile_id: str, *, seqs: Collection[int], now: dat
     Raises:
         LakeError: the store cannot be written, or is still in use.
     """
-    with lake.ledger.erasing():
+    with lake.ledger.database.erasing():
         _resume(lake)
         events = lake.events(profiles=[profile_id]).filter(of_type(EventType.ERASED))
         erased = tuple(events["memory_id"].unique().sort())
@@ -216,7 +216,7 @@ def _redact(lake: Lake, scope: Scope, receipt: Receipt) -> _Pending:
     letters = _dead_letters(lake, scope, [row for row in rows if row[0] in emptied | quoting])
     redact_files.rename_scopes(ledger, lake.store, profile_id, scopes)
     masked = redact_files.mask_logs(ledger.home, scope.quotes)
-    other = redact_files.quoting_files(ledger.home, scope.quotes, ledger.files)
+    other = redact_files.quoting_files(ledger.home, scope.quotes, ledger.database.files)
     members = {member for row in decisions if row["memory_id"] in changed.dropped for member in _members(row)}
     receipt = replace(
         receipt,
@@ -233,7 +233,7 @@ def _redact(lake: Lake, scope: Scope, receipt: Receipt) -> _Pending:
         caches=tuple(_names(lake, masked)),
         not_covered=(
             *NOT_COVERED,
-            *ledger.beyond_erasure,
+            *ledger.database.beyond_erasure,
             *lake.store.beyond_erasure,
             other_questions(profile_id, scope.known_since() or receipt.at, unspaced=scope.quotes.unspaced),
             *(f"{name}, which holds words of it" for name in _names(lake, other)),
@@ -354,14 +354,14 @@ def _cleaned(lake: Lake, pending: _Pending) -> Receipt:
         caches = redact_files.drop_caches(home, lake.store, profile_id)
         snapshots = redact_files.drop_snapshots(home, lake.store)
     rebuild.enrich_missing(lake, _policy(lake, profile_id), profiles=[profile_id])
-    if not ledger.purge():
+    if not ledger.database.purge():
         raise LakeError(
             f"{home}: other programs that have the ledger open still read pages of its old state; let them finish"
         )
     built = snapshot.publish(lake) if lake.ledger.runs().height else None
     with ledger.writing() as transaction:
         redaction.finish(transaction)
-    ledger.shrink()
+    ledger.database.shrink()
     return replace(
         pending.receipt,
         files_rewritten=tuple(rewritten),

@@ -161,7 +161,7 @@ def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[st
     unlisted = [entry.key for entry in stored if entry.key not in listed]
     for key in unlisted:
         store.delete(key)
-    return [*unlisted, *(path.name for path in ledger.remove_unfinished())]
+    return [*unlisted, *(path.name for path in ledger.database.remove_unfinished())]
 
 
 def drop_snapshots(home: Path, store: ObjectStore) -> list[Path]:

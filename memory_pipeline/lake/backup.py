@@ -2,8 +2,7 @@
 
 A backup is a folder with the ledger, the files that its catalogue names, archives and settings, and a list of them with
 checksums, written last: without that list it is incomplete. Snapshots and indexes are left out, since they can be
-rebuilt; tokens and Dagster's history belong to the machine. Not here: noticing that a ledger is not the one of its lake
-(`lake/identity.py`).
+rebuilt; tokens and Dagster's history belong to the machine.
 """
 
 import hashlib
@@ -19,8 +18,8 @@ import pydantic
 from memory_pipeline.lake import files, identity, in_place, object_stores, snapshot
 from memory_pipeline.lake.compaction import ARCHIVE_PREFIX, archives
 from memory_pipeline.lake.object_store import LocalObjectStore, ObjectStore
-from memory_pipeline.lake.tables import Lake, check_path
-from memory_pipeline.ledger import catalog, databases, disk
+from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger import catalog, databases, disk, erasure_guards
 from memory_pipeline.ledger.commits import VERSION
 from memory_pipeline.ledger.database import LakeError, explained
 from memory_pipeline.ledger.sqlite_database import FILE_NAME, SQLiteDatabase, beginning
@@ -49,20 +48,15 @@ class Backup:
 
 
 def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
-    """Copy a store, as of one ledger position, into a new folder; others may read, write and run meanwhile.
+    """Copy a store, as of one ledger position, into a missing or empty folder outside it; others may go on meanwhile.
 
-    Erasures wait until it is done. Erasures do not reach backups: delete those made earlier.
-
-    Args:
-        folder: a folder outside the store that is missing or empty.
-        now: time of the request.
+    Erasures wait until it is done. Erasures do not reach backups: delete those made earlier. Cost: that of copying all
+    files; memory for the largest one.
 
     Raises:
         ValueError: the folder is not empty, or lies in the store.
         Conflict: an erasure was interrupted; the files may still hold its texts.
         LakeError: a file of the store is missing or damaged, or the disk is full; the backup is not complete.
-
-    Cost: that of copying all files; memory for the largest one.
     """
     folder = folder.resolve()
     if folder.is_relative_to(lake.home):
@@ -70,8 +64,8 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"{folder} exists and is not empty; choose another folder for the backup")
     target = LocalObjectStore(folder)
-    with explained(lake.home), lake.ledger.erasing():
-        lake.refuse_any_unfinished_erasure()
+    with explained(lake.home), lake.ledger.database.erasing():
+        erasure_guards.refuse(lake.ledger)
         disk.private(folder)
         lake.ledger.note_export(folder, at=now)  # first: an erasure that waits for the backup names it
         lake.ledger.copy(folder / FILE_NAME)
@@ -87,14 +81,11 @@ def back_up(lake: Lake, folder: Path, *, now: datetime) -> Backup:
 
 
 def restore(folder: Path, home: Path) -> Backup:
-    """Make a store from a backup, with every event up to its position, and publish its snapshot.
+    """Make a store from a backup in a data folder without one, with every event up to its position, and its snapshot.
 
     Ledger and lake are created where the settings say: those of `home`, which stay, or those of the backup if `home`
     has none. A new epoch begins, so that files or a ledger from after the backup are never mistaken for this store's.
     The ledger is written last: an interrupted restore can be repeated.
-
-    Args:
-        home: data folder, without a store.
 
     Raises:
         ValueError: there is no complete backup in `folder`, its list names foreign files, or there is a store in
@@ -104,7 +95,7 @@ def restore(folder: Path, home: Path) -> Backup:
     """
     folder, home = folder.resolve(), home.resolve()
     backup = _read_list(folder)
-    check_path(home)
+    identity.check_path(home)
     settings = home if (home / SETTINGS_FILE).exists() else folder
     address = ledger_address(settings)
     source, local = LocalObjectStore(folder), LocalObjectStore(home)
@@ -129,11 +120,7 @@ def restore(folder: Path, home: Path) -> Backup:
 
 
 def _check_free(home: Path, address: str, store: ObjectStore) -> None:
-    """Check that folder, ledger's database and a lake elsewhere hold nothing that a restore would mix with its own.
-
-    Raises:
-        ValueError: they do.
-    """
+    """Refuse a folder, database or lake elsewhere that holds anything that a restore would mix with its own."""
     if databases.exists(home, address) or any(home.glob("snapshots/*.duckdb")):
         raise ValueError(
             f"{home} holds a store or its snapshots: restore into another folder, or move {databases.name(address)}, "
@@ -158,11 +145,7 @@ def _listed(folder: Path) -> tuple[Identity, dict[str, str]]:
 
 
 def _copied(source: ObjectStore, target: ObjectStore, key: str, expected: str | None) -> str:
-    """Copy an object and return its checksum.
-
-    Raises:
-        LakeError: it has another checksum than expected.
-    """
+    """Copy an object and return its checksum; refuse one with another checksum than expected."""
     with source.get(key) as file:
         data = file.read()
     checksum = hashlib.sha256(data).hexdigest()
@@ -173,11 +156,7 @@ def _copied(source: ObjectStore, target: ObjectStore, key: str, expected: str | 
 
 
 def _read_list(folder: Path) -> Backup:
-    """Return the list of a backup's contents.
-
-    Raises:
-        ValueError: its list is missing or damaged.
-    """
+    """Return the list of a backup's contents; refuse one that is missing or damaged."""
     try:
         backup = pydantic.TypeAdapter(Backup).validate_json((folder / LIST).read_bytes())
         backup.files[FILE_NAME]
@@ -189,12 +168,7 @@ def _read_list(folder: Path) -> Backup:
 
 
 def _check(backup: Backup, folder: Path, source: ObjectStore) -> None:
-    """Check that a list names exactly what a backup of its ledger holds, so that nothing else is ever written.
-
-    Raises:
-        ValueError: the list names another file, or lacks one that the ledger needs.
-        LakeError: the ledger is damaged.
-    """
+    """Check that a list names exactly what a backup of its ledger holds, so that nothing else is ever written."""
     if files.checksum(source, FILE_NAME) != backup.files[FILE_NAME]:
         raise LakeError(f"{source.uri(FILE_NAME)} is damaged; name another backup")
     catalogued = catalog.keys_in(folder / FILE_NAME)

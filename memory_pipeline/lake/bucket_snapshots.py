@@ -3,8 +3,7 @@
 `snapshots/<name>.duckdb` and, for the newest, `snapshots/memories.duckdb` are copies of the data folder's snapshots
 whose views read `snapshots/files/` of the bucket. Readers need no access to the data folder. The bucket follows the
 data folder: `snapshots/index.json` says of which files its objects are copies, and is written after them, so whatever
-is interrupted is noticed and done by the next call. Not here: when snapshots are written, and what they hold
-(`lake/snapshot.py`).
+is interrupted is noticed and done by the next call.
 """
 
 import json
@@ -40,16 +39,13 @@ class _Copy:
 
 
 def follow(store: ObjectStore, snapshots: Sequence[Path]) -> None:
-    """Make the bucket's snapshots those of the data folder.
+    """Make the bucket's snapshots those of the data folder, of which the newest is the last.
 
-    Args:
-        snapshots: snapshots of the data folder, the newest last.
+    Cost: one list and one object are read; each snapshot that the bucket lacks is copied and sent, the newest twice,
+    and so are its Parquet files that are not there yet.
 
     Raises:
         LakeError: the server cannot be reached, or refuses.
-
-    Cost: one list and one object are read; each snapshot that the bucket lacks is copied and sent, the newest twice,
-        and so are its Parquet files that are not there yet.
     """
     index, there = _read(store), _sizes(store)
     wanted = _wanted(snapshots, index)
@@ -74,7 +70,7 @@ def follow(store: ObjectStore, snapshots: Sequence[Path]) -> None:
 
 
 def differs(store: ObjectStore, snapshots: Sequence[Path]) -> str | None:
-    """Return how the bucket's snapshots differ from those of the data folder (arguments as of `follow`), or None.
+    """Return how the bucket's snapshots differ from those of the data folder, or None; arguments as of `follow`.
 
     Raises:
         LakeError: the server cannot be reached, or refuses.

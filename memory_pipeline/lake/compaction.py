@@ -4,7 +4,6 @@ The ledger keeps a row for every event forever: its id (to recognise a second de
 concerns. Only the payload, nearly all of its size, moves to the table `payloads`; reading events fetches it from there.
 Beyond an optional age, whole events are written to `archive/` before their payloads leave the store; the table `events`
 is then the checkpoint from which every rebuild starts. Only the daily maintenance compacts and archives.
-Not here: erasing memories (`erasure/`).
 """
 
 from collections.abc import Collection
@@ -36,17 +35,10 @@ _TYPES: Final = dict.fromkeys(("seq", *COLUMNS), pl.String()) | dict.fromkeys(
 
 
 def compact(ledger: Ledger, store: ObjectStore, *, before: datetime) -> int:
-    """Move the payloads of projected events that were recorded before an instant, and shrink the database.
+    """Move the payloads of projected events recorded before an instant, shrink the database, and return their number.
 
     Each batch is written to a file, then moved in one transaction: after a crash at any point every payload is readable
     in exactly one place. Cost: about 10 µs per event; shrinking copies the rest of the database.
-
-    Args:
-        store: the files of the lake.
-        before: timezone-aware.
-
-    Returns:
-        How many events were moved.
 
     Raises:
         LakeError: the store cannot be written.
@@ -56,7 +48,7 @@ def compact(ledger: Ledger, store: ObjectStore, *, before: datetime) -> int:
         total += moved
     if total:
         publishing.merge_small(ledger, store, table=TABLES["payloads"])
-        ledger.shrink()
+        ledger.database.shrink()
     return total
 
 
@@ -64,14 +56,8 @@ def archive(ledger: Ledger, store: ObjectStore, *, before: datetime) -> str | No
     """Write compacted events that were recorded before an instant to a file of their own, then drop their payloads.
 
     The file in `archive/` has the columns of the ledger's events, payloads included, so that it can be read by itself
-    and moved elsewhere. It is durable before anything is removed.
-
-    Args:
-        store: the files of the lake.
-        before: timezone-aware.
-
-    Returns:
-        Key of the file, or None if no event was that old, or an erasure is not finished.
+    and moved elsewhere. It is durable before anything is removed. Returns its key, or None if no event was that old, or
+    an erasure is not finished.
 
     Raises:
         LakeError: the store cannot be written, or another process is compacting it.

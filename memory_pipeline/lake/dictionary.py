@@ -1,8 +1,7 @@
 """Describes every table, view and macro of a snapshot, from the schemas.
 
 The same text becomes comments in the database, the table `data_dictionary` and, by `make docs`, the page
-`docs/data-dictionary.md`. Not here: the schemas (`schemas/`, `lake/snapshot_schemas.py`), the macros
-(`lake/snapshot_macros.py`), and how a snapshot is written (`lake/snapshot.py`).
+`docs/data-dictionary.md`.
 """
 
 from functools import cache

@@ -1,7 +1,4 @@
-"""The bucket as DuckDB sees it while it creates views over its files: it reads their copies on this machine.
-
-DuckDB reads the files of a view when it creates it. Not here: the views (`lake/bucket_snapshots.py`).
-"""
+"""The bucket as DuckDB sees it while it creates views, and reads their files: their copies on this machine."""
 
 from collections.abc import Mapping
 from pathlib import Path

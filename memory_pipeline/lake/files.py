@@ -1,8 +1,4 @@
-"""Parquet files of the lake: named after their content, never changed.
-
-Here: frames to objects and back. Not here: storing objects (`lake/object_store.py`), which of them are visible
-(`ledger/catalog.py`), and what the tables mean (`schemas/`).
-"""
+"""Parquet files of the lake: named after their content, never changed."""
 
 import hashlib
 import secrets
@@ -51,15 +47,10 @@ def collect(
     *conditions: pl.Expr,
     columns: Sequence[str] | None = None,
 ) -> pl.DataFrame:
-    """Return the rows of files that meet the conditions, with the current columns.
+    """Return the rows of files that meet the conditions, with the current columns or those given; none without files.
 
-    Columns that an older file lacks are null, or have the value in `table.lacking`.
-
-    Args:
-        keys: the files; none gives the empty table.
-        table: the table that the files belong to.
-        conditions: are pushed down to the files' statistics, so that most of a file without a match is not read.
-        columns: which columns to read; default all.
+    Columns that an older file lacks are null, or have the value in `table.lacking`. Conditions are pushed down to the
+    files' statistics, so that most of a file without a match is not read.
 
     Raises:
         ComputeError: a file is damaged.
@@ -88,10 +79,7 @@ def with_current_columns(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
 
 
 def read(store: ObjectStore, key: str, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
-    """Return the rows of an object that others may replace meanwhile, as one of them wrote it.
-
-    Args:
-        columns: which columns to read; default all.
+    """Return the rows of an object that others may replace meanwhile, as one of them wrote it; by default all columns.
 
     Raises:
         FileNotFoundError: there is no such object.
@@ -102,11 +90,7 @@ def read(store: ObjectStore, key: str, *, columns: Sequence[str] | None = None) 
 
 
 def checksum(store: ObjectStore, key: str) -> str:
-    """Return the SHA-256 of a file's bytes, 64 hex digits.
-
-    Raises:
-        FileNotFoundError: there is no such file.
-    """
+    """Return the SHA-256 of a file's bytes, 64 hex digits; raises FileNotFoundError if there is no such file."""
     with store.get(key) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -2,7 +2,6 @@
 
 The ledger holds an id and an epoch; the lake holds a copy of both, with the position of its last commit. So a lake
 whose ledger was lost or replaced by a backup is noticed, and files that only the lost one accounts for are not swept.
-Not here: repairing a mismatch (`doctor`).
 """
 
 import json
@@ -13,7 +12,7 @@ from typing import Final
 
 from memory_pipeline.lake.files import TABLES_PREFIX
 from memory_pipeline.lake.object_store import ObjectStore
-from memory_pipeline.ledger import databases
+from memory_pipeline.ledger import databases, disk
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.store_identity import Identity, of_ledger, record
@@ -41,11 +40,7 @@ class Mismatch(LakeError):
 
 
 def of_lake(store: ObjectStore) -> Identity | None:
-    """Return the identity that the lake holds; None before the first commit.
-
-    Raises:
-        Mismatch: it cannot be read.
-    """
+    """Return the identity that the lake holds; None before the first commit. Raises Mismatch if it cannot be read."""
     if not store.exists(KEY):
         return None
     try:
@@ -59,11 +54,7 @@ def of_lake(store: ObjectStore) -> Identity | None:
 
 
 def refuse_backup(home: Path) -> None:
-    """Refuse to open a backup: as a store it would change, if only by recording a recall.
-
-    Raises:
-        LakeError: it is a backup.
-    """
+    """Raise LakeError for a backup: as a store it would change, if only by recording a recall."""
     if (home / BACKUP_LIST).is_file():
         raise LakeError(
             f"{home} is a backup, and using it as a store would change it: restore it into another "
@@ -71,12 +62,26 @@ def refuse_backup(home: Path) -> None:
         )
 
 
-def check_ledger_there(home: Path, store: ObjectStore) -> None:
-    """Refuse to begin a new ledger beside the files of a lost one.
+def check_path(home: Path) -> None:
+    """Refuse a data folder whose files DuckDB would not find: it reads UTF-8 only, and misreads question marks.
+
+    It also takes a backslash for a slash, which leads to another folder.
 
     Raises:
-        Mismatch: there are files of a lake.
+        LakeError: there is a question mark or a backslash in the path, or bytes that are not UTF-8.
     """
+    path = disk.printable(home)
+    if path != str(home):
+        raise LakeError(f"{path}: the path of a data folder must be UTF-8; rename the folder, or choose another")
+    for sign in "?\\":
+        if sign in path:
+            raise LakeError(
+                f"{path}: a data folder cannot have {sign} in its path; rename the folder, or choose another"
+            )
+
+
+def check_ledger_there(home: Path, store: ObjectStore) -> None:
+    """Raise Mismatch instead of beginning a new ledger beside the files of a lost one."""
     if store.exists(KEY) or any(stored.key.endswith(_PARQUET) for stored in store.list(TABLES_PREFIX)):
         name = databases.name(ledger_address(home))
         raise Mismatch(
@@ -93,19 +98,21 @@ def check(home: object, ledger: Ledger, store: ObjectStore) -> None:
     """
     lake = of_lake(store)
     if lake is None:
-        if store.elsewhere or not ledger.files:
+        if store.elsewhere or not ledger.database.files:
             _claim(home, ledger, store)
         return
     with ledger.reading() as transaction:
         own = of_ledger(transaction)
+    name = ledger.database.name
     if own.store != lake.store:
+        place = store.uri("") if store.elsewhere else "lake/"
         raise Mismatch(
-            f"{home}: {ledger.name} and {_place(store)} belong to different stores: restore the ledger of this lake, "
+            f"{home}: {name} and {place} belong to different stores: restore the ledger of this lake, "
             f"or {_way_out(store)}; then run `memory-pipeline doctor`"
         )
     if own.epoch < lake.epoch or own.position < lake.position:
         raise Mismatch(
-            f"{home}: {ledger.name} is older than the lake (position {own.position}, the lake has {lake.position}), as "
+            f"{home}: {name} is older than the lake (position {own.position}, the lake has {lake.position}), as "
             "after restoring a backup of it alone: restore the newer one, or accept this one with "
             "`memory-pipeline doctor --repair`, which drops what is newer",
             repairable=True,
@@ -113,25 +120,18 @@ def check(home: object, ledger: Ledger, store: ObjectStore) -> None:
 
 
 def _claim(home: object, ledger: Ledger, store: ObjectStore) -> None:
-    """Bind ledger and lake at once if one is outside the data folder, so that no other is ever taken for its own.
-
-    Raises:
-        Mismatch: it is bound to another one.
-    """
+    """Bind ledger and lake at once if one is outside the data folder, so that no other is ever taken for its own."""
     with ledger.writing() as transaction:
         own = of_ledger(transaction)
         if own.store:
             raise Mismatch(
-                f"{home}: {ledger.name} belongs to a lake elsewhere, whose store.json says so, and {store.uri(KEY)} is "
-                "missing; correct the setting lake, open that data folder, or give this one a ledger of its own"
+                f"{home}: {ledger.database.name} belongs to a lake elsewhere, whose store.json says so, and "
+                f"{store.uri(KEY)} is missing; correct the setting lake, open that data folder, or give "
+                "this one a ledger of its own"
             )
         own = replace(own, store=secrets.token_hex(16))
         record(transaction, own)
         _put(store, own)
-
-
-def _place(store: ObjectStore) -> str:
-    return store.uri("") if store.elsewhere else "lake/"
 
 
 def _way_out(store: ObjectStore) -> str:

@@ -1,7 +1,4 @@
-"""Lets other programs read the files in place: a DuckLake catalogue records where they are.
-
-Not here: the catalogue, and how each change is made there too (`ledger/ducklake.py`).
-"""
+"""Lets other programs read the files in place: the DuckLake catalogue (`ledger/ducklake.py`) records where they are."""
 
 from contextlib import suppress
 

@@ -1,7 +1,7 @@
 """Recall indexes kept beside the store, one file for each profile, so that opening a store need not build them.
 
 They hold texts. So the name of a file says up to which erasure it was made, an erasure removes them all, and one that
-was being written meanwhile is not kept. Not here: what is in them (`recall/index/kept_index`).
+was being written meanwhile is not kept.
 """
 
 import hashlib
@@ -28,12 +28,7 @@ def erased(ledger: Ledger) -> int:
 
 
 def path(home: Path, profile_id: str, *, made_by: str, erased: int) -> Path:
-    """Return the path of an index.
-
-    Args:
-        made_by: digest of what else it depends on: the program, the embedder.
-        erased: position of the last erasure.
-    """
+    """Return the path of an index; `made_by` digests what it depends on, `erased` is the last erasure's position."""
     return home / FOLDER / f"{_name(profile_id)}-{made_by[:16]}-{erased}{_SUFFIX}"
 
 
@@ -43,15 +38,14 @@ def exists(home: Path, profile_id: str) -> bool:
 
 
 def keep(ledger: Ledger, target: Path, write: Callable[[BinaryIO], None], *, erased: int) -> bool:
-    """Write a profile's index, unless something was erased meanwhile, and remove its other ones.
+    """Write a profile's index, unless something was erased meanwhile, and remove its other ones; return whether it did.
+
+    It does not in a folder or a ledger that this user cannot write, or on a full disk.
 
     Args:
         target: see `path`.
         write: writes the content to an open file.
         erased: position of the last erasure before the state that the index holds was read.
-
-    Returns:
-        Whether it was kept; not in a folder or a ledger that this user cannot write, or on a full disk.
     """
     if not disk.writable(ledger.home):
         return False

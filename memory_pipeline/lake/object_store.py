@@ -1,9 +1,7 @@
 """Object storage for the files of the lake, with an implementation on the local disk.
 
 Keys are paths relative to the store, with slashes: `lake/<table>/<file>.parquet`, `runs/<run>/<table>.parquet`,
-`archive/<file>.parquet`, and on a server also `snapshots/<name>.duckdb`. Not here: storage on a server
-(`lake/s3_object_store.py`), the content of objects (`lake/files.py`), and which of them are visible
-(`ledger/catalog.py`).
+`archive/<file>.parquet`, and on a server also `snapshots/<name>.duckdb`.
 """
 
 import os
@@ -50,11 +48,7 @@ class ObjectStore(Protocol):
         """Write an object in one step, durably: readers see the old one, the new one or none, never a part."""
 
     def get(self, key: str) -> BufferedIOBase:
-        """Open an object for reading; the caller closes it.
-
-        Raises:
-            FileNotFoundError: there is no such object.
-        """
+        """Open an object for reading, which the caller closes; raises FileNotFoundError if there is none."""
 
     def list(self, prefix: str) -> Sequence[StoredObject]:
         """Return the objects whose key starts with a prefix, by key, remains of interrupted writes included."""
@@ -71,8 +65,7 @@ class ObjectStore(Protocol):
     def fetch(self, key: str, path: Path) -> None:
         """Make an object that never changes a local file: a hard link or a copy; the caller syncs file and folder.
 
-        Raises:
-            FileNotFoundError: there is no such object.
+        Raises FileNotFoundError if there is no such object.
         """
 
     def send(self, path: Path, key: str) -> None:

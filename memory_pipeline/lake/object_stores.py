@@ -1,7 +1,4 @@
-"""Opens the object store of a data folder: the folder itself, or the bucket that a setting names.
-
-Not here: the stores themselves (`lake/object_store.py`, `lake/s3_object_store.py`).
-"""
+"""Opens the object store of a data folder: the folder itself, or the bucket that a setting names."""
 
 from pathlib import Path
 from typing import Final
@@ -19,8 +16,7 @@ _ADDRESS: Final = "lake.address"
 def opened(home: Path, *, address: str | None = None) -> ObjectStore:
     """Open the store of a data folder's files; creates nothing and contacts no server.
 
-    Args:
-        address: value of the setting `lake`; default: that of the environment or the folder's settings file.
+    The address is a value of the setting `lake`; default: that of the environment or the folder's settings file.
 
     Raises:
         LakeError: the folder has files of its own, or the library of object storage is missing.

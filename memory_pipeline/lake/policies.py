@@ -1,7 +1,4 @@
-"""Policies as commits recorded them, and as rows that show which settings were in force.
-
-Not here: the current settings, which may differ from those of the last run (`settings/`).
-"""
+"""Policies as commits recorded them, and as rows that show which settings were in force."""
 
 import json
 from collections.abc import Mapping
@@ -18,10 +15,7 @@ CONFIGURED: Final = "configured"
 
 
 def committed_policy(ledger: Ledger, commit_seq: int) -> Policy:
-    """Return the policy under which a run was committed, as current settings (see `settings.policy_versions`).
-
-    Args:
-        commit_seq: ledger position of the commit.
+    """Return the policy of the commit at a position, as current settings (see `settings.policy_versions`).
 
     Raises:
         SettingsError: a later version of this program committed it.
@@ -34,13 +28,7 @@ def committed_policy(ledger: Ledger, commit_seq: int) -> Policy:
 
 
 def in_force(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
-    """Return the policy of each profile's last run.
-
-    Args:
-        runs: rows of `consolidation_runs`.
-
-    Cost: one query per profile.
-    """
+    """Return the policy of each profile's last run, of rows of `consolidation_runs`. Cost: one query per profile."""
     last = runs.sort("commit_seq").unique("profile_id", keep="last").sort("profile_id")
     return {
         profile_id: committed_policy(ledger, commit_seq)
@@ -49,13 +37,7 @@ def in_force(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
 
 
 def of_runs(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
-    """Return every policy that a run used, by the hash that `consolidation_runs` has of it.
-
-    Args:
-        runs: rows of `consolidation_runs`.
-
-    Cost: one query per policy.
-    """
+    """Return every policy that a run used, by its hash in `consolidation_runs`. Cost: one query per policy."""
     last = runs.sort("commit_seq").unique("policy_hash", keep="last").sort("policy_hash")
     return {
         policy_hash: committed_policy(ledger, commit_seq)
@@ -64,13 +46,9 @@ def of_runs(ledger: Ledger, runs: pl.DataFrame) -> dict[str, Policy]:
 
 
 def rows(policies: Mapping[str, Policy], *, key: str = "profile_id") -> pl.DataFrame:
-    """Return one row per policy and setting: setting, value, origin, and what each policy belongs to.
+    """Return one row per policy and setting: `key`, setting, value, origin; `key` is the policy's profile or hash.
 
     A value's origin is found by comparing it with what this version ships: the ledger keeps values only.
-
-    Args:
-        policies: the policies, by profile or by hash.
-        key: name of the column for that.
     """
     return pl.DataFrame(
         [

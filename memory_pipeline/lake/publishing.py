@@ -1,9 +1,7 @@
 """Publishing: writes new files of a table and makes them visible in one transaction of the ledger.
 
-Here: adding rows, merging small files, and replacing the rows of some profiles. Every change is retried if another
-process published meanwhile, or an erasure swept the new files. The transaction that publishes refuses rows made from
-text that was erased after it was read. Not here: the files' bytes (`lake/files.py`), the catalogue
-(`ledger/catalog.py`), and what a commit writes beside it (`ledger/commits.py`).
+Every change is retried if another process published meanwhile, or an erasure swept the new files. The transaction that
+publishes refuses rows made from text that was erased after it was read.
 """
 
 import zlib
@@ -65,10 +63,8 @@ class _Change:
 def add_rows(ledger: Ledger, store: ObjectStore, *, table: Table, rows: pl.DataFrame, since: int) -> int:
     """Add the rows whose key is new to a growing table and return their number.
 
-    Args:
-        store: the files of the lake.
-        since: ledger position up to which their sources were read; rows of profiles in which anything was erased since
-            are left out.
+    Rows of profiles in which anything was erased after `since` are left out: the position up to which their sources
+    were read.
     """
 
     def attempt() -> int | None:
@@ -125,14 +121,9 @@ def drop_rows(ledger: Ledger, store: ObjectStore, *, table: Table, which: pl.Exp
 
 
 def add_events(ledger: Ledger, store: ObjectStore, *, limit: int) -> int | None:
-    """Add the next events of the ledger to the table `events`.
+    """Add the next events of the ledger, at most `limit`, to the table `events`.
 
-    Args:
-        store: the files of the lake.
-        limit: maximum number of events.
-
-    Returns:
-        The position up to which the table was complete before, if no event is left; None while some may be.
+    Returns the position up to which the table was complete before, if no event is left; None while some may be.
     """
     with ledger.reading() as transaction:
         after, erased = (catalog.mark(transaction, name) for name in (Mark.PROJECTED, Mark.ERASED))
@@ -152,10 +143,7 @@ def add_events(ledger: Ledger, store: ObjectStore, *, limit: int) -> int | None:
 def replace_events(ledger: Ledger, store: ObjectStore, *, damaged: Collection[File], limit: int) -> None:
     """Replace damaged files of the table `events` by what the ledger holds at their positions, in one transaction.
 
-    Args:
-        store: the files of the lake.
-        damaged: the files; all others are intact.
-        limit: maximum number of events of a new file.
+    All other files are intact; a new one has at most `limit` events.
 
     Raises:
         LakeError: some of these positions cannot be read again, or others published meanwhile; nothing was changed.
@@ -200,7 +188,6 @@ def replace_rows(
     Rows of accumulated tables are added; none is replaced.
 
     Args:
-        store: the files of the lake.
         standing: returns the profiles whose rows may still be replaced; the others stay as they are.
         tables: the new rows.
         record: writes the events of the change of these profiles and returns the position of each one's.

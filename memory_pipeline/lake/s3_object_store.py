@@ -2,7 +2,7 @@
 
 A put is one request, so readers see the old object, the new one or none. Nothing is renamed or locked. The server
 cannot touch an object; an empty one beside it, a mark, says when it was touched. Endpoint and credentials come from the
-variables that AWS's own tools read. Not here: what a store guarantees (`lake/object_store.py`).
+variables that AWS's own tools read.
 """
 
 import errno
@@ -60,12 +60,9 @@ class S3ObjectStore:
     )
 
     def __init__(self, address: str, *, retries: int = RETRIES, seconds: float = REQUEST_SECONDS) -> None:
-        """Open the store; the first request shows whether the server can be reached.
+        """Open the store at s3://BUCKET[/PREFIX]; the first request shows whether the server can be reached.
 
-        Args:
-            address: s3://BUCKET or s3://BUCKET/PREFIX.
-            retries: attempts after the first one.
-            seconds: time that one request may take.
+        `retries` are attempts after the first one, `seconds` the time that one request may take.
         """
         self._address = address.rstrip("/")
         parts = urlsplit(self._address)
@@ -165,23 +162,13 @@ class S3ObjectStore:
 
     @contextmanager
     def scanning(self) -> Iterator[None]:
-        """Turn what Polars raises for requests into the errors of this store.
-
-        Raises:
-            FileNotFoundError: an object is missing.
-            LakeError: the server cannot be reached, or refuses.
-        """
+        """Turn what Polars raises for requests into the errors of this store: FileNotFoundError and LakeError."""
         with self._explained(""):
             yield
 
     @contextmanager
     def _explained(self, key: str) -> Iterator[None]:
-        """Turn failures of requests into one sentence with a remedy.
-
-        Raises:
-            FileNotFoundError: the object is missing.
-            LakeError: the server cannot be reached, or refuses.
-        """
+        """Turn failures of requests into FileNotFoundError for an object, or else a LakeError with a remedy."""
         try:
             yield
         except (BaseError, OSError, ComputeError) as error:
@@ -193,9 +180,5 @@ class S3ObjectStore:
             if isinstance(error, OSError) and error.errno is not None and _OF_SERVER not in cause:
                 raise  # of the local disk
             remedy = next((remedy for sign, remedy in _REMEDIES if sign in cause.lower()), _UNREACHABLE)
-            raise LakeError(f"lake = {self._address}: {_short(cause)}: {remedy}") from error
-
-
-def _short(cause: str) -> str:
-    """Return the first line of a message without the answer's body."""
-    return cause.splitlines()[0].partition(": <")[0].rstrip(" :-")
+            short = cause.splitlines()[0].partition(": <")[0].rstrip(" :-")  # without the answer's body
+            raise LakeError(f"lake = {self._address}: {short}: {remedy}") from error

@@ -4,9 +4,6 @@ A snapshot holds every published table with comments, a data dictionary, views a
 loses nothing, and any position can be built again. Most tables are copied in; the large ones that only grow (vectors,
 enrichment, the history of scores) stay immutable Parquet, hard-linked under `snapshots/files/`, so that they outlive a
 sweep of the lake; a lake on a server is fetched from there, each file once.
-Not here: the rows (`lake/snapshot_tables.py`), what the columns mean (`lake/snapshot_schemas.py`), views and macros
-(`lake/snapshot_views.py`, `lake/snapshot_macros.py`), how the DuckDB file is written (`lake/snapshot_file.py`), and the
-copies in a bucket (`lake/bucket_snapshots.py`).
 """
 
 import contextlib
@@ -53,15 +50,12 @@ _ABANDONED_SECONDS: Final = 86_400
 
 
 def publish(lake: Lake, *, seq: int | None = None) -> Path:
-    """Write the snapshot of what was published at a ledger position, unless it exists, and link to the newest one.
+    """Write the snapshot of what was published at a position or the head, unless it exists, and link to the newest.
 
     If the lake is in a bucket, the snapshot is put there too (see `bucket_snapshots`). A snapshot carries the position
     of the last commit, undo or erasure up to then. Publishers in several processes wait for each other; the second one
     finds the first one's file. The link never moves back: the snapshot of an old position leaves it alone. Dead letters
     are those present at the time of the build.
-
-    Args:
-        seq: ledger position to show; default the head.
 
     Raises:
         ValueError: `seq` lies beyond the ledger's head.
@@ -87,13 +81,10 @@ def unpublished(lake: Lake) -> str | None:
 
 
 def publish_after(lake: Lake, done: str) -> Path:
-    """Publish the snapshot of a change that is committed.
-
-    Args:
-        done: what is done, even if this fails.
+    """Publish the snapshot of a change that is committed; an error says what is `done` even so, and the remedy.
 
     Raises:
-        LakeError: the snapshot cannot be written; the message says what is done, and the remedy.
+        LakeError: the snapshot cannot be written.
     """
     try:
         return publish(lake)
@@ -133,6 +124,7 @@ def _built(lake: Lake, seq: int | None) -> Path:
     for path in _finished(lake.home):
         if _position(path) == position:
             return path
+    lake.project()
     return build(
         lake.home,
         {name: lake.read(name, seq=readable) for name in SOURCES},
@@ -140,37 +132,27 @@ def _built(lake: Lake, seq: int | None) -> Path:
         store=lake.store,
         name=f"{position:012d}-{_last_plan(runs)}",
         created_at=datetime.now(UTC),
-        uses=_uses(lake, position),
+        uses=lake.read("events", seq=position, columns=USE_COLUMNS).filter(pl.col("event_type").is_in(USES)),
         policies_in_force=policies.in_force(lake.ledger, runs),
         run_policies=policies.of_runs(lake.ledger, runs),
     )
 
 
 def shown_position(runs: pl.DataFrame, last_undo: int) -> int:
-    """Return the position of the last commit that published tables, or undo; 0 without any.
-
-    Args:
-        runs: table `consolidation_runs`.
-    """
+    """Return the position of the last of some runs that published tables, or undo; 0 without any."""
     published = runs.filter(pl.col("outcome") != "unchanged")["commit_seq"]
     last: int = max((last_undo, *published))
     return last
 
 
 def standing_position(lake: Lake) -> int:
-    """Return the position of the last commit that published tables, undo or erasure: a snapshot shows the tables of it.
+    """Return the position of the last commit that published tables, undo or erasure: the one a snapshot shows.
 
     Rows that are made again must stand from there on, or a snapshot of it lacks them.
     """
     with lake.ledger.reading() as transaction:
         erased = catalog.mark(transaction, Mark.ERASED)
     return max(shown_position(lake.ledger.runs(), lake.ledger.last_undo()), erased)
-
-
-def _uses(lake: Lake, position: int) -> pl.DataFrame:
-    """Return accesses and feedback up to a ledger position."""
-    lake.project()
-    return lake.read("events", seq=position, columns=USE_COLUMNS).filter(pl.col("event_type").is_in(USES))
 
 
 def build(
@@ -188,7 +170,8 @@ def build(
 ) -> Path:
     """Write `<home>/snapshots/<name>.duckdb`; the same rows in any order give the same content.
 
-    The file is written aside, synced and renamed, so that a reader sees all of it or nothing.
+    The file is written aside, synced and renamed, so that a reader sees all of it or nothing. Cost: seconds for a
+    million memories; tables are passed as Arrow, linked files are not read, but fetched if they are on a server.
 
     Args:
         tables: tables named in `snapshot_tables.SOURCES`; a missing one is empty.
@@ -205,9 +188,6 @@ def build(
     Raises:
         ValueError: a table or the name is not as described, or a table lacks a column.
         LakeError: the disk is full.
-
-    Cost: seconds for a million memories; tables are passed as Arrow, linked files are not read, but fetched if they are
-        on a server.
     """
     if not _ANY_NAME.fullmatch(name):
         raise ValueError(f"snapshot name {name!r} must be 12 digits, then a dash and letters or digits once or twice")
@@ -217,7 +197,7 @@ def build(
     (folder / "files").mkdir(parents=True, exist_ok=True)
     frames = snapshot_tables.relations(
         {table: TABLES[table].conform(tables.get(table, TABLES[table].empty())) for table in SOURCES},
-        uses=snapshot_tables.no_uses() if uses is None else uses,
+        uses=TABLES["events"].empty().select(USE_COLUMNS) if uses is None else uses,
         policies_in_force=policies_in_force or {},
         run_policies=run_policies or {},
         name=name,
@@ -253,8 +233,7 @@ def _full_disk_explained() -> Iterator[None]:
 def export(source: Lake | Path, file: Path) -> Path:
     """Write one self-contained file, linked tables included, that can be taken anywhere.
 
-    Args:
-        source: the store, for its present state with all recalls (table `recalls`), or a snapshot.
+    The source is the store, for its present state with all recalls (table `recalls`), or a snapshot.
 
     Raises:
         ValueError: the file exists, or the snapshot does not.
@@ -282,18 +261,15 @@ def _export(source: Lake | Path, file: Path) -> None:
             ]
             for relation, _ in tables:
                 connection.execute(f"DROP VIEW {relation.name}")
-            tables += [(RECALLS, _recalls(source))] if isinstance(source, Lake) else []
+            if isinstance(source, Lake):  # up to now, without events of which anything was erased
+                uses = source.events().filter(pl.col("event_type").is_in(USES), pl.col("erased_at").is_null())
+                recalls = uses.select(list(RECALLS.types)).sort("profile_id", "seq", "ordinal")
+                tables.append((RECALLS, recalls))
             snapshot_file.create_tables(connection, tables)
             for relation, _ in tables:
                 snapshot_file.comment(connection, relation)
         if isinstance(source, Lake):
             source.ledger.note_export(file, at=datetime.now(UTC))
-
-
-def _recalls(lake: Lake) -> pl.DataFrame:
-    """Return accesses and feedback up to now, without events of which anything was erased."""
-    events = lake.events().filter(pl.col("event_type").is_in(USES), pl.col("erased_at").is_null())
-    return events.select(list(RECALLS.types)).sort("profile_id", "seq", "ordinal")
 
 
 def newest(home: Path) -> Path | None:
@@ -310,12 +286,8 @@ def address(lake: Lake) -> str | None:
 def listing(home: Path, *, address: str | None = None) -> pl.DataFrame:
     """Return the snapshots of a store, highest position first, those of past instants included.
 
-    Args:
-        address: where they are published too (see `address`).
-
-    Returns:
-        name, ledger_position, plan (prefix of its id), bytes (without linked files), created_at, newest, path, address
-        (of what is published; null for others).
+    Columns: name, ledger_position, plan (prefix of its id), bytes (without linked files), created_at, newest, path,
+    address (below the one given, see `address`; null for those that are not published there).
     """
     paths, last = _finished(home, _ANY_NAME)[::-1], newest(home)
     states = [path.stat() for path in paths]
@@ -344,13 +316,10 @@ def listing(home: Path, *, address: str | None = None) -> pl.DataFrame:
 
 
 def prune(lake: Lake, keep: int) -> list[Path]:
-    """Remove all but the newest `keep` snapshots, with their linked files, and the files of abandoned builds.
+    """Remove all but the newest `keep` snapshots, with their linked files and those of abandoned builds; return them.
 
-    The `keep` snapshots of past instants that were built last stay. The newest snapshot, to which the link
-    points, always stays.
-
-    Returns:
-        The snapshots that were removed.
+    The `keep` snapshots of past instants that were built last stay. The newest snapshot, to which the link points,
+    always stays.
 
     Raises:
         ValueError: `keep` is less than 1.

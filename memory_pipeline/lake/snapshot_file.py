@@ -1,8 +1,4 @@
-"""Writes the DuckDB file of a snapshot: tables, views over Parquet files, macros and comments.
-
-Not here: when snapshots are made and where they are (`lake/snapshot.py`), and the SQL (`lake/snapshot_views.py`,
-`lake/snapshot_macros.py`).
-"""
+"""Writes the DuckDB file of a snapshot: tables, views over Parquet files, macros and comments."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -36,13 +32,7 @@ def database(file: Path) -> duckdb.DuckDBPyConnection:
 def write(
     connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame], linked: Mapping[str, Sequence[Path]]
 ) -> None:
-    """Write tables, views, macros and their comments.
-
-    Args:
-        connection: an empty database.
-        frames: rows of the tables.
-        linked: Parquet files of the tables named in `snapshot_views.LINKED`.
-    """
+    """Write tables, views over the linked Parquet files (of `snapshot_views.LINKED`), macros and their comments."""
     create_tables(connection, [(RELATIONS[table], frame) for table, frame in frames.items()])
     connection.execute("BEGIN")
     for table, paths in linked.items():
@@ -59,13 +49,7 @@ def write(
 
 
 def link(connection: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path], *, places: Sequence[str]) -> None:
-    """Let a view, with its comments, read Parquet files.
-
-    Args:
-        connection: an open snapshot.
-        table: one of `snapshot_views.LINKED`.
-        places: where the view finds them: absolute paths, or addresses.
-    """
+    """Let a view, one of `snapshot_views.LINKED`, read Parquet files at places: absolute paths, or addresses."""
     connection.execute(linked_view(RELATIONS[table], places, _columns(connection, paths)))
     comment(connection, RELATIONS[table])
 

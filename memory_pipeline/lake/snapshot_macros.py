@@ -1,8 +1,7 @@
 """Table macros of a snapshot: questions that people ask in SQL, such as `FROM explain('m1')`.
 
 DuckDB 1.0 must be able to run them: `if()`, for instance, is stored by DuckDB 2.0 in a form that older versions cannot
-read, so conditions are `CASE` expressions. Not here: the views (`lake/snapshot_views.py`), the tables that both read
-(`lake/snapshot_schemas.py`), and how they get into the file (`lake/snapshot.py`).
+read, so conditions are `CASE` expressions.
 """
 
 from collections.abc import Mapping

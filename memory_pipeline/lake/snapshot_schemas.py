@@ -1,8 +1,4 @@
-"""Schemas of the tables and views that only a snapshot has, and the list of everything a snapshot holds.
-
-Not here: the lake's own tables (`schemas/`), the rows (`lake/snapshot_tables.py`), the SQL of views and macros
-(`lake/snapshot_views.py`, `lake/snapshot_macros.py`), and the text made from these schemas (`lake/dictionary.py`).
-"""
+"""Schemas of the tables and views that only a snapshot has, and the list of everything a snapshot holds."""
 
 import inspect
 from collections.abc import Mapping

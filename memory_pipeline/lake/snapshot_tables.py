@@ -1,8 +1,4 @@
-"""Rows of a snapshot's tables, computed from the lake's tables, the log of accesses and the policies in force.
-
-Not here: what the columns mean (`lake/snapshot_schemas.py`), views (`lake/snapshot_views.py`), and how the rows get
-into the file (`lake/snapshot.py`).
-"""
+"""Rows of a snapshot's tables, computed from the lake's tables, the log of accesses and the policies in force."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,7 +13,7 @@ from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.lake import dictionary, policies
 from memory_pipeline.lake.snapshot_schemas import RELATIONS
 from memory_pipeline.ledger.commits import VERSION
-from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, EventType, Lifecycle
+from memory_pipeline.schemas import INSTANT, LIVE, Action, EventType, Lifecycle
 from memory_pipeline.settings import Policy
 
 SOURCES: Final = (
@@ -62,7 +58,7 @@ def relations(
     created_at: datetime,
     as_of: datetime | None,
 ) -> dict[str, pl.DataFrame]:
-    """Return the rows of every table of a snapshot.
+    """Return the rows of every table of a snapshot. Cost: linear in the rows, some 2 µs per memory for counting tokens.
 
     Args:
         tables: the tables of `SOURCES`, conforming to their schemas.
@@ -72,8 +68,6 @@ def relations(
         name: name of the snapshot, which begins with its ledger position.
         created_at: when the snapshot is written.
         as_of: instant that the tables describe; None: for each profile the clock of its last run.
-
-    Cost: linear in the rows, some 2 µs per memory for counting tokens.
     """
     memories, decisions = tables["memories"], tables["decisions"]
     copied = {
@@ -290,8 +284,3 @@ def _information(
         created_at=pl.lit(created_at, INSTANT),
         remade_by=pl.lit(None if as_of is None else VERSION, pl.String),
     )
-
-
-def no_uses() -> pl.DataFrame:
-    """Return an empty log of accesses."""
-    return TABLES["events"].empty().select(USE_COLUMNS)

@@ -2,8 +2,6 @@
 
 DuckDB 1.0 must be able to bind them: named arguments are given with `=`, since a `:=` that DuckDB 2.0 has stored in a
 view cannot be bound by older versions.
-Not here: the columns and their meaning (`lake/snapshot_schemas.py`), the macros (`lake/snapshot_macros.py`), and which
-files are linked (`lake/snapshot.py`).
 """
 
 import re
@@ -50,11 +48,9 @@ VIEWS: Final = (
 
 
 def linked_view(relation: Relation, files: Sequence[str], present: Collection[str]) -> str:
-    """Return the SQL of a view over Parquet files.
+    """Return the SQL of a view over Parquet files, absolute paths or addresses that are taken literally.
 
-    Args:
-        files: absolute paths or addresses, taken literally and not as patterns.
-        present: columns that at least one file has; the others, and those that one file lacks, are null.
+    Columns that are not `present` in any file, and those that one file lacks, are null.
     """
     if not files:
         columns = ", ".join(f"NULL::{kind} AS {column(name)}" for name, kind in relation.types.items())

@@ -1,6 +1,5 @@
 """The lake: every table as immutable Parquet files, catalogued in the ledger's database.
 
-Here: reading tables as of any position, growing tables, a run's staged tables, the commit, and care of the files.
 Not here: events and decisions themselves (`ledger/ledger.py`), how files replace others (`lake/publishing.py`), and
 what the tables mean (`schemas/`).
 """
@@ -18,8 +17,8 @@ from typing import Final, Self
 import polars as pl
 
 from memory_pipeline.lake import compaction, files, identity, in_place, object_stores, publishing
-from memory_pipeline.lake.object_store import LocalObjectStore, StoredObject
-from memory_pipeline.ledger import catalog, clocks, commits, database, databases, disk, event, redaction
+from memory_pipeline.lake.object_store import LocalObjectStore
+from memory_pipeline.ledger import catalog, clocks, commits, database, databases, disk, erasure_guards, event, redaction
 from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.commits import Commit, Conflict, StaleInstant
 from memory_pipeline.ledger.database import LakeError, MissingFile, explained
@@ -29,7 +28,7 @@ from memory_pipeline.ledger.tables import File
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import SETTINGS_FILE, SQLITE, ledger_address, new_stores
 
-__all__ = ["Commit", "Conflict", "Lake", "LakeError", "Revert", "StaleInstant", "check_path"]
+__all__ = ["Commit", "Conflict", "Lake", "LakeError", "Revert", "StaleInstant"]
 
 PROJECTED_AT_ONCE: Final = 100_000
 """Events that one step of the projection copies."""
@@ -40,24 +39,8 @@ STAGING_PREFIX: Final = "runs/"
 PLANS_PREFIX: Final = "cache/plans/"
 """Keys, in the data folder, of plans that await their run; erasures remove them with the caches."""
 
-
-def check_path(home: Path) -> None:
-    """Refuse a data folder whose files DuckDB would not find.
-
-    It cuts paths at a question mark, takes a backslash for a slash (which leads to another folder), and reads only
-    UTF-8.
-
-    Raises:
-        LakeError: there is a question mark or a backslash in the path, or bytes that are not UTF-8.
-    """
-    path = disk.printable(home)
-    if path != str(home):
-        raise LakeError(f"{path}: the path of a data folder must be UTF-8; rename the folder, or choose another")
-    for sign in "?\\":
-        if sign in path:
-            raise LakeError(
-                f"{path}: a data folder cannot have {sign} in its path; rename the folder, or choose another"
-            )
+_REMEDY: Final = "restore the file from a backup, or rebuild its rows from the ledger: memory-pipeline doctor --repair"
+_MOVED_REMEDY: Final = "restore the file from a backup: nothing else holds its rows"
 
 
 class Lake:
@@ -71,20 +54,16 @@ class Lake:
         timeout: float = database.WRITE_SECONDS,
         checked: bool = True,
     ) -> None:
-        """Open the lake of a data folder, creating it if it is missing.
+        """Open the lake of a data folder, creating it if it is missing; `ledger` and `timeout` as for `Ledger.at`.
 
-        Args:
-            ledger: value of the setting `ledger`; default: that of the environment or the folder's settings file.
-            timeout: seconds that a writer waits for its turn.
-            checked: refuse a ledger that is not the one of these files; only `doctor` opens such a store.
+        Unless `checked`, the ledger may be another one than that of these files; only `doctor` opens such a store.
 
         Raises:
             Mismatch: the ledger of these files is missing, or the one found is another one or an older state of it.
-            LakeError: it cannot be opened, was written by a newer version, is a backup, or has a path as `check_path`
-                refuses.
+            LakeError: it cannot be opened, was written by a newer version, is a backup, or is refused by `check_path`.
         """
         self.home = home.resolve()
-        check_path(self.home)
+        identity.check_path(self.home)
         identity.refuse_backup(self.home)
         self.store = object_stores.opened(self.home)
         if is_new := not databases.exists(self.home, ledger):
@@ -125,13 +104,8 @@ class Lake:
     ) -> pl.DataFrame:
         """Return the rows of a table in canonical order; without rows, the empty table with its types.
 
-        To read several tables as of one commit, give them the same `seq`.
-
-        Args:
-            table: any table of `schemas.TABLES`.
-            seq: ledger position as of which to read; default now.
-            profiles: profiles of the rows; default all.
-            columns: which columns; default all.
+        By default all columns of all profiles as of now. To read several tables as of one commit, give them the same
+        `seq`.
 
         Raises:
             LakeError: a file is missing or damaged, or the position is older than what is kept.
@@ -147,18 +121,13 @@ class Lake:
     def scan(
         self, table: str, *conditions: pl.Expr, seq: int | None = None, columns: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        """Return the rows of a table's files that meet the conditions, in no particular order.
+        """Return the rows of a table's files that meet the conditions, in no particular order, by default as of now.
 
-        Rows that an older version of the parser made are left out.
-
-        Args:
-            table: a table that is stored in files.
-            conditions: are pushed down to the files, so that most of a file without a match is not read.
-            seq: ledger position as of which to read; default now.
-            columns: which columns; default all.
+        Conditions are pushed down to the files, so that most of a file without a match is not read. Rows that an older
+        version of the parser made are left out.
 
         Raises:
-            LakeError: a file is missing or damaged, or the position is older than what is kept.
+            LakeError: as for `read`.
         """
         if seq is not None and table == "events":
             conditions = (*conditions, pl.col("seq") <= seq)
@@ -194,21 +163,13 @@ class Lake:
     ) -> pl.DataFrame:
         """Return the events known at a state, in the order in which they fold: by instant, then position.
 
-        What the table `events` does not hold yet comes from the ledger, so that reading needs no projection first. An
-        agent's event that claims to have occurred after it was recorded counts here from when it was recorded.
-
-        Args:
-            as_of: instant of the last events that count; default all.
-            seq: position of the last event that counts; default the head.
-            profiles: profiles of the events; default all.
-
-        Cost: linear in the events; those that are not projected yet cost some 10 s per million.
+        `as_of` is the instant, `seq` the position of the last events that count; by default all do. What the table
+        `events` does not hold yet comes from the ledger, so that reading needs no projection first. An agent's event
+        that claims to have occurred after it was recorded counts here from when it was recorded. Cost: linear in the
+        events; those that are not projected yet cost some 10 s per million.
         """
-        pipeline, occurred, recorded = (
-            pl.col("event_type").is_in(PIPELINE),
-            pl.col("occurred_at"),
-            pl.col("recorded_at"),
-        )
+        pipeline = pl.col("event_type").is_in(PIPELINE)
+        occurred, recorded = pl.col("occurred_at"), pl.col("recorded_at")
         conditions = _of_profiles(profiles)
         if as_of is not None:
             conditions.append((occurred <= as_of) | ((recorded <= as_of) & ~pipeline))
@@ -222,80 +183,31 @@ class Lake:
         """Return how many agents' events the table `events` lacks, and how many of them are accesses."""
         return self.ledger.waiting(self._mark(Mark.PROJECTED))
 
-    def profile_with_unfinished_erasure(self, profiles: Collection[str]) -> str | None:
-        """Return the profile, of those given, with an interrupted erasure; waits for an erasure in progress.
-
-        Files of such a profile may still hold the texts. A caller that reads heads, then calls this, and then reads
-        files publishes nothing that was erased: an erasure that begins later moves the head.
-        """
-        if self._unfinished_erasure() in profiles:
-            with self.ledger.erasing():
-                pass
-        profile_id = self._unfinished_erasure()
-        return profile_id if profile_id in profiles else None
-
-    def refuse_unfinished_erasure(self, profiles: Collection[str]) -> None:
-        """Refuse to compute tables of a profile with an unfinished erasure (see `profile_with_unfinished_erasure`).
-
-        Raises:
-            Conflict: one is.
-        """
-        if (profile_id := self.profile_with_unfinished_erasure(profiles)) is not None:
-            raise _unfinished(profile_id)
-
-    def refuse_any_unfinished_erasure(self) -> None:
-        """Refuse to copy files while an erasure is unfinished; the caller keeps erasures out (see `Ledger.erasing`).
-
-        Raises:
-            Conflict: one is.
-        """
-        if (profile_id := self._unfinished_erasure()) is not None:
-            raise _unfinished(profile_id)
-
     @contextmanager
     def copying(self) -> Iterator[None]:
         """Keep erasures out while texts are read, written outside the store and noted (see `Ledger.note_export`).
 
         So nothing is written that was erased meanwhile, and the receipt of an erasure that waited names the copy. Where
-        the data folder is read-only, nothing is kept out.
-
-        Raises:
-            Conflict: an erasure was interrupted.
-            LakeError: an erasure took too long.
+        the data folder is read-only, nothing is kept out. Raises Conflict if an erasure was interrupted, LakeError if
+        one takes too long.
         """
         if not disk.writable(self.home):
             yield
             return
-        with self.ledger.erasing():
-            self.refuse_any_unfinished_erasure()
+        with self.ledger.database.erasing():
+            erasure_guards.refuse(self.ledger)
             yield
 
     def refuse_stale(self, profiles: pl.DataFrame) -> None:
-        """Refuse a run that could not be committed, since its clock lies before a profile's last commit.
-
-        Args:
-            profiles: rows of the table `profiles`.
-
-        Raises:
-            StaleInstant: it does.
-        """
+        """Raise StaleInstant if a run could not be committed, since its clock lies before a profile's last commit."""
         with self.ledger.reading() as transaction:
             commits.check_order(transaction, profiles)
 
-    def _unfinished_erasure(self) -> str | None:
-        with self.ledger.reading() as transaction:
-            return redaction.profile_with_unfinished_erasure(transaction)
-
     def append(self, table: str, frame: pl.DataFrame, *, since: int | None = None) -> int:
-        """Add rows to a table that only grows; rows whose key exists are skipped.
+        """Add rows to a table that only grows, skip those whose key exists, and return how many are new.
 
-        Args:
-            table: a table that stages add to.
-            since: ledger position up to which was read what they are made from; rows of profiles in which anything was
-                erased since are left out. Default: the head.
-
-        Returns:
-            How many rows are new.
+        Rows of profiles in which anything was erased after `since` are left out: the ledger position up to which was
+        read what they are made from, by default the head.
 
         Raises:
             ValueError: the table cannot be appended to, or the frame does not fit it.
@@ -323,12 +235,7 @@ class Lake:
         return complete
 
     def stage(self, run_id: str, table: str, frame: pl.DataFrame, *, since: int | None = None) -> None:
-        """Store a table that only this run can see.
-
-        Args:
-            frame: its rows.
-            since: ledger position up to which the run reads; rows of profiles in which anything was erased since are
-                left out. Default: the head.
+        """Store a table that only this run can see; `since` as for `append`.
 
         Raises:
             ValueError: the run's id is not a plain name, or the frame does not fit the table.
@@ -353,13 +260,11 @@ class Lake:
         return None
 
     def commit(self, commit: Commit) -> dict[str, int]:
-        """Commit a plan and make its tables visible, in one transaction; leave out profiles that others changed.
+        """Commit a plan and make its tables visible, in one transaction; return each profile's ledger position.
 
-        Commits of other profiles may go on meanwhile. Cost: writing the replaced tables (only the buckets of these
-        profiles, once a table is large); the ledger is locked for milliseconds.
-
-        Returns:
-            Ledger position of the commit of each profile; profiles that were left out have none.
+        Profiles that others changed are left out and have no position; commits of other profiles may go on meanwhile.
+        Cost: writing the replaced tables (only the buckets of these profiles, once a table is large); the ledger is
+        locked for milliseconds.
 
         Raises:
             Conflict: what the plan rests on has changed in every profile, or in any if the commit is all or none; or
@@ -397,15 +302,12 @@ class Lake:
     def republish(
         self, profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], *, revert: Sequence[Revert]
     ) -> dict[str, int]:
-        """Undo decisions and make the tables without them visible, in one transaction.
+        """Undo decisions and make the tables without them visible, in one transaction; return each profile's position.
 
         Args:
             profiles: whose tables change, and the head from which they were computed (the table `profiles`).
             tables: for every replaced table the new rows of those profiles.
             revert: what is undone, one per profile.
-
-        Returns:
-            Ledger position of the undo of each profile.
 
         Raises:
             Conflict: a profile has changed since the tables were computed.
@@ -426,16 +328,14 @@ class Lake:
         return positions
 
     def verify(self) -> pl.DataFrame:
-        """Read every catalogued file and return the missing and damaged ones.
-
-        Returns:
-            `table`, `path`, `problem` (missing or damaged), `remedy`; no row if all is well.
-        """
-        rows = [
-            (file.table_name, self.store.uri(file.key), problem, _remedy(file.table_name))
-            for file in self._files()
-            if (problem := self._problem(file))
-        ]
+        """Read every catalogued file and return the missing and damaged ones: `table`, `path`, `problem`, `remedy`."""
+        rows = []
+        for file in self._files():
+            missing = not self.store.exists(file.key)
+            if missing or files.checksum(self.store, file.key) != file.sha256:
+                moved = TABLES[file.table_name].write_mode == "moved"
+                problem, remedy = "missing" if missing else "damaged", _MOVED_REMEDY if moved else _REMEDY
+                rows.append((file.table_name, self.store.uri(file.key), problem, remedy))
         columns = ("table", "path", "problem", "remedy")
         return pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String), orient="row")
 
@@ -470,23 +370,19 @@ class Lake:
     def set_back(self, now: datetime) -> int:
         """Date back the events that a clock recorded ahead of `now` (`clocks.set_back`), in ledger and table `events`.
 
-        Returns:
-            How many events the ledger dated anew. After a crash in between, a second call does the rest.
-
-        Raises:
-            LakeError: the store cannot be written, or others published meanwhile; try again.
-
-        Cost: reads the instants of all events.
+        Returns how many the ledger dated anew; after a crash in between, a second call does the rest. Raises LakeError
+        if the store cannot be written, or others published meanwhile; try again. Cost: reads the instants of all
+        events.
         """
         with self.ledger.writing() as transaction:
             count = clocks.set_back(transaction, now)
         ahead = pl.col("recorded_at") > now + CLOCK_SKEW, ~pl.col("event_type").is_in(PIPELINE)
-        columns = ["recorded_at", "event_type"]
-        events = [file for file in self._files() if file.table_name == "events" and file.removed_seq is None]
         dated = [
             file
-            for file in events
-            if files.collect(self.store, [file.key], TABLES["events"], columns=columns).filter(*ahead).height
+            for file in self._files()
+            if file.table_name == "events"
+            and file.removed_seq is None
+            and files.collect(self.store, [file.key], TABLES["events"], *ahead, columns=["seq"]).height
         ]
         if dated:
             publishing.replace_events(self.ledger, self.store, damaged=dated, limit=PROJECTED_AT_ONCE)
@@ -516,16 +412,13 @@ class Lake:
     def sweep(
         self, *, older_than: timedelta = timedelta(days=1), live: Collection[str] = (), oldest: int = 0
     ) -> list[str]:
-        """Remove what nothing refers to: files of unfinished work, and staged tables of finished runs.
+        """Remove files of unfinished work and staged tables of finished runs; return keys of files, prefixes of runs.
 
         Args:
             older_than: how long something must have been left alone: longer than any commit takes.
             live: runs whose staged tables stay, whatever their age.
             oldest: ledger position from which on tables must stay readable; files replaced before it are forgotten,
                 except those of `profiles`, which an undo of any run needs. Default: every state is kept.
-
-        Returns:
-            Keys of the removed files, and prefixes of the removed runs.
 
         Raises:
             Mismatch: the ledger does not account for these files; nothing is removed.
@@ -542,11 +435,14 @@ class Lake:
             identity.check(self.home, self.ledger, self.store)
             catalogued = {file.key for file in self._files()}
             unlisted = [stored for stored in self.store.list(files.TABLES_PREFIX) if stored.key not in catalogued]
-            removed = {stored.key: [stored] for stored in unlisted} | self._staged_runs(live)
+            removed = {stored.key: [stored] for stored in unlisted}
+            for staged in self.store.list(STAGING_PREFIX):
+                if (run_id := staged.key.split("/")[1]) not in live:
+                    removed.setdefault(f"{STAGING_PREFIX}{run_id}", []).append(staged)
             removed = {name: parts for name, parts in removed.items() if all(part.modified < latest for part in parts)}
             for part in (part for parts in removed.values() for part in parts):
                 self.store.delete(part.key)
-            unfinished = [path.name for path in self.ledger.remove_unfinished(before=latest)]
+            unfinished = [path.name for path in self.ledger.database.remove_unfinished(before=latest)]
             local = LocalObjectStore(self.home)
             plans = [stored.key for stored in local.list(PLANS_PREFIX) if stored.modified < latest]
             for key in plans:
@@ -567,15 +463,6 @@ class Lake:
         )
         which = (pl.col("as_of") < oldest).fill_null(value=False)
         return publishing.drop_rows(self.ledger, self.store, table=TABLES["score_history"], which=which)
-
-    def _staged_runs(self, live: Collection[str]) -> dict[str, list[StoredObject]]:
-        """Return the staged tables of all but the live runs, by run."""
-        runs: dict[str, list[StoredObject]] = {}
-        for stored in self.store.list(STAGING_PREFIX):
-            run_id = stored.key.split("/")[1]
-            if run_id not in live:
-                runs.setdefault(f"{STAGING_PREFIX}{run_id}", []).append(stored)
-        return runs
 
     def _note_identity(self, positions: Mapping[str, int]) -> None:
         if positions:
@@ -601,28 +488,11 @@ class Lake:
         with self.ledger.reading() as transaction:
             return catalog.every(transaction)
 
-    def _problem(self, file: File) -> str | None:
-        if not self.store.exists(file.key):
-            return "missing"
-        return None if files.checksum(self.store, file.key) == file.sha256 else "damaged"
-
 
 def _staging_key(run_id: str, table: str) -> str:
     if not re.fullmatch(r"\w[\w.-]*", run_id):
         raise ValueError(f"run_id = {run_id!r} is not a plain name; give letters, digits and dashes")
     return f"{STAGING_PREFIX}{run_id}/{TABLES[table].name}.parquet"
-
-
-def _unfinished(profile_id: str) -> Conflict:
-    return Conflict(
-        f"profile {profile_id!r}: an erasure was interrupted; finish it with: memory-pipeline doctor --repair"
-    )
-
-
-def _remedy(table: str) -> str:
-    if TABLES[table].write_mode == "moved":
-        return "restore the file from a backup: nothing else holds its rows"
-    return "restore the file from a backup, or rebuild its rows from the ledger: memory-pipeline doctor --repair"
 
 
 def _of_profiles(profiles: Collection[str] | None) -> list[pl.Expr]:

@@ -51,8 +51,7 @@ class Seen:
 def last_runs(transaction: Transaction) -> pl.DataFrame:
     """Return the last run of each task of each profile, undone runs included, runs of a part of it left out.
 
-    Returns:
-        `profile_id`, `task`, `as_of`, `base_seq`. Cost: one pass over the runs.
+    Columns: `profile_id`, `task`, `as_of`, `base_seq`. Cost: one pass over the runs.
     """
     query = sa.select(RUNS.c.profile_id, RUNS.c.task, sa.func.max(RUNS.c.as_of), sa.func.max(RUNS.c.base_seq))
     query = query.where(~RUNS.c.scope.contains(":"))
@@ -62,11 +61,10 @@ def last_runs(transaction: Transaction) -> pl.DataFrame:
 
 
 def profiles_with_memories(transaction: Transaction) -> pl.DataFrame:
-    """Return the profiles that have a memory, by name.
+    """Return the profiles that have a memory, by name. Cost: ten index look-ups per profile.
 
-    Returns:
-        `profile_id`; `first_event_at`, when its first memory was recorded; `last_seq`, position of its agents' last
-        event. Cost: ten index look-ups per profile.
+    Columns: `profile_id`; `first_event_at`, when its first memory was recorded; `last_seq`, position of its agents'
+    last event.
     """
     first = sa.select(sa.func.min(EVENTS.c.profile_id).label("profile_id")).cte("names", recursive=True)
     after = sa.select(sa.func.min(EVENTS.c.profile_id)).where(EVENTS.c.profile_id > first.c.profile_id)
@@ -130,10 +128,7 @@ def count_stored(transaction: Transaction, unseen_since: Sequence[Seen], name: s
 
 
 def count_batches(transaction: Transaction, unseen_since: Sequence[Seen], name: str) -> pl.DataFrame:
-    """Count the batches in which unseen memories were stored: `profile_id` and the column `name`.
-
-    The events of a batch are recorded at one instant.
-    """
+    """Count the batches in which unseen memories were stored, each recorded at one instant: `profile_id` and `name`."""
     return _count(transaction, unseen_since, _STORED, {name: sa.func.count(EVENTS.c.recorded_at.distinct())})
 
 
@@ -152,8 +147,8 @@ def stored_events(transaction: Transaction, unseen_since: Sequence[Seen]) -> lis
 
 def oldest_unprojected(transaction: Transaction) -> datetime | None:
     """Return when the first agents' event was recorded that the lake does not hold yet. Cost: one index look-up."""
-    query = sa.select(sa.func.min(EVENTS.c.recorded_at)).where(*_unprojected(transaction))
-    microseconds = transaction.connection.scalar(query)
+    unprojected = (EVENTS.c.seq > catalog.mark(transaction, Mark.PROJECTED), EVENTS.c.event_type.not_in(PIPELINE))
+    microseconds = transaction.connection.scalar(sa.select(sa.func.min(EVENTS.c.recorded_at)).where(*unprojected))
     return None if microseconds is None else instant(microseconds)
 
 
@@ -167,13 +162,9 @@ def recorded_at(transaction: Transaction, seqs: pl.Series) -> pl.DataFrame:
 
 
 def waiting(transaction: Transaction, after: pl.DataFrame) -> pl.DataFrame:
-    """Count the agents' events of profiles after a position each.
+    """Count the agents' events of profiles after a position each, given as `profile_id` and position.
 
-    Args:
-        after: `profile_id` and a position.
-
-    Returns:
-        `profile_id`, `waiting`, `waiting_since` (when the first of them was recorded).
+    Columns: `profile_id`, `waiting`, `waiting_since` (when the first of them was recorded).
     """
     rows: list[Any] = []
     for part in after.iter_slices(_AT_ONCE):
@@ -218,11 +209,6 @@ def count_committed(transaction: Transaction, actions: Collection[str]) -> dict[
     condition = (DECISIONS.c.action.in_(actions), DECISIONS.c.status == "committed")
     query = sa.select(DECISIONS.c.action, sa.func.count()).where(*condition).group_by(DECISIONS.c.action)
     return {str(action): int(count) for action, count in transaction.connection.execute(query)}
-
-
-def _unprojected(transaction: Transaction) -> Iterator[sa.ColumnElement[bool]]:
-    yield EVENTS.c.seq > catalog.mark(transaction, Mark.PROJECTED)
-    yield EVENTS.c.event_type.not_in(PIPELINE)
 
 
 def _unseen(

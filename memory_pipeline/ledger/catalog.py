@@ -2,7 +2,7 @@
 
 A file is visible from `added_seq` until before `removed_seq`. Files are added and removed in the transaction that
 writes the events of the change, so that all tables change at once; so does the catalogue for other programs
-(`ledger/ducklake.py`). Not here: the files themselves (`lake/`).
+(`ledger/ducklake.py`).
 """
 
 import json
@@ -12,13 +12,14 @@ from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
 from memory_pipeline.ledger import ducklake
 from memory_pipeline.ledger.database import LakeError, Transaction
-from memory_pipeline.ledger.tables import FILES, META, File
+from memory_pipeline.ledger.statements import note, noted
+from memory_pipeline.ledger.tables import FILES, File
 
 
 class Mark(StrEnum):
@@ -124,7 +125,7 @@ def add(transaction: Transaction, files: Sequence[tuple[str, int, NewFile]], *, 
         for table_name, bucket, file in files
     ]
     insert = FILES.insert().returning(*_COLUMNS, sort_by_parameter_order=True)
-    added = [_file(row) for row in transaction.connection.execute(insert, rows)]
+    added = [File(*row) for row in transaction.connection.execute(insert, rows)]
     ducklake.add(transaction, added, sizes=[file.size for *_, file in files], seq=seq)
 
 
@@ -144,19 +145,17 @@ def forget(transaction: Transaction, files: Iterable[File]) -> None:
 
 def lost(transaction: Transaction) -> list[str]:
     """Return the tables that lack rows since damaged files of them were forgotten; sorted."""
-    return list(json.loads(transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == _LOST)) or "[]"))
+    return list(json.loads(noted(transaction, _LOST) or "[]"))
 
 
 def set_lost(transaction: Transaction, table_names: Collection[str]) -> None:
     """Note which tables lack rows; none once they have been made again."""
-    transaction.connection.execute(META.delete().where(META.c.key == _LOST))
-    if table_names:
-        transaction.connection.execute(META.insert().values(key=_LOST, value=json.dumps(sorted(table_names))))
+    note(transaction, _LOST, json.dumps(sorted(table_names)) if table_names else None)
 
 
 def gone(transaction: Transaction) -> dict[str, int]:
     """Return how many rows of which tables were lost for good: files held them that nothing can make again."""
-    return dict(json.loads(transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == _GONE)) or "{}"))
+    return dict(json.loads(noted(transaction, _GONE) or "{}"))
 
 
 def add_gone(transaction: Transaction, rows: Mapping[str, int]) -> None:
@@ -164,19 +163,17 @@ def add_gone(transaction: Transaction, rows: Mapping[str, int]) -> None:
     if rows:
         before = gone(transaction)
         total = before | {name: before.get(name, 0) + lost for name, lost in rows.items()}
-        transaction.connection.execute(META.delete().where(META.c.key == _GONE))
-        transaction.connection.execute(META.insert().values(key=_GONE, value=json.dumps(total, sort_keys=True)))
+        note(transaction, _GONE, json.dumps(total, sort_keys=True))
 
 
 def mark(transaction: Transaction, name: Mark) -> int:
     """Return a marked position; 0 before it is set."""
-    return int(transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == name)) or 0)
+    return int(noted(transaction, name.value) or 0)
 
 
 def set_mark(transaction: Transaction, name: Mark, seq: int) -> None:
     """Mark a position."""
-    transaction.connection.execute(META.delete().where(META.c.key == name))
-    transaction.connection.execute(META.insert().values(key=name.value, value=str(seq)))
+    note(transaction, name.value, str(seq))
 
 
 def raise_oldest(transaction: Transaction, seq: int) -> None:
@@ -188,8 +185,4 @@ def raise_oldest(transaction: Transaction, seq: int) -> None:
 
 def _files(transaction: Transaction, *conditions: sa.ColumnElement[bool]) -> list[File]:
     query = sa.select(*_COLUMNS).where(*conditions).order_by(FILES.c.id)
-    return [_file(row) for row in transaction.connection.execute(query)]
-
-
-def _file(row: Sequence[Any]) -> File:
-    return File(*row)
+    return [File(*row) for row in transaction.connection.execute(query)]

@@ -22,10 +22,7 @@ from memory_pipeline.schemas import EventType
 
 
 def ahead(transaction: Transaction, now: datetime) -> dict[str, int]:
-    """Return how many memories of each profile were stored by a clock that ran ahead of `now`.
-
-    Cost: reads the instants of all events.
-    """
+    """Return how many memories of each profile a clock ahead of `now` stored. Cost: reads all events' instants."""
     stored = (_ahead(now), EVENTS.c.event_type == EventType.STORED.value)
     counted = sa.select(EVENTS.c.profile_id, sa.func.count().label("memories")).where(*stored)
     query = counted.group_by(EVENTS.c.profile_id)

@@ -1,7 +1,6 @@
 """The rows that a commit writes to the ledger, and the checks that refuse it.
 
-Here: events, runs and decisions of a commit, and the comparison with the state that its plan was made from. Not here:
-the tables that become visible in the same transaction (`lake/publishing.py`).
+Not here: the tables that become visible in the same transaction (`lake/publishing.py`).
 """
 
 import json
@@ -106,10 +105,7 @@ def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions:
 
 
 def check_order(transaction: Transaction, profiles: pl.DataFrame) -> None:
-    """Refuse a clock before a profile's last commit that was not undone.
-
-    Args:
-        profiles: rows of the table `profiles`.
+    """Refuse a clock before a profile's last commit that was not undone, for rows of the table `profiles`.
 
     Raises:
         StaleInstant: the clock lies before it.
@@ -225,12 +221,9 @@ def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
 
 
 def recorded_bases(ledger: Ledger, runs: pl.DataFrame) -> pl.DataFrame:
-    """Return the state that each run was made from, as its commit recorded it (table `profiles`).
+    """Return the state that each of some runs was made from, as its commit recorded it (table `profiles`).
 
-    Args:
-        runs: rows of `consolidation_runs`; those that versions before this record committed are left out.
-
-    Cost: one query per row.
+    Runs that versions before this record committed are left out. Cost: one query per run.
     """
     rows = []
     for run in runs.rename({"base_seq": "seq"}).iter_rows(named=True):

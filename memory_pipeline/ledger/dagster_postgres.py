@@ -1,7 +1,4 @@
-"""Rewrites texts in Dagster's history if a data folder's `dagster.yaml` stores it in PostgreSQL.
-
-Not here: history in SQLite files (`sqlite_file`), and what is rewritten (`erasure/redact_files.py`).
-"""
+"""Rewrites texts in Dagster's history if a data folder's `dagster.yaml` stores it in PostgreSQL."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -61,17 +58,10 @@ def _value(given: Any) -> str:
 def rewrite_texts(url: sa.URL, rewrite: Callable[[str], str]) -> bool:
     """Rewrite the text cells of every table in one transaction, and leave none of the old ones in its files.
 
-    Args:
-        url: the database.
-        rewrite: returns the new text of a cell.
-
-    Returns:
-        Whether there was anything to rewrite.
+    `rewrite` returns the new text of a cell. Returns whether there was anything to rewrite. Cost: reads all texts once.
 
     Raises:
         LakeError: the database cannot be reached or written.
-
-    Cost: reads all texts once.
     """
     try:
         engine = sa.create_engine(url, poolclass=sa.NullPool)

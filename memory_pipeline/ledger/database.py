@@ -1,7 +1,6 @@
 """The ledger's database: what opening it, its transactions and its locks guarantee, wherever it is kept.
 
-Here: versions of the tables, read and write transactions, and error messages for a failing disk, file or server.
-Not here: the tables (`ledger/tables.py`), SQLite and PostgreSQL themselves (`ledger/sqlite_database.py`,
+Not here: its tables (`ledger/tables.py`), SQLite and PostgreSQL themselves (`ledger/sqlite_database.py`,
 `ledger/postgres_database.py`), and what the rows mean (`ledger/ledger.py`).
 """
 
@@ -167,7 +166,7 @@ def among(column: sa.Column[str], values: Collection[str] | None) -> sa.ColumnEl
 
 
 class Database(ABC):
-    """The database of one store; safe to share between threads and across a fork.
+    """The database of one store; safe to share between threads and across a fork. Methods raise as `explained` does.
 
     Attributes:
         home: data folder.
@@ -182,10 +181,7 @@ class Database(ABC):
     beyond_erasure: tuple[str, ...] = ()
 
     def __init__(self, home: Path, *, timeout: float = WRITE_SECONDS) -> None:
-        """Open the database, creating it if it is missing.
-
-        Args:
-            timeout: seconds that a writer waits for its turn.
+        """Open the database, creating it if it is missing; `timeout` is how many seconds a writer waits for its turn.
 
         Raises:
             LakeError: it cannot be opened, or was written by a newer version.
@@ -215,31 +211,19 @@ class Database(ABC):
 
     @contextmanager
     def reading(self) -> Iterator[Transaction]:
-        """Open a transaction that sees one state, whatever others commit meanwhile; it never waits for writers.
-
-        Raises:
-            LakeError: see `explained`.
-        """
+        """Open a transaction that sees one state, whatever others commit meanwhile; it never waits for writers."""
         with explained(self.home), self._reading() as connection:
             yield Transaction(connection)
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """Open the only transaction that may write; it commits at the end, and an exception rolls it back.
-
-        Raises:
-            LakeError: see `explained`.
-        """
+        """Open the only transaction that may write; it commits at the end, and an exception rolls it back."""
         with explained(self.home), self._writing() as connection:
             yield Transaction(connection)
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Keep all other writers out across several transactions.
-
-        Raises:
-            LakeError: see `explained`.
-        """
+        """Keep all other writers out across several transactions."""
         with explained(self.home), self._lock(WRITERS):
             self._check_place()
             yield
@@ -249,9 +233,6 @@ class Database(ABC):
         """Keep others from changing memories of some profiles, even while others write; a dead process holds nothing.
 
         Take it before the lock of writers, never within. Cost: some 50 µs per profile.
-
-        Raises:
-            LakeError: see `explained`.
         """
         numbers = sorted({zlib.crc32(profile_id.encode()) % _PROFILE_LOCKS for profile_id in profiles})
         with ExitStack() as held:
@@ -262,11 +243,7 @@ class Database(ABC):
 
     @contextmanager
     def erasing(self) -> Iterator[None]:
-        """Keep other erasures out; a dead process holds nothing.
-
-        Raises:
-            LakeError: see `explained`.
-        """
+        """Keep other erasures out; a dead process holds nothing."""
         with ExitStack() as held:
             with explained(self.home):
                 held.enter_context(self._lock(ERASURES))
@@ -282,38 +259,19 @@ class Database(ABC):
 
     @abstractmethod
     def shrink(self) -> bool:
-        """Reclaim the space of removed rows, unless the ledger is in use; return whether it was done.
-
-        Raises:
-            LakeError: see `explained`.
-        """
+        """Reclaim the space of removed rows, unless the ledger is in use; return whether it was done."""
 
     def purge(self) -> bool:
-        """Remove all traces of deleted or changed rows from the database's files, unless it is in use.
-
-        Returns:
-            Whether it was done.
-
-        Raises:
-            LakeError: see `explained`.
-        """
+        """Remove all traces of deleted or changed rows from its files, unless it is in use; return whether it did."""
         return self.shrink()
 
     @abstractmethod
     def copy(self, file: Path) -> None:
-        """Copy the database as it is at one moment to a new SQLite file; others may read and write meanwhile.
-
-        Raises:
-            LakeError: see `explained`.
-        """
+        """Copy the database as it is at one moment to a new SQLite file; others may read and write meanwhile."""
 
     @abstractmethod
     def problem(self) -> str | None:
-        """Return the first problem that a quick check finds, or None.
-
-        Raises:
-            LakeError: see `explained`.
-        """
+        """Return the first problem that a quick check finds, or None."""
 
     @abstractmethod
     def close(self) -> None:
@@ -325,11 +283,7 @@ class Database(ABC):
 
     @abstractmethod
     def _check_place(self) -> None:
-        """Refuse a database that is no longer the store's: anything written to it would be lost.
-
-        Raises:
-            LakeError: it was removed or replaced, as by a restore while a server runs.
-        """
+        """Refuse a database that was removed or replaced, as by a restore: anything written to it would be lost."""
 
     @abstractmethod
     def _reading(self) -> AbstractContextManager[sa.Connection]:

@@ -1,7 +1,4 @@
-"""Opens the database of a data folder's ledger: a SQLite file of the folder, or the one that a setting names.
-
-Not here: the databases themselves (`ledger/sqlite_database.py`, `ledger/postgres_database.py`).
-"""
+"""Opens the database of a data folder's ledger: a SQLite file of the folder, or the one that a setting names."""
 
 import shutil
 import tempfile
@@ -17,11 +14,9 @@ from memory_pipeline.settings import SQLITE, ledger_address
 
 
 def opened(home: Path, *, address: str | None = None, timeout: float = WRITE_SECONDS) -> Database:
-    """Open the database of a data folder's ledger, creating it if it is missing.
+    """Open the database of a data folder's ledger, creating it if it is missing; a writer waits `timeout` seconds.
 
-    Args:
-        address: value of the setting `ledger`; default: that of the environment or the folder's settings file.
-        timeout: seconds that a writer waits for its turn.
+    The address is a value of the setting `ledger`; default: that of the environment or the folder's settings file.
 
     Raises:
         LakeError: it cannot be opened, or was written by a newer version.
@@ -39,10 +34,7 @@ def opened(home: Path, *, address: str | None = None, timeout: float = WRITE_SEC
 
 
 def exists(home: Path, address: str | None = None) -> bool:
-    """Return whether a data folder has a ledger, without creating one.
-
-    Args:
-        address: value of the setting `ledger`; default as for `opened`.
+    """Return whether a data folder has a ledger, without creating one; the address as for `opened`.
 
     Raises:
         LakeError: the server that the setting names cannot be reached.

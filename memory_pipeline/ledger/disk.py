@@ -1,7 +1,4 @@
-"""Primitives of durable files: fsync, and writing a file aside before it takes its name.
-
-Here: whatever must survive a power cut, for the ledger, the lake, tokens and settings. Not here: what the files hold.
-"""
+"""Primitives of durable files: fsync, and writing a file aside before it takes its name."""
 
 import os
 import secrets

@@ -1,8 +1,7 @@
 """The tables of a DuckLake catalogue, version 1.0 of the format, in the ledger's database.
 
 Layout and types are those that DuckDB gives them there. They follow from the ledger's own tables and can be filled anew
-at any time, so they are no part of its schema: neither its version nor its backups know them. Not here: their rows
-(`ledger/ducklake.py`).
+at any time, so they are no part of its schema: neither its version nor its backups know them.
 """
 
 from datetime import UTC, datetime

@@ -1,8 +1,6 @@
-"""The event: its model, its validation and its typed table.
+"""The event: its model, its validation (`parse`) and its typed table (`frame`).
 
-Here: the model, `parse` (anything in, a valid event or one clear reason out), `frame` (rows of the ledger to the table
-`events`) and the reference page generated from the models. Not here: payloads (`ledger/payloads.py`), storing events
-(`ledger/ledger.py`) and folding them (`consolidation/state/projection.py`).
+Not here: payloads (`ledger/payloads.py`), and folding events (`consolidation/state/projection.py`).
 """
 
 import hashlib
@@ -55,11 +53,7 @@ _QUOTED: Final = re.compile(r'"([^"\\]{1,256})"')
 
 
 class InvalidEvent(ValueError):
-    """An event is refused.
-
-    Attributes:
-        reason: field, value and remedy in one sentence.
-    """
+    """An event is refused; `reason` says field, value and remedy in one sentence."""
 
     def __init__(self, reason: str, origin: str) -> None:
         super().__init__(reason, origin)
@@ -95,10 +89,7 @@ class DeadLetter:
         return replace(self, raw=b"", reason=reason, noise=False)
 
     def memories(self) -> set[str]:
-        """Return the ids by which what was received may name a memory it is about, or an event about one.
-
-        Of what is no JSON object, that is all it quotes.
-        """
+        """Return the ids by which what was received may name a memory or its event; of no object, all it quotes."""
         try:
             read = read_json(self.raw.decode())
         except ValueError:
@@ -227,10 +218,7 @@ class Event(BaseModel):
 
 
 def check_sizes(event: Event, settings: Settings) -> None:
-    """Refuse an event with a text of more characters, or with more tags, than a store takes.
-
-    Args:
-        settings: settings with `max_text_characters` and `max_tags`.
+    """Refuse an event with a text or tags above the settings `max_text_characters` and `max_tags`.
 
     Raises:
         ValueError: a text is too long, or there are too many tags; names it and the remedy.
@@ -269,8 +257,7 @@ def parse(
         origin: where it came from, for the error message.
         future: how far `occurred_at` may lie after `recorded_at`; None (importers) moves a later one back to it.
         event_id: id of an event without one; default a new uuid7.
-        settings: settings that limit texts and tags, and say whether credentials are redacted; default: no limits, and
-            they are.
+        settings: limit texts and tags, and say whether credentials are redacted; default: no limits, and they are.
 
     Raises:
         InvalidEvent: it is invalid; `reason` names field, value and remedy.
@@ -391,13 +378,10 @@ def named(row: Sequence[Any]) -> dict[str, Any]:
 
 
 def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
-    """Convert ledger rows to the table `events`, one row per event and memory that it names.
+    """Convert ledger rows to the table `events`, one row per event and memory that it names. Cost: some 3 µs a row.
 
-    Args:
-        rows: `seq`, then the columns of `Event.row()`. The pipeline's events have null payload columns, and so have
-            redacted ones except for `erased_at` and the memories that an access named.
-
-    Cost: some 3 seconds a million rows.
+    Rows are `seq` and `Event.row()`. The pipeline's events have null payload columns, and so have redacted ones except
+    for `erased_at` and the memories that an access named.
     """
     types = {"seq": pl.Int64, **dict.fromkeys(COLUMNS, pl.String), "occurred_at": pl.Int64, "recorded_at": pl.Int64}
     table = pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row")

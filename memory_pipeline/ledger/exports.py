@@ -9,6 +9,7 @@ from urllib.parse import unquote_to_bytes
 
 import sqlalchemy as sa
 
+from memory_pipeline.ledger import statements
 from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.disk import printable
 from memory_pipeline.ledger.payloads import canonical_json, written
@@ -21,16 +22,9 @@ _URI: Final = "file://"
 
 
 def note(transaction: Transaction, path: Path, *, at: datetime, profile_id: str | None = None) -> None:
-    """Note that a copy was written to a path outside the store.
-
-    Args:
-        transaction: writes the ledger.
-        path: file or folder.
-        profile_id: profile of its texts; None: all profiles.
-    """
+    """Note that a copy was written to a file or folder outside the store; `profile_id` None: of all profiles."""
     key = f"{_PREFIX}{_as_text(path.resolve())}"
-    transaction.connection.execute(META.delete().where(META.c.key == key))
-    transaction.connection.execute(META.insert().values(key=key, value=canonical_json([written(at), profile_id])))
+    statements.note(transaction, key, canonical_json([written(at), profile_id]))
 
 
 def noted(transaction: Transaction, profile_id: str) -> list[tuple[str, str]]:

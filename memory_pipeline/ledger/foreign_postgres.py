@@ -1,6 +1,6 @@
 """Reads tables of PostgreSQL databases that other programs write: from a server, or from a dump by pg_dump.
 
-A server is named by its URL, which is never printed: it may hold a password. Not here: what the rows mean (`interop/`).
+A server is named by its URL, which is never printed: it may hold a password.
 """
 
 import re
@@ -28,10 +28,7 @@ def is_url(path: Path) -> bool:
 
 
 def tables(path: Path) -> Mapping[str, Sequence[str]]:
-    """Return the columns of every table in the search path of a database, by table.
-
-    Args:
-        path: its URL (see `is_url`).
+    """Return the columns of every table in the search path of the database at a URL (see `is_url`), by table.
 
     Raises:
         Unreadable: the server cannot be reached or refuses, or psycopg is not installed.
@@ -75,10 +72,7 @@ def _connected(path: Path) -> Iterator[sa.Connection]:
 
 
 def dumped(lines: Iterable[str], table: str) -> Iterator[dict[str, str | None]]:
-    """Yield the rows of a table from the lines of a dump in plain text, by column; none if it has no such table.
-
-    Dumps with INSERT statements are not read.
-    """
+    """Yield the rows of a table from a plain-text dump by COPY, not INSERT, by column; none if it has no such table."""
     columns: list[str] | None = None
     for line in lines:
         if columns is None:

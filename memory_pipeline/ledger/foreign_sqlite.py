@@ -1,11 +1,8 @@
-"""Reads tables of SQLite databases that other programs write, without ever writing to them.
-
-Not here: the ledger's own database (`ledger/database.py`), and what the rows mean (`interop/`).
-"""
+"""Reads tables of SQLite databases that other programs write, without ever writing to them."""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,79 +22,61 @@ def tables(path: Path) -> Mapping[str, Sequence[str]]:
     Raises:
         Unreadable: it is not a database, damaged, or in use for too long.
     """
-    with closing(_opened(path)) as connection:
-        try:
-            names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
-            return {
-                name: [row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")] for (name,) in names
-            }
-        except sqlite3.Error as error:
-            raise _unreadable(path, error) from error
+    with _opened(path) as connection:
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
+        return {
+            name: [row[1] for row in connection.execute(f"PRAGMA table_info({_quoted(name)})")] for (name,) in names
+        }
 
 
 def rows(path: Path, table: str, *, order: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table by column, blobs and damaged texts as bytes; none if there is no such table.
 
-    Holds a thousand rows at a time. The database may be in use by its program; the rows are of one moment.
-
-    Args:
-        path: the database.
-        order: columns to sort by, as far as the table has them; else in the order of the table.
+    Holds a thousand rows at a time, of one moment even while the database's program writes. They are sorted by the
+    columns `order`, as far as the table has them.
 
     Raises:
-        Unreadable: it is not a database, damaged, or in use for too long.
+        Unreadable: as for `tables`.
     """
     known = tables(path).get(table)
     if known is None:
         return
     keys = ", ".join(_quoted(column) for column in order if column in known)
     query = f"SELECT * FROM {_quoted(table)}" + (f" ORDER BY {keys}" if keys else "")  # noqa: S608 - quoted names
-    with closing(_opened(path)) as connection:
+    with _opened(path) as connection:
         connection.text_factory = _text
-        try:
-            cursor = connection.execute(query)
-            names = [column[0] for column in cursor.description]
-            while batch := cursor.fetchmany(_AT_ONCE):
-                for row in batch:
-                    yield dict(zip(names, row, strict=True))
-        except sqlite3.Error as error:
-            raise _unreadable(path, error) from error
+        cursor = connection.execute(query)
+        names = [column[0] for column in cursor.description]
+        while batch := cursor.fetchmany(_AT_ONCE):
+            for row in batch:
+                yield dict(zip(names, row, strict=True))
 
 
 def count(path: Path, table: str) -> int:
-    """Return how many rows a table has, without reading them; 0 if there is no such table.
-
-    Raises:
-        Unreadable: it is not a database, damaged, or in use for too long.
-    """
+    """Return how many rows a table has, without reading them; 0 if there is no such table. Raises as `tables` does."""
     if table not in tables(path):
         return 0
-    with closing(_opened(path)) as connection:
-        try:
-            (found,) = connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()  # noqa: S608 - quoted name
-        except sqlite3.Error as error:
-            raise _unreadable(path, error) from error
-    return int(found)
+    with _opened(path) as connection:
+        (found,) = connection.execute(f"SELECT count(*) FROM {_quoted(table)}").fetchone()  # noqa: S608 - quoted name
+        return int(found)
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+@contextmanager
+def _opened(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         # A database with a write-ahead log and no such file beside it is not in use; opened as usual, it would
         # be given one.
         with path.open("rb") as file:
             logs_ahead = file.read(20)[18:19] == b"\x02"
         mode = "immutable=1" if logs_ahead and not path.with_name(f"{path.name}-wal").exists() else "mode=ro"
-        return sqlite3.connect(f"{path.resolve().as_uri()}?{mode}", timeout=_PATIENCE, uri=True)
+        uri = f"{path.resolve().as_uri()}?{mode}"
+        with closing(sqlite3.connect(uri, timeout=_PATIENCE, uri=True)) as connection:
+            yield connection
     except OSError as error:
         raise Unreadable(f"{path}: cannot be read ({error.strerror}); name a readable file") from error
     except sqlite3.Error as error:
-        raise _unreadable(path, error) from error
-
-
-def _unreadable(path: Path, error: sqlite3.Error) -> Unreadable:
-    return Unreadable(
-        f"{path}: cannot be read as an SQLite database ({error}); close the program that uses it, or give a copy of it"
-    )
+        why = f"cannot be read as an SQLite database ({error})"
+        raise Unreadable(f"{path}: {why}; close the program that uses it, or give a copy of it") from error
 
 
 def _text(raw: bytes) -> str | bytes:

@@ -1,7 +1,4 @@
-"""Writes items as a database of LangGraph's SqliteStore, which opens it as its own.
-
-Not here: what an item says (`interop/exports/langgraph.py`), and reading such databases (`foreign_sqlite`).
-"""
+"""Writes items as a database of LangGraph's SqliteStore, which opens it as its own."""
 
 import sqlite3
 from collections.abc import Iterable
@@ -30,11 +27,9 @@ kept beside the value (JSON), if anything."""
 
 
 def write(path: Path, rows: Iterable[Row], *, table: str) -> None:
-    """Write a new database; a file of that name is replaced once all rows are in it.
+    """Write a new database of items; a file of that name is replaced once all rows are in it.
 
-    Args:
-        rows: its items.
-        table: name of a further table, which SqliteStore ignores: `prefix`, `key`, and what is beside the value.
+    `table` names a further table, which SqliteStore ignores: `prefix`, `key`, and what is beside the value.
     """
     draft = path.with_name(f"{path.name}.tmp")
     draft.unlink(missing_ok=True)

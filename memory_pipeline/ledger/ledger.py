@@ -1,12 +1,10 @@
 """The ledger: every event, decision and run, in the order in which they arrived; append-only.
 
-Here: appending events, dead letters and reverts, and reading any state back. Not here: the tables computed from events
-(`lake/tables.py`), what a commit writes (`ledger/commits.py`), the database itself (`ledger/database.py`).
+Not here: what a commit writes (`ledger/commits.py`), and the database itself (`ledger/database.py`).
 """
 
 import hashlib
 import json
-import math
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -114,10 +112,14 @@ class Revert:
 
 
 class Ledger:
-    """The record of what happened. Threads and processes may share it; readers never wait."""
+    """The record of what happened. Threads and processes may share it; readers never wait.
+
+    Attributes:
+        database: where it is kept: locks between programs, its files and their upkeep.
+    """
 
     def __init__(self, opened: Database, moved_payloads: PayloadReader) -> None:
-        self._database = opened
+        self.database = opened
         self._moved_payloads = moved_payloads
 
     @classmethod
@@ -149,75 +151,35 @@ class Ledger:
 
     def close(self) -> None:
         """Close the connections; the next use opens new ones."""
-        self._database.close()
+        self.database.close()
 
     @property
     def home(self) -> Path:
         """The data folder."""
-        return self._database.home
-
-    @property
-    def name(self) -> str:
-        """Its name in messages: the name of its file, or the address of its database without a password."""
-        return self._database.name
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """Paths of the files in the data folder that belong to its database."""
-        return self._database.files
-
-    @property
-    def beyond_erasure(self) -> tuple[str, ...]:
-        """Where the server of its database may keep erased texts that no statement reaches."""
-        return self._database.beyond_erasure
+        return self.database.home
 
     def reading(self) -> AbstractContextManager[Transaction]:
         """Open a transaction that sees one state (see `Database.reading`)."""
-        return self._database.reading()
+        return self.database.reading()
 
     def writing(self) -> AbstractContextManager[Transaction]:
         """Open the only transaction that may write (see `Database.writing`)."""
-        return self._database.writing()
+        return self.database.writing()
 
     def exclusive(self) -> AbstractContextManager[None]:
         """Keep other writers out across several transactions (see `Database.exclusive`)."""
-        return self._database.exclusive()
-
-    def holding(self, profiles: Collection[str]) -> AbstractContextManager[None]:
-        """Keep agents from updating memories of some profiles (see `Database.holding`); they wait meanwhile."""
-        return self._database.holding(profiles)
-
-    def erasing(self) -> AbstractContextManager[None]:
-        """Keep other erasures out (see `Database.erasing`)."""
-        return self._database.erasing()
-
-    def shrink(self) -> bool:
-        """Reclaim the space of removed rows, unless the ledger is in use (see `Database.shrink`)."""
-        return self._database.shrink()
-
-    def purge(self) -> bool:
-        """Remove all traces of deleted rows from the database's files, unless it is in use (see `Database.purge`)."""
-        return self._database.purge()
+        return self.database.exclusive()
 
     def copy(self, file: Path) -> None:
         """Copy the database to a new file as it is at one moment (see `Database.copy`)."""
-        self._database.copy(file)
-
-    def problem(self) -> str | None:
-        """Return a problem of the database's file, or None (see `Database.problem`)."""
-        return self._database.problem()
-
-    def remove_unfinished(self, *, before: float = math.inf) -> list[Path]:
-        """Remove what crashes left of ledgers that were being created (see `Database.remove_unfinished`)."""
-        return self._database.remove_unfinished(before=before)
+        self.database.copy(file)
 
     def append(self, events: Sequence[Event]) -> Appended:
         """Append a batch of agents' events in one transaction, each event id once.
 
         An event about an erased memory is appended, so that a second delivery is recognised, but without its payload
-        and without the ids of people; a question to which one was an answer is appended without its words.
-
-        Cost: some 30 µs per event in batches of thousands; about a millisecond for a batch of one.
+        and without the ids of people; a question to which one was an answer is appended without its words. Cost: some
+        30 µs per event in batches of thousands; about a millisecond for a batch of one.
 
         Raises:
             KnownMemory: an event stores another text under the id of an existing or erased memory, or has the id of
@@ -237,7 +199,7 @@ class Ledger:
 
     def _append(self, rows: Sequence[dict[str, Any]], updated: Collection[str]) -> Appended:
         """Append rows of events, of which some change memories of the profiles `updated`."""
-        with self.holding(updated), self.writing() as transaction:
+        with self.database.holding(updated), self.writing() as transaction:
             before = position_in(transaction)
             if rows:
                 memories = references.look_up(transaction, rows)
@@ -276,30 +238,6 @@ class Ledger:
             ]
             transaction.connection.execute(insert_new(transaction, DEAD_LETTERS), rows)
 
-    def revert(
-        self,
-        profile_id: str,
-        decision_ids: Sequence[str],
-        *,
-        reason: str,
-        occurred_at: datetime,
-        recorded_at: datetime,
-        plan_id: str | None = None,
-        cascade: bool = False,
-    ) -> int:
-        """Mask decisions from now on and return the ledger position of the undo; no table changes (see `Revert`)."""
-        undo = Revert(
-            profile_id=profile_id,
-            decision_ids=decision_ids,
-            reason=reason,
-            occurred_at=occurred_at,
-            recorded_at=recorded_at,
-            plan_id=plan_id,
-            cascade=cascade,
-        )
-        with self.writing() as transaction:
-            return insert_events(transaction, [undo.event()]).get(undo.profile_id, 0)
-
     def note_export(self, path: Path, *, at: datetime, profile_id: str | None = None) -> None:
         """Note that a copy of texts was written outside the store (see `exports.note`), if the store can be written."""
         if writable(self.home):
@@ -314,9 +252,8 @@ class Ledger:
     def heads(self, profiles: Collection[str] | None = None, *, seq: int | None = None) -> dict[str, int]:
         """Return the position of the last commit, undo, erasure or update of each profile; 0 where there is none.
 
-        Args:
-            profiles: the profiles; default all that have an event.
-            seq: position of the last event that counts; default the head.
+        By default of all profiles that have an event, at the head of the ledger; `seq` is the last position that
+        counts.
         """
         with self.reading() as transaction:
             return heads_in(transaction, profiles, seq=seq)
@@ -329,13 +266,10 @@ class Ledger:
             return transaction.connection.scalar(query.where(among(EVENTS.c.profile_id, profiles))) or 0
 
     def profiles(self) -> pl.DataFrame:
-        """Return the profiles with events.
+        """Return the profiles with events: one pass over an index, some 0.1 s per million events.
 
-        Returns:
-            `profile_id`, `memories` stored, and of the last event of their agents `last_seq`, `last_event_at` (when it
-            occurred) and `last_recorded_at`.
-
-        Cost: one pass over an index, some 0.1 s per million events.
+        Columns: `profile_id`, `memories` stored, and of the last event of their agents `last_seq`, `last_event_at`
+        (when it occurred) and `last_recorded_at`.
         """
         last = EVENTS.alias("last")
         by_profile = (
@@ -357,13 +291,7 @@ class Ledger:
         return frame.with_columns(pl.col("last_event_at", "last_recorded_at").cast(INSTANT))
 
     def read(self, after: int = 0, until: int | None = None, limit: int | None = None) -> list[tuple[Any, ...]]:
-        """Return events as rows of `seq` and `event.COLUMNS`, in the order in which they arrived.
-
-        Args:
-            after: position before the first event.
-            until: position of the last event; default the head.
-            limit: maximum number of events.
-        """
+        """Return the events after a position, up to another or the head, as rows of `seq` and `event.COLUMNS`."""
         query = sa.select(*_EVENT).where(EVENTS.c.seq > after).order_by(EVENTS.c.seq).limit(limit)
         with self.reading() as transaction:
             result = transaction.connection.execute(query if until is None else query.where(EVENTS.c.seq <= until))
@@ -371,10 +299,7 @@ class Ledger:
         return self.with_payloads(rows)
 
     def with_payloads(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        """Fill in payloads that compaction moved to files.
-
-        Args:
-            rows: rows that begin with the position and end with the payload.
+        """Fill in payloads that compaction moved to files; rows begin with the position and end with the payload.
 
         Raises:
             LostPayloads: some are neither in the database nor in a file.
@@ -399,10 +324,7 @@ class Ledger:
         return events, recalls
 
     def digest(self, seq: int | None = None) -> str:
-        """Return a SHA-256 over the ids of the agents' events up to a position, in order; the pipeline's do not count.
-
-        Cost: some ten milliseconds, however long the ledger is.
-        """
+        """Return a SHA-256 over the ids of the agents' events up to a position, in order. Cost: some 10 ms."""
         with self.reading() as transaction:
             return _digest(transaction, position_in(transaction) if seq is None else seq)
 
@@ -411,10 +333,7 @@ class Ledger:
     ) -> pl.DataFrame:
         """Return the decisions committed up to a state, reverted ones included; never those held back.
 
-        Args:
-            as_of: clock of the last run that counts.
-            seq: position of the last commit that counts.
-            profiles: the profiles; default all.
+        `as_of` is the clock of the last run that counts, `seq` the position of the last commit that does.
         """
         query = sa.select(*DECISIONS.c).where(DECISIONS.c.status == "committed")
         if as_of is not None:
@@ -448,10 +367,8 @@ class Ledger:
     ) -> pl.DataFrame:
         """Return the committed runs, one row per run and profile (the table `consolidation_runs`).
 
-        Args:
-            profiles: the profiles; default all.
-            as_of: instant of the last run that counts, and of the last undo.
-            seq: position of the last commit or undo that counts.
+        `as_of` is the instant of the last run and undo that count, `seq` the position of the last commit and undo that
+        do.
         """
         query = sa.select(*RUNS.c).where(among(RUNS.c.profile_id, profiles))
         if as_of is not None:
@@ -482,11 +399,7 @@ class Ledger:
         return _frame(rows, types).with_columns(pl.col("started_at").cast(INSTANT))
 
     def dead_letters(self, *, noise: bool | None = None) -> pl.DataFrame:
-        """Return the table `dead_letters`.
-
-        Args:
-            noise: True: only events of texts that are no memories; False: only refused ones; default: both.
-        """
+        """Return the table `dead_letters`; with `noise` only texts that are no memories, or only refused events."""
         letters = self._table("dead_letters", sa.select(*DEAD_LETTERS.c), None)
         return letters if noise is None else letters.filter(noise=noise)
 

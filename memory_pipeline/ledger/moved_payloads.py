@@ -1,7 +1,4 @@
-"""Payloads of old events that compaction moves from the database to files: which are due, and marking them as moved.
-
-Not here: the files (`lake/compaction.py`), and reading moved payloads back (`Ledger.with_payloads`).
-"""
+"""Payloads of old events that compaction moves from the database to files: which are due, and marking them as moved."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,8 +1,4 @@
-"""Payload models by event type, and canonical JSON.
-
-Here: the fields of every payload, their limits and meaning. Not here: the event around the payload, and parsing
-(`ledger/event.py`).
-"""
+"""Payload models by event type, with the limits and meaning of their fields, and canonical JSON."""
 
 import hashlib
 import json
@@ -304,12 +300,7 @@ def digest(text: str, *, salt: bytes) -> str:
 
 
 def redacted(payload: str, *, salt: bytes, at: datetime, keep: Collection[str] = ()) -> str:
-    """Return a payload, as canonical JSON, with its fields replaced by a digest.
-
-    Args:
-        at: when it is erased.
-        keep: fields that stay, if present.
-    """
+    """Return a payload, as canonical JSON, with its fields but `keep` replaced by a digest; it is erased at `at`."""
     remaining = {name: value for name, value in json.loads(payload).items() if name in keep} if keep else {}
     return canonical_json(remaining | {ERASED: digest(payload, salt=salt), "erased_at": written(at)})
 

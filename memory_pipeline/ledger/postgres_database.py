@@ -2,7 +2,7 @@
 
 Writers take an advisory lock that ends with their transaction, so that positions are given in the order of commits;
 longer locks belong to the session, and writes under them go through that session: a writer that loses it can write
-nothing more. Not here: what a database guarantees (`ledger/database.py`), and its tables (`ledger/tables.py`).
+nothing more.
 """
 
 import os
@@ -66,13 +66,7 @@ class PostgresDatabase(Database):
     beyond_erasure = ("the write-ahead log, replicas and backups of the PostgreSQL server",)
 
     def __init__(self, home: Path, address: str, *, timeout: float = WRITE_SECONDS) -> None:
-        """Open the database, creating the tables if they are missing (see `Database`).
-
-        Args:
-            home: data folder, for all but the ledger.
-            address: a URL that `settings.ledger_address` returns.
-            timeout: seconds that a writer waits for its turn.
-        """
+        """Open the database at a URL of `settings.ledger_address`, creating missing tables (see `Database`)."""
         self._address, self.name = address, name(address)
         self._handles: dict[int, _Handle] = {}
         self._finalizer = weakref.finalize(self, _dispose, self._handles)

@@ -1,7 +1,4 @@
-"""Reads the events of one profile: after a position, about a memory, or known at an instant.
-
-Not here: reading the whole ledger (`ledger/ledger.py`), and what events fold to (`consolidation/state/`).
-"""
+"""Reads the events of one profile: after a position, about a memory, or known at an instant."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -17,9 +14,6 @@ from memory_pipeline.schemas import Action, EventType
 
 Row = tuple[Any, ...]
 """A row of the ledger: `seq`, then `event.COLUMNS`. Its payload may have moved (see `Ledger.with_payloads`)."""
-
-_AT_ONCE: Final = 500
-"""Parameters of one query."""
 
 _NOT_RUNS: Final = sorted(kind.value for kind in EventType if kind is not EventType.RUN_COMMITTED)
 _PROFILE: Final = sa.bindparam("profile_id", type_=sa.Text())
@@ -47,14 +41,10 @@ def between(transaction: Transaction, profile_id: str, *, after: int, until: int
 
 
 def missed(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: int) -> list[Row]:
-    """Return the events up to `base_seq` that a run with this clock left out, because they came later.
+    """Return the events up to `base_seq` that a run with the clock `as_of` (µs since 1970) left out: they came later.
 
     They may precede others that it read: clocks that ran ahead are set back. Cost: linear in the profile's events that
     were recorded after the run's clock.
-
-    Args:
-        base_seq: position that the run read up to.
-        as_of: clock of the run, microseconds since 1970.
     """
     if not base_seq:
         return []
@@ -63,13 +53,9 @@ def missed(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: i
 
 
 def quiet(transaction: Transaction, runs: Mapping[str, tuple[int, int]]) -> set[str]:
-    """Return the profiles in which nothing but runs happened since one of them.
+    """Return the profiles in which nothing but runs happened since the one of this position and clock (µs since 1970).
 
-    Args:
-        runs: position up to which the run of each profile read, and its clock in microseconds since 1970.
-
-    Cost: for 500 profiles at once an index look-up for each kind of event, and what happened since the earliest of
-    their runs.
+    Cost: for 500 profiles at once an index look-up for each kind of event, and what happened since the earliest run.
     """
     busy = set[str]()
     for profiles in batched(sorted(runs)):
@@ -94,13 +80,11 @@ def quiet(transaction: Transaction, runs: Mapping[str, tuple[int, int]]) -> set[
 
 def of_memories(transaction: Transaction, profile_id: str, memory_ids: Collection[str]) -> list[Row]:
     """Return the events about some memories, in the order in which they arrived. Cost: an index look-up for each."""
-    wanted = sorted(memory_ids)
+    of_profile = _ROWS.where(EVENTS.c.profile_id == profile_id)
     return [
         tuple(row)
-        for start in range(0, len(wanted), _AT_ONCE)
-        for row in transaction.connection.execute(
-            _ROWS.where(EVENTS.c.profile_id == profile_id, EVENTS.c.memory_id.in_(wanted[start : start + _AT_ONCE]))
-        )
+        for batch in batched(sorted(memory_ids))
+        for row in transaction.connection.execute(of_profile.where(EVENTS.c.memory_id.in_(batch)))
     ]
 
 
@@ -126,15 +110,11 @@ def stored_since(transaction: Transaction, profile_id: str, recorded_at: int) ->
 
 def delivered(transaction: Transaction, profile_id: str, event_ids: Collection[str]) -> set[str]:
     """Return those of some event ids that the profile has."""
-    wanted = sorted(event_ids)
+    ids = sa.select(EVENTS.c.event_id).where(EVENTS.c.profile_id == profile_id)
     return {
         found
-        for start in range(0, len(wanted), _AT_ONCE)
-        for found in transaction.connection.scalars(
-            sa.select(EVENTS.c.event_id).where(
-                EVENTS.c.profile_id == profile_id, EVENTS.c.event_id.in_(wanted[start : start + _AT_ONCE])
-            )
-        )
+        for batch in batched(sorted(event_ids))
+        for found in transaction.connection.scalars(ids.where(EVENTS.c.event_id.in_(batch)))
     }
 
 
@@ -174,21 +154,19 @@ def answers_by_id(transaction: Transaction, event_id: str, profile_id: str | Non
 
 def at(transaction: Transaction, seqs: Collection[int]) -> list[Row]:
     """Return the events at some positions, by position."""
-    positions, rows = sorted(seqs), list[Row]()
-    for start in range(0, len(positions), _AT_ONCE):
-        condition = EVENTS.c.seq.in_(positions[start : start + _AT_ONCE])
-        rows += [tuple(row) for row in transaction.connection.execute(_ROWS.where(condition))]
-    return rows
+    return [
+        tuple(row)
+        for batch in batched(sorted(seqs))
+        for row in transaction.connection.execute(_ROWS.where(EVENTS.c.seq.in_(batch)))
+    ]
 
 
 def has_events(transaction: Transaction, profile_id: str, memory_ids: Collection[str], *, until: int) -> bool:
     """Return whether an event up to a position is about any of some memories."""
-    ids, condition = sorted(memory_ids), (EVENTS.c.profile_id == profile_id, EVENTS.c.seq <= until)
+    found = sa.select(EVENTS.c.seq).where(EVENTS.c.profile_id == profile_id, EVENTS.c.seq <= until).limit(1)
     return any(
-        transaction.connection.scalar(
-            sa.select(EVENTS.c.seq).where(*condition, EVENTS.c.memory_id.in_(ids[start : start + _AT_ONCE])).limit(1)
-        )
-        for start in range(0, len(ids), _AT_ONCE)
+        transaction.connection.scalar(found.where(EVENTS.c.memory_id.in_(batch)))
+        for batch in batched(sorted(memory_ids))
     )
 
 

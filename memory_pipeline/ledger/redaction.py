@@ -1,7 +1,6 @@
-"""Redacts the ledger: the only change of rows already written.
+"""Redacts the ledger, the only change of rows already written: the transaction, and the note of what is left to do.
 
-Here: the transaction that erases text from events, decisions and dead letters, and the note of what is left to do
-afterwards. Not here: what is redacted, and how (`erasure/`).
+Not here: what is redacted, and how (`erasure/`).
 """
 
 import json
@@ -17,7 +16,7 @@ from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, Event
 from memory_pipeline.ledger.ledger import position_in
 from memory_pipeline.ledger.payloads import ERASED
-from memory_pipeline.ledger.statements import add_events
+from memory_pipeline.ledger.statements import add_events, note, noted
 from memory_pipeline.ledger.tables import DEAD_LETTERS, DECISIONS, EVENTS, META, RUNS
 from memory_pipeline.schemas import EventType
 
@@ -81,7 +80,7 @@ def apply(transaction: Transaction, redaction: Redaction) -> None:
 
 def pending(transaction: Transaction) -> str | None:
     """Return what is left to do of an erasure that is not finished, or None."""
-    return transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == _PENDING))
+    return noted(transaction, _PENDING)
 
 
 def profile_with_unfinished_erasure(transaction: Transaction) -> str | None:
@@ -107,7 +106,7 @@ def redacted_positions(transaction: Transaction, profile_id: str) -> list[int]:
 
 def finish(transaction: Transaction) -> None:
     """Note that nothing is left to do."""
-    transaction.connection.execute(META.delete().where(META.c.key == _PENDING))
+    note(transaction, _PENDING, None)
 
 
 def decisions_of(transaction: Transaction, profile_id: str) -> list[dict[str, Any]]:

@@ -2,8 +2,7 @@
 
 A memory is stored once. Storing the same again is harmless, but a second text under its id would be lost, since
 memories are folded from the first event that stores them: it is refused. So is storing under the id of an erased
-memory. An event delivered twice counts once (`ledger/ledger.py`), but two different events of a profile must not share
-an id. Not here: checks of later events about a memory.
+memory, and an event with the id of a different event of the profile.
 """
 
 import json
@@ -70,10 +69,7 @@ class StoredMemories:
 
 
 def look_up(transaction: Transaction, rows: Sequence[Row]) -> StoredMemories:
-    """Look up the memories that events are about.
-
-    Cost: an index look-up for each memory, some 2 µs where it is new.
-    """
+    """Look up the memories that events are about. Cost: an index look-up for each memory, some 2 µs where it is new."""
     named = {(row["profile_id"], row["memory_id"]) for row in rows if row["memory_id"] is not None}
     named |= {(row["profile_id"], other) for row in rows for other in others(row)}
     erased, stored = set[Memory](), dict[Memory, list[int]]()
@@ -123,7 +119,7 @@ def check(
     Args:
         transaction: a writing transaction.
         memories: its memories, as far as the ledger has them.
-        with_payloads: fills in moved payloads, in rows that begin with the position and end with the payload.
+        with_payloads: see `Ledger.with_payloads`.
 
     Raises:
         KnownMemory: an event does.
@@ -147,7 +143,8 @@ def check(
         memory = _memory(row)
         if memory in memories.erased:
             if (row["profile_id"], row["event_id"]) not in delivered:
-                refused[index] = _erased(row)
+                reason = f"{about(*memory)}had a memory that was erased; give this one another memory_id"
+                refused[index] = Refusal(reason, erased=True)
         elif row["payload"] not in payloads.setdefault(memory, [row["payload"]]):
             refused[index] = _different(row, payloads[memory][0])
     if refused:
@@ -190,11 +187,4 @@ def _different(row: Row, first: str) -> Refusal:
     return Refusal(
         f"{about(*_memory(row))}has {difference}; change that memory with update, or give this one another memory_id",
         erased=False,
-    )
-
-
-def _erased(row: Row) -> Refusal:
-    return Refusal(
-        f"{about(*_memory(row))}had a memory that was erased; give this one another memory_id",
-        erased=True,
     )

@@ -1,7 +1,4 @@
-"""The ledger's database as a SQLite file of the data folder, for the programs of one machine.
-
-Not here: what it guarantees (`ledger/database.py`), and its tables (`ledger/tables.py`).
-"""
+"""The ledger's database as a SQLite file of the data folder, for the programs of one machine."""
 
 import math
 import os

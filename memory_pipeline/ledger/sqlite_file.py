@@ -1,7 +1,4 @@
-"""Opens SQLite files that other programs write, such as Dagster's storage, and rewrites texts in them.
-
-Not here: the ledger's own database (`ledger/database.py`).
-"""
+"""Opens SQLite files that other programs write, such as Dagster's storage, and rewrites texts in them."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -45,13 +42,11 @@ def kept_open(path: Path) -> sa.Engine:
 def rewrite_texts(path: Path, rewrite: Callable[[str], str], *, holds: Callable[[Path], bool]) -> bool:
     """Rewrite the text cells of a database row by row, and leave no trace of the old ones on free pages or in the log.
 
+    Returns whether there was anything to rewrite; there is not if the database is gone.
+
     Args:
-        path: the database; if it is gone, nothing is done.
         rewrite: returns the new text of a cell.
         holds: whether the bytes of a file, the database or one beside it, hold text to rewrite.
-
-    Returns:
-        Whether there was anything to rewrite.
 
     Raises:
         LakeError: there was, but the database is damaged or in use for too long, or the disk is full.

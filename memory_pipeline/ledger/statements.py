@@ -1,7 +1,4 @@
-"""Statements that SQLite and PostgreSQL word differently: inserts that skip what exists, new positions, many rows.
-
-Not here: connections, transactions and locks (`ledger/sqlite_database.py`, `ledger/postgres_database.py`).
-"""
+"""Statements that SQLite and PostgreSQL word differently: inserts that skip what exists, new positions, many rows."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,7 +8,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
 from memory_pipeline.ledger.database import Transaction
-from memory_pipeline.ledger.tables import EVENTS
+from memory_pipeline.ledger.tables import EVENTS, META
 
 Row = Mapping[str, Any]
 """A row by column."""
@@ -32,12 +29,9 @@ def insert_new(transaction: Transaction, table: sa.Table) -> sa.Insert:
 def add_events(transaction: Transaction, rows: Sequence[Row]) -> None:
     """Append events whose id their profile does not have yet, at the next positions, in the order given.
 
-    Positions have no gaps. SQLite numbers the rows that it inserts; a sequence of PostgreSQL would also count those
-    that it skips, so the positions are given there, which the lock of writers makes safe.
-
-    Args:
-        transaction: the only one that may write.
-        rows: columns of the table `events` but `seq`.
+    Rows have the columns of the table `events` but `seq`. Positions have no gaps: SQLite numbers the rows that it
+    inserts; a sequence of PostgreSQL would also count those that it skips, so the positions are given there, which the
+    lock of writers makes safe.
     """
     connection = transaction.connection
     if not _is_postgres(connection):
@@ -60,7 +54,8 @@ def insert_many(connection: sa.Connection, table: sa.Table, rows: Iterable[Row])
         if given := list(rows):
             connection.execute(table.insert(), given)
         return
-    copy = f"COPY {table.name} ({', '.join(map(_quoted, names))}) FROM STDIN"
+    columns = ", ".join(f'"{name}"' for name in names)
+    copy = f"COPY {table.name} ({columns}) FROM STDIN"
     with connection.connection.cursor() as cursor, cursor.copy(copy) as sink:  # type: ignore[attr-defined]
         for row in rows:
             sink.write_row([row[name] for name in names])
@@ -96,9 +91,17 @@ def batched(values: list[Any]) -> Iterator[list[Any]]:
     return (values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE))
 
 
+def noted(transaction: Transaction, key: str) -> str | None:
+    """Return the value of a key in the table `meta`, or None."""
+    return transaction.connection.scalar(sa.select(META.c.value).where(META.c.key == key))
+
+
+def note(transaction: Transaction, key: str, value: str | None) -> None:
+    """Set the value of a key in the table `meta`; None removes it."""
+    transaction.connection.execute(META.delete().where(META.c.key == key))
+    if value is not None:
+        transaction.connection.execute(META.insert().values(key=key, value=value))
+
+
 def _is_postgres(connection: sa.Connection) -> bool:
     return connection.dialect.name == "postgresql"
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"'

@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.ledger import position_in
+from memory_pipeline.ledger.statements import note
 from memory_pipeline.ledger.tables import META, STORE_KEY
 
 
@@ -42,5 +43,4 @@ def of_ledger(transaction: Transaction) -> Identity:
 def record(transaction: Transaction, identity: Identity) -> None:
     """Write id and epoch in place of those that the ledger holds."""
     for key, value in ((_Key.STORE, identity.store), (_Key.EPOCH, str(identity.epoch))):
-        transaction.connection.execute(META.delete().where(META.c.key == key.value))
-        transaction.connection.execute(META.insert().values(key=key.value, value=value))
+        note(transaction, key.value, value)

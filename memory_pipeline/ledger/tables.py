@@ -1,8 +1,4 @@
-"""The tables of the ledger's database: columns, keys and indexes, and how older versions are upgraded.
-
-Not here: where they are kept (`ledger/database.py`), and what the rows mean (`ledger/ledger.py`, `ledger/catalog.py`,
-`ledger/commits.py`).
-"""
+"""The tables of the ledger's database: columns, keys and indexes, and how older versions are upgraded."""
 
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,4 @@
-"""Describes pydantic models in words: error messages with a remedy, and what fields take.
-
-Here: sentences generated from any pydantic model or JSON schema. Not here: the models (`ledger/event.py`).
-"""
+"""Describes pydantic models in words: error messages with a remedy, and what fields take."""
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -50,13 +47,7 @@ def nearest(value: object, known: Iterable[str]) -> str:
 
 
 def reason(error: ValidationError, model: type[BaseModel], *, prefix: str = "") -> str:
-    """Return the first error of a model as a sentence: field, value, remedy.
-
-    Args:
-        error: pydantic's error.
-        model: the validated model.
-        prefix: path of the model's fields, such as "payload.".
-    """
+    """Return the first error of a model as a sentence: field, value, remedy; `prefix` as for `finding`."""
     schema = _schema(model)
     return finding(error.errors(include_url=False)[0], schema, schema, prefix=prefix)
 

@@ -147,7 +147,7 @@ def commit_all(
     committed, left, positions = dict(tables), tables, dict[str, int]()
     for number in range(1, _ATTEMPTS + 1):
         owners = left["profiles"]["profile_id"].to_list()
-        with lake.ledger.holding(owners) if number > _CONFLICTS else nullcontext():
+        with lake.ledger.database.holding(owners) if number > _CONFLICTS else nullcontext():
             if number > 1:
                 left = _planned(lake, settings, inputs.select_again(lake, settings, left["profiles"]), committed)
                 committed = _replaced(committed, left, owners)

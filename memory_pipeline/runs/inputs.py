@@ -16,7 +16,7 @@ from memory_pipeline.consolidation.plans import leaving_out, plan_document, plan
 from memory_pipeline.consolidation.state import decision_json
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger import commits
+from memory_pipeline.ledger import commits, erasure_guards
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.validation_errors import CORRECT_PROFILE, shown
 from memory_pipeline.runs import log, status
@@ -91,11 +91,11 @@ def select_profiles(
     position = seq or ledger.position()
     if part:
         selected = _having(lake, part, selected, asked=profiles, as_of=as_of, seq=position)
-    lake.profile_with_unfinished_erasure(selected)  # an erasure in progress would move a head
+    erasure_guards.unfinished(lake.ledger, selected)  # an erasure in progress would move a head
     heads = ledger.heads(selected)
-    unfinished = lake.profile_with_unfinished_erasure(selected)
+    unfinished = erasure_guards.unfinished(lake.ledger, selected)
     if unfinished in profiles:
-        lake.refuse_unfinished_erasure(selected)
+        erasure_guards.refuse(lake.ledger, selected)
     selected = [profile_id for profile_id in selected if profile_id != unfinished]
     runs = ledger.runs().filter(pl.col("as_of") < as_of)  # a second run at an instant has the limits of the first
     if problem := encoder.missing():
@@ -278,7 +278,7 @@ def profiles_of_plan(lake: Lake, settings: Settings, document: Mapping[str, Any]
     plan, profiles = plan_document.read(document)
     with lake.ledger.reading() as transaction:
         overtaken = commits.overtaken(transaction, profiles, plan)
-    lake.refuse_unfinished_erasure(profiles["profile_id"].to_list())
+    erasure_guards.refuse(lake.ledger, profiles["profile_id"].to_list())
     for row in profiles.iter_rows(named=True):
         profile_id = row["profile_id"]
         if profile_id in overtaken:

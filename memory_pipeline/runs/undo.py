@@ -14,7 +14,7 @@ from memory_pipeline.consolidation.edges.edge_rows import FACT_COMPARISON
 from memory_pipeline.consolidation.plans import dependants
 from memory_pipeline.consolidation.state import decision_json, projection
 from memory_pipeline.lake.tables import Lake, Revert
-from memory_pipeline.ledger import event, profile_events
+from memory_pipeline.ledger import erasure_guards, event, profile_events
 from memory_pipeline.ledger.event import CLOCK_SKEW
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.runs import rebuild
@@ -163,7 +163,7 @@ def mask_decisions(
         Conflict: a head has moved since; nothing was changed.
     """
     owners = sorted(set(decisions["profile_id"]) | set(() if runs is None else runs["profile_id"]))
-    lake.refuse_unfinished_erasure(owners)
+    erasure_guards.refuse(lake.ledger, owners)
     runs_in_force = rebuild.runs_in_force(lake)
     undone = runs_in_force.clear() if runs is None else runs
     position = pl.lit(lake.ledger.position() + 1, pl.Int64)

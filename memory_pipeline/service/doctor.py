@@ -124,8 +124,8 @@ def _access(home: Path) -> Finding:
 
 
 def _ledger(lake: Lake) -> Finding:
-    if problem := lake.ledger.problem():
-        remedy = f"replace {lake.ledger.name} with a backup"
+    if problem := lake.ledger.database.problem():
+        remedy = f"replace {lake.ledger.database.name} with a backup"
         return Finding("ledger", well=False, detail=f"damaged: {problem}; {remedy}")
     profiles = lake.ledger.profiles().height
     return Finding("ledger", well=True, detail=f"position {lake.ledger.position()}, {many(profiles, 'profile')}")
@@ -200,7 +200,7 @@ class _Tables:
 
 
 def _files(lake: Lake, *, repair: bool) -> _Tables:
-    with lake.ledger.erasing() if repair else nullcontext():
+    with lake.ledger.database.erasing() if repair else nullcontext():
         cut_off = lake.lost()
         try:
             problems = lake.mend() if repair else lake.verify()

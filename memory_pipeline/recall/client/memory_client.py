@@ -489,7 +489,7 @@ class MemoryClient:
             LakeError: the store cannot be written.
         """
         self._check_open()
-        with self._lake.ledger.holding([self._profile]) if callable(events) else nullcontext():
+        with self._lake.ledger.database.holding([self._profile]) if callable(events) else nullcontext():
             rows = as_rows(events() if callable(events) else events, self._settings.max_batch)
             parsed = [validation.numbered(self._given_event, row, position) for position, row in enumerate(rows)]
             as_given = [quotations.Separated(event, ()) for event in parsed]
