@@ -10,10 +10,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from memory_pipeline.interop import commits, formats, markdown_dates, markdown_text
+from memory_pipeline.interop import commits, formats, markdown_text
 from memory_pipeline.interop.importing import import_events, preview_events
 from memory_pipeline.ledger.event import frame, parse
 from memory_pipeline.ledger.ledger import Ledger
+from memory_pipeline.text.parse import written_days
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 MARKDOWN = formats.FORMATS["markdown"]
@@ -439,7 +440,7 @@ def test_what_is_no_memory_is_counted(tmp_path, ledger):
     ],
 )
 def test_names_of_files_and_headings_date_what_is_below_them(file, headings, day):
-    found = markdown_dates.day_of(file, headings, until=NOW)
+    found = written_days.day_of(file, headings, until=NOW)
     assert (found and found.isoformat()) == (day and f"{day}T00:00:00+00:00")
 
 
@@ -464,7 +465,7 @@ def test_names_of_files_and_headings_date_what_is_below_them(file, headings, day
     ],
 )
 def test_a_line_is_dated_by_the_day_at_its_head(text, day, said):
-    found = markdown_dates.entry(text, until=NOW)
+    found = written_days.entry(text, until=NOW)
     assert (found and f"{found.day:%Y-%m-%d}", found and found.said) == (day, said)
 
 
@@ -486,23 +487,24 @@ LOG = """# Boat
 """
 
 
-def test_the_entries_of_a_log_are_memories_of_their_days_and_what_stands_above_one_is_older(tmp_path, ledger):
+def test_the_entries_of_a_log_are_memories_of_their_days_and_what_stands_between_two_is_of_that_time(tmp_path, ledger):
     (tmp_path / "notes.md").write_text(LOG)
     imported(ledger, tmp_path)
     stored = written(ledger).drop_nulls("content").sort("seq")
     day = datetime(2026, 1, 5, tzinfo=UTC)
-    above, log = day - timedelta(seconds=1), datetime(2026, 2, 1, tzinfo=UTC)
+    log = datetime(2026, 2, 1, tzinfo=UTC)
     dates = dict(stored.select("content", "occurred_at").iter_rows())
-    assert all(dates.pop(undated) > log for undated in ("It lies in Cork.", "Ana steers."))
+    outside = ("The boat is red.", "It lies in Cork.", "Ana steers.", "Ropes are dry.")
+    assert all(dates.pop(undated) > log for undated in outside)
+    by_file = stored.filter(pl.col("metadata").str.contains('"dated_by"'))["content"]
+    assert set(by_file) == set(outside)
     assert dates == {
-        "The boat is red.": above,
         "The boat is blue.": day,
         "The dinghy is green.": day + timedelta(days=4, seconds=-1),
         "The dinghy is white.": day + timedelta(days=4),
         "Bo joined.": day,
         "Sold the dinghy.": log + timedelta(days=1),
         "The mast is down.": log,
-        "Ropes are dry.": log - timedelta(seconds=1),
     }
 
 

@@ -6,7 +6,7 @@ What the tools do is asked of a server in this process; the installed command is
 import json
 import re
 from concurrent.futures import Future
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
@@ -566,6 +566,8 @@ def test_a_misspelt_argument_is_refused_and_starts_no_run(home):
 
 
 def test_status_tells_what_waits(home):
+    hour_ago = datetime.now(UTC) - timedelta(hours=1)
+    (home / "memory_pipeline.toml").write_text(f'nightly = "{hour_ago:%M %H} * * *"\n', "utf-8")
     result = talk(home, lambda client: client.call_tool("status", {"profile_id": "sample-1"}))
     found = said(result)
     assert re.match(r"sample-1: 60 memories, [1-9]\d* events waiting\n", found)

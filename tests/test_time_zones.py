@@ -73,6 +73,24 @@ def test_a_day_that_is_stated_is_one_of_the_zone(opened):
     assert found.to_dict()["valid_until"] == "2026-09-01T04:00:00+00:00"
 
 
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2026-02-10: The lease began.", "2026-02-10T05:00:00+00:00"),
+        ("[10 Feb 2026] The lease began.", "2026-02-10T05:00:00+00:00"),
+        ("2026-03-01: The lease began.", "2026-03-02T04:30:00+00:00"),
+        ("2026-05-01: The lease ends.", "2026-03-02T04:30:00+00:00"),
+        ("2026-02-10 is when the lease began.", "2026-03-02T04:30:00+00:00"),
+    ],
+)
+def test_a_past_day_at_the_head_of_a_text_dates_it(opened, text, day):
+    with opened("America/New_York") as memory:
+        stored = memory.get(memory.remember(text))
+        assert (stored.content, stored.to_dict()["created_at"]) == (text, day)
+        given = memory.remember("2026-02-10: The rent fell.", occurred_at="2026-01-01")
+        assert memory.get(given).to_dict()["created_at"] == "2026-01-01T05:00:00+00:00"
+
+
 def test_the_command_line_reads_and_shows_the_zone(opened, tmp_path):
     with opened("UTC"):
         pass

@@ -132,3 +132,13 @@ def test_headings_are_shown_alike_by_row_and_by_column(heading):
     row = pl.DataFrame({"metadata": [json.dumps(metadata)], "content": ["Port: 2525"]})
     shown = row.select(whereabouts.shown_below("content")).item()
     assert shown == whereabouts.below(whereabouts.shown_path(metadata), "Port: 2525")
+
+
+def test_what_is_dated_by_its_file_says_so_wherever_its_day_is_shown(tmp_path):
+    with MemoryClient(tmp_path) as memory:
+        stored = memory.remember("The rent is 840 a month.", metadata={whereabouts.DATED_BY: "file"})
+        dated = memory.remember("The boat shed is locked.")
+        shown = memory.recall("What is the rent?", k=1)
+        assert (shown[0].undated, shown.text().endswith("The rent is 840 a month. (dated by its file)")) == (True, True)
+        assert ["dated by its file" in str(memory.get(one)) for one in (stored, dated)] == [True, False]
+        assert memory.remember(f"Earlier you told me:\n{shown.text()}") == stored

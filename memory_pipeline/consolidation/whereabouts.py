@@ -21,6 +21,8 @@ JOIN: Final = " / "
 """Stands between the headings in the metadata."""
 DATED_BY: Final = "dated_by"
 """Stands in the metadata of a memory without a day of its own, before what dates it."""
+BY_FILE: Final = "dated by its file"
+"""Stands behind such a memory where it is shown with a day."""
 _LONGEST: Final = 60
 """Characters of a heading that are shown."""
 _DATE: Final = r"[0-9]{4}[-_./]?[0-9]{2}[-_./]?[0-9]{2}"
@@ -50,6 +52,11 @@ def project() -> pl.Expr:
 def undated() -> pl.Expr:
     """Return whether each memory has no day of its own, by its column `metadata`."""
     return pl.col("metadata").str.contains(f'"{DATED_BY}"', literal=True) & _value(DATED_BY).is_not_null()
+
+
+def is_undated(metadata: Mapping[str, Any] | None) -> bool:
+    """Return whether a memory with these metadata has no day of its own."""
+    return (metadata or {}).get(DATED_BY) is not None
 
 
 def of_project(name: str) -> pl.Expr:

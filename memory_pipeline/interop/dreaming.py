@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
-from memory_pipeline.interop import markdown_dates, markdown_notes
+from memory_pipeline.interop import markdown_notes
 from memory_pipeline.interop.exports.markdown import line_of, note_name
+from memory_pipeline.text.parse import written_days
 
 _LINK: Final = re.compile(r"^[ \t]*[-*+][ \t].*?\]\(<?([^()\s<>]+)>?\)|^[ \t]*[-*+][ \t]+\[\[([^\[\]|#\n]+)")
 """A line of an index: a list item that leads to a file."""
@@ -162,7 +163,7 @@ def _of_a_day(places: Sequence[Place], summaries: Sequence[Summary]) -> set[str]
     """Return the memories in files of a day whose place no summary takes."""
     merged = {name for summary in summaries for name in summary.members}
     files = {place.file for place in places}
-    daily = {file for file in files if markdown_dates.day_of(file, (), until=datetime.max.replace(tzinfo=UTC))}
+    daily = {file for file in files if written_days.day_of(file, (), until=datetime.max.replace(tzinfo=UTC))}
     return {place.memory_id for place in places if place.file in daily} - merged
 
 

@@ -25,7 +25,6 @@ from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.files import OF_AGENTS, Broken, Member, members
 from memory_pipeline.interop.items import Imported, ImportedAs, Item, Noticed, Skipped, raw_bytes, stable_id
-from memory_pipeline.interop.markdown_dates import day_of, entry, written_by
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
 from memory_pipeline.interop.reconciling import fields_now, open_memories
@@ -44,6 +43,7 @@ from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import written
 from memory_pipeline.schemas import EventType
+from memory_pipeline.text.parse.written_days import day_of, entry, written_by
 
 FORMAT: Final = "markdown"
 SUFFIXES: Final = (".md", ".markdown")

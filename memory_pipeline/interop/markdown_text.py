@@ -16,9 +16,9 @@ from typing import Any, Final
 import yaml
 
 from memory_pipeline.interop import markdown_notes
-from memory_pipeline.interop.markdown_dates import is_entry
 from memory_pipeline.interop.markdown_notes import INDEX_BEGINS, INDEX_ENDS
 from memory_pipeline.interop.records import labels, mapping
+from memory_pipeline.text.parse.written_days import is_entry
 
 WHOLE: Final = 2000
 """Most characters of a note with name and description that is one memory."""

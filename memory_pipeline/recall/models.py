@@ -203,6 +203,8 @@ class Recalled:
     """Reached only over an association with a better one, so that its score has no parts."""
     passage: Passage | None = None
     """Where `text` stands in `content`, if it is a passage of it; None if `text` is all there is to read."""
+    undated: bool = False
+    """Whether it has no day of its own, so that `created_at` is that of its file."""
 
     def line(self, shown: Iterable["Recalled"] = (), *, ids: bool = False) -> str:
         """Return the memory as one line of a prompt, with its date and any reason to doubt it or a sentence of it.
@@ -219,7 +221,8 @@ class Recalled:
         others_shown = [*shown]
         against = sorted({other.day for other in others_shown if other.memory_id in self.conflicts})
         others = f"that of {' and '.join(against)}" if against else "another memory"
-        marks = [f"holds only from {self.holds_from:%Y-%m-%d}"] if self.holds_from else []
+        marks = [whereabouts.BY_FILE] if self.undated else []
+        marks += [f"holds only from {self.holds_from:%Y-%m-%d}"] if self.holds_from else []
         newer = f": {_quoted(preview(self.newer_text, _NEWER))}" if self.newer_text else ""
         ended = self.ended is not None
         marks += [f"no longer current since {self.ended:%Y-%m-%d}{newer}"] if ended else []
@@ -559,11 +562,15 @@ def _listed(head: str, lines: Iterable[str]) -> str:
 
 
 def _said(memory: Memory) -> str:
-    return f"[{memory.created_at:%Y-%m-%d}] {one_line(told(memory))}"
+    return f"[{memory.created_at:%Y-%m-%d}] {one_line(told(memory))}{_by_file(memory)}"
 
 
 def _told(memory: Memory) -> str:
-    return f"[{memory.created_at:%Y-%m-%d}] {_quoted(told(memory))}"
+    return f"[{memory.created_at:%Y-%m-%d}] {_quoted(told(memory))}{_by_file(memory)}"
+
+
+def _by_file(memory: Memory) -> str:
+    return f" ({whereabouts.BY_FILE})" if whereabouts.is_undated(memory.metadata) else ""
 
 
 def told(memory: Memory) -> str:

@@ -19,6 +19,7 @@ from memory_pipeline.recall.client import quotations
 from memory_pipeline.schemas import EventType
 from memory_pipeline.service.choices import Task
 from memory_pipeline.settings import Settings, load
+from memory_pipeline.text.parse import written_days
 
 
 class Consolidation(BaseModel):
@@ -95,7 +96,7 @@ def remember(
         session_id: session it was said in.
         agent_id: agent that stores it.
         user_id: person it belongs to.
-        occurred_at: when it was said; default: now.
+        occurred_at: when it was said; default: the past day at the head of the text, else now.
         expires_in: how long it is kept from then on, such as "30 days".
         fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
 
@@ -118,7 +119,7 @@ def remember(
             "session_id": session_id,
             "agent_id": agent_id,
             "user_id": user_id,
-            "occurred_at": occurred_at,
+            "occurred_at": occurred_at or written_days.said_on(text, now=now, zone=settings.zone),
             "payload": payload,
         },
         recorded_at=now,

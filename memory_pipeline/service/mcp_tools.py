@@ -16,6 +16,7 @@ import polars as pl
 from mcp.server.mcpserver.exceptions import ToolError
 from pydantic import Field, ValidationError
 
+from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.consolidation.plans import plan_document, telling
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import InvalidEvent
@@ -167,7 +168,9 @@ class MemoryTools:
         speaker: Annotated[str | None, Field(min_length=1, description="Who said it.")] = None,
         project: Project = None,
         tags: Annotated[list[str] | None, Field(description="Tags to filter by.")] = None,
-        occurred_at: Annotated[Moment | None, Field(description="When it was said; default: now.")] = None,
+        occurred_at: Annotated[
+            Moment | None, Field(description="When it was said; default: a past day at its head, else now.")
+        ] = None,
         valid_from: ValidFrom = None,
         valid_until: ValidUntil = None,
         expires_in: Annotated[str | None, Field(min_length=1, description='E.g. "30 days"; then it is hidden.')] = None,
@@ -445,7 +448,8 @@ def _part(row: dict[str, Any], start: int, end: int) -> dict[str, Any]:
 def _listed(memory: Memory) -> str:
     """Return a memory as one line with its id, and its state unless it is in use."""
     gone = [] if memory.lifecycle in LIVE else [STATES[memory.lifecycle]]
-    marks = "; ".join([*gone, f"memory_id {one_line(memory.memory_id)}"])
+    by_file = [whereabouts.BY_FILE] if whereabouts.is_undated(memory.metadata) else []
+    marks = "; ".join([*by_file, *gone, f"memory_id {one_line(memory.memory_id)}"])
     return f"- [{memory.created_at:%Y-%m-%d}] {one_line(replace(memory, text=preview(memory.text)).line())} ({marks})"
 
 

@@ -51,7 +51,9 @@ def remember(
         str | None, typer.Option(metavar="NAME", help="Project in which alone holds what it instructs.")
     ] = None,
     tag: Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Tag to filter by; repeatable.")] = None,
-    occurred_at: Annotated[str | None, typer.Option(metavar="T", help="When it was said; default: now.")] = None,
+    occurred_at: Annotated[
+        str | None, typer.Option(metavar="T", help="When it was said; default: a past day at its head, else now.")
+    ] = None,
     valid_from: ValidFrom = None,
     valid_until: ValidUntil = None,
     expires_in: Annotated[

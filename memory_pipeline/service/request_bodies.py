@@ -25,7 +25,7 @@ class NewMemory(RequestBody):
     text: Id = Field(description="The text to remember.")
     memory_id: Id | None = Field(None, description="Its id; default: a new one.")
     event_id: Id | None = Field(None, description="Idempotency key: repeating it stores nothing.")
-    occurred_at: Moment | None = Field(None, description="When it was said; default: now.")
+    occurred_at: Moment | None = Field(None, description="When it was said; default: a past day at its head, else now.")
     session_id: Id | None = Field(None, description="Session it was said in.")
     agent_id: Id | None = Field(None, description="Agent that stores it.")
     user_id: Id | None = Field(None, description="Person it belongs to.")

@@ -14,7 +14,7 @@ from typing import Final
 
 _DATE: Final = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _NOTE: Final = (
-    rf"(?:{_DATE}|disputed: [^\n]{{0,400}}?|holds only from {_DATE}"
+    rf"(?:{_DATE}|disputed: [^\n]{{0,400}}?|holds only from {_DATE}|dated by its file"
     rf"|(?:no longer current|(?:possibly|maybe) outdated) since {_DATE}(?:: \"(?:[^\"\\\n]|\\[^\n]){{0,600}}\")?"
     rf"|contradicts (?:another memory|that of {_DATE}(?: and {_DATE})*)|archived|cold|stub|expired|superseded"
     r"|(?:passage at character [0-9,]+|beginning) of a text of [0-9,]+ tokens|all of it: memory [^\s()]+"

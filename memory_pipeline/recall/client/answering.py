@@ -3,6 +3,7 @@
 Not here: the ranking itself (`rank/ranking`) and the state that is searched (`live/state`).
 """
 
+import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
@@ -10,6 +11,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.recall.closed_statements import DoubtedSentence, closed_statements
 from memory_pipeline.recall.live.search_pool import SearchPool
 from memory_pipeline.recall.models import Answer, Part, Passage, Recalled, in_zone
@@ -159,6 +161,7 @@ def _recalled(
         conflicts=tuple(hit["conflicts"]),
         conflict_text=conflict_text,
         deep=row["lifecycle"] not in LIVE,
+        undated=whereabouts.is_undated(json.loads(row["metadata"] or "{}")),
     )
 
 

@@ -22,6 +22,7 @@ from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import Policy, Settings
 from memory_pipeline.text import credentials
+from memory_pipeline.text.parse import written_days
 
 
 class MemoryFields(TypedDict, total=False):
@@ -69,7 +70,7 @@ def stored_event(row: Mapping[str, Any] | str, now: datetime, zone: tzinfo) -> d
 
     Args:
         row: a text, or a mapping with `text` and the names of `MemoryFields`; None values are ignored.
-        now: when it was said, unless the row says so.
+        now: when it was said, unless the row says so, or its text bears a past day at its head.
         zone: time zone of instants without an offset.
 
     Raises:
@@ -95,6 +96,8 @@ def stored_event(row: Mapping[str, Any] | str, now: datetime, zone: tzinfo) -> d
     if (expires_in := present.get("expires_in")) is not None:
         payload = expiry.limited(payload, expires_in, instant("occurred_at", present.get("occurred_at")) or now)
     event_fields = {name: value for name, value in present.items() if name in _EVENT_FIELDS}
+    if "occurred_at" not in event_fields and (day := written_days.said_on(str(text), now=now, zone=zone)):
+        event_fields["occurred_at"] = day
     return {"event_type": EventType.STORED.value, **event_fields, "payload": {**payload, "content": text}}
 
 

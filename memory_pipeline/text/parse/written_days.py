@@ -1,14 +1,14 @@
 """Reads the day that notes were written on: from the name of their file, a heading, or the beginning of a line.
 
-Not here: which of several dates counts (`markdown`), and dates within texts (`text/parse/dates`).
+Not here: which of several dates counts (`interop/markdown`), and dates within texts (`dates`).
 """
 
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from pathlib import PurePosixPath
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import pairwise
 from typing import Final
 
 from memory_pipeline.text.lang.pack import MONTHS, WEEKDAYS
@@ -89,10 +89,11 @@ def day_of(file: str, headings: Sequence[str], *, until: datetime) -> datetime |
         headings: headings above the notes, outermost first.
         until: last moment that counts.
     """
-    path = PurePosixPath(file)
+    *folders, name = file.split("/")
+    stem = name.rpartition(".")[0] or name
     found = [_first((*_FORMS, _HEADING_END), heading) for heading in reversed(headings)]
-    found += [_first((*_FORMS, _NAME_END), path.stem), _first([_FOLDERS], str(path.with_suffix("")))]
-    found += [_first((*_FORMS, _NAME_END), name) for name in reversed(path.parts[:-1])]
+    found += [_first((*_FORMS, _NAME_END), stem), _first([_FOLDERS], "/".join([*folders, stem]))]
+    found += [_first((*_FORMS, _NAME_END), name) for name in reversed(folders)]
     days = (datetime.combine(day, time(), UTC) for day in found if day is not None)
     return next((day for day in days if day <= until), None)
 
@@ -134,6 +135,20 @@ def entry(text: str, *, until: datetime) -> Entry | None:
     return None
 
 
+def said_on(text: str, *, now: datetime, zone: tzinfo) -> datetime | None:
+    """Return the first moment of the past day that a text bears at its head (see `entry`); None if it bears none.
+
+    Args:
+        text: what is said.
+        now: when it is said: the time of today, and of a day to come, counts before its beginning.
+        zone: time zone of the day.
+    """
+    found = entry(text, until=_NO_END)
+    if found is None or found.day.date() >= now.astimezone(zone).date():
+        return None
+    return found.day.replace(tzinfo=zone)
+
+
 def _behind(head: str, text: str) -> str:
     """Return what a text says behind its head, which may be written in another form or language."""
     return next(
@@ -149,23 +164,23 @@ def is_entry(line: str) -> bool:
 
 
 def written_by(days: Sequence[datetime | None]) -> list[datetime | None]:
-    """Return by when each line of a list was written: on its own day, else right before that of the next line with one.
+    """Return by when each line of a list was written: on its own day, else, between two with one, by the later of them.
 
-    A list whose days descend has its newest line first, so that the one before counts instead. That a list goes by days
-    show at least two of them; in any other, lines without a day may have been written at any time.
+    That a list goes by days show at least two of them, in order, the newest first or last. In any other, and before the
+    first and after the last line with a day, lines without one may have been written at any time.
 
     Args:
         days: the day of each line, from the first on; None of those that bear none.
     """
-    borne = [day for day in days if day is not None]
-    descending = bool(borne) and borne[0] > borne[-1]
-    if len(borne) < _A_LOG or borne != sorted(borne, reverse=descending):
+    borne = [(place, day) for place, day in enumerate(days) if day is not None]
+    in_order = sorted(day for _, day in borne)
+    descending = bool(borne) and borne[0][1] > borne[-1][1]
+    if len(borne) < _A_LOG or [day for _, day in borne] != (in_order[::-1] if descending else in_order):
         return [*days]
-    found, nearest = list[datetime | None](), None
-    for day in days if descending else reversed(days):
-        found.append(day or (nearest and nearest - _JUST_BEFORE))
-        nearest = day or nearest
-    return found if descending else found[::-1]
+    found = [*days]
+    for (place, above), (end, below) in pairwise(borne):
+        found[place + 1 : end] = [max(above, below) - _JUST_BEFORE] * (end - place - 1)
+    return found
 
 
 def _first(forms: Sequence[re.Pattern[str]], text: str) -> date | None:
