@@ -20,6 +20,8 @@ _UNPADDED: Final = r"(?P<year>(?:19|20)[0-9]{2})(?P<mark>[-_/])(?P<month>[0-9]{1
 _MONTH: Final = rf"(?P<name>{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in MONTHS)})\.?"
 _DAY: Final = r"(?P<day>[0-9]{1,2})(?:st|nd|rd|th|er|\.)?"
 _YEAR: Final = r"(?P<year>(?:19|20)[0-9]{2})"
+_LATE: Final = r"1[3-9]|2[0-9]|3[01]"
+"""Days that are no month, so that a date in digits with the year last has one meaning."""
 _WEEKDAY: Final = (
     rf"(?:(?:(?:{'|'.join(rf'{name[:3]}(?:{name[3:]})?' for name in WEEKDAYS)})\.?,?|[^\W\d_]{{2,3}}\.?,)[ _]+)?"
 )
@@ -29,9 +31,11 @@ _ENDS: Final = r"(?:[0-9]{4}(?:[0-9]{2})?)?(?:T[0-9]|[^\w./]|[_.](?![0-9])|\Z)"
 """What follows a date: a time, or anything that is no further part of a number, word or path."""
 _IN_DIGITS: Final = (_DIGITS, _UNPADDED)
 _IN_WORDS: Final = (
-    rf"{_DAY}[ _-](?:de[ _])?{_MONTH},?[ _-](?:de[ _])?{_YEAR}(?!\w)",
+    rf"{_DAY}[ _-](?:(?:de|of)[ _])?{_MONTH},?[ _-](?:de[ _])?{_YEAR}(?!\w)",
     rf"{_MONTH}[ _-]{_DAY},?[ _-]{_YEAR}(?!\w)",
     r"(?P<day>[0-9]{1,2})\.[ ]?(?P<month>[0-9]{1,2})\.[ ]?" + _YEAR + r"(?!\w)",
+    rf"(?P<day>{_LATE})(?P<mark>[-/])(?P<month>[0-9]{{1,2}})(?P=mark){_YEAR}(?!\w)",
+    rf"(?P<month>[0-9]{{1,2}})(?P<mark>[-/])(?P<day>{_LATE})(?P=mark){_YEAR}(?!\w)",
     _YEAR + r"年(?P<month>[0-9]{1,2})月(?P<day>[0-9]{1,2})日",
 )
 _FORMS: Final = tuple(
@@ -58,7 +62,9 @@ _ENTRIES: Final = tuple(
 _HEADING_END: Final = re.compile(rf"(?:(?<=[ ][-\u2013\u2014][ ])|(?<=[ ]\()){_DIGITS}\)?\Z")
 """A date at the end of a heading counts behind a dash or in parentheses: "Due 2026-03-01" names another day."""
 _NAME_END: Final = re.compile(rf"(?<![0-9]){_DIGITS}\Z")
-_FOLDERS: Final = re.compile(rf"(?:\A|/){_YEAR}[/-](?P<month>[0-9]{{2}})(?:[ _-][^\W\d_]+)?[/-](?P<day>[0-9]{{2}})\Z")
+_FOLDERS: Final = re.compile(
+    rf"(?:\A|/){_YEAR}[/-](?P<month>[0-9]{{2}})(?:[ _-][^\W\d_]+)?[/-](?P<day>[0-9]{{2}})(?:[ _-][^\W\d_]+)?\Z"
+)
 _ANY_YEAR: Final = re.compile(r"(?:19|20)[0-9]{2}")
 _SIGNS: Final = re.compile(r"\A[^\w(\[]+")
 """Signs before a date, such as a picture."""
