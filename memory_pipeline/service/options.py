@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from memory_pipeline.text.display import escaped
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -253,8 +255,10 @@ def err() -> "Console":
 
 
 def show_json(value: Any) -> None:
-    """Print JSON with sorted keys and instants as ISO 8601."""
-    sys.stdout.write(json.dumps(value, indent=2, sort_keys=True, default=_json_text, ensure_ascii=False) + "\n")
+    """Print JSON with sorted keys and instants as ISO 8601, its control and invisible characters written out."""
+    text = json.dumps(value, indent=2, sort_keys=True, default=_json_text, ensure_ascii=False)
+    hidden = {ord(letter): json.dumps(letter)[1:-1] for letter in set(text) if escaped(letter) != letter}
+    sys.stdout.write(text.translate(hidden) + "\n")
 
 
 def _json_text(value: object) -> str:

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from memory_pipeline.interop.importing import ImportReport, RefusedEvent
     from memory_pipeline.service.config_file import Change
 
+_MARGIN: Final = "   "
+"""Before what a line that shows a memory goes on with."""
 SHOWN: Final = 5
 """Rows of each kind that a shortened list shows."""
 
@@ -287,6 +289,13 @@ def line(console: Console, text: str = "", *, style: str = "") -> None:
 def prose(console: Console, text: str, *, style: str = "") -> None:
     """Print text wrapped between words."""
     console.print(Text(escaped(text), style=style))
+
+
+def hanging(console: Console, text: str) -> None:
+    """Print lines that show memories, wrapped between words within a margin, so that no word of one begins a line."""
+    for one in escaped(text).split("\n"):
+        wrapped = Text(one).wrap(console, max(console.width - len(_MARGIN), len(_MARGIN)))
+        console.print(Text(f"\n{_MARGIN}".join(row.plain.rstrip() for row in wrapped)), soft_wrap=True)
 
 
 def table(

@@ -14,7 +14,7 @@ from memory_pipeline.recall import wording
 from memory_pipeline.recall.closed_statements import marked
 from memory_pipeline.recall.models import Answer, Memory, Opening, Recalled
 from memory_pipeline.schemas import LIVE
-from memory_pipeline.service.report import command, flat, line, many, moment, prose, when
+from memory_pipeline.service.report import command, flat, hanging, line, many, moment, when
 from memory_pipeline.text.display import BUDGET, preview
 
 _TEXT: Final = 100
@@ -39,7 +39,7 @@ def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
 
 def recalled(console: Console, hit: Recalled, shown: Iterable[Recalled], *, whose: str = "") -> None:
     """Print one of the recalled memories: its text, then score, id and perhaps its profile (`whose`)."""
-    prose(console, f"{hit.rank}. {hit.line(shown).removeprefix('- ')}")
+    hanging(console, f"{hit.rank}. {hit.line(shown).removeprefix('- ')}")
     line(console, f"   {hit.score:.2f} · {hit.memory_id}{whose}", style="dim")
 
 
@@ -47,7 +47,7 @@ def opening(console: Console, start: Opening) -> None:
     """Print what an agent reads when a session starts."""
     text = start.text()
     if text:
-        prose(console, text)
+        hanging(console, text)
     else:
         line(console, "No core memory yet; a consolidation compiles it.")
 
