@@ -1,19 +1,15 @@
 """The commands of `memory-pipeline`: each reads its options, calls the lake or Dagster, and prints.
 
-Whatever is slow to load (settings, Polars, Dagster, tables for people) is imported by the functions that need it, in
-this module and in those below, so that `--version`, `--help` and what needs no store answer at once. Not here: single
-memories (`memory_commands`), reading them (`recall_commands`), erasure (`erase_commands`), exports (`export_commands`),
-folders (`dream_commands`), settings (`config_commands`), servers and tokens (`server_commands`), evaluation
-(`evaluation_commands`), shared options (`options`), printing (`report` and `report_*`), starting a job (`launch`), and
-error handling (`cli`).
+Whatever is slow to load (settings, Polars, Dagster, rich) is imported by the functions that need it, in this module and
+in `*_commands`, so that `--version`, `--help` and what needs no store answer at once. Not here: shared options
+(`options`), printing (`report`, `report_*`), starting a job (`launch`), and error handling (`cli`).
 """
 
 import json
-import sys
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import typer
 
@@ -27,7 +23,9 @@ from memory_pipeline.service import (
     import_commands,
     memory_commands,
     recall_commands,
+    report,
     server_commands,
+    snapshot_commands,
 )
 from memory_pipeline.service.choices import Task
 from memory_pipeline.service.options import (
@@ -60,9 +58,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     add_completion=False,
 )
-snapshots = typer.Typer(
-    cls=Commands, help="List, open or export snapshots. DuckDB files of the store, now or at any past instant."
-)
 app.add_typer(memory_commands.app)
 app.add_typer(recall_commands.app)
 app.add_typer(erase_commands.app)
@@ -70,7 +65,7 @@ app.add_typer(export_commands.app, name="export")
 app.add_typer(dream_commands.app)
 app.add_typer(import_commands.app, name="import")
 app.add_typer(dead_letter_commands.app, name="dead-letters")
-app.add_typer(snapshots, name="snapshot")
+app.add_typer(snapshot_commands.app, name="snapshot")
 app.add_typer(config_commands.app, name="config")
 app.add_typer(evaluation_commands.app)
 app.add_typer(server_commands.app)
@@ -208,7 +203,7 @@ def consolidate(
 
 def show_plan(preset: str | None, asked: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:
     """Plan a run, print the plan, and write it to a file if one is named; nothing else is written."""
-    from memory_pipeline.service import actions, report, report_runs
+    from memory_pipeline.service import actions, report_runs
 
     settings = settings_in_force(preset)
     existing_lake(settings).close()
@@ -237,7 +232,7 @@ def apply_plan(
     as_json: JsonOption = False,
 ) -> None:
     """Apply a plan exactly as written. Refused if the profile or its policy has changed; new memories wait."""
-    from memory_pipeline.service import report, report_runs
+    from memory_pipeline.service import report_runs
 
     profiles = report_runs.planned_profiles(plan, without or [])
     presets = profiles["preset"].unique().to_list()
@@ -252,14 +247,12 @@ def apply_plan(
 @app.command()
 def tick(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Merge duplicates and move fading memories. Fast: one profile, without Dagster, for use every few exchanges."""
-    from memory_pipeline.service import report
-
     with existing_client(existing_profile(profile)) as client:
         done = client.tick()
     if as_json:
         show_json(done.to_dict())
         return
-    counts = [report.many(count, action) for action, count in done.actions.items()]
+    counts = [f"{count} {action}" for action, count in done.actions.items()]
     report.line(out(), f"decisions: {' · '.join(counts) or 'none'}")
     if done.held:
         report.line(out(), f"held back by the quota: {report.many(done.held, 'decision')}")
@@ -269,7 +262,7 @@ def tick(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
 
 def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
     """Run a consolidation job and print its report."""
-    from memory_pipeline.service import report, report_runs
+    from memory_pipeline.service import report_runs
 
     settings = settings_in_force(config["preset"] or None)
     existing_lake(settings).close()
@@ -321,7 +314,7 @@ def move_to_embedder(
 def show_status(profile: ProfileFilter = None, as_json: JsonOption = False) -> None:
     """Show what is stored and what is due. Also waiting events, recent runs and disk use."""
     from memory_pipeline.runs import status
-    from memory_pipeline.service import report
+    from memory_pipeline.service import report_store
 
     settings = settings_in_force()
     with existing_lake(settings) as lake:
@@ -329,21 +322,21 @@ def show_status(profile: ProfileFilter = None, as_json: JsonOption = False) -> N
     if as_json:
         show_json(summary)
     else:
-        report.status(out(), summary, settings.zone)
+        report_store.status(out(), summary, settings.zone)
 
 
 @app.command("profiles")
 def show_profiles(as_json: JsonOption = False) -> None:
     """List the profiles. Shows memories, preset and last run of each."""
-    from memory_pipeline.service import report
+    from memory_pipeline.service import report_store
 
     settings = settings_in_force()
     with existing_lake(settings) as lake:
-        rows = report.profiles_document(lake, settings, now=datetime.now(UTC))
+        rows = report_store.profiles_document(lake, settings, now=datetime.now(UTC))
     if as_json:
         show_json(rows)
     else:
-        report.profiles(out(), rows, settings.zone)
+        report_store.profiles(out(), rows, settings.zone)
 
 
 @app.command()
@@ -368,7 +361,7 @@ def undo(
     as_json: JsonOption = False,
 ) -> None:
     """Undo a run, a merge or one decision. The history keeps both."""
-    from memory_pipeline.service import report, report_runs
+    from memory_pipeline.service import report_runs
 
     if ahead == (target is not None) or (ahead and profile is not None):
         raise Misused("give a RUN, PLAN or MEMORY, or --ahead by itself")
@@ -398,67 +391,6 @@ def undo(
             report.line(out(), f"dated back: {dated:,} events of a clock ahead, each before what was stored next")
 
 
-@snapshots.callback(invoke_without_command=True)
-def snapshot_export(
-    context: typer.Context,
-    export: Annotated[
-        Path | None,
-        typer.Option("--export", metavar="FILE", help="Write the newest snapshot as one self-contained file."),
-    ] = None,
-) -> None:
-    """List, open or export snapshots. DuckDB files of the store, now or at any past instant."""
-    if context.invoked_subcommand is not None or export is None:
-        return
-    new_file(export, "--export", fresh=True)
-    from memory_pipeline.lake import snapshot
-
-    with existing_lake(settings_in_force()) as lake:
-        out().print(f"written: {snapshot.export(lake, export)}", soft_wrap=True)
-
-
-@snapshots.command("list")
-def snapshot_list(as_json: JsonOption = False) -> None:
-    """List the snapshots, newest first."""
-    from memory_pipeline.lake import snapshot
-    from memory_pipeline.service import report
-
-    settings = settings_in_force()
-    with existing_lake(settings) as lake:
-        address = snapshot.address(lake)
-        listing = snapshot.listing(lake.home, address=address)
-    if as_json:
-        show_json(listing.to_dicts())
-    else:
-        report.snapshots(out(), listing, lake.home, address=address, zone=settings.zone)
-
-
-_OPENINGS: Final = 3
-"""Attempts to build a snapshot while erasures remove it."""
-
-
-@snapshots.command("open")
-def snapshot_open(as_of: InstantOption = None) -> None:
-    """Print the path of a snapshot. The newest, or one of the state at a past instant, built on demand."""
-    from memory_pipeline.lake import snapshot
-    from memory_pipeline.runs import rebuild
-    from memory_pipeline.service import report
-
-    clock = instant(as_of)
-    with existing_lake(settings_in_force()) as lake:
-        for _ in range(_OPENINGS):  # an erasure removes every snapshot, one that was just built as well
-            path = snapshot.publish(lake) if clock is None else rebuild.snapshot_at(lake, clock)
-            if (problem := snapshot.problem(path)) is None or path.exists():
-                break
-        note = None if clock is None else rebuild.note(lake, as_of=clock)
-    if problem and not path.exists():
-        raise ValueError(f"{path} was removed by an erasure meanwhile; try again once it is done")
-    if problem:
-        raise ValueError(f"{path} cannot be read: {problem}; rebuild it with: memory-pipeline doctor --repair")
-    if note:
-        report.prose(err(), note)
-    sys.stdout.write(f"{path}\n")
-
-
 @app.command()
 def backup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the backup; it must be missing or empty.")],
@@ -467,7 +399,6 @@ def backup(
     """Back up history, tables and settings. The store can be read and written meanwhile."""
     from memory_pipeline.erasure.erase import resume_erasure
     from memory_pipeline.lake import backup as backups
-    from memory_pipeline.service import report
 
     with existing_lake(settings_in_force()) as lake:
         resume_erasure(lake)  # the files of an interrupted one may still hold its texts
@@ -488,7 +419,6 @@ def restore_backup(
 ) -> None:
     """Restore a backup. The data folder must not have a store yet."""
     from memory_pipeline.lake import backup as backups
-    from memory_pipeline.service import report
 
     home = settings_in_force().home
     made = backups.restore(folder, home)
@@ -505,14 +435,18 @@ def doctor(
     as_json: JsonOption = False,
 ) -> None:
     """Check the installation and the data folder. Exits with 1 if something needs attention."""
+    from rich.text import Text
+
     from memory_pipeline.service import doctor as diagnosis
-    from memory_pipeline.service import report
+    from memory_pipeline.text.display import escaped
 
     findings = diagnosis.examine(settings_in_force(), repair=repair)
     if as_json:
         show_json([asdict(finding) for finding in findings])
     else:
-        report.findings(out(), findings)
+        for finding in findings:
+            mark = Text("ok     " if finding.well else "problem", style="green" if finding.well else "red")
+            out().print(Text.assemble(mark, escaped(f" {finding.subject}: {finding.detail}")), soft_wrap=True)
     if any(not finding.well for finding in findings):
         raise typer.Exit(1)
 
@@ -533,16 +467,17 @@ def check_gate(
 
     Looks for the run in the Dagster instance that DAGSTER_HOME names, and in that of the data folder.
     """
-    from memory_pipeline.service import report
-
     settings = settings_in_force()
     existing_lake(settings).close()
     from memory_pipeline.service import asset_check_gate
 
     rows = asset_check_gate.evaluate(settings, run, key_prefix=key_prefix)
+    problems = [row for row in rows if row["outcome"] != "passed"]
     if as_json:
         show_json(rows)
     else:
-        report.checks(out(), rows)
-    if any(row["outcome"] != "passed" for row in rows):
+        for row in problems:
+            report.line(out(), f"{row['outcome']}: {row['check']} of {row['asset']}: {row['detail']}")
+        report.line(out(), f"{len(rows) - len(problems)} of {len(rows)} expected checks passed")
+    if problems:
         raise typer.Exit(1)

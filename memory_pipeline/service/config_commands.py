@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -37,14 +38,14 @@ def config_show(
     as_json: JsonOption = False,
 ) -> None:
     """Show every setting with its origin."""
-    from memory_pipeline.service import report
-
     settings = settings_in_force(preset)
     rows = settings.explained(profile)
     if as_json:
         show_json([row.model_dump(mode="json") for row in rows])
     else:
-        report.settings(out(), rows)
+        shown = [(row.name, _said(row.value), row.origin) for row in rows]
+        report.table(out(), ("setting", "value", "from"), shown)
+        report.line(out(), "meanings: docs/settings.md, or --json")
 
 
 @app.command("set")
@@ -87,7 +88,7 @@ def config_calibrate(
     what it closes or merges, .75 of what it links. With fewer than 20 pairs of a kind, its value stays.
     """
     from memory_pipeline.evaluation import answered_pairs, calibration
-    from memory_pipeline.service import config_file, report
+    from memory_pipeline.service import config_file
 
     settings = settings_in_force()
     owner = existing_profile(profile)
@@ -135,9 +136,16 @@ def config_calibrate(
 
 
 def _show(change: "Change", *, as_json: bool) -> None:
-    from memory_pipeline.service import report
-
+    """Print a changed setting, and what overrides the settings file if anything does."""
     if as_json:
         show_json(change.now.model_dump(mode="json"))
-    else:
-        report.change(out(), change)
+        return
+    report.line(out(), f"{change.now.name} = {_said(change.now.value)}, from: {change.now.origin}")
+    if change.written and change.now.origin != change.place:
+        report.line(out(), f"the value in {change.place} has no effect: {change.now.origin} overrides it")
+
+
+def _said(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "unset" if value is None else str(value)

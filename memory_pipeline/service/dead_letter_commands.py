@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
+from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -33,7 +34,6 @@ app = typer.Typer(cls=Commands, help="Manage refused events. List, export, reque
 @app.command("list")
 def list_letters(noise: NoiseOption = False, as_json: JsonOption = False) -> None:
     """List the refused events, newest first. With origin and reason of each; with --noise their texts."""
-    from memory_pipeline.service import report
     from memory_pipeline.text.display import one_line, preview
 
     settings = settings_in_force()
@@ -69,7 +69,6 @@ def export_letters(
 ) -> None:
     """Write the refused events to a file. To be corrected; each line has the event as received in `raw`."""
     from memory_pipeline.interop import dead_letters
-    from memory_pipeline.service import report
 
     new_file(path, "OUT.jsonl")
     with existing_lake(settings_in_force()) as lake, lake.copying():
@@ -92,7 +91,6 @@ def requeue_letters(
 ) -> None:
     """Send refused events again. Corrected or as received. Exits with 1 if one is refused again; that one stays."""
     from memory_pipeline.interop import dead_letters
-    from memory_pipeline.service import report
 
     if path and noise:
         raise Misused("give a file or --noise, not both")
@@ -118,8 +116,6 @@ def purge_letters(
     as_json: JsonOption = False,
 ) -> None:
     """Delete refused events for good. Their events are then gone from the store."""
-    from memory_pipeline.service import report
-
     if bool(letters) == every:
         raise Misused("give the ids of letters, or --all")
     with existing_lake(settings_in_force(writing=True)) as lake:

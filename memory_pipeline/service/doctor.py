@@ -29,7 +29,7 @@ from memory_pipeline.recall.index import vector_graph
 from memory_pipeline.runs import commit, rebuild, status
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import launch
-from memory_pipeline.service.report import Finding, many
+from memory_pipeline.service.report import many
 from memory_pipeline.settings import Settings
 from memory_pipeline.settings.extras import pip_install
 from memory_pipeline.text import credentials
@@ -38,6 +38,15 @@ from memory_pipeline.text.embed import encoder
 ENOUGH_BYTES: Final = 1_000_000_000
 """Free disk space below which `doctor` warns."""
 OLDEST_PYTHON: Final = (3, 11)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check of `doctor`."""
+
+    subject: str
+    well: bool
+    detail: str
 
 
 def examine(settings: Settings, *, repair: bool) -> list[Finding]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     JsonOption,
     Misused,
@@ -62,7 +63,6 @@ def dream(
     """
     from memory_pipeline.interop.exports import folder
     from memory_pipeline.lake.tables import Lake
-    from memory_pipeline.service import report
 
     if apply and undo:
         raise Misused("--apply and --undo cannot be combined; give one of them")
@@ -190,7 +190,6 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
     from memory_pipeline.lake import snapshot
     from memory_pipeline.ledger import redaction
     from memory_pipeline.runs import undo as runs_undo
-    from memory_pipeline.service import report
 
     done = DreamRecord.read(directory)
     if (others := done.changed_since(directory)) and not force:
@@ -234,7 +233,6 @@ def _text(path: Path) -> str | None:
 
 
 def _show(directory: Path, document: Mapping[str, Any]) -> None:
-    from memory_pipeline.service import report
     from memory_pipeline.text.display import escaped
 
     console, home = out(), settings_in_force().home

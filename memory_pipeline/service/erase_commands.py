@@ -23,6 +23,7 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
+from memory_pipeline.service.report import flat, line, many, prose
 
 if TYPE_CHECKING:
     from memory_pipeline.lake.tables import Lake
@@ -51,8 +52,6 @@ class Preview:
 
     def phrase(self) -> str:
         """Return the preview as the end of a sentence."""
-        from memory_pipeline.service.report import many
-
         if self.questions:
             return f"the words of {many(self.questions, 'question')} asked in profile {self.profile_id}"
         summaries = many(self.summaries, "summary")
@@ -95,7 +94,6 @@ def erase(
     does not reach, such as backups.
     """
     from memory_pipeline.service.profile_choice import choose_profile
-    from memory_pipeline.service.report import line
 
     if memory_id is not None and user is not None:
         raise Misused("MEMORY and --user cannot be combined; give one of them")
@@ -170,7 +168,6 @@ def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str |
 
 
 def _show(reach: Preview, *, as_json: bool) -> None:
-    from memory_pipeline.service.report import flat, line, prose
 
     if as_json:
         ids = [memory_id for memory_id, _ in reach.memories]
@@ -201,8 +198,6 @@ def _confirm(reach: Preview) -> None:
         Misused: there is no terminal to ask on.
         Exit: the answer is no.
     """
-    from memory_pipeline.service.report import line
-
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Misused(f"this erases for good {reach.phrase()}; add --yes to do it, or --dry-run to see more")
     _show(reach, as_json=False)

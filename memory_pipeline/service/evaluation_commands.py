@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
     InstantOption,
@@ -105,7 +106,6 @@ def compare_presets(
 ) -> None:
     """Compare what each preset would do. Counts what it would keep, link, merge and forget; changes nothing."""
     from memory_pipeline.evaluation import comparison
-    from memory_pipeline.service import report
     from memory_pipeline.settings import preset_names
 
     policies = {name: settings_in_force(name).policy_of(profile or "") for name in presets or preset_names()}
@@ -136,7 +136,6 @@ def compare_presets(
 def evaluate_answers(profile: ProfileOption = None, as_of: InstantOption = None, as_json: JsonOption = False) -> None:
     """Measure the judge on answered pairs. How often it would have said what `resolve` was told; changes nothing."""
     from memory_pipeline.evaluation import answered_pairs
-    from memory_pipeline.service import report
 
     settings = settings_in_force()
     owner = existing_profile(profile)
@@ -208,8 +207,6 @@ def evaluate_files(
     everything. For a store, the questions are the queries it actually received, and memories marked helpful
     are the answers. Changes nothing.
     """
-    from memory_pipeline.service import report
-
     new_file(page, "--html")
     from memory_pipeline.evaluation import experiment, sources
     from memory_pipeline.evaluation import report as pages
@@ -270,7 +267,6 @@ def pairs(
     nothing), its label (duplicate, update, contradiction or unrelated), confidence, reason and later (the newer text).
     """
     from memory_pipeline.evaluation import pairs as pair_labels
-    from memory_pipeline.service import report
 
     new_file(target, "--out")
     labelled = pair_labels.label(pair_labels.read(file))
@@ -305,8 +301,6 @@ def replay(
     as_json: JsonOption = False,
 ) -> None:
     """Replay one conversation. For an external scorer: writes the remaining memories and each question's results."""
-    from memory_pipeline.service import report
-
     if folder.exists() and not folder.is_dir():
         raise Misused(f"OUT {folder}: is a file; name a folder")
     from memory_pipeline.evaluation import replay_files

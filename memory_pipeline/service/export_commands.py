@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
     InstantOption,
@@ -53,7 +54,6 @@ def export_markdown(
     Files changed by others since the last export are not overwritten. Commits if the folder is a git repository.
     """
     from memory_pipeline.interop.exports import current, folder, markdown
-    from memory_pipeline.service import report
 
     if directory.exists() and not directory.is_dir():
         raise Misused(f"DIR {directory}: is a file; name a folder")
@@ -202,7 +202,6 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
     """Write the tables of one state into a folder, in the named format."""
     from memory_pipeline.interop.exports import tables
     from memory_pipeline.runs import rebuild
-    from memory_pipeline.service import report
     from memory_pipeline.service.profile_choice import stored_profiles
 
     written_as = tables.FORMATS[named]
@@ -324,7 +323,6 @@ def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:
 
 
 def _say(profile_id: str, place: Path, document: Mapping[str, Any]) -> None:
-    from memory_pipeline.service import report
 
     count, what = (document["memories"], "memory") if "memories" in document else (document["events"], "event")
     report.line(out(), f"written: {place} ({report.many(count, what)} of profile {profile_id})")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.main import get_group
 
+from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     Commands,
     JsonOption,
@@ -100,7 +101,7 @@ def run_import(
     from memory_pipeline.interop.exports import folder
     from memory_pipeline.lake.tables import Lake
     from memory_pipeline.recall.client import quotations
-    from memory_pipeline.service import report, report_import
+    from memory_pipeline.service import report_import
 
     if dry_run:
         show_preview(form, paths, as_json=as_json, **options)
@@ -110,13 +111,13 @@ def run_import(
     reports = {}
     given = {path: _with_profile(form, path, options, settings.default_profile) for path in paths}
     streams = {path: formats.events(form, path, recorded_at=now, **given[path]) for path in paths}
-    with Lake(settings.home) as lake, report.progress(err()) as bar:
+    with Lake(settings.home) as lake, report_import.progress(err()) as bar:
         if form.asks_ledger:
             streams = {
                 path: formats.events(form, path, recorded_at=now, ledger=lake.ledger, **given[path]) for path in paths
             }
         for path, stream in streams.items():
-            counter = report.counter(bar, path.name)
+            counter = report_import.counter(bar, path.name)
             with folder.being_imported(path, given[path].get("profile")):
                 reports[str(path)] = importing.import_events(
                     lake.ledger,
@@ -182,8 +183,6 @@ def _with_profile(form: "Format", path: Path, options: dict[str, Any], default: 
 
 def _say_mixed(form: "Format", reports: "Iterable[ImportReport]", *, scope: str | None = None, **_: Any) -> None:
     """Say that everybody's memories came into one profile, where the format could have told people apart."""
-    from memory_pipeline.service import report
-
     if "scope" in form.options and scope is None and any(form.name in one.profiles for one in reports):
         report.line(
             out(),

@@ -24,6 +24,7 @@ from memory_pipeline.service.options import (
     settings_in_force,
     show_json,
 )
+from memory_pipeline.service.report import command, line
 
 if TYPE_CHECKING:
     from memory_pipeline.recall.client.memory_client import MemoryClient
@@ -70,7 +71,6 @@ def remember(
     from memory_pipeline.ledger.event import InvalidEvent
     from memory_pipeline.service import actions
     from memory_pipeline.service.profile_choice import choose_profile
-    from memory_pipeline.service.report import command, line
 
     home = settings_in_force(writing=True).home
     if profile is None:
@@ -116,8 +116,6 @@ def remember(
 
 def _tell_likely(memory_id: str, profile: str) -> None:
     """Print the earlier memories that a new one may replace, repeat or contradict, and how to say so."""
-    from memory_pipeline.service.report import command, line
-
     with existing_client(profile) as client:
         pairs = client.likely(memory_id)
     for told in chain.from_iterable(pair.text().splitlines() for pair in pairs):
@@ -136,8 +134,6 @@ def correct(
     as_json: JsonOption = False,
 ) -> None:
     """Correct a memory. Stores what holds instead; the old one is closed and stays in the past."""
-    from memory_pipeline.service.report import line
-
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         new = client.correct(memory_id, text)
@@ -154,8 +150,6 @@ def review(
     as_json: JsonOption = False,
 ) -> None:
     """Review uncertain pairs. Asks about each in a terminal, else lists them, or takes answers from standard input."""
-    from memory_pipeline.service.report import command, line
-
     owner = existing_profile(profile)
     given = [] if as_json else _piped()
     with existing_client(owner) as client:
@@ -197,8 +191,6 @@ def _take(client: "MemoryClient", pairs: "Review", given: Sequence[str]) -> None
     Raises:
         Misused: there are more answers than pairs, or one is none; names it.
     """
-    from memory_pipeline.service.report import line
-
     if len(given) > len(pairs):
         raise Misused(f"{len(given)} answers for {len(pairs)} pairs; nothing was noted: give at most one for each")
     letters: dict[str, str] = {key.letter: relation for relation, key in KEYS.items()}
@@ -226,8 +218,6 @@ def _take(client: "MemoryClient", pairs: "Review", given: Sequence[str]) -> None
 
 def _tell_noted(pairs: "Review", answers: Sequence[str | None]) -> None:
     """Print how many pairs were answered, and how the last is taken back."""
-    from memory_pipeline.service.report import command, line
-
     noted = [answer for answer in answers if answer]
     undo = f"; take the last back: {command(settings_in_force().home, 'undo', noted[-1])}" if noted else ""
     line(out(), f"{len(noted)} answered, {pairs.waiting - len(noted)} wait{undo}")
@@ -237,7 +227,6 @@ def _ask(client: "MemoryClient", pairs: "Review") -> None:
     """Ask about pairs one after the other; an answer counts at once, and can be taken back."""
     from rich.prompt import Prompt
 
-    from memory_pipeline.service.report import line
     from memory_pipeline.service.report_plan import compared
 
     console = out()
@@ -267,8 +256,6 @@ def _ask(client: "MemoryClient", pairs: "Review") -> None:
 def _ended(pair: "Pair") -> str:
     """Ask which sentences of the older memory no longer hold, or which words of a single one."""
     from rich.prompt import Prompt
-
-    from memory_pipeline.service.report import line
 
     sentences = [sentence for sentence, _ in pair.sentences()]
     while len(sentences) < 2:  # noqa: PLR2004 - nothing to choose from
@@ -303,8 +290,6 @@ def resolve(
     as_json: JsonOption = False,
 ) -> None:
     """Answer how two memories relate. It takes effect at once; `undo` withdraws it."""
-    from memory_pipeline.service.report import command, line
-
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         noted = client.resolve(pair, relation_of(answer), newer=newer, statement=statement)
@@ -401,8 +386,6 @@ def end_session(
     as_json: JsonOption = False,
 ) -> None:
     """Record that a session is over. The next sensor or schedule consolidates it."""
-    from memory_pipeline.service.report import line
-
     owner = profile or existing_profile(None)
     with session_client(owner) as client:
         client.end_session(session)
@@ -425,7 +408,6 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
 
 
 def _show_outcome(memory_id: str, profile_id: str, outcome: str, *, as_json: bool) -> None:
-    from memory_pipeline.service.report import line
 
     if as_json:
         show_json({"memory_id": memory_id, "profile_id": profile_id, "done": outcome})

@@ -7,6 +7,7 @@ from typing import Final
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DEFAULT_PROFILE
+from memory_pipeline.service.report import command
 from memory_pipeline.settings import load
 
 _LISTED: Final = 20
@@ -30,8 +31,6 @@ def choose_profile(lake: Lake, profile_id: str | None, *, remedy: str | None = N
     counted = _counted(lake)
     ranked = sorted(counted, key=lambda name: (-counted[name], name))
     if len(ranked) > 1:
-        from memory_pipeline.service.report import command  # noqa: PLC0415 - it imports what prints
-
         profiles = [f"{name} ({counted[name]:,})" for name in ranked]
         more = f" and {len(ranked) - _LISTED} more" if len(ranked) > _LISTED else ""
         setting = command(lake.home, "config", "set", "default_profile", ranked[0])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from memory_pipeline.service import report
 from memory_pipeline.service.options import (
     InstantOption,
     JsonOption,
@@ -133,7 +134,6 @@ def recall(
 ) -> None:
     """Find the memories that answer a question. Best first; those no longer true are marked."""
     from memory_pipeline.ledger.disk import writable
-    from memory_pipeline.service import report
 
     clock, home = instant(as_of), settings_in_force().home
     owner = existing_profile(profile)
@@ -267,7 +267,6 @@ def explain(
     from memory_pipeline.recall.client.explain import explain as explain_memory
     from memory_pipeline.recall.client.validation import past_instant
     from memory_pipeline.service import rank_explanation
-    from memory_pipeline.service.report import line
 
     clock = past_instant(instant(as_of), datetime.now(UTC), settings_in_force().zone)
     with existing_lake(settings_in_force()) as lake:
@@ -279,8 +278,8 @@ def explain(
         show_json(explanation.to_dict())
         return
     for text in explanation.lines():
-        line(out(), text)
-    line(out(), "scores, links and decisions with their numbers: --json", style="dim")
+        report.line(out(), text)
+    report.line(out(), "scores, links and decisions with their numbers: --json", style="dim")
 
 
 @app.command()
@@ -300,7 +299,6 @@ def digest(
     """Write what changed as Markdown. What changed, was merged, is in doubt and left, with counts first."""
     from memory_pipeline.consolidation.plans import digest as digests
     from memory_pipeline.service import period as periods
-    from memory_pipeline.service import report
     from memory_pipeline.service.choices import KEYS
 
     now, zone = datetime.now(UTC), settings_in_force().zone

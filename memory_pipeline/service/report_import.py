@@ -1,11 +1,12 @@
 """Prints the results and the previews of imports."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from memory_pipeline.interop.formats import Format
 from memory_pipeline.interop.importing import ImportReport, Preview
@@ -14,6 +15,26 @@ from memory_pipeline.service.report import SHOWN, command, line, prose, refusals
 
 _FIELDS: Final = tuple(name for name in Event.model_fields if name != "payload")
 """Fields of an event as it is stored, without those that only an import needs."""
+
+
+def progress(console: Console) -> Progress:
+    """Return a progress bar for an unknown number of events; visible on a terminal only."""
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("events"),
+        TimeElapsedColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+def counter(bar: Progress, name: str) -> Callable[[ImportReport], None]:
+    """Add a task to a progress bar and return the callback that advances it."""
+    task = bar.add_task(name, total=None)
+    return lambda counts: bar.update(task, completed=counts.accepted + counts.duplicates + counts.dead_letters)
 
 
 def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Path) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memory_pipeline.service import mcp_install as install
+from memory_pipeline.service import report
 from memory_pipeline.service.choices import Role
 from memory_pipeline.service.options import (
     Commands,
@@ -66,7 +67,6 @@ def pages(
 def _serve_http(host: str, port: int, host_names: Sequence[str], *, pages: bool) -> None:
     """Serve the HTTP service until Ctrl-C."""
     from memory_pipeline.lake.tables import Lake
-    from memory_pipeline.service import report
 
     _require("fastapi", "uvicorn", extra="server")
     from memory_pipeline.service.background_runs import Runs
@@ -137,7 +137,6 @@ def mcp(
         return
     _require("mcp", extra="mcp")
     from memory_pipeline.recall.client.client_pool import Clients
-    from memory_pipeline.service import report
     from memory_pipeline.service.background_runs import Runs
     from memory_pipeline.service.mcp_server import Exposure, server
 
@@ -179,7 +178,6 @@ def mcp_install(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Add this store to an MCP client. Shows the entry before it writes the client's configuration."""
-    from memory_pipeline.service import report
     from memory_pipeline.service.config_file import replace_file
 
     _require("mcp", extra="mcp")
@@ -222,7 +220,7 @@ def token_create(
     as_json: JsonOption = False,
 ) -> None:
     """Create a token and print it. Only its hash is stored, so it cannot be shown again."""
-    from memory_pipeline.service import auth_tokens, report
+    from memory_pipeline.service import auth_tokens
 
     home = settings_in_force(writing=True).home
     token, grant = auth_tokens.create(home, role, profile_id=profile, name=name, reads=reads or ())
@@ -236,7 +234,7 @@ def token_create(
 @tokens.command("list")
 def token_list(as_json: JsonOption = False) -> None:
     """List the tokens. What each allows, never the token itself."""
-    from memory_pipeline.service import auth_tokens, report
+    from memory_pipeline.service import auth_tokens
 
     settings = settings_in_force()
     grants = auth_tokens.listing(settings.home)
@@ -260,7 +258,7 @@ def token_revoke(
     as_json: JsonOption = False,
 ) -> None:
     """Revoke a token. It stops working at once."""
-    from memory_pipeline.service import auth_tokens, report
+    from memory_pipeline.service import auth_tokens
 
     revoked = auth_tokens.revoke(settings_in_force().home, token_id)
     if as_json:
@@ -273,7 +271,7 @@ def _serve_mcp(
     server: "MCPServer[Any]", runs: "Runs", settings: "Settings", *, http: str, host_names: list[str]
 ) -> None:
     """Serve MCP over streamable HTTP until Ctrl-C."""
-    from memory_pipeline.service import mcp_http, report
+    from memory_pipeline.service import mcp_http
     from memory_pipeline.service.host_check import Address
     from memory_pipeline.service.listening import listen
 
@@ -307,7 +305,7 @@ def _url(listener: socket.socket) -> str:
 
 
 def _hint_at_tokens() -> None:
-    from memory_pipeline.service import auth_tokens, report
+    from memory_pipeline.service import auth_tokens
 
     if not auth_tokens.listing(settings_in_force().home):
         report.line(err(), "no tokens yet; create one with: memory-pipeline token create --role admin")

@@ -29,7 +29,7 @@ from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.recall.rank.reasons import Reason, reasons
 from memory_pipeline.runs import inputs, metrics, status, undo
 from memory_pipeline.schemas import LIVE, Action
-from memory_pipeline.service import report, report_plan, report_runs
+from memory_pipeline.service import report_plan, report_runs, report_store
 from memory_pipeline.service.choices import KEYS
 from memory_pipeline.service.profile_choice import stored_profiles
 from memory_pipeline.service.ui import charts
@@ -259,7 +259,7 @@ def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
     return {
         "runs": [(row, _headlines(visit, row)) for row in history],
         "requests": requests,
-        "names": report.RUNS,
+        "names": report_store.RUNS,
         "waiting": waiting,
         "undone": visit.asked.get("undone"),
         "not_again": undo.NOT_AGAIN.replace("`", ""),
@@ -269,7 +269,7 @@ def runs(visit: Visit, _: MemoryClient) -> dict[str, Any]:
 def run(visit: Visit, _: MemoryClient) -> dict[str, Any]:
     """Show what one run changed."""
     (row,) = _runs_of(visit, visit.asked.get("id", "")).to_dicts()
-    return {"run": row, "names": report.RUNS, "groups": _groups(_changes(visit, row["run_id"]))}
+    return {"run": row, "names": report_store.RUNS, "groups": _groups(_changes(visit, row["run_id"]))}
 
 
 def undoing(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
@@ -342,9 +342,9 @@ def health(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
     return {
         "summary": summary,
         "growth": charts.growth(memories, visit.zone),
-        "tasks": report.together(summary["tasks"]) if summary else [],
-        "in_use": report.IN_USE,
-        "waiting": report.WAITING,
+        "tasks": report_store.together(summary["tasks"]) if summary else [],
+        "in_use": report_store.IN_USE,
+        "waiting": report_store.WAITING,
         "pairs": memory.review(1).waiting,
         "tiers": metrics.health(live.join(scored, on=key)).to_dicts(),
         "findings": _findings(visit) if visit.admin and "doctor" in visit.asked else None,
