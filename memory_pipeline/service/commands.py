@@ -302,7 +302,7 @@ def move_to_embedder(
     from memory_pipeline.text.embed import embedding
 
     home = home_folder(writing=True)
-    existing_lake(settings_in_force()).close()
+    existing_lake().close()
     embedding.embedder(name).embed(["a model that cannot be loaded is refused before anything is written"])
     change = config_file.put(home, "embedder", name)
     if change.now.value != name:
@@ -370,7 +370,7 @@ def undo(
     from memory_pipeline.runs import rebuild
     from memory_pipeline.runs import undo as runs_undo
 
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         now = datetime.now(UTC)
         dated = lake.set_back(now) if ahead else 0  # first, so that what an undo publishes has these dates
         undone = (
@@ -400,7 +400,7 @@ def backup(
     from memory_pipeline.erasure.erase import resume_erasure
     from memory_pipeline.lake import backup as backups
 
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         resume_erasure(lake)  # the files of an interrupted one may still hold its texts
         made = backups.back_up(lake, folder, now=datetime.now(UTC))
     if as_json:

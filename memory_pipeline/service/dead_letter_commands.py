@@ -71,7 +71,7 @@ def export_letters(
     from memory_pipeline.interop import dead_letters
 
     new_file(path, "OUT.jsonl")
-    with existing_lake(settings_in_force()) as lake, lake.copying():
+    with existing_lake() as lake, lake.copying():
         lines = [*dead_letters.lines(lake.ledger)]
         lake.ledger.note_export(path, at=datetime.now(UTC))
         path.write_text("".join(f"{line}\n" for line in lines), "utf-8")

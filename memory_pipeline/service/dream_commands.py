@@ -195,7 +195,7 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
     if (others := done.changed_since(directory)) and not force:
         raise folder.ChangedByOthers(directory, others, remedy="restore them without these changes with --force")
     decisions = 0
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         with lake.ledger.reading() as transaction:
             erased = done.profile_id in redaction.erased_since(transaction, done.position)
         if erased and not force:

@@ -103,7 +103,7 @@ def erase(
     if memory_id is None and user is None and profile is None and since is None:
         raise Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")
     new_file(receipt_file, "--receipt", fresh=True)
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         from memory_pipeline.erasure.erase import erase_memories
         from memory_pipeline.erasure.scope import questions
 

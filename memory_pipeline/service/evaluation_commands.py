@@ -110,7 +110,7 @@ def compare_presets(
 
     policies = {name: settings_in_force(name).policy_of(profile or "") for name in presets or preset_names()}
     console = err()
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         events = lake.events(as_of=instant(as_of), profiles=[profile] if profile else None)
         compared = comparison.compare(
             lambda night: events.filter(events["occurred_at"] <= night),

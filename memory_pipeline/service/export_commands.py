@@ -25,7 +25,6 @@ from memory_pipeline.service.options import (
     instant,
     new_file,
     out,
-    settings_in_force,
     show_json,
 )
 
@@ -209,7 +208,7 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
         raise Misused(f"DIR {directory}: is a file; name a folder")
     if chosen.run is not None and chosen.as_of is not None:
         raise Misused("--run and --as-of cannot be combined; give one of them")
-    with existing_lake(settings_in_force()) as lake, lake.copying():
+    with existing_lake() as lake, lake.copying():
         owner = None if chosen.profile is None else _known(chosen.profile, stored_profiles(lake))
         state = tables.state(lake, as_of=chosen.as_of, run=chosen.run, profile_id=owner)
         names = list(dict.fromkeys(chosen.names)) or list(state.names)
@@ -257,7 +256,7 @@ def _copying(profile: str | None, file: Path | None = None) -> "Iterator[tuple[L
     """Yield the store and the profile to write, while erasures wait, except for a pipe, whose reader may be slow."""
     from memory_pipeline.service.profile_choice import choose_profile, stored_profiles
 
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         owner = _known(choose_profile(lake, profile), stored_profiles(lake))
         with nullcontext() if file is not None and _is_pipe(file) else lake.copying():
             yield lake, owner

@@ -1,21 +1,19 @@
 """Authorisation of the HTTP service, and its error answers: one line each, as JSON.
 
-Not here: the routes (`http_server`, `http_memories`), and how tokens are stored (`auth_tokens`).
+Not here: the routes (`http_server`, `http_memories`), and who has a valid token (`token_gate`).
 """
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Final
 
-from fastapi import Depends, HTTPException, Request, Response
+from fastapi import Depends, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
 from pydantic import BaseModel, Field
 
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.ledger.validation_errors import finding, nearest, shown
-from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.limits import RETRY_SECONDS, Busy
 from memory_pipeline.service.profile_choice import stored_profiles
@@ -37,7 +35,7 @@ class Problem(BaseModel):
 
 
 def _granted(request: Request, _: Annotated[Any, Depends(HTTPBearer(auto_error=False))]) -> Grant:
-    """Return the grant that the guard found; a dependency only so that the schema says a token is required."""
+    """Return the grant that the gate found; a dependency only so that the schema says a token is required."""
     grant: Grant = request.state.grant
     return grant
 
@@ -45,18 +43,9 @@ def _granted(request: Request, _: Annotated[Any, Depends(HTTPBearer(auto_error=F
 Authorized = Annotated[Grant, Depends(_granted)]
 
 
-async def guard(request: Request, proceed: Callable[[Request], Awaitable[Response]]) -> Response:
-    """Reject a request without a valid token before reading anything of it; the answer never says what was wrong."""
-    pages = request.app.state.pages and f"{request.url.path}/".startswith(f"{PAGES}/")
-    if request.url.path not in OPEN and not pages:
-        try:
-            grant = auth_tokens.identify_header(request.app.state.home, request.headers.get("authorization", ""))
-        except LakeError as error:
-            return problem(503, str(error))
-        if grant is None:
-            return problem(401, auth_tokens.REFUSED, {"WWW-Authenticate": "Bearer"})
-        request.state.grant = grant
-    return await proceed(request)
+def is_open(path: str, *, pages: bool) -> bool:
+    """Return whether a path of the service needs no token; `pages`: it serves the pages for people too."""
+    return path in OPEN or (pages and f"{path}/".startswith(f"{PAGES}/"))
 
 
 def authorized_profile(grant: Grant, profile_id: str | None) -> str | None:

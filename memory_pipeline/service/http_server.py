@@ -36,8 +36,8 @@ from memory_pipeline.service.http_guard import (
     authorized_profile,
     busy,
     fault,
-    guard,
     invalid,
+    is_open,
     known_parameters,
     refusal,
     require_memories,
@@ -45,6 +45,7 @@ from memory_pipeline.service.http_guard import (
 )
 from memory_pipeline.service.limits import TOO_MANY, Busy, Slots, limits
 from memory_pipeline.service.request_times import RequestTimes, Timing
+from memory_pipeline.service.token_gate import TokenGate
 from memory_pipeline.settings import Settings, SettingsError, load
 
 _STORE_WIDE: Final = ("home", "default_profile", "position", "dead_letters", "disk_bytes")
@@ -106,9 +107,9 @@ def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, page
         dependencies=[Depends(known_parameters)],
     )
     app.state.home, app.state.runs, app.state.slots = home, runs, Slots(home)
-    app.state.times, app.state.pages = RequestTimes(), pages
+    app.state.times = RequestTimes()
     app.add_middleware(BodyLimit, limits=partial(limits, home))
-    app.middleware("http")(guard)
+    app.add_middleware(TokenGate, home=home, is_open=partial(is_open, pages=pages))
     app.add_middleware(HostCheck, names=names)
     app.add_middleware(Timing, times=app.state.times)
     app.exception_handler(RequestValidationError)(invalid)

@@ -1,16 +1,14 @@
 """Whose memories a request over MCP may touch.
 
-Not here: how tokens are stored (`auth_tokens`) and checked (`mcp_http`).
+Not here: how tokens are stored (`auth_tokens`) and checked (`token_gate`).
 """
 
-from typing import Any, Final
+from typing import Any
 
 from mcp.server.mcpserver import Context
 
 from memory_pipeline.service.auth_tokens import Grant
-
-GRANT: Final = "grant"
-"""Key under which the HTTP transport keeps the token's grant in the state of a request."""
+from memory_pipeline.service.token_gate import GRANT
 
 
 def grant_of(context: Context[Any, Any]) -> Grant | None:
@@ -23,7 +21,6 @@ def allowed_profile(grant: Grant | None, asked: str | None, only: str | None) ->
     """Return the profile that a request acts on; None leaves the choice to the store.
 
     Args:
-        grant: what the token allows.
         asked: the profile that the request names.
         only: the single profile of the server.
 

@@ -173,11 +173,11 @@ def existing_home(settings: "Settings") -> Path:
     return settings.home
 
 
-def existing_lake(settings: "Settings") -> "Lake":
-    """Open a store that must exist."""
+def existing_lake(settings: "Settings | None" = None) -> "Lake":
+    """Open a store that must exist; default: that of the settings in force."""
     from memory_pipeline.lake.tables import Lake
 
-    return Lake(existing_home(settings))
+    return Lake(existing_home(settings or settings_in_force()))
 
 
 def existing_profile(profile: str | None) -> str:
@@ -188,7 +188,7 @@ def existing_profile(profile: str | None) -> str:
     """
     from memory_pipeline.service.profile_choice import choose_profile
 
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         return choose_profile(lake, profile)
 
 

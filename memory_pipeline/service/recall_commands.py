@@ -269,7 +269,7 @@ def explain(
     from memory_pipeline.service import rank_explanation
 
     clock = past_instant(instant(as_of), datetime.now(UTC), settings_in_force().zone)
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock, zone=settings_in_force().zone)
     if query is not None:
         with existing_client(explanation.profile_id) as client:
@@ -306,7 +306,7 @@ def digest(
     if start >= now:
         raise Misused(f"--since {since} is not in the past; give an earlier instant")
     owner = existing_profile(profile)
-    with existing_lake(settings_in_force()) as lake, existing_client(owner) as client:
+    with existing_lake() as lake, existing_client(owner) as client:
         home, pairs, period = lake.home, client.review(_DOUBTS), periods.since(lake, client, owner, start)
     if as_json:
         document = {"profile_id": owner, "since": start, "until": now, "stored": len(period.stored)}
@@ -356,7 +356,7 @@ def _check_spelling(profile: str, *, empty: bool) -> None:
 
     if not empty:
         return
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         profiles = stored_profiles(lake)
     if profile not in profiles:
         raise ValueError(f"profile {profile!r} has no memory; {nearest(profile, profiles)}")

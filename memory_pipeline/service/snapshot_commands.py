@@ -42,7 +42,7 @@ def snapshot_export(
     new_file(export, "--export", fresh=True)
     from memory_pipeline.lake import snapshot
 
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         out().print(f"written: {snapshot.export(lake, export)}", soft_wrap=True)
 
 
@@ -69,7 +69,7 @@ def snapshot_open(as_of: InstantOption = None) -> None:
     from memory_pipeline.runs import rebuild
 
     clock = instant(as_of)
-    with existing_lake(settings_in_force()) as lake:
+    with existing_lake() as lake:
         for _ in range(_OPENINGS):  # an erasure removes every snapshot, one that was just built as well
             path = snapshot.publish(lake) if clock is None else rebuild.snapshot_at(lake, clock)
             if (problem := snapshot.problem(path)) is None or path.exists():
