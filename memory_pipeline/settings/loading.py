@@ -39,6 +39,8 @@ _SHOWN: Final = 200
 
 Given = dict[str, tuple[Any, str]]
 """Values with their origins, by setting."""
+Layer = tuple[Given, Given, dict[str, Given]]
+"""Values of one source: of the deployment, of every policy, and of single profiles."""
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -77,7 +79,8 @@ def load(
             f"component: {placed[0]} cannot be set here, where commands do not look; set it in the settings file"
         )
     top, common, own = _layered(below, _from_file(file, _parsed(file, text), in_force=in_force))
-    if environment is None and text is None and _begins_a_store(folder[0], top):
+    begins = LEDGER_VARIABLE not in os.environ and "ledger" not in top and new_stores.is_new(folder[0])
+    if environment is None and text is None and begins:
         common = {"embedder": (new_stores.EMBEDDER, "new store")} | common
     _refuse_password(top)
     settings = _validated(Settings, {"home": folder} | top | _only(Settings, overrides), "")
@@ -92,41 +95,28 @@ def load(
     return settings.model_copy(update={"policy": policies.pop(""), "profiles": policies, "origins": origins})
 
 
-def _begins_a_store(folder: Path, top: Given) -> bool:
-    """Return whether a data folder holds no store yet, and would hold its ledger."""
-    return LEDGER_VARIABLE not in os.environ and "ledger" not in top and new_stores.is_new(folder)
-
-
-def ledger_address(home: Path, *, environment: Mapping[str, str] | None = None) -> str:
+def ledger_address(home: Path) -> str:
     """Return where the ledger of a data folder is, with its password: the setting `ledger`, which masks it elsewhere.
 
-    Args:
-        environment: variables to use instead of those of the process.
-
     Raises:
         SettingsError: the settings file cannot be read, or the setting is invalid.
     """
-    return _place(home, environment, name="ledger", default=SQLITE, check=check_ledger)
+    return _place(home, "ledger", SQLITE, check_ledger)
 
 
-def lake_address(home: Path, *, environment: Mapping[str, str] | None = None) -> str:
+def lake_address(home: Path) -> str:
     """Return where the files of a data folder's lake are: the setting `lake`.
 
-    Args:
-        environment: variables to use instead of those of the process.
-
     Raises:
         SettingsError: the settings file cannot be read, or the setting is invalid.
     """
-    return _place(home, environment, name="lake", default=LOCAL, check=check_lake)
+    return _place(home, "lake", LOCAL, check_lake)
 
 
-def _place(
-    home: Path, environment: Mapping[str, str] | None, *, name: str, default: str, check: Callable[[str], str]
-) -> str:
+def _place(home: Path, name: str, default: str, check: Callable[[str], str]) -> str:
     """Return a setting that says where a part of the store is, without loading the others."""
-    variables, variable = os.environ if environment is None else environment, f"{ENVIRONMENT_PREFIX}{name.upper()}"
-    given, origin = literal(variables.get(variable, ""), name), f"environment {variable}"
+    variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
+    given, origin = literal(os.environ.get(variable, ""), name), f"environment {variable}"
     if given is None:
         file = home / SETTINGS_FILE
         given, origin = _parsed(file, None).get(name, default), file.name
@@ -208,11 +198,7 @@ def under_preset(settings: Settings, preset_name: str) -> Settings:
 
 
 def _refuse_password(given: Given) -> None:
-    """Refuse a password in the settings file, which backups copy.
-
-    Raises:
-        SettingsError: the address of the ledger has one.
-    """
+    """Refuse a password in the settings file, which backups copy."""
     address, origin = given.get("ledger", ("", ""))
     if masked(str(address)) != address:
         raise SettingsError(
@@ -264,7 +250,7 @@ def _parsed(file: Path, text: str | None) -> dict[str, Any]:
         raise SettingsError(f"{file}: cannot be read as TOML: {error}; correct or remove it") from error
 
 
-def _from_file(file: Path, written: dict[str, Any], *, in_force: str) -> tuple[Given, Given, dict[str, Given]]:
+def _from_file(file: Path, written: dict[str, Any], *, in_force: str) -> Layer:
     """Split a settings file into deployment values, common policy values and policy values per profile.
 
     Aliases are resolved under the preset named in their own table, else in the common table, else the one in force.
@@ -281,9 +267,7 @@ def _from_file(file: Path, written: dict[str, Any], *, in_force: str) -> tuple[G
     return top, _table(common, file, "[policy]", POLICY_NAMES, known), profiles
 
 
-def _layered(
-    below: tuple[Given, Given, dict[str, Given]], above: tuple[Given, Given, dict[str, Given]]
-) -> tuple[Given, Given, dict[str, Given]]:
+def _layered(below: Layer, above: Layer) -> Layer:
     """Lay the values of one source over those of another, table by table."""
     profiles = {name: below[2].get(name, {}) | above[2].get(name, {}) for name in {**below[2], **above[2]}}
     return below[0] | above[0], below[1] | above[1], profiles
@@ -298,11 +282,7 @@ def _is_table(values: Any, file: Path, header: str) -> dict[str, Any]:
 
 
 def _table(values: dict[str, Any], file: Path, header: str, known: Iterable[str], preset_name: object) -> Given:
-    """Return the values of a table of the settings file, with aliases resolved.
-
-    Raises:
-        SettingsError: a name is unknown, ambiguous or given twice.
-    """
+    """Return the values of a table of the settings file, with aliases resolved; each is known and given once."""
     place = f"{file.name} {header}".strip()
     settings = set(known)
     given: Given = {}

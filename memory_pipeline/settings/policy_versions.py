@@ -38,21 +38,6 @@ def _settings_of_one(values: Recorded) -> Recorded:
     } | kept
 
 
-def _settings_of_two(values: Recorded) -> Recorded:
-    """Add the judge of pairs; there was only one."""
-    return {"judge": "rules"} | values
-
-
-def _settings_of_three(values: Recorded) -> Recorded:
-    """Add the confidence for merging what the judge takes for a repetition; none was merged."""
-    return {"merge_confidence": 1.0} | values
-
-
-def _settings_of_four(values: Recorded) -> Recorded:
-    """Add the bound on the similarity edges of a memory; there was none."""
-    return {"similar_neighbours": 2**31 - 1} | values
-
-
 def _settings_of_five(values: Recorded) -> Recorded:
     """Add the limit of core memory in tokens, that of the characters which bounded it before."""
     return {"core_memory_tokens": max(1, round(values.get("core_memory_char_limit", 2600) * 600 / 2600))} | values
@@ -65,9 +50,9 @@ def _settings_of_six(values: Recorded) -> Recorded:
 
 STEPS: Final[Mapping[int, Callable[[Recorded], Recorded]]] = {
     1: _settings_of_one,
-    2: _settings_of_two,
-    3: _settings_of_three,
-    4: _settings_of_four,
+    2: lambda values: {"judge": "rules"} | values,  # there was only one judge of pairs
+    3: lambda values: {"merge_confidence": 1.0} | values,  # what it took for a repetition was not merged
+    4: lambda values: {"similar_neighbours": 2**31 - 1} | values,  # similarity edges of a memory had no bound
     5: _settings_of_five,
     6: _settings_of_six,
 }

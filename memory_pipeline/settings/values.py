@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qs, urlsplit
@@ -103,10 +103,19 @@ def nearest(name: object, known: Iterable[str]) -> str:
     return "`memory-pipeline config show` lists all settings"
 
 
-def _zone(name: str) -> str:
-    if name not in available_timezones():
-        raise ValueError(f"unknown time zone; {nearest(name, ['UTC', *sorted(available_timezones())])}")
-    return name
+def _known(what: str, names: Callable[[], Sequence[str]]) -> AfterValidator:
+    """Return the validator of a value that must be one of some names."""
+
+    def check(name: str) -> str:
+        if name not in names():
+            raise ValueError(f"unknown {what}; {nearest(name, names())}")
+        return name
+
+    return AfterValidator(check)
+
+
+def _zones() -> list[str]:
+    return ["UTC", *sorted(available_timezones())]
 
 
 def _memory_type(name: str) -> str:
@@ -137,18 +146,6 @@ def encoder_family(embedder: str) -> str:
 def judges() -> tuple[str, ...]:
     """Return the names of the judges of pairs of memories: the modules in `text/compare/judges`."""
     return _modules("text", "compare", "judges")
-
-
-def _method(name: str) -> str:
-    if name not in clustering_methods():
-        raise ValueError(f"unknown clustering method; {nearest(name, clustering_methods())}")
-    return name
-
-
-def _judge(name: str) -> str:
-    if name not in judges():
-        raise ValueError(f"unknown judge; {nearest(name, judges())}")
-    return name
 
 
 def _embedder(name: str) -> str:
@@ -220,9 +217,13 @@ Days = Annotated[int, Field(le=365_000)]
 Seconds = Annotated[int, Field(le=31_536_000_000)]
 """Whole seconds, at most a thousand years."""
 Cron = Annotated[str, AfterValidator(cron), Field(examples=["0 2 * * *", "*/30 6-22 * * 1-5"])]
-Zone = Annotated[str, AfterValidator(_zone), Field(examples=["Europe/Zurich"])]
-Method = Annotated[str, AfterValidator(_method), Field(json_schema_extra={"enum": list(clustering_methods())})]
-Judge = Annotated[str, AfterValidator(_judge), Field(json_schema_extra={"enum": list(judges())})]
+Zone = Annotated[str, _known("time zone", _zones), Field(examples=["Europe/Zurich"])]
+Method = Annotated[
+    str,
+    _known("clustering method", clustering_methods),
+    Field(json_schema_extra={"enum": list(clustering_methods())}),
+]
+Judge = Annotated[str, _known("judge", judges), Field(json_schema_extra={"enum": list(judges())})]
 MemoryType = Annotated[str, AfterValidator(_memory_type), Field(json_schema_extra={"enum": list(MEMORY_TYPES)})]
 EmbedderName = Annotated[
     str, AfterValidator(_embedder), Field(examples=["hashing", "reader", "local", "local:/models/minilm"])
