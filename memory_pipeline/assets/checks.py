@@ -83,8 +83,6 @@ def quota_of(key: dg.AssetKey, plan: pl.DataFrame, tables: Mapping[str, pl.DataF
     """Report the profiles that a plan holds back, with their numbers.
 
     Args:
-        key: the plan's asset.
-        plan: table `consolidation_plan`.
         tables: `profiles`, `memories` and `decided_edges` of the state before it.
     """
     held = held_profiles(plan, tables["profiles"], State(tables["memories"], tables["decided_edges"]))

@@ -61,10 +61,8 @@ def report(context: dg.OpExecutionContext, lake: Lake, names: Namespace, before:
     """Report what a job changed that is no run of the assets, such as an undo.
 
     Args:
-        context: the step that changed it.
         lake: the store after the change.
         before: the version of every table before it.
-        metadata: figures of every materialisation.
     """
     after = published(lake)
     news = changed(context.instance, names, before, after)

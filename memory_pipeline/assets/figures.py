@@ -62,6 +62,8 @@ PICTURES: Final[Mapping[str, str]] = {
 }
 """Column of each table whose distribution is drawn."""
 
+_BARS: Final = 12
+"""Most bars of a picture."""
 _SMALLEST: Final = 0.001
 _LARGE: Final = 1000.0
 """From here on a number is written without decimals."""
@@ -97,15 +99,15 @@ def column_schema(name: str) -> dg.TableSchema:
     )
 
 
-def picture(values: pl.Series, *, bars: int = 12) -> str:
+def picture(values: pl.Series) -> str:
     """Draw the distribution of values as a data URI of an SVG: bins of numbers, or the most frequent words."""
     if values.dtype.is_numeric():
-        edges = values.cast(pl.Float64).hist(bin_count=bars)
+        edges = values.cast(pl.Float64).hist(bin_count=_BARS)
         labels = [readable(value) for value in edges["breakpoint"]]
         counts = edges["count"].to_list()
     else:
         common = values.drop_nulls().value_counts(sort=False).sort(["count", values.name], descending=[True, False])
-        labels, counts = common[values.name].head(bars).to_list(), common["count"].head(bars).to_list()
+        labels, counts = common[values.name].head(_BARS).to_list(), common["count"].head(_BARS).to_list()
     return "data:image/svg+xml;base64," + base64.b64encode(_bars(labels, counts).encode()).decode()
 
 

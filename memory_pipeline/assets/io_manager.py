@@ -28,7 +28,6 @@ class StagedTables(dg.IOManager):
         """Start with no table.
 
         Args:
-            store: the data folder.
             run_ids: the run, then the runs that it resumes.
         """
         self._store = store

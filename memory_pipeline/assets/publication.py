@@ -70,12 +70,7 @@ def commit_step(names: Namespace) -> dg.OpDefinition:
 
 
 def _committed(store: Store, tables: Tables, **run: Any) -> tuple[dict[str, int], Tables]:
-    """Commit the plan: a reviewed one whole or not at all, any other profile by profile.
-
-    Returns:
-        Ledger position of each profile's commit, and the tables as they were committed: after a conflict they are made
-        again.
-    """
+    """Commit the plan, a reviewed one whole or not at all; return each profile's position, and the tables committed."""
     if store.run.plan_file:
         policies = store.policies(tables["profiles"])
         return commit.commit(store.lake, tables, policies, whole=True, left_out=store.left_out, **run), tables
@@ -102,14 +97,7 @@ def _materialised(
 def _record(
     names: Namespace, runs: pl.DataFrame, metadata: Mapping[str, Any], version: str
 ) -> dg.MaterializeResult[None] | dg.AssetObservation:
-    """Return the record of a commit: of a full run over whole profiles a materialisation, else an observation.
-
-    Args:
-        names: the namespace of the assets.
-        runs: rows of `consolidation_runs`: those of the run.
-        metadata: what the commit changed (see `_counts`).
-        version: data version of all tables after it.
-    """
+    """Return the record of a commit: of a full run over whole profiles a materialisation, else an observation."""
     values = {**metadata, **{name.partition("/")[2]: value for name, value in describing(runs).items()}}
     key = names.key(catalogue.COMMIT)
     if runs.height and runs.filter(task="full", scope="all").height == runs.height:
@@ -118,12 +106,7 @@ def _record(
 
 
 def _counts(plan: pl.DataFrame, runs: pl.DataFrame) -> dict[str, Any]:
-    """Return how much a commit changed, and the plan as a table.
-
-    Args:
-        plan: table `consolidation_plan`.
-        runs: rows of `consolidation_runs`: those of the run.
-    """
+    """Return how much a commit changed, and the plan as a table."""
     held = plan.filter(pl.col("status") == "held").height
     return {
         "profiles": runs.height,

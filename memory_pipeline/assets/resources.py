@@ -123,7 +123,6 @@ class Store:
         """Name the store; nothing is opened yet.
 
         Args:
-            run: which state is read.
             settings: settings in force; default: read from environment and settings file, afresh in every run.
         """
         self.home = home
@@ -231,7 +230,6 @@ class Store:
 
         Args:
             plan: table `consolidation_plan`, made as if what is left out had been undone.
-            tables: the tables that it was made from.
 
         Raises:
             dagster.Failure: nothing is left out, and the plan differs from the file.

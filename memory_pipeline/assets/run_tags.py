@@ -27,11 +27,7 @@ WRITES: Final = {
 
 
 def describing(profiles: pl.DataFrame) -> dict[str, str]:
-    """Return the tags that describe a run: task, preset, as_of, plan and profile, each where the run has only one.
-
-    Args:
-        profiles: table `profiles` of the run.
-    """
+    """Return the tags that describe a run: task, preset, as_of, plan and profile, each where the run has only one."""
     columns = {"task": "task", "preset": "preset", "as_of": "as_of", "plan_id": "plan_id", "profile": "profile_id"}
     values = {name: profiles[column].unique() for name, column in columns.items()}
     return {f"memory_pipeline/{name}": _text(found[0]) for name, found in values.items() if len(found) == 1}

@@ -147,11 +147,7 @@ def planned(store: Store, tables: Tables) -> Tables:
 
 
 def _checked(names: Namespace, tables: Tables) -> Iterator[dg.AssetCheckEvaluation]:
-    """Hold tables against their schemas.
-
-    Raises:
-        dagster.Failure: one does not; names it and the rules that it breaks.
-    """
+    """Hold tables against their schemas."""
     for name, frame in tables.items():
         result = checks.schema_and_grain_of(names.key(name), frame)
         if name in catalogue.TABLES:
@@ -161,11 +157,7 @@ def _checked(names: Namespace, tables: Tables) -> Iterator[dg.AssetCheckEvaluati
 
 
 def _check_plan(names: Namespace, store: Store, tables: Tables) -> Iterator[dg.AssetCheckEvaluation]:
-    """Check a plan before anything is changed.
-
-    Raises:
-        dagster.Failure: it breaks an invariant.
-    """
+    """Check a plan before anything is changed."""
     key, plan = names.key("consolidation_plan"), tables["consolidation_plan"]
     broken = commit.violations(tables, store.policies(tables["profiles"]))
     yield checks.evaluation(checks.invariants_of(key, broken), blocking=True)

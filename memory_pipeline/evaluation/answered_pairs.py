@@ -41,7 +41,6 @@ def judged(tables: dict[str, pl.DataFrame], policy: Policy, *, as_of: datetime) 
 
     Args:
         tables: memories, enrichment, vectors, events, pair_readings and core_sentences of one profile.
-        as_of: instant of the state.
 
     Returns:
         memory_id (the older), other_id, answered and relation (as in `MEANS`; unrelated if the judge finds nothing),
@@ -100,10 +99,6 @@ def of_store(lake: Lake, profile_id: str, policy: Policy, *, as_of: datetime) ->
 def figures(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return for each setting how often the judge was right from its value on, and the value to set by these answers.
 
-    Args:
-        pairs: as `judged` returns them.
-        policy: the values in force.
-
     Returns:
         setting, relation, value, wanted (the share of right ones that it stands for), right, judged (pairs at or above
         the value), answered (pairs that somebody has answered so), known (answered pairs that the judge takes for this
@@ -139,11 +134,7 @@ def figures(pairs: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def verdict(row: dict[str, Any]) -> str:
-    """Return in one sentence what the answers say of the value of a setting.
-
-    Args:
-        row: a row of `figures`.
-    """
+    """Return in one sentence what a row of `figures` says of the value of a setting."""
     setting, proposed, wanted = row["setting"], row["proposed"], f"{row['wanted']:.0%}"
     if row["known"] < FEWEST:
         return (

@@ -28,11 +28,6 @@ THRESHOLDS: Final = (
 def nearest(memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy) -> pl.Series:
     """Return the cosine of each live memory of one profile to its nearest neighbour, ascending.
 
-    Args:
-        memories: table `memories`, one profile.
-        vectors: table `vectors`; only those of the policy's embedder are read.
-        policy: determines the embedder.
-
     Cost: one matrix product of all live memories with each other.
     """
     own = vectors.filter(pl.col("model") == policy.embedder).select("profile_id", "content_hash", "vector")

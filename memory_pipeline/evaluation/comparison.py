@@ -53,8 +53,6 @@ def compare(
     """Consolidate the same memories under each policy in memory, one full run per night, and count the outcomes.
 
     Args:
-        events: returns the table `events` as of an instant.
-        policies: policies by display name.
         nights: clocks of the runs, ascending.
         progress: called with the name of each policy before its runs.
 

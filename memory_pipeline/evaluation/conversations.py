@@ -92,7 +92,6 @@ def left_out(letters: Sequence[tuple[str, str]], what: str) -> str:
     """Return a note on the number of unreadable parts of a file, with the reason for the first.
 
     Args:
-        letters: origin and reason of each part.
         what: singular noun for a part; the plural adds an s.
     """
     count = f"1 {what} was" if len(letters) == 1 else f"{len(letters)} {what}s were"

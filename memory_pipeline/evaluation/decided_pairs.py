@@ -26,12 +26,10 @@ class Decided:
 
 
 def decided(ids: Iterable[str], memories: pl.DataFrame, edges: pl.DataFrame) -> Decided:
-    """Return what a run decided and linked.
+    """Return what a run decided and linked, from the tables after it.
 
     Args:
         ids: the memories that were stored; those that the run wrote are not merged with them.
-        memories: table `memories` after the run.
-        edges: table `association_edges` after the run.
     """
     known = set(ids)
     groups = [sorted(names & known) for names in standing(memories).values()]

@@ -1,7 +1,6 @@
 """Scores recall results against the evidence of questions: figures per question, their means and intervals.
 
-Here: the definitions. Not here: replays (`replay.py`, `quality.py`) and presentation (`report.py`). A record counts as
-finding evidence only while its text still contains it (`evidence_match.py`).
+Here: the definitions. A record counts as finding evidence only while its text still contains it (`evidence_match.py`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +58,6 @@ def score(
         chat: the conversation; questions without evidence are left out.
         records: the store, columns of `RECORDS`; a record without members stands for the turn of its own id.
         results: columns of `RESULTS`; a missing question has no results.
-        kinds: kinds of questions to score; default: all.
 
     Returns:
         One row per question: chat, question, kind, then `FIGURES`; inapplicable figures are null.
@@ -139,7 +137,6 @@ def summary(scored: pl.DataFrame, *, by: str | None = None) -> pl.DataFrame:
     """Return the mean of each figure with its 95 % interval over questions.
 
     Args:
-        scored: rows of `score`, of one or more chats.
         by: column (`kind`, `chat`) to group by in addition to the overall rows.
 
     Returns:
@@ -189,20 +186,18 @@ def against(scored: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def interval(
-    values: NDArray[np.float64], base: NDArray[np.float64] | None = None, *, seed: int = 0, rounds: int = ROUNDS
-) -> tuple[float, float]:
+def interval(values: NDArray[np.float64], base: NDArray[np.float64] | None = None) -> tuple[float, float]:
     """Return the 95 % percentile-bootstrap interval of mean(values), or of mean(values)/mean(base) with paired draws.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. Samples whose base is all zero are
-    left out. Cost: `rounds` times the number of values.
+    left out. Cost: `ROUNDS` times the number of values.
 
     Raises:
         ValueError: there are no values, or the lengths differ.
     """
     if not len(values) or (base is not None and len(base) != len(values)):
         raise ValueError(f"values has {len(values)} entries, base {'none' if base is None else len(base)}; pair them")
-    drawn = np.random.default_rng(seed).integers(0, len(values), (rounds, len(values)))
+    drawn = np.random.default_rng(0).integers(0, len(values), (ROUNDS, len(values)))
     means = values[drawn].mean(axis=1)
     if base is not None:
         base_means = base[drawn].mean(axis=1)

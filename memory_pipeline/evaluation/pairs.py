@@ -79,10 +79,7 @@ def label(pairs: pl.DataFrame) -> pl.DataFrame:
     """Report what one run of the preset `default` does with the two texts of each pair in a store of all texts.
 
     A text without an instant is dated a day after the text before it. A repeated text of the same speaker and instant
-    is the same memory.
-
-    Args:
-        pairs: what `parse` returns.
+    is the same memory. `pairs` are those of `parse`.
 
     Returns:
         `pairs` with outcome (one of `OUTCOMES`), label (what the outcome stands for), confidence (of the judge, 0..1;
@@ -160,9 +157,6 @@ def parse(lines: Iterable[str]) -> pl.DataFrame:
     updated, text_a and text_b, text1 and text2, left and right, ...) or in one list (texts, pair); a text may be an
     object with text, at and speaker. Times (a_at, first_time, times, ...; ISO 8601 or seconds since 1970) and speakers
     (a_speaker, speakers, ...) may be missing. Empty lines are skipped.
-
-    Args:
-        lines: decoded lines.
 
     Returns:
         line (number, from 1), first, second, first_at, second_at, first_speaker, second_speaker, fields (the object

@@ -4,7 +4,7 @@ Here: turns become events, nights pass, and questions are asked at their times. 
 (`simulation.py`), the figures (`metrics.py`), and files (`replay_files.py`).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain, pairwise
@@ -14,7 +14,9 @@ import polars as pl
 
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.evaluation.comparison import NIGHTS, spread
+from memory_pipeline.evaluation.conversations import READ
 from memory_pipeline.evaluation.metrics import DEPTH, RECORDS, RESULTS
+from memory_pipeline.evaluation.recall_log import originals
 from memory_pipeline.evaluation.simulation import Night, simulate
 from memory_pipeline.interop.items import stable_id
 from memory_pipeline.ledger import event as ledger_events
@@ -39,7 +41,6 @@ _QUOTA: Final = 1.0
 """Quota of a replay: everything may leave the live set in one night, since nothing is at stake."""
 UNLIMITED: Final = "Replays ignore max_archived_share: a run may remove as many memories as budget and preset ask for."
 """Caveat for readers of the figures."""
-_READ: Final = datetime(9999, 1, 1, tzinfo=UTC)
 _BEGINNING: Final = datetime(1, 1, 1, tzinfo=UTC)
 _BY_TIME: Final = ("coactivation", "episodes")
 """Clustering methods that group by time or use instead of content."""
@@ -110,8 +111,6 @@ def run(
         policy: policy of the nightly runs; its quota is ignored.
         training: columns of `QUERIES`; asked too, and their results count as accesses, which strengthen memories.
         nights: number of runs, spread evenly over the conversation; the last run follows the last turn.
-        depth: results per question.
-        ranking: see `recall.ranking`.
 
     Raises:
         ValueError: there are no turns, or an id is used twice.
@@ -130,7 +129,7 @@ def run(
     )
     results: list[pl.DataFrame] = []
     finished: list[Night] = []
-    for (start, end), night in zip(pairwise([_BEGINNING, *night_times, _READ]), chain([None], runs), strict=True):
+    for (start, end), night in zip(pairwise([_BEGINNING, *night_times, READ]), chain([None], runs), strict=True):
         finished += [night] if night is not None else []
         due = questions.filter((pl.col("at") >= start) & (pl.col("at") < end))
         if due.height:
@@ -143,6 +142,8 @@ def run(
                     results.append(ranked.select(query_id=pl.lit(row["id"]), rank="rank", id="memory_id"))
     memories = finished[-1].after["memories"]
     hot = records(memories)
+    clusters = pl.concat([night.tables["clusters"] for night in finished])
+    by_content = clusters.filter(~pl.col("method").is_in(_BY_TIME))
     return Replay(
         hot,
         pl.concat([pl.DataFrame(schema=RESULTS), *results]).join(
@@ -150,13 +151,8 @@ def run(
         ),
         memories,
         sum(night.seconds for night in finished),
-        max(_largest(night.tables["clusters"]) for night in finished),
+        max([0, *by_content["cluster_size"]]),
     )
-
-
-def _largest(clusters: pl.DataFrame) -> int:
-    by_content = clusters.filter(~pl.col("method").is_in(_BY_TIME))
-    return int(max([0, *by_content["cluster_size"]]))
 
 
 def records(memories: pl.DataFrame) -> pl.DataFrame:
@@ -164,7 +160,7 @@ def records(memories: pl.DataFrame) -> pl.DataFrame:
     members = {row["memory_id"]: row["members"] for row in memories.select("memory_id", "members").to_dicts()}
     created = dict(memories.select("memory_id", "created_at").iter_rows())
     rows = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort("created_at", "seq", "memory_id")
-    turns = [sorted(_originals(name, members), key=lambda turn: (created[turn], turn)) for name in rows["memory_id"]]
+    turns = [sorted(originals([name], members), key=lambda turn: (created[turn], turn)) for name in rows["memory_id"]]
     text = pl.coalesce("trimmed", "content")
     return rows.select(
         id="memory_id",
@@ -209,11 +205,9 @@ def event_row(
     """Return a row of table `events`.
 
     Args:
-        event_type: what happened.
         row: `at` and, if known, `session_id` of what it is about.
         subject: what it is about; names the event together with its type.
         fields: other fields of the event.
-        seq: number of events before it.
     """
     raw = {
         "event_id": stable_id(PROFILE, event_type.value, subject),
@@ -223,7 +217,7 @@ def event_row(
         "session_id": row.get("session_id"),
         **fields,
     }
-    event = ledger_events.parse(raw, recorded_at=_READ, origin=f"{event_type.value} {subject!r}", future=None)
+    event = ledger_events.parse(raw, recorded_at=READ, origin=f"{event_type.value} {subject!r}", future=None)
     return (seq + 1, *event.row())
 
 
@@ -243,14 +237,6 @@ def access_events(row: Mapping[str, Any], ranked: pl.DataFrame, number: int) -> 
     payload = {"memory_ids": ids, "ranks": list(range(1, len(ids) + 1)), "query": row["text"]}
     subject = f"{number} {row['id']}"
     return [ledger_events.frame([event_row(EventType.ACCESSED, row, subject, {"payload": payload}, 10**6 + number)])]
-
-
-def _originals(memory_id: str, members_by_summary: Mapping[str, Iterable[str]]) -> set[str]:
-    """Return the turns behind a memory, resolving summaries of summaries."""
-    members = list(members_by_summary.get(memory_id) or ())
-    if not members:
-        return {memory_id}
-    return {turn for member in members for turn in _originals(member, members_by_summary)}
 
 
 class LiveIndex:
@@ -278,20 +264,10 @@ class LiveIndex:
     def recall(self, query: str, *, now: datetime, k: int, ranking: str = "default") -> pl.DataFrame:
         """Rank the memories as of an instant (see `rank`); instants must not decrease."""
         index = self._at(now)
-        scored = self._scored(index, now) if ranking in SCORED else None
-        return rank(
-            index,
-            query,
-            now=now,
-            k=k,
-            ranking=ranking,
-            scored=scored,
-            links=self._links,
-        )
-
-    def _scored(self, index: Index, now: datetime) -> pl.DataFrame:
-        enrichment = TABLES["enrichment"].empty()
-        return present_scores(index.memories, enrichment, self._edges, self._policy, now=now)
+        scored = None
+        if ranking in SCORED:
+            scored = present_scores(index.memories, TABLES["enrichment"].empty(), self._edges, self._policy, now=now)
+        return rank(index, query, now=now, k=k, ranking=ranking, scored=scored, links=self._links)
 
     def _at(self, instant: datetime) -> Index:
         """Return the index as of an instant."""

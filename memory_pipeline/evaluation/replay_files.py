@@ -53,9 +53,6 @@ def run(
         out: folder for `hot.parquet` (id, text, member_ids, t_start, t_end) and `results.parquet` (query_id, rank,
             id; 50 results per question); created if missing.
         budget: tokens to keep; values up to 1 are a share; default: no limit.
-        preset: preset to consolidate with; default: only the budget applies.
-        embedder: embedder to use; default: that of the preset.
-        ranking: how questions are answered (`recall.ranking`).
 
     Returns:
         The replay whose results were written.

@@ -49,12 +49,7 @@ _LABEL: Final = 26
 
 
 def html(experiment: Experiment, *, title: str = "What recall finds") -> str:
-    """Return an experiment as an HTML page: conversations, what each policy keeps and finds, and what it loses.
-
-    Args:
-        experiment: result of `experiment.evaluate`.
-        title: heading of the page.
-    """
+    """Return an experiment as an HTML page: conversations, what each policy keeps and finds, and what it loses."""
     overall = experiment.figures.filter(pl.col("group").str.len_chars() == 0)
     present = [name for name in SHOWN if name in set(overall["figure"])]
     parts = [

@@ -52,7 +52,6 @@ def simulate(
 
     Args:
         events: events of the agents; called once per night, so that events may be added in between.
-        policy: applied to every profile.
         nights: clocks of the runs, ascending.
         max_archived_share: overrides the quota of the policy.
         recorded: tables of `pipeline.RECORDED` that hold rows before the first night, such as answers of a language

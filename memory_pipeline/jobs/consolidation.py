@@ -20,7 +20,6 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[Any]:
     """Make the jobs that consolidate.
 
     Args:
-        names: the namespace of the assets, jobs and resources.
         executor: runs the steps of each job; None: the executor of the code location.
 
     Returns:

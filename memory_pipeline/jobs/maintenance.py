@@ -49,7 +49,6 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
     """Make the jobs `undo` and `maintenance`.
 
     Args:
-        names: the namespace of jobs and resources.
         executor: runs the steps of each job; None: the executor of the code location.
     """
     store_key = names.name("store")

@@ -100,16 +100,7 @@ def _intervals(
     start: bool,
     alert_url: Callable[[], str | None],
 ) -> dg.ScheduleDefinition:
-    """Make the schedule of tasks with an interval; off where no policy asks for one of them.
-
-    Args:
-        name: bare name of the schedule.
-        tasks: the tasks, all of one job.
-        settings: as for `schedules`.
-        names: as for `schedules`.
-        start: as for `schedules`.
-        alert_url: as for `schedules`.
-    """
+    """Make the schedule of tasks with an interval; off where no policy asks for one of them."""
     store_key = names.name("store")
     asked = [
         (task, policy.preset, seconds)

@@ -71,7 +71,6 @@ class OpenAICompletionClient:
         """Prepare a client; nothing is sent yet.
 
         Args:
-            settings: address, retries and prices.
             environment: variables to read the key from, instead of the process environment.
             pause: seconds before the second attempt; doubles with each further one, less up to a quarter at random. A
                 pause requested by the server takes precedence.
@@ -174,11 +173,7 @@ class OpenAICompletionClient:
 
 
 async def _read_whole(response: "httpx.Response") -> None:
-    """Read the body of a response, before anything else does, and stop where it is too long.
-
-    Raises:
-        _TooLong: it is.
-    """
+    """Read the body of a response, before anything else does, and stop where it is too long."""
     of_its_library = type(response)  # httpx or its successor, as the SDK has it
     received = of_its_library(response.status_code, headers=response.headers, stream=response.stream)
     body = bytearray()

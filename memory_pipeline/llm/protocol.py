@@ -119,9 +119,6 @@ def within_budget(requests: Sequence[Usage], so_far: Usage, settings: LanguageMo
     """Select, in order, the requests that the budget covers even if each has its maximal usage.
 
     A request that does not fit is skipped, so that one long request does not block shorter ones.
-
-    Args:
-        so_far: usage of the run so far.
     """
     chosen = []
     for request in requests:

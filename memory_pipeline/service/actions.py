@@ -93,9 +93,6 @@ def remember(
 
     Args:
         home: data folder; created if it does not exist.
-        session_id: session it was said in.
-        agent_id: agent that stores it.
-        user_id: person it belongs to.
         occurred_at: when it was said; default: the past day at the head of the text, else now.
         expires_in: how long it is kept from then on, such as "30 days".
         fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
@@ -141,7 +138,6 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
     """Run a consolidation to its end, under the settings of the moment.
 
     Args:
-        wanted: the request.
         trigger: who asks: http or mcp.
         run_id: id of the run in Dagster; a retry after a conflict gets an id of its own.
 
@@ -172,7 +168,6 @@ def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) 
     """Plan a run in this process and write nothing, not even in Dagster.
 
     Args:
-        settings: the deployment.
         as_of: the one clock of the run; default: now.
         asked: the other arguments of `inputs.select_profiles`.
 

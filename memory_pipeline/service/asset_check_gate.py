@@ -24,7 +24,6 @@ def evaluate(settings: Settings, run_id: str | None = None, *, key_prefix: str =
     """Compare the checks that a run should have evaluated with those it did.
 
     Args:
-        settings: settings of the deployment.
         run_id: id of the run; default: the last finished run of the jobs in `COMMITTING`.
         key_prefix: key prefix of the pipeline in the project that ran it; parts are separated by slashes. Of a run that
             is named by its id, it is read from what the run evaluated, if it is not given.
@@ -78,12 +77,7 @@ def evaluate(settings: Settings, run_id: str | None = None, *, key_prefix: str =
 
 
 def _instances(settings: Settings) -> list[AbstractContextManager[dg.DagsterInstance]]:
-    """Return the instance that the environment names, if any, and that of the data folder.
-
-    Raises:
-        ValueError: the environment names what is no folder, or one in which no instance ever was: opening it would
-            begin one there.
-    """
+    """Return the instance that the environment names, if any, and that of the data folder; begin none elsewhere."""
     named = os.environ.get("DAGSTER_HOME")
     own = settings.home / "dagster"
     elsewhere = bool(named) and Path(str(named)).resolve() != own.resolve()

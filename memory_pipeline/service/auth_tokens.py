@@ -67,9 +67,7 @@ def create(
     """Create a token of 256 random bits and store its hash; the token itself cannot be recovered later.
 
     Args:
-        role: what it allows.
         profile_id: the profile of an agent; an administrator has none.
-        name: a label for listings.
         reads: other profiles whose memories an agent may recall.
 
     Returns:

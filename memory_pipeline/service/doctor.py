@@ -53,7 +53,6 @@ def examine(settings: Settings, *, repair: bool) -> list[Finding]:
     """Check interpreter, packages, data folder and Dagster's storage.
 
     Args:
-        settings: the deployment.
         repair: rebuild missing and damaged files of lake and snapshots from the ledger.
 
     Returns:

@@ -192,12 +192,7 @@ def _show(reach: Preview, *, as_json: bool) -> None:
 
 
 def _confirm(reach: Preview) -> None:
-    """Ask for confirmation on a terminal.
-
-    Raises:
-        Misused: there is no terminal to ask on.
-        Exit: the answer is no.
-    """
+    """Ask for confirmation on a terminal; exit if there is none, or if the answer is no."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Misused(f"this erases for good {reach.phrase()}; add --yes to do it, or --dry-run to see more")
     _show(reach, as_json=False)

@@ -274,10 +274,7 @@ def _is_pipe(file: Path) -> bool:
 
 @contextmanager
 def _complete(lake: "Lake", file: Path, profile_id: str) -> Iterator[Path]:
-    """Yield a path to write to; the file is noted and takes its name once it is complete.
-
-    Nothing replaces an earlier export before, and what is cut off looks like none.
-    """
+    """Yield a path to write to; the file is noted and takes its name, perhaps an earlier one's, once it is complete."""
     from memory_pipeline.ledger.disk import aside
 
     place = file.resolve()

@@ -86,7 +86,6 @@ def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, page
         home: data folder; created if it does not exist.
         runs: queue of runs; closed with the application.
         names: host names that clients may use for the server (`host_check`).
-        pages: whether to serve the pages for people as well (`ui`).
     """
 
     @asynccontextmanager

@@ -79,9 +79,7 @@ def execute(settings: Settings, task: str, run: Run | None = None, *, run_id: st
     """Execute a task, or another job, on the Dagster instance of the data folder, and return the id of its run.
 
     Args:
-        settings: settings of the deployment.
         task: name of the task, or of a job such as `apply`.
-        run: state and task of the run.
         run_id: id of the first attempt; None: a new one, as for every later attempt.
 
     Raises:

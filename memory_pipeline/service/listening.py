@@ -28,10 +28,8 @@ def listen(
     """Serve until Ctrl-C or SIGTERM; then stop within about `stop_seconds`.
 
     Args:
-        app: the application.
         runs: the runs that the application requests; stopped first.
         settings: `idle_seconds` and `stop_seconds`.
-        log_level: what the server logs.
     """
     config = uvicorn.Config(
         app,

@@ -18,11 +18,7 @@ def grant_of(context: Context[Any, Any]) -> Grant | None:
 
 
 def allowed_profile(grant: Grant | None, asked: str | None, only: str | None) -> str | None:
-    """Return the profile that a request acts on; None leaves the choice to the store.
-
-    Args:
-        asked: the profile that the request names.
-        only: the single profile of the server.
+    """Return the profile of a request that asks for one, from a server that may have only one; None: the store chooses.
 
     Raises:
         ValueError: server or token are for another profile.

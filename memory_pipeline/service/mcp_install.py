@@ -66,9 +66,7 @@ def place(client: str, *, project: Path | None, home: Path, environment: Mapping
     """Return the file in which a client lists its servers.
 
     Args:
-        client: its name.
         project: folder of a project, for its own servers; None for those of the user.
-        home: the user's home.
         environment: variables that say where applications keep their data.
 
     Raises:
@@ -91,7 +89,6 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
     """Return a client's file with our server in it; everything else in it stays as it is.
 
     Args:
-        client: its name.
         file: the client's file, which need not exist.
         command: program and arguments that start the server.
 

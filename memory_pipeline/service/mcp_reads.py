@@ -59,7 +59,6 @@ class MemoryReads:
         """Bind them to a store.
 
         Args:
-            clients: pool of open clients.
             profile_id: the only profile; None lets every request name one.
             records: whether the recall of a prompt records an access.
         """

@@ -138,9 +138,6 @@ def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None =
     """Build the server over a data folder.
 
     Args:
-        home: data folder.
-        clients: pool of open clients.
-        runs: queue of consolidation runs.
         exposure: what agents may do; default: everything but erasing, in any profile.
     """
     exposure = exposure or Exposure()
@@ -240,11 +237,7 @@ class _MemoryTool(Tool):
             raise self._refusal(reason(found, self.fn_metadata.arg_model)) from found
 
     def _allowed(self, arguments: dict[str, Any], grant: Grant | None) -> dict[str, Any]:
-        """Return the arguments with the profile that server and token allow.
-
-        Raises:
-            ToolError: the token is for another profile, or not an administrator's.
-        """
+        """Return the arguments with the profile that server and token allow."""
         if grant is not None and self.admin and grant.profile_id is not None:
             raise self._refusal("this erases more than one memory; it needs an administrator's token")
         for name in sorted(_OWNERS & arguments.keys()) if self.profile_id is not None else ():

@@ -187,9 +187,6 @@ def _take(client: "MemoryClient", pairs: "Review", given: Sequence[str]) -> None
     """Note answers that were given at once, all or none: the letter or word of each pair, in order.
 
     "p" is about the words that are asked about, unless others follow it.
-
-    Raises:
-        Misused: there are more answers than pairs, or one is none; names it.
     """
     if len(given) > len(pairs):
         raise Misused(f"{len(given)} answers for {len(pairs)} pairs; nothing was noted: give at most one for each")

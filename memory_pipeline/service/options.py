@@ -61,11 +61,7 @@ class Commands(TyperGroup):
 
 
 def _refuse_repeated(command: Any, args: list[str]) -> None:
-    """Refuse an option that takes one value and is given several times.
-
-    Raises:
-        Misused: there is one.
-    """
+    """Refuse an option that takes one value and is given several times."""
     named = [arg.partition("=")[0] for arg in args[: args.index("--") if "--" in args else len(args)]]
     for param in command.params:
         single = not (getattr(param, "is_flag", True) or param.multiple)
@@ -134,10 +130,7 @@ def settings_in_force(preset: str | None = None, *, writing: bool = False) -> "S
 
 
 def home_folder(*, writing: bool = False) -> Path:
-    """Return the chosen home, whether or not its settings can be read.
-
-    Args:
-        writing: check that it can be created or written.
+    """Return the chosen home, whether or not its settings can be read; `writing`: it must be writable, or can be made.
 
     Raises:
         ValueError: it, or a folder above it, is a file, or it cannot be written.
@@ -220,7 +213,6 @@ def new_file(
     Args:
         path: the file; None: nothing to check.
         fresh: refuse a file that exists.
-        remedy: what to do about one that exists.
 
     Raises:
         Misused: its folder is missing, it is a folder, it exists but must not, or it is not writable.

@@ -37,10 +37,6 @@ class Period:
 def since(lake: Lake, memory: MemoryClient, profile_id: str, start: datetime) -> Period:
     """Return what happened to a profile since an instant.
 
-    Args:
-        memory: client of the profile.
-        start: where the time begins.
-
     Raises:
         LakeError: the store cannot be read.
 

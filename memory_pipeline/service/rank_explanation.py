@@ -20,9 +20,6 @@ def with_rank(
     """Return an explanation with the memory's rank in the answer to a query. Records no access.
 
     Args:
-        client: client of the memory's profile.
-        explanation: explanation to extend.
-        query: the question.
         as_of: instant whose state is searched; default: now.
 
     Raises:

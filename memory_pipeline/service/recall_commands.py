@@ -346,11 +346,7 @@ _DOUBTS: Final = 10
 
 
 def _check_spelling(profile: str, *, empty: bool) -> None:
-    """Where a result is empty, check that the profile has memories at all.
-
-    Raises:
-        ValueError: it has none; names the nearest that does.
-    """
+    """Refuse a profile without memories, where a result is empty."""
     from memory_pipeline.ledger.validation_errors import nearest
     from memory_pipeline.service.profile_choice import stored_profiles
 

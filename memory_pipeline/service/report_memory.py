@@ -53,11 +53,7 @@ def opening(console: Console, start: Opening) -> None:
 
 
 def memory(console: Console, row: Memory, *, whole: bool) -> None:
-    """Print one memory with those of its fields that are set.
-
-    Args:
-        whole: print all of a long text, not only how it begins.
-    """
+    """Print one memory with those of its fields that are set."""
     text = row.line()
     begun = text if whole else preview(text, BUDGET)
     parts = begun.splitlines()

@@ -32,9 +32,6 @@ def told(console: Console, changes: pl.DataFrame) -> None:
     """Print a plan: how much of each kind, then each change with both texts, days, confidence, reason and ids.
 
     What changes no text is one line.
-
-    Args:
-        changes: the plan as people read it (`telling.TOLD`).
     """
     lines = telling.headlines(changes)
     several = lines["profile_id"].n_unique() > 1

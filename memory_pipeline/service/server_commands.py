@@ -287,11 +287,7 @@ def _serve_mcp(
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:
-    """Return a listening socket.
-
-    Raises:
-        ValueError: the address is taken or not of this machine; names the option.
-    """
+    """Return a listening socket."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:
@@ -322,11 +318,7 @@ def _scope(grant: "Grant") -> str:
 
 
 def _require(*modules: str, extra: str) -> None:
-    """Check that the packages of an extra are installed.
-
-    Raises:
-        ValueError: one is missing; says how to install what the extra needs.
-    """
+    """Check that the packages of an extra are installed."""
     missing = [module for module in modules if importlib.util.find_spec(module) is None]
     if missing:
         from memory_pipeline.settings.extras import pip_install

@@ -129,9 +129,6 @@ def _place(home: Path, name: str, default: str, check: Callable[[str], str]) -> 
 def alert_address(home: Path, *, environment: Mapping[str, str] | None = None) -> str | None:
     """Return the setting `alert_url`, even if any other setting is wrong or the settings file is not TOML.
 
-    Args:
-        environment: variables to use instead of those of the process.
-
     Raises:
         SettingsError: the setting itself is invalid, or the settings file cannot be opened.
     """
@@ -143,10 +140,6 @@ def salvaged(home: Path | str | None = None, *, environment: Mapping[str, str] |
     """Return those settings of the deployment that are valid, without policies; all others have their defaults.
 
     For what must work while the settings are wrong, such as definitions whose runs then say what is wrong.
-
-    Args:
-        home: data folder; overrides `MEMORY_PIPELINE_HOME`.
-        environment: variables to use instead of those of the process.
     """
     variables = os.environ if environment is None else environment
     folder, _ = home_folder(home, variables)
@@ -183,9 +176,6 @@ def _readable(home: Path, variables: Mapping[str, str]) -> Given:
 
 def under_preset(settings: Settings, preset_name: str) -> Settings:
     """Return settings with another preset under their policies; what was set explicitly stays.
-
-    Args:
-        settings: settings in force, wherever they come from.
 
     Raises:
         SettingsError: the preset is unknown, or a policy conflicts with it.

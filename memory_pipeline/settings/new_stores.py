@@ -25,9 +25,6 @@ def begin(file: Path) -> None:
     """Write into the settings file of a new store what it begins with, unless the file or a variable sets it.
 
     A file that cannot be read or written is left alone: the defaults apply then.
-
-    Args:
-        file: the settings file, which may be missing.
     """
     if "MEMORY_PIPELINE_EMBEDDER" in os.environ:
         return

@@ -66,7 +66,6 @@ def read_policy(values: Recorded, *, version: int) -> Policy:
     """Return a policy that was recorded by this version or an earlier one.
 
     Args:
-        values: its settings by name.
         version: version of its settings; 0 if none was recorded.
 
     Raises:

@@ -21,10 +21,7 @@ _READ: Final = ("consolidation", "embedders", "models", "schemas", "settings", "
 
 
 def digest(*others: str) -> str:
-    """Return the SHA-256 of the code and models that compare texts, and of the versions of the libraries.
-
-    Args:
-        others: further folders of the package whose code counts.
+    """Return the SHA-256 of the code that compares texts and of `others`, further folders, of models and libraries.
 
     Cost: 10 ms once a process.
     """

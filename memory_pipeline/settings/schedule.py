@@ -33,8 +33,6 @@ def next_tick(expression: str, timezone: str, after: datetime) -> datetime | Non
     If both the day of the month and the day of the week are restricted, a day that matches either is enough.
 
     Args:
-        expression: see `cron`.
-        timezone: time zone of the expression.
         after: timezone-aware instant.
     """
     minutes, hours, days, months, weekdays = _cron_sets(expression)

@@ -69,11 +69,7 @@ class Growth:
 
 
 def bars(counts: Sequence[tuple[str, int]]) -> Bars | None:
-    """Lay out one bar per count, side by side, each above its label; None without a count.
-
-    Args:
-        counts: label and count of each bar, from left to right.
-    """
+    """Lay out one bar per count, side by side, each above its label; None without a count."""
     top, up = _up(max((count for _, count in counts), default=0))
     if not up:
         return None
@@ -99,7 +95,6 @@ def growth(memories: pl.DataFrame, zone: tzinfo) -> Growth | None:
 
     Args:
         memories: `created_at`, `lifecycle`, `lifecycle_since`.
-        zone: time zone of the days.
     """
     if memories.is_empty():
         return None

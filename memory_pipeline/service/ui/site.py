@@ -258,11 +258,7 @@ def _file(name: str, media_type: str) -> Callable[[Request], Response]:
 
 
 async def _fields(request: Request) -> dict[str, str]:
-    """Return the fields of a form, without blank ones; only a page of this server may send one.
-
-    Raises:
-        HTTPException: a page of another site or port sent it, or it is not a form.
-    """
+    """Return the fields of a form, without blank ones; only a page of this server may send one."""
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
         raise HTTPException(403, f"Origin is {origin!r}, which is not this server")
@@ -284,11 +280,7 @@ def _cookie(request: Request) -> str:
 
 
 def _visit(request: Request, signed_in: SignedIn, asked: Mapping[str, str]) -> Visit:
-    """Return what a request asks, and of which profile.
-
-    Raises:
-        HTTPException: the token is for another profile, or an administrator names one that has no memories.
-    """
+    """Return what a request asks, and of which profile."""
     given = {name: value for name, value in asked.items() if value.strip()}
     named, lake = given.get("profile"), request.app.state.lake
     owner, settings = authorized_profile(signed_in.grant, named), load(request.app.state.home)
