@@ -84,7 +84,6 @@ def common(
     home: Annotated[
         Path | None,
         typer.Option(
-            "--home",
             metavar="DIR",
             help="Data folder; before or after the command. Default: MEMORY_PIPELINE_HOME, else ./data.",
             show_default=False,

@@ -65,7 +65,7 @@ def erase(
         str | None, typer.Argument(metavar="[MEMORY]", help="Id of the memory.", show_default=False)
     ] = None,
     user: Annotated[
-        str | None, typer.Option("--user", metavar="NAME", help="Instead, erase every memory of this person.")
+        str | None, typer.Option(metavar="NAME", help="Instead, erase every memory of this person.")
     ] = None,
     profile: Annotated[
         str | None,

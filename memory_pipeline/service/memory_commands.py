@@ -51,14 +51,14 @@ def remember(
     project: Annotated[
         str | None, typer.Option(metavar="NAME", help="Project in which alone holds what it instructs.")
     ] = None,
-    tag: Annotated[list[str] | None, typer.Option("--tag", metavar="TAG", help="Tag to filter by; repeatable.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Tag to filter by; repeatable.")] = None,
     occurred_at: Annotated[
         str | None, typer.Option(metavar="T", help="When it was said; default: a past day at its head, else now.")
     ] = None,
     valid_from: ValidFrom = None,
     valid_until: ValidUntil = None,
     expires_in: Annotated[
-        str | None, typer.Option("--expires-in", metavar="TIME", help='Hide it after "36 hours", "30 days", ...')
+        str | None, typer.Option(metavar="TIME", help='Hide it after "36 hours", "30 days", ...')
     ] = None,
     protect: Annotated[bool, typer.Option("--protect", help="Never archive or delete it.")] = False,
     no_check: Annotated[
@@ -300,14 +300,14 @@ def resolve(
 @app.command()
 def update(
     memory_id: MemoryArgument,
-    content: Annotated[str | None, typer.Option("--content", metavar="TEXT", help="New text.")] = None,
+    content: Annotated[str | None, typer.Option(metavar="TEXT", help="New text.")] = None,
     importance: Annotated[float | None, typer.Option(metavar="0..1", help="New importance.")] = None,
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Replace all tags by this one; repeatable.")
+        list[str] | None, typer.Option(metavar="TAG", help="Replace all tags by this one; repeatable.")
     ] = None,
     clear_tags: Annotated[bool, typer.Option("--clear-tags", help="Remove all tags.")] = False,
     metadata: Annotated[
-        str | None, typer.Option("--metadata", metavar="JSON", help="Replace the metadata by this JSON object.")
+        str | None, typer.Option(metavar="JSON", help="Replace the metadata by this JSON object.")
     ] = None,
     valid_from: ValidFrom = None,
     valid_until: ValidUntil = None,
@@ -339,7 +339,7 @@ def update(
 @app.command()
 def protect(
     memory_id: MemoryArgument,
-    reason: Annotated[str | None, typer.Option("--reason", metavar="TEXT", help="Why; `explain` shows it.")] = None,
+    reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; `explain` shows it.")] = None,
     lift: Annotated[bool, typer.Option("--lift", help="Lift the protection.")] = False,
     profile: ProfileOption = None,
     as_json: JsonOption = False,

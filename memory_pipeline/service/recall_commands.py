@@ -40,23 +40,19 @@ DeepOption = Annotated[bool, typer.Option("--deep", help="Include archived, cold
 
 
 def _filters(
-    session: Annotated[str | None, typer.Option("--session", metavar="NAME", help="Only from this session.")] = None,
-    agent: Annotated[str | None, typer.Option("--agent", metavar="NAME", help="Only stored by this agent.")] = None,
-    user: Annotated[str | None, typer.Option("--user", metavar="NAME", help="Only memories of this person.")] = None,
-    speaker: Annotated[str | None, typer.Option("--speaker", metavar="NAME", help="Only said by this speaker.")] = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="Only from this session.")] = None,
+    agent: Annotated[str | None, typer.Option(metavar="NAME", help="Only stored by this agent.")] = None,
+    user: Annotated[str | None, typer.Option(metavar="NAME", help="Only memories of this person.")] = None,
+    speaker: Annotated[str | None, typer.Option(metavar="NAME", help="Only said by this speaker.")] = None,
     memory_type: Annotated[
         list[str] | None, typer.Option("--type", metavar="TYPE", help="Only of this type; repeatable.")
     ] = None,
-    tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="TAG", help="Only with this tag; repeatable.")
-    ] = None,
-    since: Annotated[
-        str | None, typer.Option("--since", metavar="T", help="Only said at or after this instant.")
-    ] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="T", help="Only said before this instant.")] = None,
+    tag: Annotated[list[str] | None, typer.Option(metavar="TAG", help="Only with this tag; repeatable.")] = None,
+    since: Annotated[str | None, typer.Option(metavar="T", help="Only said at or after this instant.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="T", help="Only said before this instant.")] = None,
     metadata: Annotated[
         str | None,
-        typer.Option("--metadata", metavar="JSON", help="Only with these values in the metadata; of a list, any."),
+        typer.Option(metavar="JSON", help="Only with these values in the metadata; of a list, any."),
     ] = None,
 ) -> "Filters":
     """Build filters from the options."""
@@ -99,12 +95,10 @@ def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question in plain words.")],
     profile: ProfileOption = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="Maximum number of memories to return.")] = 10,
-    tokens: Annotated[
-        int | None, typer.Option("--tokens", min=1, metavar="N", help="Maximum total of tokens to return.")
-    ] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum total of tokens to return.")] = None,
     min_score: Annotated[
         float | None,
-        typer.Option("--min-score", min=0, max=1, metavar="0..1", help="Only memories with at least this score."),
+        typer.Option(min=0, max=1, metavar="0..1", help="Only memories with at least this score."),
     ] = None,
     as_of: InstantOption = None,
     deep: DeepOption = False,
@@ -115,17 +109,17 @@ def recall(
     *,
     filters: "Filters",
     after: Annotated[
-        str | None, typer.Option("--after", metavar="CURSOR", help="Go on after the answer with this cursor.")
+        str | None, typer.Option(metavar="CURSOR", help="Go on after the answer with this cursor.")
     ] = None,
     asked_by: Annotated[
-        str | None, typer.Option("--asked-by", metavar="NAME", help="Person who asks; used by the ranking engram.")
+        str | None, typer.Option(metavar="NAME", help="Person who asks; used by the ranking engram.")
     ] = None,
     asked_in: Annotated[
-        str | None, typer.Option("--asked-in", metavar="NAME", help="Session in which it is asked; used by engram.")
+        str | None, typer.Option(metavar="NAME", help="Session in which it is asked; used by engram.")
     ] = None,
     also: Annotated[
         list[str] | None,
-        typer.Option("--also", metavar="NAME", help="Search this profile too, such as a team's; repeatable."),
+        typer.Option(metavar="NAME", help="Search this profile too, such as a team's; repeatable."),
     ] = None,
     no_record: Annotated[
         bool, typer.Option("--no-record", help="Do not record an access; accesses keep memories alive.")
@@ -178,9 +172,7 @@ def _tell(answer: "Answer", *, home: "Path", profile: str, as_json: bool) -> Non
 def session_start(
     query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="Topic of the session.")] = None,
     profile: ProfileOption = None,
-    session: Annotated[
-        str | None, typer.Option("--session", metavar="NAME", help="Record the start of this session.")
-    ] = None,
+    session: Annotated[str | None, typer.Option(metavar="NAME", help="Record the start of this session.")] = None,
     project: Annotated[
         str | None, typer.Option(metavar="NAME", help="Project at work; leaves out what others instruct.")
     ] = None,
@@ -234,7 +226,7 @@ def list_memories(
     deep: DeepOption = False,
     current: CurrentOption = False,
     after: Annotated[
-        str | None, typer.Option("--after", metavar="MEMORY", help="Go on after this memory, the last of a page.")
+        str | None, typer.Option(metavar="MEMORY", help="Go on after this memory, the last of a page.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -258,9 +250,7 @@ def explain(
         str | None, profile_option("Profile of the memory; needed only if several profiles have its id.")
     ] = None,
     as_of: InstantOption = None,
-    query: Annotated[
-        str | None, typer.Option("--query", metavar="TEXT", help="Also explain its rank for this question.")
-    ] = None,
+    query: Annotated[str | None, typer.Option(metavar="TEXT", help="Also explain its rank for this question.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Explain a memory. In sentences; --json has scores, links, decisions and origin with all numbers."""
@@ -288,7 +278,6 @@ def digest(
     since: Annotated[
         str | None,
         typer.Option(
-            "--since",
             metavar="T",
             help='Begin at this instant, or so long ago, such as "30 days"; default: 7 days.',
             show_default=False,

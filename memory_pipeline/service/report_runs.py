@@ -12,7 +12,14 @@ from typing import Any
 import polars as pl
 from rich.console import Console
 
-from memory_pipeline.consolidation.plans import quota, telling
+from memory_pipeline.consolidation import atomic_facts, trimming
+from memory_pipeline.consolidation.context import TASKS
+from memory_pipeline.consolidation.plans import leaving_out, planning, quota, telling
+from memory_pipeline.consolidation.plans import plan_document as documents
+from memory_pipeline.consolidation.scoring import YIELDS
+from memory_pipeline.consolidation.state import decision_json
+from memory_pipeline.consolidation.state.projection import State
+from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import undo
 from memory_pipeline.schemas import LIVE, TABLES, Action
@@ -22,10 +29,8 @@ from memory_pipeline.service.report import command, line, many, moment, prose, t
 
 def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
     """Return the portable form of a plan."""
-    from memory_pipeline.consolidation.plans import plan_document  # noqa: PLC0415
-
     names = ("consolidation_plan", "profiles", "completions", "changes")
-    return plan_document.write(*(tables[name] for name in names))
+    return documents.write(*(tables[name] for name in names))
 
 
 def planned_profiles(file: Path, without: Collection[str]) -> pl.DataFrame:
@@ -41,10 +46,8 @@ def planned_profiles(file: Path, without: Collection[str]) -> pl.DataFrame:
         raise ValueError(f"{file}: cannot be read ({error.strerror}); {remedy}") from error
     except (ValueError, RecursionError) as error:
         raise ValueError(f"{file}: is not JSON ({error}); write the plan again with --dry-run --out") from error
-    from memory_pipeline.consolidation.plans import leaving_out, plan_document  # noqa: PLC0415
-
     try:
-        plan, profiles = plan_document.read(document if isinstance(document, dict) else {})
+        plan, profiles = documents.read(document if isinstance(document, dict) else {})
         leaving_out.left_out(plan, without)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from error
@@ -104,8 +107,6 @@ def _memories_of(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
 
 def _decisions_of(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
     """Return the decisions of runs that are in force."""
-    from memory_pipeline.runs import undo  # noqa: PLC0415
-
     return undo.in_force(lake, runs["profile_id"].to_list()).join(runs, on=["profile_id", "plan_id"], how="semi")
 
 
@@ -154,8 +155,6 @@ def run(console: Console, lake: Lake, done: Mapping[str, Any], changes: pl.DataF
 
 
 def _totals(console: Console, done: Mapping[str, Any], tables: Mapping[str, pl.DataFrame], zone: tzinfo) -> None:
-    from memory_pipeline.consolidation.scoring import YIELDS  # noqa: PLC0415
-
     first = done["profiles"][0]
     line(
         console,
@@ -191,10 +190,6 @@ def _budgets(
     console: Console, lake: Lake, done: Mapping[str, Any], decided: pl.DataFrame, memories: pl.DataFrame
 ) -> None:
     """Print how much of its token budget each profile uses, and why it may exceed it."""
-    from memory_pipeline.consolidation import trimming  # noqa: PLC0415
-    from memory_pipeline.consolidation.context import TASKS  # noqa: PLC0415
-    from memory_pipeline.lake.policies import committed_policy  # noqa: PLC0415
-
     for row in done["profiles"]:
         budget = committed_policy(lake.ledger, row["commit_seq"]).token_budget
         trims = Action.TRIM in TASKS[row["task"]] and row["scope"] == "all" and row["outcome"] != "held"
@@ -211,9 +206,6 @@ def _budgets(
 
 def _excess(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories: pl.DataFrame) -> str:
     """Return why a run left more than the token budget allows."""
-    from memory_pipeline.consolidation.plans import planning  # noqa: PLC0415
-    from memory_pipeline.consolidation.state.projection import State  # noqa: PLC0415
-
     decisions = decided.filter(profile_id=run["profile_id"])
     moved = decisions.filter(pl.col("action").is_in(planning.LEAVING))["memory_id"]
     before = pl.when(pl.col("memory_id").is_in(moved.implode())).then(pl.lit(LIVE[0])).otherwise("lifecycle")
@@ -231,8 +223,6 @@ def _excess(lake: Lake, run: Mapping[str, Any], decided: pl.DataFrame, memories:
 
 def _fallbacks(console: Console, decided: pl.DataFrame) -> None:
     """Print how many summaries fell back to rules because the language model gave no usable text, and why."""
-    from memory_pipeline.consolidation.state import decision_json  # noqa: PLC0415
-
     worded = decided.filter(action=Action.SUMMARISE.value).select(decision_json.read("factors", decision_json.WORDED))
     kinds = _kinds(worded["fallback"].drop_nulls())
     if kinds.len():
@@ -243,9 +233,6 @@ def _fallbacks(console: Console, decided: pl.DataFrame) -> None:
 
 def _unsplit(console: Console, lake: Lake, done: Mapping[str, Any], memories: pl.DataFrame) -> None:
     """Print how many entries stay whole because the language model gave no usable facts, and why."""
-    from memory_pipeline.consolidation import atomic_facts  # noqa: PLC0415
-    from memory_pipeline.lake.policies import committed_policy  # noqa: PLC0415
-
     refused = []
     for row in done["profiles"]:
         policy = committed_policy(lake.ledger, row["commit_seq"])

@@ -215,7 +215,7 @@ def token_create(
     name: Annotated[str, typer.Option(metavar="TEXT", help="Label for `token list`.")] = "",
     reads: Annotated[
         list[str] | None,
-        typer.Option("--reads", metavar="NAME", help="Another profile that the agent may recall; repeatable."),
+        typer.Option(metavar="NAME", help="Another profile that the agent may recall; repeatable."),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

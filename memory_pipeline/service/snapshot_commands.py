@@ -33,7 +33,7 @@ def snapshot_export(
     context: typer.Context,
     export: Annotated[
         Path | None,
-        typer.Option("--export", metavar="FILE", help="Write the newest snapshot as one self-contained file."),
+        typer.Option(metavar="FILE", help="Write the newest snapshot as one self-contained file."),
     ] = None,
 ) -> None:
     """List, open or export app. DuckDB files of the store, now or at any past instant."""
