@@ -1,8 +1,4 @@
-"""Compares policies on conversations: what each keeps and what recall still finds, relative to keeping everything.
-
-Here: the experiment and its tables. Not here: one replay (`replay.py`), the figures (`metrics.py`) and the page
-(`report.py`).
-"""
+"""Compares policies on conversations: what each keeps and what recall still finds, relative to keeping everything."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace

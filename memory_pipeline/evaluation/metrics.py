@@ -1,6 +1,6 @@
 """Scores recall results against the evidence of questions: figures per question, their means and intervals.
 
-Here: the definitions. A record counts as finding evidence only while its text still contains it (`evidence_match.py`).
+A record counts as finding evidence only while its text still contains it (`evidence_match.py`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,8 +1,4 @@
-"""Reports what a run decides or links for given pairs of texts, and reads and writes them as JSON lines.
-
-Not here: the run (`simulation`), what counts as decided (`decided_pairs`), and how memories are compared
-(`consolidation/change_detection`, `text/compare`).
-"""
+"""Reports what a run decides or links for given pairs of texts, and reads and writes them as JSON lines."""
 
 import codecs
 import json

@@ -1,8 +1,4 @@
-"""Replays a conversation in memory under a policy: the remaining memories and the results of each question.
-
-Here: turns become events, nights pass, and questions are asked at their times. Not here: one night's run
-(`simulation.py`), the figures (`metrics.py`), and files (`replay_files.py`).
-"""
+"""Replays a conversation in memory under a policy: the remaining memories and the results of each question."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

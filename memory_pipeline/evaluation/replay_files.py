@@ -1,7 +1,4 @@
-"""Replays a conversation from Parquet files for external scorers: events and questions in, store and results out.
-
-Here: the accepted column names and the validation of the files. Not here: the replay itself (`replay.py`).
-"""
+"""Replays a conversation from Parquet files for external scorers: events and questions in, store and results out."""
 
 from collections.abc import Mapping
 from pathlib import Path

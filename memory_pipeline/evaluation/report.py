@@ -1,7 +1,4 @@
-"""Renders an experiment as one self-contained HTML page with inline SVG charts; no script, no external resources.
-
-Not here: the measurements (`experiment.py`) and JSON (`Experiment.to_dict`).
-"""
+"""Renders an experiment as one self-contained HTML page with inline SVG charts; no script, no external resources."""
 
 from collections.abc import Sequence
 from html import escape

@@ -1,7 +1,6 @@
 """Reads conversations with questions from stores, snapshot exports, event files and conversation files.
 
-The questions of a store are the recalls that were really made. Not here: the conversation formats (`conversations.py`)
-and how recalls become questions (`recall_log.py`).
+The questions of a store are the recalls that were really made.
 """
 
 from collections.abc import Mapping

@@ -1,7 +1,4 @@
-"""Edits the settings file: one setting at a time, validated before it is written, with comments and layout kept.
-
-Not here: which settings exist and what they accept (`memory_pipeline.settings`).
-"""
+"""Edits the settings file: one setting at a time, validated before it is written, with comments and layout kept."""
 
 import os
 import secrets

@@ -1,7 +1,4 @@
-"""The commands `dead-letters`: list, export, requeue and purge refused events.
-
-Not here: the file of letters, and how they are sent again (`interop/dead_letters`).
-"""
+"""The commands `dead-letters`: list, export, requeue and purge refused events."""
 
 import json
 from collections.abc import Mapping

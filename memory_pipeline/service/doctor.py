@@ -1,7 +1,6 @@
 """The checks of `doctor`, and how `--repair` rebuilds files of the lake and snapshots from the ledger.
 
-Not here: how findings are printed (`report`). Nothing here changes the ledger: a damaged one can only be replaced by a
-backup.
+Nothing here changes the ledger: a damaged one can only be replaced by a backup.
 """
 
 import os

@@ -1,7 +1,4 @@
-"""The command `dream`: consolidates a folder of Markdown, shows the changes as a diff, writes or undoes them.
-
-Not here: which lines change (`interop/dreaming.py`), and consolidation (`runs`).
-"""
+"""The command `dream`: consolidates a folder of Markdown, shows the changes as a diff, writes or undoes them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -1,7 +1,4 @@
-"""The command `erase`: preview, confirm, erase, receipt.
-
-Not here: what an erasure reaches and how (`erasure/erase`).
-"""
+"""The command `erase`: preview, confirm, erase, receipt."""
 
 import json
 import sys

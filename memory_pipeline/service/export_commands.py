@@ -1,7 +1,4 @@
-"""The commands `export ...`: a profile as files of other tools, and tables of the store as Parquet or Delta Lake.
-
-Not here: the content of the files (`interop/exports`), and snapshots for data scientists (`commands`).
-"""
+"""The commands `export ...`: a profile as files of other tools, and tables of the store as Parquet or Delta Lake."""
 
 import importlib.util
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

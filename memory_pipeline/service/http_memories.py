@@ -1,7 +1,6 @@
 """The routes of the HTTP service for memories: store, recall, change, explain, undo and erase.
 
-Each is one call of a profile's client. Not here: authorisation and errors (`http_guard`), the other routes
-(`http_server`), and bodies shared with MCP (`request_bodies`).
+Each is one call of a profile's client.
 """
 
 from collections.abc import AsyncIterator, Iterator

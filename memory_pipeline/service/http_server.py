@@ -1,9 +1,4 @@
-"""The HTTP service: the application, and the routes for runs: consolidate, status, health and metrics.
-
-Not here: the routes for memories (`http_memories`), authorisation and error answers (`http_guard`), the documentation
-page (`docs_page`), the pages for people (`ui`), the queue of runs (`background_runs`), and what the answers contain
-(`runs/status`, `runs/metrics`, `docs/json.md`).
-"""
+"""The HTTP service: the application, and the routes for runs: consolidate, status, health and metrics."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager

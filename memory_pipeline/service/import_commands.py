@@ -1,7 +1,4 @@
-"""The commands `import detect PATH` and `import FORMAT PATH...`, one for each format that the project reads.
-
-Not here: the formats and their options (`interop/formats.py`), and printing (`report_import`).
-"""
+"""The commands `import detect PATH` and `import FORMAT PATH...`, one for each format that the project reads."""
 
 import inspect
 from collections.abc import Callable, Iterable

@@ -1,7 +1,4 @@
-"""Whose memories a request over MCP may touch.
-
-Not here: how tokens are stored (`auth_tokens`) and checked (`token_gate`).
-"""
+"""Whose memories a request over MCP may touch."""
 
 from typing import Any
 

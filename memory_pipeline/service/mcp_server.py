@@ -1,7 +1,4 @@
-"""The MCP server: which tools an agent is offered, their schemas, and whose memories a call may touch.
-
-Not here: what the tools do (`mcp_tools`), resources and prompts (`mcp_reads`), and the HTTP transport (`mcp_http`).
-"""
+"""The MCP server: which tools an agent is offered, their schemas, and whose memories a call may touch."""
 
 import inspect
 from collections.abc import Collection, Sequence

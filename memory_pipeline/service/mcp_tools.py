@@ -1,8 +1,6 @@
 """The tools of the MCP server: each is one call of a profile's client, or a consolidation run.
 
 Every word here costs tokens in the agent's context, so descriptions and answers are short.
-Not here: which tools are offered and how they are annotated (`mcp_server`), and what they do (`recall/client`,
-`actions`, `runs/status`).
 """
 
 from collections.abc import Iterator

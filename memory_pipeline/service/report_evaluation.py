@@ -1,7 +1,4 @@
-"""Prints an experiment on the terminal: figures down, policies across.
-
-Not here: the measurements (`evaluation/experiment.py`) and the page with charts (`evaluation/report.py`).
-"""
+"""Prints an experiment on the terminal: figures down, policies across."""
 
 from collections.abc import Sequence
 from typing import Any, Final

@@ -1,7 +1,4 @@
-"""Prints memories and answers: texts that wrap, ids that can be copied.
-
-Not here: runs and plans (`report_runs`), and settings (`report`).
-"""
+"""Prints memories and answers: texts that wrap, ids that can be copied."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path

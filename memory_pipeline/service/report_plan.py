@@ -1,7 +1,4 @@
-"""Prints what a plan does to memories: counts first, then each change with both texts and where they differ.
-
-Not here: how a plan is told (`consolidation/plans/telling`), and runs (`report_runs`).
-"""
+"""Prints what a plan does to memories: counts first, then each change with both texts and where they differ."""
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final

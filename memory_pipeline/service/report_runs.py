@@ -1,7 +1,4 @@
-"""Prints plans and runs, and builds their JSON documents.
-
-Not here: how a run is started (`launch`), and how lines and tables are printed (`report`).
-"""
+"""Prints plans and runs, and builds their JSON documents."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping

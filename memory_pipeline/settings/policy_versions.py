@@ -1,7 +1,7 @@
 """Reads policies as earlier versions recorded them: one step per version, each a pure function of names and values.
 
 Every commit records its policy with `POLICY_VERSION`. A step renames and drops settings that have changed since, and
-gives new ones the value that reproduces the behaviour before them. Not here: today's settings (`settings/policy.py`).
+gives new ones the value that reproduces the behaviour before them.
 """
 
 from collections.abc import Callable, Mapping

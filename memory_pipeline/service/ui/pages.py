@@ -1,8 +1,4 @@
-"""What each page shows: one function per page, which returns the values of its template.
-
-Not here: who may see it and how it is answered (`site`), how a plan is told (`consolidation/plans/telling`), and charts
-(`charts`).
-"""
+"""What each page shows: one function per page, which returns the values of its template."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Sign-ins to the pages: a browser sends its token once, and then holds a cookie that ends with the server.
 
 The cookie is not the token: browsers send it to every port of a host, and it expires after some hours. Whoever starts
-the server gets a link that signs one browser in without a token. Not here: tokens (`service/auth_tokens`).
+the server gets a link that signs one browser in without a token.
 """
 
 import hmac
