@@ -5,7 +5,7 @@ the next tick, and one run makes up for any number of missed ones.
 Not here: the schedule of maintenance (`maintenance.py`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import dagster as dg
@@ -16,7 +16,7 @@ from memory_pipeline.assets.run_tags import SHARD
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.consolidation.triggers import INTERVALS
 from memory_pipeline.runs import due_work, shards
-from memory_pipeline.sensors.failures import ticking
+from memory_pipeline.sensors.failures import AlertUrl, ticking
 from memory_pipeline.sensors.requests import request
 from memory_pipeline.settings import Settings
 
@@ -28,15 +28,12 @@ _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")
 
 
 def schedules(
-    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
+    settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl
 ) -> Sequence[dg.ScheduleDefinition]:
     """Make the nightly schedule, and those of full runs and of partial tasks that have an interval.
 
     Args:
-        settings: the deployment.
-        names: the namespace of jobs and resources.
         start: start those that a policy asks for as soon as Dagster loads them.
-        alert_url: returns the address to which failed ticks are reported.
     """
     partial = [task for task in INTERVALS if task != "full"]
     return [
@@ -51,9 +48,7 @@ def status(*, start: bool) -> dg.DefaultScheduleStatus:
     return dg.DefaultScheduleStatus.RUNNING if start else dg.DefaultScheduleStatus.STOPPED
 
 
-def _nightly(
-    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
-) -> dg.ScheduleDefinition:
+def _nightly(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> dg.ScheduleDefinition:
     """Make the schedule of the nightly run; its clock is the instant of the tick."""
     store_key = names.name("store")
 
@@ -98,7 +93,7 @@ def _intervals(
     names: Namespace,
     *,
     start: bool,
-    alert_url: Callable[[], str | None],
+    alert_url: AlertUrl,
 ) -> dg.ScheduleDefinition:
     """Make the schedule of tasks with an interval; off where no policy asks for one of them."""
     store_key = names.name("store")

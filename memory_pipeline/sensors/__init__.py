@@ -1,24 +1,20 @@
 """Sensors: each checks what is due (`consolidation.triggers`), and requests one run for all due profiles."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import dagster as dg
 
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.sensors import activity, failures, held
+from memory_pipeline.sensors.failures import AlertUrl
 from memory_pipeline.settings import Settings
 
 
-def sensors(
-    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
-) -> Sequence[dg.SensorDefinition]:
+def sensors(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> Sequence[dg.SensorDefinition]:
     """Make every sensor.
 
     Args:
-        settings: the deployment.
-        names: the namespace of jobs and resources.
         start: start them as soon as Dagster loads them.
-        alert_url: returns the address to which failures are reported, at the time of one.
     """
     return [
         activity.projector(settings, names, start=start, alert_url=alert_url),

@@ -3,7 +3,6 @@
 Tasks that are due by time alone are left to schedules (`jobs/schedules.py`).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +10,7 @@ import dagster as dg
 
 from memory_pipeline.assets.namespace import Namespace, job_of
 from memory_pipeline.assets.resources import store_of
-from memory_pipeline.sensors.failures import status, ticking
+from memory_pipeline.sensors.failures import AlertUrl, status, ticking
 from memory_pipeline.sensors.requests import request
 from memory_pipeline.settings import Settings
 
@@ -60,7 +59,7 @@ WATCHES: Final = (
 
 
 def watcher(
-    watch: Watch, settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
+    watch: Watch, settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl
 ) -> dg.SensorDefinition:
     """Make a sensor that requests runs."""
 
@@ -79,9 +78,7 @@ def watcher(
     return evaluate
 
 
-def projector(
-    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
-) -> dg.SensorDefinition:
+def projector(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> dg.SensorDefinition:
     """Make the sensor that copies new events into the lake; starts no run, as one per batch would cost too much.
 
     Readers take what it has not copied yet from the ledger.

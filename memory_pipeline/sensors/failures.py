@@ -18,6 +18,9 @@ from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.assets.run_tags import RETRY, task_of
 from memory_pipeline.settings import Settings, SettingsError
 
+AlertUrl = Callable[[], str | None]
+"""Returns the address to report to, at the time of a failure; None: nothing is to be reported."""
+
 ANSWER_SECONDS: Final = 10.0
 """How long the receiver of a report may take to answer."""
 
@@ -33,15 +36,12 @@ def status(*, start: bool) -> dg.DefaultSensorStatus:
     return dg.DefaultSensorStatus.RUNNING if start else dg.DefaultSensorStatus.STOPPED
 
 
-def sensor(
-    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
-) -> dg.SensorDefinition:
+def sensor(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> dg.SensorDefinition:
     """Make the sensor that reports every failed run of the pipeline's jobs.
 
     Args:
         settings: the deployment.
         start: start it as soon as Dagster loads it.
-        alert_url: returns the address to report to at the time of a failure; reads nothing else.
     """
 
     @dg.run_failure_sensor(
@@ -62,13 +62,8 @@ def sensor(
     return evaluate
 
 
-def send_alert(log: logging.Logger, alert_url: Callable[[], str | None], found: dict[str, Any]) -> None:
-    """Send a report to `alert_url`, if one is set; a failure to send is logged.
-
-    Args:
-        log: log of the sensor's tick.
-        alert_url: returns the address at this time.
-    """
+def send_alert(log: logging.Logger, alert_url: AlertUrl, found: dict[str, Any]) -> None:
+    """Send a report to `alert_url`, if one is set; a failure to send is logged."""
     try:
         if url := alert_url():
             post(url, found)
@@ -80,14 +75,10 @@ def send_alert(log: logging.Logger, alert_url: Callable[[], str | None], found: 
 
 
 @contextmanager
-def ticking(log: logging.Logger, name: str, alert_url: Callable[[], str | None]) -> Iterator[None]:
+def ticking(log: logging.Logger, name: str, alert_url: AlertUrl) -> Iterator[None]:
     """Report an error of a tick, and let Dagster record it: a tick that fails starts no run, whose failure would tell.
 
-    The same error of tick after tick is reported once.
-
-    Args:
-        name: the sensor or schedule.
-        alert_url: returns the address to report to.
+    The same error of tick after tick, of the sensor or schedule `name`, is reported once.
     """
     try:
         yield

@@ -1,6 +1,5 @@
 """The sensor for held profiles: logs which profiles a successful run held back, and posts them to `alert_url`."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +9,11 @@ from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import log
 from memory_pipeline.runs import status as run_status
-from memory_pipeline.sensors.failures import send_alert, status, ticking
+from memory_pipeline.sensors.failures import AlertUrl, send_alert, status, ticking
 from memory_pipeline.settings import Settings
 
 
-def sensor(
-    settings: Settings, names: Namespace, *, start: bool, alert_url: Callable[[], str | None]
-) -> dg.SensorDefinition:
+def sensor(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> dg.SensorDefinition:
     """Make the sensor that reports every profile whose plan a run held back; arguments as for `failures.sensor`."""
 
     @dg.run_status_sensor(

@@ -69,8 +69,6 @@ def request(
     does not keep the others waiting.
 
     Args:
-        context: the tick.
-        names: the namespace of jobs and resources.
         rules: triggers that call for it.
         clock: instant of a schedule's tick, which is the run's own clock; default: the present, and the run's start.
     """

@@ -3,10 +3,10 @@
 Not here: the routes (`http_server`, `http_memories`), and who has a valid token (`token_gate`).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Final
 
-from fastapi import Depends, HTTPException, Request
+from fastapi import Depends, HTTPException, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.security import HTTPBearer
@@ -66,7 +66,7 @@ async def invalid(request: Request, error: Exception) -> JSONResponse:
     """Answer an invalid request with field, value and remedy."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
     if first["type"] == "json_invalid":
-        return problem(422, f"the body is not JSON: {first['ctx']['error']}; send JSON")
+        return problem(request, 422, f"the body is not JSON: {first['ctx']['error']}; send JSON")
     part, *place = first["loc"]
     document = request.app.openapi()
     operation = document["paths"][request.scope["route"].path_format][request.method.lower()]
@@ -76,7 +76,9 @@ async def invalid(request: Request, error: Exception) -> JSONResponse:
         fields = {field["name"]: field["schema"] for field in operation["parameters"] if field["in"] == part}
         schema, value = {"properties": fields, "required": [name for name in fields if part == "path"]}, part
     detail = finding({**first, "loc": place}, schema, document, value=value)
-    return problem(422, f"{detail}, with Content-Type: application/json" if detail.startswith("the body") else detail)
+    return problem(
+        request, 422, f"{detail}, with Content-Type: application/json" if detail.startswith("the body") else detail
+    )
 
 
 async def known_parameters(request: Request) -> None:
@@ -89,33 +91,42 @@ async def known_parameters(request: Request) -> None:
             raise HTTPException(422, f"{shown(name)} is not a known parameter; {nearest(name, known)}")
 
 
-async def busy(_: Request, error: Exception) -> JSONResponse:
-    """Answer a request that was turned away, with the time to ask again."""
-    code = error.status if isinstance(error, Busy) else 503
-    return problem(code, str(error), {"Retry-After": str(RETRY_SECONDS)})
-
-
-async def unreadable(_: Request, __: Exception) -> JSONResponse:
+async def unreadable(request: Request, _: Exception) -> JSONResponse:
     """Answer a body that the JSON parser gives up on, which the framework reports as a bad request (400)."""
     return problem(
-        422, "the body cannot be read: it is nested too deeply, has too long a number, or is not UTF-8; send plain JSON"
+        request,
+        422,
+        "the body cannot be read: it is nested too deeply, has too long a number, or is not UTF-8; send plain JSON",
     )
 
 
-def refusal(code: int) -> Callable[[Request, Exception], Awaitable[JSONResponse]]:
-    """Return a handler that answers an error with a status and its message on one line."""
+def error_handlers(
+    codes: Mapping[type[Exception], int], answered: Callable[[Request, int, str], Response]
+) -> dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]]:
+    """Return what answers each class of error.
 
-    async def refuse(_: Request, error: Exception) -> JSONResponse:
-        return problem(code, " ".join(str(error).split()))
+    Args:
+        codes: status by class of error.
+        answered: makes an answer, such as a page, of a status and of what is wrong, on one line.
+    """
 
-    return refuse
+    def refusal(code: int) -> Callable[[Request, Exception], Awaitable[Response]]:
+        async def refuse(request: Request, error: Exception) -> Response:
+            return answered(request, code, " ".join(str(error).split()))
+
+        return refuse
+
+    async def busy(request: Request, error: Exception) -> Response:
+        answer = answered(request, error.status if isinstance(error, Busy) else 503, str(error))
+        answer.headers["Retry-After"] = str(RETRY_SECONDS)
+        return answer
+
+    async def fault(request: Request, error: Exception) -> Response:
+        return answered(request, 500, f"{type(error).__name__}: a bug in memory-pipeline; the server's log shows where")
+
+    return {**{kind: refusal(code) for kind, code in codes.items()}, Busy: busy, Exception: fault}
 
 
-async def fault(_: Request, error: Exception) -> JSONResponse:
-    """Answer an unexpected error."""
-    return problem(500, f"{type(error).__name__}: a bug in memory-pipeline; the server's log shows where")
-
-
-def problem(code: int, detail: str, headers: dict[str, str] | None = None) -> JSONResponse:
+def problem(_: Request, code: int, detail: str) -> JSONResponse:
     """Build an error answer."""
-    return JSONResponse({"detail": detail}, status_code=code, headers=headers)
+    return JSONResponse({"detail": detail}, code)

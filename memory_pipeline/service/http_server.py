@@ -29,16 +29,15 @@ from memory_pipeline.service.http_guard import (
     Authorized,
     Problem,
     authorized_profile,
-    busy,
-    fault,
+    error_handlers,
     invalid,
     is_open,
     known_parameters,
-    refusal,
+    problem,
     require_memories,
     unreadable,
 )
-from memory_pipeline.service.limits import TOO_MANY, Busy, Slots, limits
+from memory_pipeline.service.limits import TOO_MANY, Slots, limits
 from memory_pipeline.service.request_times import RequestTimes, Timing
 from memory_pipeline.service.token_gate import TokenGate
 from memory_pipeline.settings import Settings, SettingsError, load
@@ -108,10 +107,8 @@ def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, page
     app.add_middleware(Timing, times=app.state.times)
     app.exception_handler(RequestValidationError)(invalid)
     app.exception_handler(400)(unreadable)
-    for kind, code in _CODES.items():
-        app.exception_handler(kind)(refusal(code))
-    app.exception_handler(Busy)(busy)
-    app.exception_handler(Exception)(fault)
+    for kind, handler in error_handlers(_CODES, problem).items():
+        app.exception_handler(kind)(handler)
     app.include_router(docs_page.router)
     app.include_router(router)
     app.include_router(http_memories.router)

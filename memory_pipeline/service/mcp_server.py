@@ -29,12 +29,12 @@ from memory_pipeline.service.mcp_tools import MemoryTools
 
 @dataclass(frozen=True)
 class _Offer:
-    """One tool: its method, and its effects as declared to clients."""
+    """One tool: its method of the same name, unless another is named, and its effects as declared to clients."""
 
     name: str
-    method: str
     use: str = ""
     """When to call it, for the server's instructions; empty where the description says enough."""
+    method: str = ""
     reads: bool = False
     """Changes nothing, except that `recall` records accesses unless the server is read-only."""
     erases: bool = False
@@ -53,18 +53,16 @@ _OWNERS: Final = frozenset({"profile_id", "profiles"})
 _NAMED: Final = frozenset({"session_start", "recall", "remember"})
 """Tools that list the argument `profile_id`; all take it, as the instructions say."""
 _OFFERS: Final = (
-    _Offer("session_start", "session_start", "session_start when a conversation begins"),
+    _Offer("session_start", "session_start when a conversation begins"),
     _Offer(
-        "recall",
         "recall",
         "recall before answering anything earlier talk may have settled",
         reads=True,
         rare=("k", "min_score", "ranking", "profiles", "user_id", "session_id", "after"),
     ),
-    _Offer("get", "get_memory", reads=True, rare=("as_of",)),
-    _Offer("list", "list_memories", reads=True, rare=("deep", "current", "limit")),
+    _Offer("get", method="get_memory", reads=True, rare=("as_of",)),
+    _Offer("list", method="list_memories", reads=True, rare=("deep", "current", "limit")),
     _Offer(
-        "remember",
         "remember",
         "remember what later conversations should know",
         rare=(
@@ -72,22 +70,22 @@ _OFFERS: Final = (
             *("session_id", "expires_in"),
         ),
     ),
-    _Offer("remember_many", "remember_many", listed=False),
-    _Offer("update", "update", rare=("importance", "tags", "metadata", "valid_from", "valid_until")),
-    _Offer("protect", "protect", rare=("reason", "protected")),
-    _Offer("restore", "restore", listed=False),
-    _Offer("review", "review", "review and resolve now and then", reads=True, rare=("limit",)),
-    _Offer("resolve", "resolve"),
-    _Offer("feedback", "feedback", "feedback on whether a recalled memory helped"),
-    _Offer("forget", "forget", "forget only when the user asks for it", erases=True, heavy=True),
-    _Offer("erase_user", "erase_user", erases=True, heavy=True, admin=True),
-    _Offer("erase_questions", "erase_questions", erases=True, heavy=True, admin=True),
-    _Offer("end_session", "end_session", "end_session when it is over"),
-    _Offer("consolidate", "consolidate", heavy=True, rare=("lightweight", "task", "scope")),
-    _Offer("tick", "tick", heavy=True, listed=False),
-    _Offer("undo", "undo", heavy=True, rare=("cascade",)),
-    _Offer("explain", "explain", reads=True),
-    _Offer("status", "status", reads=True),
+    _Offer("remember_many", listed=False),
+    _Offer("update", rare=("importance", "tags", "metadata", "valid_from", "valid_until")),
+    _Offer("protect", rare=("reason", "protected")),
+    _Offer("restore", listed=False),
+    _Offer("review", "review and resolve now and then", reads=True, rare=("limit",)),
+    _Offer("resolve"),
+    _Offer("feedback", "feedback on whether a recalled memory helped"),
+    _Offer("forget", "forget only when the user asks for it", erases=True, heavy=True),
+    _Offer("erase_user", erases=True, heavy=True, admin=True),
+    _Offer("erase_questions", erases=True, heavy=True, admin=True),
+    _Offer("end_session", "end_session when it is over"),
+    _Offer("consolidate", heavy=True, rare=("lightweight", "task", "scope")),
+    _Offer("tick", heavy=True, listed=False),
+    _Offer("undo", heavy=True, rare=("cascade",)),
+    _Offer("explain", reads=True),
+    _Offer("status", reads=True),
 )
 
 
@@ -115,10 +113,6 @@ class Exposure:
                 raise ValueError(f"tool {name!r} is unknown; {nearest(name, offers)}")
             if self.read_only and not offers[name].reads:
                 raise ValueError(f"tool {name!r} changes memories; leave it out or drop --read-only")
-
-    def names(self) -> list[str]:
-        """Return the names of the offered tools, in their fixed order."""
-        return [offer.name for offer in self.offers()]
 
     def offers(self) -> list[_Offer]:
         """Return the offered tools, in their fixed order."""
@@ -258,7 +252,7 @@ class _MemoryTool(Tool):
 
 def _tool(tools: MemoryTools, offer: _Offer, profile_id: str | None, slots: Slots) -> Tool:
     """Build a tool that refuses unknown arguments and other types, so that a misspelt `dry_run` starts no run."""
-    method = getattr(tools, offer.method)
+    method = getattr(tools, offer.method or offer.name)
     # Of a text the SDK would send a second copy, and clients hand their agents both.
     text_alone = False if inspect.signature(method).return_annotation is str else None
     tool = _MemoryTool.from_function(

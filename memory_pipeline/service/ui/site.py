@@ -31,8 +31,7 @@ from memory_pipeline.ledger.event import DEFAULT_PROFILE
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.actions import Approval, Consolidation
-from memory_pipeline.service.http_guard import PAGES, authorized_profile, require_memories
-from memory_pipeline.service.limits import RETRY_SECONDS, Busy
+from memory_pipeline.service.http_guard import PAGES, authorized_profile, error_handlers, require_memories
 from memory_pipeline.service.profile_choice import stored_profiles
 from memory_pipeline.service.report import figure, when
 from memory_pipeline.service.ui import charts, pages
@@ -111,12 +110,7 @@ def application(state: State, codes: Mapping[type[Exception], int]) -> Starlette
             Route("/apply", _form(_apply), methods=["POST"]),
             Route("/undo", _form(_undo), methods=["POST"]),
         ],
-        exception_handlers={
-            **{kind: partial(_problem, code) for kind, code in codes.items()},
-            HTTPException: _refused,
-            Busy: _busy,
-            Exception: _fault,
-        },
+        exception_handlers={**error_handlers(codes, _error_page), HTTPException: _refused},
     )
     site.state = state
     return site
@@ -341,23 +335,9 @@ def _redirect(path: str) -> RedirectResponse:
     return RedirectResponse(path, _SEE_OTHER, {"Cache-Control": "no-store"})
 
 
-async def _problem(code: int, request: Request, error: Exception) -> Response:
-    return _error_page(request, code, " ".join(str(error).split()))
-
-
 async def _refused(request: Request, error: Exception) -> Response:
     code, detail = (error.status_code, error.detail) if isinstance(error, HTTPException) else (500, str(error))
     return _error_page(request, code, detail)
-
-
-async def _busy(request: Request, error: Exception) -> Response:
-    answer = _error_page(request, error.status if isinstance(error, Busy) else 503, str(error))
-    answer.headers["Retry-After"] = str(RETRY_SECONDS)
-    return answer
-
-
-async def _fault(request: Request, error: Exception) -> Response:
-    return _error_page(request, 500, f"{type(error).__name__}: a bug in memory-pipeline; the server's log shows where")
 
 
 def _error_page(request: Request, code: int, detail: str) -> HTMLResponse:
