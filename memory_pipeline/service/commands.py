@@ -46,6 +46,7 @@ from memory_pipeline.service.options import (
     out,
     profile_option,
     settings_in_force,
+    show,
     show_json,
 )
 from memory_pipeline.service.version import print_version
@@ -248,15 +249,13 @@ def tick(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
     """Merge duplicates and move fading memories. Fast: one profile, without Dagster, for use every few exchanges."""
     with existing_client(existing_profile(profile)) as client:
         done = client.tick()
-    if as_json:
-        show_json(done.to_dict())
-        return
     counts = [f"{count} {action}" for action, count in done.actions.items()]
-    report.line(out(), f"decisions: {' · '.join(counts) or 'none'}")
+    lines = [f"decisions: {' · '.join(counts) or 'none'}"]
     if done.held:
-        report.line(out(), f"held back by the quota: {report.many(done.held, 'decision')}")
+        lines.append(f"held back by the quota: {report.many(done.held, 'decision')}")
     if done.actions:
-        report.line(out(), f"undo the run: {report.command(settings_in_force().home, 'undo', str(done.run_id))}")
+        lines.append(f"undo the run: {report.command(settings_in_force().home, 'undo', str(done.run_id))}")
+    show(done.to_dict(), *lines, as_json=as_json)
 
 
 def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
@@ -472,11 +471,8 @@ def check_gate(
 
     rows = asset_check_gate.evaluate(settings, run, key_prefix=key_prefix)
     problems = [row for row in rows if row["outcome"] != "passed"]
-    if as_json:
-        show_json(rows)
-    else:
-        for row in problems:
-            report.line(out(), f"{row['outcome']}: {row['check']} of {row['asset']}: {row['detail']}")
-        report.line(out(), f"{len(rows) - len(problems)} of {len(rows)} expected checks passed")
+    failures = [f"{row['outcome']}: {row['check']} of {row['asset']}: {row['detail']}" for row in problems]
+    passed = f"{len(rows) - len(problems)} of {len(rows)} expected checks passed"
+    show(rows, *failures, passed, as_json=as_json)
     if problems:
         raise typer.Exit(1)

@@ -16,6 +16,7 @@ from memory_pipeline.service.options import (
     out,
     profile_option,
     settings_in_force,
+    show,
     show_json,
 )
 
@@ -137,12 +138,11 @@ def config_calibrate(
 
 def _show(change: "Change", *, as_json: bool) -> None:
     """Print a changed setting, and what overrides the settings file if anything does."""
-    if as_json:
-        show_json(change.now.model_dump(mode="json"))
-        return
-    report.line(out(), f"{change.now.name} = {_said(change.now.value)}, from: {change.now.origin}")
-    if change.written and change.now.origin != change.place:
-        report.line(out(), f"the value in {change.place} has no effect: {change.now.origin} overrides it")
+    now = change.now
+    lines = [f"{now.name} = {_said(now.value)}, from: {now.origin}"]
+    if change.written and now.origin != change.place:
+        lines.append(f"the value in {change.place} has no effect: {now.origin} overrides it")
+    show(now.model_dump(mode="json"), *lines, as_json=as_json)
 
 
 def _said(value: object) -> str:

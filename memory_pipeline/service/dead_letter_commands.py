@@ -18,6 +18,7 @@ from memory_pipeline.service.options import (
     new_file,
     out,
     settings_in_force,
+    show,
     show_json,
 )
 
@@ -121,7 +122,4 @@ def purge_letters(
             raise ValueError(f"no refused event has the id {unknown[0]!r}; see: memory-pipeline dead-letters list")
         wanted = [letter for letter in known if every or letter.startswith(tuple(letters or ()))]
         removed = lake.ledger.remove_dead_letters(wanted)
-    if as_json:
-        show_json({"purged": removed})
-    else:
-        report.line(out(), f"{report.many(removed, 'refused event')} deleted")
+    show({"purged": removed}, f"{report.many(removed, 'refused event')} deleted", as_json=as_json)

@@ -24,6 +24,7 @@ from memory_pipeline.service.options import (
     new_file,
     out,
     settings_in_force,
+    show,
     show_json,
 )
 
@@ -310,13 +311,10 @@ def replay(
             events, queries, folder, budget=budget, preset=preset, embedder=embedder, ranking=ranking
         )
     answered = result.results["query_id"].n_unique()
-    if as_json:
-        show_json(
-            {"folder": str(folder), "memories": result.hot.height, "questions": answered, "seconds": result.seconds}
-        )
-        return
-    report.line(
-        out(),
-        f"{result.hot.height} memories left, {answered} questions answered, {result.seconds:.1f} s for all nights",
+    left, seconds = result.hot.height, result.seconds
+    show(
+        {"folder": str(folder), "memories": left, "questions": answered, "seconds": seconds},
+        f"{left} memories left, {answered} questions answered, {seconds:.1f} s for all nights",
+        f"written: {folder / 'hot.parquet'} and {folder / 'results.parquet'}",
+        as_json=as_json,
     )
-    report.line(out(), f"written: {folder / 'hot.parquet'} and {folder / 'results.parquet'}")

@@ -22,6 +22,7 @@ from memory_pipeline.service.options import (
     out,
     session_client,
     settings_in_force,
+    show,
     show_json,
 )
 from memory_pipeline.service.report import command, line
@@ -137,10 +138,8 @@ def correct(
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         new = client.correct(memory_id, text)
-    if as_json:
-        show_json({"memory_id": new, "profile_id": owner, "supersedes": memory_id})
-    else:
-        line(out(), f"remembered as {new} in profile {owner}; {memory_id} no longer holds")
+    said = f"remembered as {new} in profile {owner}; {memory_id} no longer holds"
+    show({"memory_id": new, "profile_id": owner, "supersedes": memory_id}, said, as_json=as_json)
 
 
 @app.command()
@@ -290,11 +289,9 @@ def resolve(
     owner = existing_profile(profile)
     with existing_client(owner) as client:
         noted = client.resolve(pair, relation_of(answer), newer=newer, statement=statement)
-    if as_json:
-        show_json({"profile_id": owner, "answer_id": noted})
-    else:
-        withdraw = command(settings_in_force().home, "undo", noted or "")
-        line(out(), "left for later" if noted is None else f"noted; undo with: {withdraw}")
+    withdraw = command(settings_in_force().home, "undo", noted or "")
+    said = "left for later" if noted is None else f"noted; undo with: {withdraw}"
+    show({"profile_id": owner, "answer_id": noted}, said, as_json=as_json)
 
 
 @app.command()
@@ -386,10 +383,8 @@ def end_session(
     owner = profile or existing_profile(None)
     with session_client(owner) as client:
         client.end_session(session)
-    if as_json:
-        show_json({"profile_id": owner, "session_id": session, "done": "ended"})
-    else:
-        line(out(), f"ended: session {session}")
+    document = {"profile_id": owner, "session_id": session, "done": "ended"}
+    show(document, f"ended: session {session}", as_json=as_json)
 
 
 def _json_object(text: str, option: str) -> dict[str, Any]:
@@ -406,7 +401,5 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
 
 def _show_outcome(memory_id: str, profile_id: str, outcome: str, *, as_json: bool) -> None:
 
-    if as_json:
-        show_json({"memory_id": memory_id, "profile_id": profile_id, "done": outcome})
-    else:
-        line(out(), f"{outcome}: {memory_id}")
+    document = {"memory_id": memory_id, "profile_id": profile_id, "done": outcome}
+    show(document, f"{outcome}: {memory_id}", as_json=as_json)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from typer.core import TyperGroup
 
+from memory_pipeline.service.report import line
 from memory_pipeline.text.display import escaped
 
 if TYPE_CHECKING:
@@ -251,6 +252,15 @@ def show_json(value: Any) -> None:
     text = json.dumps(value, indent=2, sort_keys=True, default=_json_text, ensure_ascii=False)
     hidden = {ord(letter): json.dumps(letter)[1:-1] for letter in set(text) if escaped(letter) != letter}
     sys.stdout.write(text.translate(hidden) + "\n")
+
+
+def show(document: Any, *lines: str, as_json: bool) -> None:
+    """Print what a command did, as JSON or as lines for people."""
+    if as_json:
+        show_json(document)
+        return
+    for text in lines:
+        line(out(), text)
 
 
 def _json_text(value: object) -> str:

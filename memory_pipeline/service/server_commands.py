@@ -23,6 +23,7 @@ from memory_pipeline.service.options import (
     out,
     profile_option,
     settings_in_force,
+    show,
     show_json,
 )
 
@@ -261,10 +262,7 @@ def token_revoke(
     from memory_pipeline.service import auth_tokens
 
     revoked = auth_tokens.revoke(settings_in_force().home, token_id)
-    if as_json:
-        show_json(_grant_row(revoked))
-    else:
-        report.line(out(), f"revoked: {revoked.token_id}")
+    show(_grant_row(revoked), f"revoked: {revoked.token_id}", as_json=as_json)
 
 
 def _serve_mcp(
