@@ -42,12 +42,12 @@ def _status() -> int:
 
     import typer
 
-    from memory_pipeline.service import commands, options
+    from memory_pipeline.service import commands, shell
 
     try:
         return int(commands.app(prog_name="memory-pipeline", standalone_mode=False) or 0)
     except typer.TyperException as error:
-        _print_error(options.misuse(error))
+        _print_error(shell.misuse(error))
         return error.exit_code
     except BrokenPipeError:
         raise

@@ -2,7 +2,7 @@
 
 Whatever is slow to load (settings, Polars, Dagster, rich) is imported by the functions that need it, in this module and
 in `*_commands`, so that `--version`, `--help` and what needs no store answer at once. Not here: shared options
-(`options`), printing (`report`, `report_*`), starting a job (`launch`), and error handling (`cli`).
+(`shell`), printing (`report`, `report_*`), starting a job (`launch`), and error handling (`cli`).
 """
 
 import json
@@ -25,35 +25,15 @@ from memory_pipeline.service import (
     recall_commands,
     report,
     server_commands,
+    shell,
     snapshot_commands,
 )
 from memory_pipeline.service.choices import Task
-from memory_pipeline.service.options import (
-    Commands,
-    InstantOption,
-    JsonOption,
-    Misused,
-    ProfileFilter,
-    ProfileOption,
-    State,
-    err,
-    existing_client,
-    existing_lake,
-    existing_profile,
-    home_folder,
-    instant,
-    new_file,
-    out,
-    profile_option,
-    settings_in_force,
-    show,
-    show_json,
-)
 from memory_pipeline.service.version import print_version
 
 app = typer.Typer(
     name="memory-pipeline",
-    cls=Commands,
+    cls=shell.Commands,
     help="Consolidate the long-term memory of AI agents: score, link, cluster, summarise and forget.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -95,7 +75,7 @@ def common(
     ] = False,
 ) -> None:
     """Set the data folder."""
-    State.home = home
+    shell.State.home = home
 
 
 @app.command()
@@ -104,11 +84,11 @@ def init() -> None:
     from memory_pipeline.lake.tables import Lake
     from memory_pipeline.service import launch
 
-    home = settings_in_force(writing=True).home
+    home = shell.settings_in_force(writing=True).home
     Lake(home).close()
     launch.dagster_home(home)
-    out().print(f"ready: {home}", soft_wrap=True)
-    out().print("next: memory-pipeline import detect PATH, or memory-pipeline remember TEXT", soft_wrap=True)
+    shell.out().print(f"ready: {home}", soft_wrap=True)
+    shell.out().print("next: memory-pipeline import detect PATH, or memory-pipeline remember TEXT", soft_wrap=True)
 
 
 def _scope(scope: str) -> str:
@@ -154,7 +134,7 @@ def consolidate(
         Path | None,
         typer.Option("--out", metavar="plan.json", help="With --dry-run: write the plan to this file, for `apply`."),
     ] = None,
-    as_of: InstantOption = None,
+    as_of: shell.InstantOption = None,
     max_archived_share: Annotated[
         float | None,
         typer.Option(
@@ -162,18 +142,18 @@ def consolidate(
         ),
     ] = None,
     retry_reverted: Annotated[bool, typer.Option("--retry-reverted", help="Propose undone decisions again.")] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Consolidate now, as a Dagster run. With --dry-run, only show the plan.
 
     Without --task, all tasks run; under the preset automem these are decay, creative, cluster and forget, in order.
     """
     if lightweight and task:
-        raise Misused("--lightweight and --task cannot be combined; give one of them")
+        raise shell.Misused("--lightweight and --task cannot be combined; give one of them")
     if plan_out and not dry_run:
-        raise Misused("--out needs --dry-run; a run that applies its plan keeps it in the ledger")
-    new_file(plan_out, "--out")
-    clock = instant(as_of)
+        raise shell.Misused("--out needs --dry-run; a run that applies its plan keeps it in the ledger")
+    shell.new_file(plan_out, "--out")
+    clock = shell.instant(as_of)
     chosen = "lightweight" if lightweight else task.value if task else "full"
     asked = {
         "profiles": profile or [],
@@ -205,17 +185,19 @@ def show_plan(preset: str | None, asked: dict[str, Any], *, plan_out: Path | Non
     """Plan a run, print the plan, and write it to a file if one is named; nothing else is written."""
     from memory_pipeline.service import actions, report_runs
 
-    settings = settings_in_force(preset)
-    existing_lake(settings).close()
-    with report.spinner(err(), "preview"):
+    settings = shell.settings_in_force(preset)
+    shell.existing_lake(settings).close()
+    with report.spinner(shell.err(), "preview"):
         tables = actions.dry_run(settings, **asked)
     document = report_runs.plan_document(tables)
     if plan_out:
         plan_out.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
     if as_json:
-        show_json(document)
+        shell.show_json(document)
     else:
-        report_runs.plan(out(), tables["changes"], profiles=tables["profiles"], home=settings.home, written=plan_out)
+        report_runs.plan(
+            shell.out(), tables["changes"], profiles=tables["profiles"], home=settings.home, written=plan_out
+        )
 
 
 @app.command("apply")
@@ -229,7 +211,7 @@ def apply_plan(
             "again for the same texts; repeatable.",
         ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Apply a plan exactly as written. Refused if the profile or its policy has changed; new memories wait."""
     from memory_pipeline.service import report_runs
@@ -241,47 +223,47 @@ def apply_plan(
     config = {"plan_file": str(plan.resolve()), "without": without or [], "preset": preset, "trigger": "cli"}
     run_job("apply", config, as_json=as_json)
     if without and not as_json:
-        report.line(out(), f"left out: {report.many(len(without), 'row')}; --retry-reverted proposes them again")
+        shell.say(f"left out: {report.many(len(without), 'row')}; --retry-reverted proposes them again")
 
 
 @app.command()
-def tick(profile: ProfileOption = None, as_json: JsonOption = False) -> None:
+def tick(profile: shell.ProfileOption = None, as_json: shell.JsonOption = False) -> None:
     """Merge duplicates and move fading memories. Fast: one profile, without Dagster, for use every few exchanges."""
-    with existing_client(existing_profile(profile)) as client:
+    with shell.existing_client(shell.existing_profile(profile)) as client:
         done = client.tick()
     counts = [f"{count} {action}" for action, count in done.actions.items()]
     lines = [f"decisions: {' · '.join(counts) or 'none'}"]
     if done.held:
         lines.append(f"held back by the quota: {report.many(done.held, 'decision')}")
     if done.actions:
-        lines.append(f"undo the run: {report.command(settings_in_force().home, 'undo', str(done.run_id))}")
-    show(done.to_dict(), *lines, as_json=as_json)
+        lines.append(f"undo the run: {report.command(shell.settings_in_force().home, 'undo', str(done.run_id))}")
+    shell.show(done.to_dict(), *lines, as_json=as_json)
 
 
 def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
     """Run a consolidation job and print its report."""
     from memory_pipeline.service import report_runs
 
-    settings = settings_in_force(config["preset"] or None)
-    existing_lake(settings).close()
+    settings = shell.settings_in_force(config["preset"] or None)
+    shell.existing_lake(settings).close()
 
     from memory_pipeline.assets.resources import Run
     from memory_pipeline.service import launch
 
-    with report.spinner(err(), job):
+    with report.spinner(shell.err(), job):
         try:
             run_id = launch.execute(settings, job, Run(**config))
         except launch.RunFailed as error:
             if "InterruptedError" in str(error):  # Dagster turns Ctrl-C into a failure
                 raise KeyboardInterrupt from error
             raise
-    with existing_lake(settings) as lake:
+    with shell.existing_lake(settings) as lake:
         done = report_runs.run_document(lake, run_id)
         changes = report_runs.changes_of(lake, done, settings.zone)
         if as_json:
-            show_json(done | {"changes": changes.to_dicts()})
+            shell.show_json(done | {"changes": changes.to_dicts()})
         else:
-            report_runs.run(out(), lake, done, changes, settings.zone)
+            report_runs.run(shell.out(), lake, done, changes, settings.zone)
 
 
 @app.command("embedder")
@@ -290,7 +272,7 @@ def move_to_embedder(
         str,
         typer.Argument(metavar="NAME", help="hashing, reader, local, local:MODEL or local:FOLDER.", show_default=False),
     ],
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Move the store to another embedder. Embeds every text once; makes no decisions.
 
@@ -299,8 +281,8 @@ def move_to_embedder(
     from memory_pipeline.service import config_file
     from memory_pipeline.text.embed import embedding
 
-    home = home_folder(writing=True)
-    existing_lake().close()
+    home = shell.home_folder(writing=True)
+    shell.existing_lake().close()
     embedding.embedder(name).embed(["a model that cannot be loaded is refused before anything is written"])
     change = config_file.put(home, "embedder", name)
     if change.now.value != name:
@@ -309,32 +291,32 @@ def move_to_embedder(
 
 
 @app.command("status")
-def show_status(profile: ProfileFilter = None, as_json: JsonOption = False) -> None:
+def show_status(profile: shell.ProfileFilter = None, as_json: shell.JsonOption = False) -> None:
     """Show what is stored and what is due. Also waiting events, recent runs and disk use."""
     from memory_pipeline.runs import status
     from memory_pipeline.service import report_store
 
-    settings = settings_in_force()
-    with existing_lake(settings) as lake:
+    settings = shell.settings_in_force()
+    with shell.existing_lake(settings) as lake:
         summary = status.summary(lake, settings, now=datetime.now(UTC), profile_id=profile)
     if as_json:
-        show_json(summary)
+        shell.show_json(summary)
     else:
-        report_store.status(out(), summary, settings.zone)
+        report_store.status(shell.out(), summary, settings.zone)
 
 
 @app.command("profiles")
-def show_profiles(as_json: JsonOption = False) -> None:
+def show_profiles(as_json: shell.JsonOption = False) -> None:
     """List the profiles. Shows memories, preset and last run of each."""
     from memory_pipeline.service import report_store
 
-    settings = settings_in_force()
-    with existing_lake(settings) as lake:
+    settings = shell.settings_in_force()
+    with shell.existing_lake(settings) as lake:
         rows = report_store.profiles_document(lake, settings, now=datetime.now(UTC))
     if as_json:
-        show_json(rows)
+        shell.show_json(rows)
     else:
-        report_store.profiles(out(), rows, settings.zone)
+        report_store.profiles(shell.out(), rows, settings.zone)
 
 
 @app.command()
@@ -347,7 +329,7 @@ def undo(
             show_default=False,
         ),
     ] = None,
-    profile: Annotated[str | None, profile_option("Only in this profile; default: wherever it applies.")] = None,
+    profile: Annotated[str | None, shell.profile_option("Only in this profile; default: wherever it applies.")] = None,
     cascade: Annotated[bool, typer.Option("--cascade", help="Also undo decisions that build on it.")] = False,
     ahead: Annotated[
         bool,
@@ -356,19 +338,19 @@ def undo(
             help="Instead, undo every run of a clock that was ahead, and date its memories to when they were stored.",
         ),
     ] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Undo a run, a merge or one decision. The history keeps both."""
     from memory_pipeline.service import report_runs
 
     if ahead == (target is not None) or (ahead and profile is not None):
-        raise Misused("give a RUN, PLAN or MEMORY, or --ahead by itself")
+        raise shell.Misused("give a RUN, PLAN or MEMORY, or --ahead by itself")
     from memory_pipeline.consolidation.plans import telling
     from memory_pipeline.lake import snapshot
     from memory_pipeline.runs import rebuild
     from memory_pipeline.runs import undo as runs_undo
 
-    with existing_lake() as lake:
+    with shell.existing_lake() as lake:
         now = datetime.now(UTC)
         dated = lake.set_back(now) if ahead else 0  # first, so that what an undo publishes has these dates
         undone = (
@@ -382,55 +364,56 @@ def undo(
     if as_json:
         moved = {"dated_back": dated} if ahead else {}
         again = runs_undo.NOT_AGAIN if undone.height else None
-        show_json({"undone": undone.to_dicts(), "again": again, "snapshot": str(path), "note": note} | moved)
+        shell.show_json({"undone": undone.to_dicts(), "again": again, "snapshot": str(path), "note": note} | moved)
     else:
-        report_runs.undone(out(), changes, path, note)
+        report_runs.undone(shell.out(), changes, path, note)
         if ahead:
-            report.line(out(), f"dated back: {dated:,} events of a clock ahead, each before what was stored next")
+            shell.say(f"dated back: {dated:,} events of a clock ahead, each before what was stored next")
 
 
 @app.command()
 def backup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the backup; it must be missing or empty.")],
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Back up history, tables and settings. The store can be read and written meanwhile."""
     from memory_pipeline.erasure.erase import resume_erasure
     from memory_pipeline.lake import backup as backups
 
-    with existing_lake() as lake:
+    with shell.existing_lake() as lake:
         resume_erasure(lake)  # the files of an interrupted one may still hold its texts
         made = backups.back_up(lake, folder, now=datetime.now(UTC))
     if as_json:
-        show_json(asdict(made))
+        shell.show_json(asdict(made))
     else:
-        out().print(
+        shell.out().print(
             f"backed up to {folder}: ledger position {made.position}, {report.many(len(made.files), 'file')}",
             soft_wrap=True,
         )
-        report.prose(out(), "what you erase later stays in this backup: delete the backup then, and make another")
+        report.prose(shell.out(), "what you erase later stays in this backup: delete the backup then, and make another")
 
 
 @app.command("restore-backup")
 def restore_backup(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the backup.")], as_json: JsonOption = False
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the backup.")],
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Restore a backup. The data folder must not have a store yet."""
     from memory_pipeline.lake import backup as backups
 
-    home = settings_in_force().home
+    home = shell.settings_in_force().home
     made = backups.restore(folder, home)
     if as_json:
-        show_json(asdict(made))
+        shell.show_json(asdict(made))
     else:
-        out().print(f"restored to {home}: ledger position {made.position}, as of {made.made_at}", soft_wrap=True)
-        report.prose(out(), "the backup lacks later erasures: repeat them")
+        shell.out().print(f"restored to {home}: ledger position {made.position}, as of {made.made_at}", soft_wrap=True)
+        report.prose(shell.out(), "the backup lacks later erasures: repeat them")
 
 
 @app.command()
 def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild whatever can be rebuilt.")] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Check the installation and the data folder. Exits with 1 if something needs attention."""
     from rich.text import Text
@@ -438,13 +421,13 @@ def doctor(
     from memory_pipeline.service import doctor as diagnosis
     from memory_pipeline.text.display import escaped
 
-    findings = diagnosis.examine(settings_in_force(), repair=repair)
+    findings = diagnosis.examine(shell.settings_in_force(), repair=repair)
     if as_json:
-        show_json([asdict(finding) for finding in findings])
+        shell.show_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
             mark = Text("ok     " if finding.well else "problem", style="green" if finding.well else "red")
-            out().print(Text.assemble(mark, escaped(f" {finding.subject}: {finding.detail}")), soft_wrap=True)
+            shell.out().print(Text.assemble(mark, escaped(f" {finding.subject}: {finding.detail}")), soft_wrap=True)
     if any(not finding.well for finding in findings):
         raise typer.Exit(1)
 
@@ -459,20 +442,20 @@ def check_gate(
             help="Key prefix of the pipeline in a project of your own; parts are separated by slashes.",
         ),
     ] = "",
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Check that a run passed its asset checks. For CI: exits with 1 if one failed or is missing.
 
     Looks for the run in the Dagster instance that DAGSTER_HOME names, and in that of the data folder.
     """
-    settings = settings_in_force()
-    existing_lake(settings).close()
+    settings = shell.settings_in_force()
+    shell.existing_lake(settings).close()
     from memory_pipeline.service import asset_check_gate
 
     rows = asset_check_gate.evaluate(settings, run, key_prefix=key_prefix)
     problems = [row for row in rows if row["outcome"] != "passed"]
     failures = [f"{row['outcome']}: {row['check']} of {row['asset']}: {row['detail']}" for row in problems]
     passed = f"{len(rows) - len(problems)} of {len(rows)} expected checks passed"
-    show(rows, *failures, passed, as_json=as_json)
+    shell.show(rows, *failures, passed, as_json=as_json)
     if problems:
         raise typer.Exit(1)

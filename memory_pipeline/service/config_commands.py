@@ -5,48 +5,35 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memory_pipeline.service import report
-from memory_pipeline.service.options import (
-    Commands,
-    JsonOption,
-    ProfileOption,
-    existing_lake,
-    existing_profile,
-    home_folder,
-    out,
-    profile_option,
-    settings_in_force,
-    show,
-    show_json,
-)
+from memory_pipeline.service import report, shell
 
 if TYPE_CHECKING:
     from memory_pipeline.service.config_file import Change
 
 
-app = typer.Typer(cls=Commands, help="Show and change settings.")
+app = typer.Typer(cls=shell.Commands, help="Show and change settings.")
 
 Setting = Annotated[
     str, typer.Argument(metavar="NAME", help="Setting (docs/settings.md), or its name in another system.")
 ]
-SettingsProfile = Annotated[str | None, profile_option("Settings of this profile; default: of all.")]
+SettingsProfile = Annotated[str | None, shell.profile_option("Settings of this profile; default: of all.")]
 
 
 @app.command("show")
 def config_show(
     profile: SettingsProfile = None,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="As if this preset were in force.")] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Show every setting with its origin."""
-    settings = settings_in_force(preset)
+    settings = shell.settings_in_force(preset)
     rows = settings.explained(profile)
     if as_json:
-        show_json([row.model_dump(mode="json") for row in rows])
+        shell.show_json([row.model_dump(mode="json") for row in rows])
     else:
         shown = [(row.name, _said(row.value), row.origin) for row in rows]
-        report.table(out(), ("setting", "value", "from"), shown)
-        report.line(out(), "meanings: docs/settings.md, or --json")
+        report.table(shell.out(), ("setting", "value", "from"), shown)
+        shell.say("meanings: docs/settings.md, or --json")
 
 
 @app.command("set")
@@ -56,32 +43,32 @@ def config_set(
         str, typer.Argument(metavar="VALUE", help="New value; lists are comma-separated, an empty value unsets.")
     ],
     profile: SettingsProfile = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Write a setting to the settings file. It is validated first; comments and layout are kept."""
     from memory_pipeline.service import config_file
 
-    _show(config_file.put(home_folder(writing=True), name, value, profile_id=profile), as_json=as_json)
+    _show(config_file.put(shell.home_folder(writing=True), name, value, profile_id=profile), as_json=as_json)
 
 
 @app.command("unset")
-def config_unset(name: Setting, profile: SettingsProfile = None, as_json: JsonOption = False) -> None:
+def config_unset(name: Setting, profile: SettingsProfile = None, as_json: shell.JsonOption = False) -> None:
     """Remove a setting from the settings file. The preset's value or the default applies again."""
     from memory_pipeline.service import config_file
 
-    _show(config_file.remove(home_folder(writing=True), name, profile_id=profile), as_json=as_json)
+    _show(config_file.remove(shell.home_folder(writing=True), name, profile_id=profile), as_json=as_json)
 
 
 @app.command("calibrate")
 def config_calibrate(
-    profile: ProfileOption = None,
+    profile: shell.ProfileOption = None,
     write: Annotated[
         bool,
         typer.Option(
             "--write", help="Write the proposed values to the settings file: for the named profile, else for all."
         ),
     ] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Propose thresholds by answered pairs. Also compares the cosines of memories with their thresholds.
 
@@ -91,10 +78,10 @@ def config_calibrate(
     from memory_pipeline.evaluation import answered_pairs, calibration
     from memory_pipeline.service import config_file
 
-    settings = settings_in_force()
-    owner = existing_profile(profile)
+    settings = shell.settings_in_force()
+    owner = shell.existing_profile(profile)
     policy = settings.policy_of(owner)
-    with existing_lake(settings) as lake:
+    with shell.existing_lake(settings) as lake:
         memories, vectors = (lake.read(name, profiles=[owner]) for name in ("memories", "vectors"))
         if memories.is_empty():
             raise ValueError(
@@ -107,9 +94,9 @@ def config_calibrate(
     quantiles, reached = calibration.quantiles(cosines), calibration.reached(cosines, policy)
     changed = [row for row in figures if row["proposed"] not in (None, row["value"])]
     for row in changed if write else ():
-        config_file.put(home_folder(writing=True), row["setting"], f"{row['proposed']:g}", profile_id=profile)
+        config_file.put(shell.home_folder(writing=True), row["setting"], f"{row['proposed']:g}", profile_id=profile)
     if as_json:
-        show_json(
+        shell.show_json(
             {
                 "answers": figures,
                 "written": [row["setting"] for row in changed if write],
@@ -124,16 +111,16 @@ def config_calibrate(
     ]
     threshold_rows = [(name, f"{value:g}", f"{share:.1%}") for name, value, share in reached.iter_rows()]
     title = f"Cosines of {len(cosines)} memories to their nearest neighbour ({policy.embedder})"
-    report.table(out(), ("memories below", "cosine"), quantile_rows, title=title)
-    report.table(out(), ("setting", "value", "memories with such a neighbour"), threshold_rows)
-    report.line(out(), f"The judge {policy.judge!r} on {len(pairs)} answered pairs:")
+    report.table(shell.out(), ("memories below", "cosine"), quantile_rows, title=title)
+    report.table(shell.out(), ("setting", "value", "memories with such a neighbour"), threshold_rows)
+    shell.say(f"The judge {policy.judge!r} on {len(pairs)} answered pairs:")
     for row in figures:
-        report.line(out(), answered_pairs.verdict(row))
+        shell.say(answered_pairs.verdict(row))
     if changed:
         done = (
             "Written to the settings file." if write else "Write them with `memory-pipeline config calibrate --write`."
         )
-        report.line(out(), done)
+        shell.say(done)
 
 
 def _show(change: "Change", *, as_json: bool) -> None:
@@ -142,7 +129,7 @@ def _show(change: "Change", *, as_json: bool) -> None:
     lines = [f"{now.name} = {_said(now.value)}, from: {now.origin}"]
     if change.written and now.origin != change.place:
         lines.append(f"the value in {change.place} has no effect: {now.origin} overrides it")
-    show(now.model_dump(mode="json"), *lines, as_json=as_json)
+    shell.show(now.model_dump(mode="json"), *lines, as_json=as_json)
 
 
 def _said(value: object) -> str:

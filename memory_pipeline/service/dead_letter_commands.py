@@ -9,40 +9,29 @@ from typing import Annotated, Any
 
 import typer
 
-from memory_pipeline.service import report
-from memory_pipeline.service.options import (
-    Commands,
-    JsonOption,
-    Misused,
-    existing_lake,
-    new_file,
-    out,
-    settings_in_force,
-    show,
-    show_json,
-)
+from memory_pipeline.service import report, shell
 
 NoiseOption = Annotated[
     bool, typer.Option("--noise", help="Those that are no memories: prompts, output, acknowledgements, quotations.")
 ]
 
-app = typer.Typer(cls=Commands, help="Manage refused events. List, export, requeue or purge them.")
+app = typer.Typer(cls=shell.Commands, help="Manage refused events. List, export, requeue or purge them.")
 
 
 @app.command("list")
-def list_letters(noise: NoiseOption = False, as_json: JsonOption = False) -> None:
+def list_letters(noise: NoiseOption = False, as_json: shell.JsonOption = False) -> None:
     """List the refused events, newest first. With origin and reason of each; with --noise their texts."""
     from memory_pipeline.text.display import one_line, preview
 
-    settings = settings_in_force()
-    with existing_lake(settings) as lake:
+    settings = shell.settings_in_force()
+    with shell.existing_lake(settings) as lake:
         letters = lake.ledger.dead_letters(noise=noise).sort("received_at", "letter_id", descending=[True, False])
     rows = [
         {name: letter[name] for name in ("letter_id", "received_at", "origin", "reason")} | {"text": _left_out(letter)}
         for letter in letters.iter_rows(named=True)
     ]
     if as_json:
-        show_json(rows)
+        shell.show_json(rows)
         return
     shown = "text" if noise else "origin"
     cells = [
@@ -53,7 +42,7 @@ def list_letters(noise: NoiseOption = False, as_json: JsonOption = False) -> Non
         for row in rows
     ]
     empty = "nothing was left out" if noise else "no event was refused"
-    report.table(out(), ("letter", "received", "reason", shown), cells, empty=empty)
+    report.table(shell.out(), ("letter", "received", "reason", shown), cells, empty=empty)
 
 
 def _left_out(letter: Mapping[str, Any]) -> str | None:
@@ -68,14 +57,14 @@ def export_letters(
     """Write the refused events to a file. To be corrected; each line has the event as received in `raw`."""
     from memory_pipeline.interop import dead_letters
 
-    new_file(path, "OUT.jsonl")
-    with existing_lake() as lake, lake.copying():
+    shell.new_file(path, "OUT.jsonl")
+    with shell.existing_lake() as lake, lake.copying():
         lines = [*dead_letters.lines(lake.ledger)]
         lake.ledger.note_export(path, at=datetime.now(UTC))
         path.write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    report.line(out(), f"{report.many(len(lines), 'refused event')} in {path}")
-    home = settings_in_force().home
-    report.line(out(), f"correct them, then: {report.command(home, 'dead-letters', 'requeue', str(path))}")
+    shell.say(f"{report.many(len(lines), 'refused event')} in {path}")
+    home = shell.settings_in_force().home
+    shell.say(f"correct them, then: {report.command(home, 'dead-letters', 'requeue', str(path))}")
 
 
 @app.command("requeue")
@@ -85,22 +74,22 @@ def requeue_letters(
         typer.Argument(metavar="[FILE]", help="Corrected letters; default: all, as received.", show_default=False),
     ] = None,
     noise: NoiseOption = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Send refused events again. Corrected or as received. Exits with 1 if one is refused again; that one stays."""
     from memory_pipeline.interop import dead_letters
 
     if path and noise:
-        raise Misused("give a file or --noise, not both")
-    settings = settings_in_force(writing=True)
-    with existing_lake(settings) as lake:
+        raise shell.Misused("give a file or --noise, not both")
+    settings = shell.settings_in_force(writing=True)
+    with shell.existing_lake(settings) as lake:
         letters = dead_letters.from_file(path) if path else lake.ledger.dead_letters(noise=noise).to_dicts()
         done = dead_letters.requeue(lake.ledger, letters, now=datetime.now(UTC), settings=settings)
     if as_json:
-        show_json(asdict(done))
+        shell.show_json(asdict(done))
     else:
-        report.line(out(), f"{report.many(done.accepted, 'event')} stored, {done.refused} refused again")
-        report.refusals(out(), done.reasons, done.refused)
+        shell.say(f"{report.many(done.accepted, 'event')} stored, {done.refused} refused again")
+        report.refusals(shell.out(), done.reasons, done.refused)
     if done.refused:
         raise typer.Exit(1)
 
@@ -111,15 +100,15 @@ def purge_letters(
         list[str] | None, typer.Argument(metavar="[LETTER]...", help="Ids, or their beginnings.", show_default=False)
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All, those of --noise too.")] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Delete refused events for good. Their events are then gone from the store."""
     if bool(letters) == every:
-        raise Misused("give the ids of letters, or --all")
-    with existing_lake(settings_in_force(writing=True)) as lake:
+        raise shell.Misused("give the ids of letters, or --all")
+    with shell.existing_lake(shell.settings_in_force(writing=True)) as lake:
         known = lake.ledger.dead_letters()["letter_id"]
         if unknown := [name for name in letters or () if not known.str.starts_with(name).any()]:
             raise ValueError(f"no refused event has the id {unknown[0]!r}; see: memory-pipeline dead-letters list")
         wanted = [letter for letter in known if every or letter.startswith(tuple(letters or ()))]
         removed = lake.ledger.remove_dead_letters(wanted)
-    show({"purged": removed}, f"{report.many(removed, 'refused event')} deleted", as_json=as_json)
+    shell.show({"purged": removed}, f"{report.many(removed, 'refused event')} deleted", as_json=as_json)

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from memory_pipeline.service import report
-from memory_pipeline.service.options import (
-    JsonOption,
-    Misused,
-    err,
-    existing_lake,
-    out,
-    profile_option,
-    settings_in_force,
-    show_json,
-)
+from memory_pipeline.service import report, shell
 
 if TYPE_CHECKING:
     import polars as pl
@@ -39,7 +29,9 @@ def dream(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of Markdown notes.", show_default=False)],
     profile: Annotated[
         str | None,
-        profile_option("Profile of the folder; default: the one it was exported from, or named after the folder."),
+        shell.profile_option(
+            "Profile of the folder; default: the one it was exported from, or named after the folder."
+        ),
     ] = None,
     apply: Annotated[bool, typer.Option("--apply", help="Consolidate, and write the folder.")] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Undo the last applied dream: the run and the files.")] = False,
@@ -51,7 +43,7 @@ def dream(
         ),
     ] = False,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="Use this preset.")] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Consolidate a folder of Markdown notes. Imports it and shows the plan as a diff of the folder.
 
@@ -62,21 +54,21 @@ def dream(
     from memory_pipeline.lake.tables import Lake
 
     if apply and undo:
-        raise Misused("--apply and --undo cannot be combined; give one of them")
+        raise shell.Misused("--apply and --undo cannot be combined; give one of them")
     if force and not undo:
-        raise Misused("--force belongs to --undo; leave it out")
+        raise shell.Misused("--force belongs to --undo; leave it out")
     if not directory.is_dir():
-        raise Misused(f"DIR {directory}: is not a folder; name a folder of Markdown notes")
+        raise shell.Misused(f"DIR {directory}: is not a folder; name a folder of Markdown notes")
     if undo:
         _undo(directory, force=force, as_json=as_json)
         return
-    settings = settings_in_force(preset, writing=True)
+    settings = shell.settings_in_force(preset, writing=True)
     place = directory.resolve()
     owner = profile or folder.owner(directory) or f"{place.parent.name}/{place.name}"
-    with Lake(settings.home) as lake, report.spinner(err(), "dream"):
+    with Lake(settings.home) as lake, report.spinner(shell.err(), "dream"):
         document = _dreamt(lake, settings, directory, owner, apply=apply)
     if as_json:
-        show_json(document)
+        shell.show_json(document)
     else:
         _show(directory, document)
 
@@ -192,7 +184,7 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
     if (others := done.changed_since(directory)) and not force:
         raise folder.ChangedByOthers(directory, others, remedy="restore them without these changes with --force")
     decisions = 0
-    with existing_lake() as lake:
+    with shell.existing_lake() as lake:
         with lake.ledger.reading() as transaction:
             erased = done.profile_id in redaction.erased_since(transaction, done.position)
         if erased and not force:
@@ -218,11 +210,13 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
     )
     dream_record.remove(directory)
     if as_json:
-        show_json({"profile_id": done.profile_id, "undone": decisions, "files": list(done.before), "commit": commit})
+        shell.show_json(
+            {"profile_id": done.profile_id, "undone": decisions, "files": list(done.before), "commit": commit}
+        )
     else:
-        report.line(out(), f"undone: {report.many(decisions, 'decision')}, {report.many(len(done.before), 'file')}")
+        shell.say(f"undone: {report.many(decisions, 'decision')}, {report.many(len(done.before), 'file')}")
         if decisions:
-            report.prose(out(), runs_undo.NOT_AGAIN)
+            report.prose(shell.out(), runs_undo.NOT_AGAIN)
 
 
 def _text(path: Path) -> str | None:
@@ -232,7 +226,7 @@ def _text(path: Path) -> str | None:
 def _show(directory: Path, document: Mapping[str, Any]) -> None:
     from memory_pipeline.text.display import escaped
 
-    console, home = out(), settings_in_force().home
+    console, home = shell.out(), shell.settings_in_force().home
     taken = f"{document['imported']} new or changed, {document['known']} unchanged"
     report.line(console, f"imported: {taken} (profile {document['profile_id']})")
     if document["refused"]:

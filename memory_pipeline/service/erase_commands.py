@@ -9,18 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from memory_pipeline.service.options import (
-    JsonOption,
-    Misused,
-    existing_lake,
-    instant,
-    new_file,
-    out,
-    profile_option,
-    settings_in_force,
-    show_json,
-)
-from memory_pipeline.service.report import flat, line, many, prose
+from memory_pipeline.service import shell
+from memory_pipeline.service.report import flat, many, prose
 
 if TYPE_CHECKING:
     from memory_pipeline.lake.tables import Lake
@@ -66,7 +56,7 @@ def erase(
     ] = None,
     profile: Annotated[
         str | None,
-        profile_option(
+        shell.profile_option(
             "Profile (tenant), needed if the store has several; given alone, erases every memory of the profile."
         ),
     ] = None,
@@ -83,7 +73,7 @@ def erase(
     receipt_file: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt to this file, as JSON.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Erase a memory, a person or a profile. For good: from ledger, tables, snapshots and caches.
 
@@ -93,14 +83,14 @@ def erase(
     from memory_pipeline.service.profile_choice import choose_profile
 
     if memory_id is not None and user is not None:
-        raise Misused("MEMORY and --user cannot be combined; give one of them")
+        raise shell.Misused("MEMORY and --user cannot be combined; give one of them")
     if questions_since is not None and (memory_id is not None or user is not None):
-        raise Misused("--questions-since cannot be combined with MEMORY or --user; leave them out")
-    since = instant(questions_since, "--questions-since")
+        raise shell.Misused("--questions-since cannot be combined with MEMORY or --user; leave them out")
+    since = shell.instant(questions_since, "--questions-since")
     if memory_id is None and user is None and profile is None and since is None:
-        raise Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")
-    new_file(receipt_file, "--receipt", fresh=True)
-    with existing_lake() as lake:
+        raise shell.Misused("nothing to erase: give a MEMORY, --user NAME, or --profile NAME for a whole profile")
+    shell.new_file(receipt_file, "--receipt", fresh=True)
+    with shell.existing_lake() as lake:
         from memory_pipeline.erasure.erase import erase_memories
         from memory_pipeline.erasure.scope import questions
 
@@ -108,7 +98,7 @@ def erase(
         reach = (
             Preview(owner, (), 0, questions=questions(lake.events(profiles=[owner]), since).height)
             if since
-            else preview(lake, owner, memory_id=memory_id, user=user, policy=settings_in_force().policy_of(owner))
+            else preview(lake, owner, memory_id=memory_id, user=user, policy=shell.settings_in_force().policy_of(owner))
         )
         if dry_run:
             _show(reach, as_json=as_json)
@@ -129,12 +119,12 @@ def erase(
     if receipt_file:
         receipt_file.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
     if as_json:
-        show_json(document)
+        shell.show_json(document)
         return
     for text in receipt.lines():
-        line(out(), text)
+        shell.say(text)
     if receipt_file:
-        line(out(), f"receipt: {receipt_file}")
+        shell.say(f"receipt: {receipt_file}")
 
 
 def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str | None, policy: "Policy") -> Preview:
@@ -169,30 +159,30 @@ def _show(reach: Preview, *, as_json: bool) -> None:
     if as_json:
         ids = [memory_id for memory_id, _ in reach.memories]
         counts = {"summaries": reach.summaries, "questions": reach.questions}
-        show_json({"profile_id": reach.profile_id, "memories": ids, "owners": list(reach.owners), **counts})
+        shell.show_json({"profile_id": reach.profile_id, "memories": ids, "owners": list(reach.owners), **counts})
         return
     if not reach.memories and not reach.questions:
-        line(out(), f"nothing to erase in profile {reach.profile_id}")
+        shell.say(f"nothing to erase in profile {reach.profile_id}")
         return
-    prose(out(), f"would erase for good: {reach.phrase()}")
+    prose(shell.out(), f"would erase for good: {reach.phrase()}")
     for memory_id, text in reach.memories[:SHOWN]:
-        line(out(), f"  {memory_id}: {flat(text)}")
+        shell.say(f"  {memory_id}: {flat(text)}")
     if len(reach.memories) > SHOWN:
-        line(out(), f"  ... and {len(reach.memories) - SHOWN} more")
+        shell.say(f"  ... and {len(reach.memories) - SHOWN} more")
     if reach.owners:
         prose(
-            out(),
+            shell.out(),
             f"instructions and preferences would be those of {', '.join(reach.owners)} from then on; if they are "
             f"somebody else's, first: memory-pipeline config set owner NAME --profile {reach.profile_id}",
         )
-    prose(out(), "older snapshots are removed too and rebuilt on demand; nothing brings the texts back")
+    prose(shell.out(), "older snapshots are removed too and rebuilt on demand; nothing brings the texts back")
 
 
 def _confirm(reach: Preview) -> None:
     """Ask for confirmation on a terminal; exit if there is none, or if the answer is no."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Misused(f"this erases for good {reach.phrase()}; add --yes to do it, or --dry-run to see more")
+        raise shell.Misused(f"this erases for good {reach.phrase()}; add --yes to do it, or --dry-run to see more")
     _show(reach, as_json=False)
     if not typer.confirm("Erase?"):
-        line(out(), "nothing was erased")
+        shell.say("nothing was erased")
         raise typer.Exit(1)

@@ -9,24 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from memory_pipeline.service import report
-from memory_pipeline.service.options import (
-    Commands,
-    InstantOption,
-    JsonOption,
-    Misused,
-    ProfileFilter,
-    ProfileOption,
-    err,
-    existing_lake,
-    existing_profile,
-    instant,
-    new_file,
-    out,
-    settings_in_force,
-    show,
-    show_json,
-)
+from memory_pipeline.service import report, shell
 
 if TYPE_CHECKING:
     from memory_pipeline.settings import Policy
@@ -71,7 +54,7 @@ Embedder = Annotated[
 Ranking = Annotated[str, typer.Option(metavar="NAME", help="How results are ranked; see `recall`.")]
 
 
-class Measurements(Commands):
+class Measurements(shell.Commands):
     """Command group that falls back to `files` when the first argument names no subcommand."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -95,24 +78,24 @@ def compare_presets(
         list[str] | None,
         typer.Option("--preset", metavar="NAME", help="Preset to compare; repeatable. Default: all."),
     ] = None,
-    profile: ProfileFilter = None,
-    as_of: InstantOption = None,
+    profile: shell.ProfileFilter = None,
+    as_of: shell.InstantOption = None,
     nights: Annotated[
         int,
         typer.Option(
             min=1, max=1000, metavar="N", help="Number of runs, spread evenly from the first day to the last."
         ),
     ] = 6,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Compare what each preset would do. Counts what it would keep, link, merge and forget; changes nothing."""
     from memory_pipeline.evaluation import comparison
     from memory_pipeline.settings import preset_names
 
-    policies = {name: settings_in_force(name).policy_of(profile or "") for name in presets or preset_names()}
-    console = err()
-    with existing_lake() as lake:
-        events = lake.events(as_of=instant(as_of), profiles=[profile] if profile else None)
+    policies = {name: shell.settings_in_force(name).policy_of(profile or "") for name in presets or preset_names()}
+    console = shell.err()
+    with shell.existing_lake() as lake:
+        events = lake.events(as_of=shell.instant(as_of), profiles=[profile] if profile else None)
         compared = comparison.compare(
             lambda night: events.filter(events["occurred_at"] <= night),
             policies,
@@ -122,34 +105,39 @@ def compare_presets(
             else None,
         )
     if as_json:
-        show_json({"nights": nights, "presets": compared.to_dicts()})
+        shell.show_json({"nights": nights, "presets": compared.to_dicts()})
         return
     figures = [name for name in comparison.COLUMNS if name != "preset"]
     rows = [(figure, *(report.figure(value) for value in compared[figure])) for figure in figures]
     report.table(
-        out(), ("", *compared["preset"]), rows, title=f"After {nights} nightly runs from the first day to the last"
+        shell.out(),
+        ("", *compared["preset"]),
+        rows,
+        title=f"After {nights} nightly runs from the first day to the last",
     )
     for figure in figures:
-        report.line(out(), f"{figure}: {comparison.COLUMNS[figure]}")
+        shell.say(f"{figure}: {comparison.COLUMNS[figure]}")
 
 
 @measurements.command("answers")
-def evaluate_answers(profile: ProfileOption = None, as_of: InstantOption = None, as_json: JsonOption = False) -> None:
+def evaluate_answers(
+    profile: shell.ProfileOption = None, as_of: shell.InstantOption = None, as_json: shell.JsonOption = False
+) -> None:
     """Measure the judge on answered pairs. How often it would have said what `resolve` was told; changes nothing."""
     from memory_pipeline.evaluation import answered_pairs
 
-    settings = settings_in_force()
-    owner = existing_profile(profile)
+    settings = shell.settings_in_force()
+    owner = shell.existing_profile(profile)
     policy = settings.policy_of(owner)
-    with existing_lake(settings) as lake:
-        pairs = answered_pairs.of_store(lake, owner, policy, as_of=instant(as_of) or datetime.now(UTC))
+    with shell.existing_lake(settings) as lake:
+        pairs = answered_pairs.of_store(lake, owner, policy, as_of=shell.instant(as_of) or datetime.now(UTC))
     if pairs.is_empty():
         raise ValueError(
             f"profile {owner!r} has no answered pairs; answer some with `memory-pipeline review`, and try again"
         )
     found = answered_pairs.figures(pairs, policy)
     if as_json:
-        show_json({"pairs": pairs.to_dicts(), "settings": found.to_dicts()})
+        shell.show_json({"pairs": pairs.to_dicts(), "settings": found.to_dicts()})
         return
     rows = [
         (
@@ -162,8 +150,8 @@ def evaluate_answers(profile: ProfileOption = None, as_of: InstantOption = None,
         for row in found.iter_rows(named=True)
     ]
     headers = ("setting", "value", "right of what it judges so", "wanted", "found of what was answered so")
-    report.table(out(), headers, rows, title=f"The judge {policy.judge!r} on {len(pairs)} answered pairs")
-    report.line(out(), "Values to set by these answers: `memory-pipeline config calibrate`.")
+    report.table(shell.out(), headers, rows, title=f"The judge {policy.judge!r} on {len(pairs)} answered pairs")
+    shell.say("Values to set by these answers: `memory-pipeline config calibrate`.")
 
 
 @measurements.command(FILES)
@@ -199,7 +187,7 @@ def evaluate_files(
         Path | None,
         typer.Option("--html", metavar="FILE", help="Also write an HTML page with charts and the lost questions."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Replay conversations under policies. Reports what recall still finds and which questions are lost.
 
@@ -208,14 +196,14 @@ def evaluate_files(
     everything. For a store, the questions are the queries it actually received, and memories marked helpful
     are the answers. Changes nothing.
     """
-    new_file(page, "--html")
+    shell.new_file(page, "--html")
     from memory_pipeline.evaluation import experiment, sources
     from memory_pipeline.evaluation import report as pages
     from memory_pipeline.service import report_evaluation
 
     policies = _policies(presets, budgets, embedder)
     chats = [chat for file in files for chat in sources.read(file)]
-    console = err()
+    console = shell.err()
     result = experiment.evaluate(
         chats,
         policies,
@@ -226,11 +214,11 @@ def evaluate_files(
     if page is not None:
         page.write_text(pages.html(result), "utf-8")
     if as_json:
-        show_json(result.to_dict())
+        shell.show_json(result.to_dict())
         return
-    report_evaluation.experiment(out(), result)
+    report_evaluation.experiment(shell.out(), result)
     if page is not None:
-        report.line(out(), f"written: {page}")
+        shell.say(f"written: {page}")
 
 
 def _policies(presets: list[str] | None, budgets: list[float] | None, embedder: str | None) -> "dict[str, Policy]":
@@ -269,7 +257,7 @@ def pairs(
     """
     from memory_pipeline.evaluation import pairs as pair_labels
 
-    new_file(target, "--out")
+    shell.new_file(target, "--out")
     labelled = pair_labels.label(pair_labels.read(file))
     text = "".join(f"{line}\n" for line in pair_labels.dumps(labelled))
     if target is None:
@@ -277,8 +265,8 @@ def pairs(
         return
     target.write_text(text, "utf-8")
     counts = labelled["outcome"].value_counts().sort("outcome")
-    report.table(out(), ("outcome", "pairs"), counts.iter_rows())
-    report.line(out(), f"written: {target}")
+    report.table(shell.out(), ("outcome", "pairs"), counts.iter_rows())
+    shell.say(f"written: {target}")
 
 
 @measurements.command()
@@ -299,20 +287,20 @@ def replay(
     ] = None,
     embedder: Embedder = None,
     ranking: Ranking = "default",
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Replay one conversation. For an external scorer: writes the remaining memories and each question's results."""
     if folder.exists() and not folder.is_dir():
-        raise Misused(f"OUT {folder}: is a file; name a folder")
+        raise shell.Misused(f"OUT {folder}: is a file; name a folder")
     from memory_pipeline.evaluation import replay_files
 
-    with report.spinner(err(), "replay"):
+    with report.spinner(shell.err(), "replay"):
         result = replay_files.run(
             events, queries, folder, budget=budget, preset=preset, embedder=embedder, ranking=ranking
         )
     answered = result.results["query_id"].n_unique()
     left, seconds = result.hot.height, result.seconds
-    show(
+    shell.show(
         {"folder": str(folder), "memories": left, "questions": answered, "seconds": seconds},
         f"{left} memories left, {answered} questions answered, {seconds:.1f} s for all nights",
         f"written: {folder / 'hot.parquet'} and {folder / 'results.parquet'}",

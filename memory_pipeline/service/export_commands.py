@@ -10,20 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from memory_pipeline.service import report
-from memory_pipeline.service.options import (
-    Commands,
-    InstantOption,
-    JsonOption,
-    Misused,
-    ProfileFilter,
-    ProfileOption,
-    existing_lake,
-    instant,
-    new_file,
-    out,
-    show_json,
-)
+from memory_pipeline.service import report, shell
 
 if TYPE_CHECKING:
     from memory_pipeline.interop.exports.current import Current
@@ -31,7 +18,7 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer(
-    cls=Commands, help="Export memories. As files of other tools, as events or as tables; see docs/formats.md."
+    cls=shell.Commands, help="Export memories. As files of other tools, as events or as tables; see docs/formats.md."
 )
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="File to write.", show_default=False)]
@@ -41,9 +28,9 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if 
 @app.command("markdown")
 def export_markdown(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write; created if it is missing.")],
-    profile: ProfileOption = None,
+    profile: shell.ProfileOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that others changed.")] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Write a folder of Markdown. An index, and one file per topic or memory.
 
@@ -52,7 +39,7 @@ def export_markdown(
     from memory_pipeline.interop.exports import current, folder, markdown
 
     if directory.exists() and not directory.is_dir():
-        raise Misused(f"DIR {directory}: is a file; name a folder")
+        raise shell.Misused(f"DIR {directory}: is a file; name a folder")
     with _copying(profile) as (lake, owner):
         held = current.read(lake, owner, as_of=datetime.now(UTC))
         written = folder.write(
@@ -64,18 +51,21 @@ def export_markdown(
         )
     document = {**_counts(held, current.without_place(held)), **asdict(written)}
     if as_json:
-        show_json(document)
+        shell.show_json(document)
         return
     _say(held.profile_id, directory, document)
     files = {name: document[name] for name in ("added", "changed", "removed", "unchanged") if document[name]}
-    report.line(out(), f"files: {_listed(files) or 'none'}")
+    shell.say(f"files: {_listed(files) or 'none'}")
     if written.commit is not None:
-        report.line(out(), f"committed: {written.commit}")
+        shell.say(f"committed: {written.commit}")
 
 
 @app.command("mcp-memory")
 def export_mcp_memory(
-    file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
+    file: FileArgument,
+    profile: shell.ProfileOption = None,
+    force: ForceOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Write the MCP memory server's file. Entities, observations, relations of the reference server."""
     from memory_pipeline.interop.exports import mcp_memory
@@ -85,7 +75,10 @@ def export_mcp_memory(
 
 @app.command("mem0")
 def export_mem0(
-    file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
+    file: FileArgument,
+    profile: shell.ProfileOption = None,
+    force: ForceOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Write memories for mem0. JSON, as its server returns them."""
     from memory_pipeline.interop.exports import mem0
@@ -95,7 +88,10 @@ def export_mem0(
 
 @app.command("langgraph")
 def export_langgraph(
-    file: FileArgument, profile: ProfileOption = None, force: ForceOption = False, as_json: JsonOption = False
+    file: FileArgument,
+    profile: shell.ProfileOption = None,
+    force: ForceOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Write items of a LangGraph store. JSON, or a database of SqliteStore if FILE ends in .db or .sqlite."""
     from memory_pipeline.interop.exports import current, langgraph
@@ -114,12 +110,12 @@ def export_langgraph(
 @app.command("jsonl")
 def export_jsonl(
     file: FileArgument,
-    profile: ProfileOption = None,
+    profile: shell.ProfileOption = None,
     only_current: Annotated[
         bool, typer.Option("--current", help="Only the memories that hold now, as they are, instead of the history.")
     ] = False,
     force: ForceOption = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Write events in our own format. For `import jsonl`: the whole history, or what holds now.
 
@@ -155,14 +151,14 @@ RunOption = Annotated[
 def export_parquet(
     directory: TablesFolder,
     table: TableOption = None,
-    profile: ProfileFilter = None,
+    profile: shell.ProfileFilter = None,
     run: RunOption = None,
-    as_of: InstantOption = None,
+    as_of: shell.InstantOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Write tables as Parquet files. One each; as they are now, after a run, or at a past instant."""
-    chosen = _Chosen(table or (), profile, run, instant(as_of))
+    chosen = _Chosen(table or (), profile, run, shell.instant(as_of))
     _export_tables(directory, "parquet", chosen, force=force, as_json=as_json)
 
 
@@ -170,18 +166,18 @@ def export_parquet(
 def export_delta(
     directory: TablesFolder,
     table: TableOption = None,
-    profile: ProfileFilter = None,
+    profile: shell.ProfileFilter = None,
     run: RunOption = None,
-    as_of: InstantOption = None,
+    as_of: shell.InstantOption = None,
     force: Annotated[bool, typer.Option("--force", help="Write a new version of tables that exist.")] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Write tables as Delta Lake tables. A folder each; as they are now, after a run, or at an instant."""
     if importlib.util.find_spec("deltalake") is None:
         from memory_pipeline.settings.extras import pip_install
 
         raise ValueError(f"deltalake is not installed; install it with: {pip_install('delta')}")
-    chosen = _Chosen(table or (), profile, run, instant(as_of))
+    chosen = _Chosen(table or (), profile, run, shell.instant(as_of))
     _export_tables(directory, "delta", chosen, force=force, as_json=as_json)
 
 
@@ -202,27 +198,27 @@ def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool,
 
     written_as = tables.FORMATS[named]
     if directory.exists() and not directory.is_dir():
-        raise Misused(f"DIR {directory}: is a file; name a folder")
+        raise shell.Misused(f"DIR {directory}: is a file; name a folder")
     if chosen.run is not None and chosen.as_of is not None:
-        raise Misused("--run and --as-of cannot be combined; give one of them")
-    with existing_lake() as lake, lake.copying():
+        raise shell.Misused("--run and --as-of cannot be combined; give one of them")
+    with shell.existing_lake() as lake, lake.copying():
         owner = None if chosen.profile is None else _known(chosen.profile, stored_profiles(lake))
         state = tables.state(lake, as_of=chosen.as_of, run=chosen.run, profile_id=owner)
         names = list(dict.fromkeys(chosen.names)) or list(state.names)
         tables.check(state, names)
         taken = [path for name in names if (path := directory / f"{name}{written_as.suffix}").exists()]
         if taken and not force:
-            raise Misused(f"DIR {directory}: {taken[0].name} exists; choose another folder, or give --force")
+            raise shell.Misused(f"DIR {directory}: {taken[0].name} exists; choose another folder, or give --force")
         lake.ledger.note_export(directory, at=datetime.now(UTC), profile_id=owner)
         rows = dict(tables.export(lake, directory, state, names=names, written_as=written_as))
         note = None if chosen.as_of is None else rebuild.note(lake, as_of=chosen.as_of)
     if as_json:
-        show_json({"seq": state.seq, "as_of": state.as_of, "run_id": state.run_id, "tables": rows, "note": note})
+        shell.show_json({"seq": state.seq, "as_of": state.as_of, "run_id": state.run_id, "tables": rows, "note": note})
         return
     what = f"{report.many(len(rows), 'table')}, {report.many(sum(rows.values()), 'row')}"
-    report.line(out(), f"written: {directory} ({what}; ledger position {state.seq})")
+    shell.say(f"written: {directory} ({what}; ledger position {state.seq})")
     if note:
-        report.prose(out(), note)
+        report.prose(shell.out(), note)
 
 
 def _export(
@@ -245,7 +241,7 @@ def _export(
 
 
 def _check(file: Path, *, force: bool) -> None:
-    new_file(file, "FILE", fresh=not force, remedy="choose another name, or replace it with --force")
+    shell.new_file(file, "FILE", fresh=not force, remedy="choose another name, or replace it with --force")
 
 
 @contextmanager
@@ -253,7 +249,7 @@ def _copying(profile: str | None, file: Path | None = None) -> "Iterator[tuple[L
     """Yield the store and the profile to write, while erasures wait, except for a pipe, whose reader may be slow."""
     from memory_pipeline.service.profile_choice import choose_profile, stored_profiles
 
-    with existing_lake() as lake:
+    with shell.existing_lake() as lake:
         owner = _known(choose_profile(lake, profile), stored_profiles(lake))
         with nullcontext() if file is not None and _is_pipe(file) else lake.copying():
             yield lake, owner
@@ -310,7 +306,7 @@ def _counts(held: "Current", lost: Mapping[str, int]) -> dict[str, Any]:
 
 def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
-        show_json(document)
+        shell.show_json(document)
     else:
         _say(document["profile_id"], file, document)
 
@@ -318,9 +314,9 @@ def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:
 def _say(profile_id: str, place: Path, document: Mapping[str, Any]) -> None:
 
     count, what = (document["memories"], "memory") if "memories" in document else (document["events"], "event")
-    report.line(out(), f"written: {place} ({report.many(count, what)} of profile {profile_id})")
+    shell.say(f"written: {place} ({report.many(count, what)} of profile {profile_id})")
     if document["left_out"]:
-        report.line(out(), f"left out: {_listed(document['left_out'])}")
+        shell.say(f"left out: {_listed(document['left_out'])}")
 
 
 def _listed(counts: Mapping[str, int]) -> str:

@@ -10,25 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.main import get_group
 
-from memory_pipeline.service import report
-from memory_pipeline.service.options import (
-    Commands,
-    JsonOption,
-    err,
-    existing_lake,
-    home_folder,
-    out,
-    profile_option,
-    settings_in_force,
-    show_json,
-)
+from memory_pipeline.service import shell
 
 if TYPE_CHECKING:
     from memory_pipeline.interop.formats import Format
     from memory_pipeline.interop.importing import ImportReport
 
 
-class FormatCommands(Commands):
+class FormatCommands(shell.Commands):
     """The commands of all formats, whose readers are imported when the group is asked for one."""
 
     def list_commands(self, ctx: Any) -> list[str]:
@@ -68,7 +57,7 @@ AllowRefused = Annotated[
 @app.command("detect")
 def detect(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or folder.", show_default=False)],
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Detect the format of a file or folder. Exits with 1 if it is unknown."""
     from memory_pipeline.interop import formats
@@ -77,9 +66,9 @@ def detect(
 
     found = formats.detect(path)
     if as_json:
-        show_json([{"format": one.name, "title": one.title} for one in found])
+        shell.show_json([{"format": one.name, "title": one.title} for one in found])
     elif found:
-        report_import.detected(out(), path, found, home=home_folder())
+        report_import.detected(shell.out(), path, found, home=shell.home_folder())
     else:
         names = ", ".join(FORMATS)
         raise ValueError(f"{path}: the format is unknown; choose one of {names}")
@@ -104,11 +93,11 @@ def run_import(
         show_preview(form, paths, as_json=as_json, **options)
         return
     now = datetime.now(UTC)
-    settings = settings_in_force(writing=True)
+    settings = shell.settings_in_force(writing=True)
     reports = {}
     given = {path: _with_profile(form, path, options, settings.default_profile) for path in paths}
     streams = {path: formats.events(form, path, recorded_at=now, **given[path]) for path in paths}
-    with Lake(settings.home) as lake, report_import.progress(err()) as bar:
+    with Lake(settings.home) as lake, report_import.progress(shell.err()) as bar:
         if form.asks_ledger:
             streams = {
                 path: formats.events(form, path, recorded_at=now, ledger=lake.ledger, **given[path]) for path in paths
@@ -124,9 +113,9 @@ def run_import(
                     separate=quotations.of_store(lake, settings),
                 )
     if as_json:
-        show_json({path: asdict(result) for path, result in reports.items()})
+        shell.show_json({path: asdict(result) for path, result in reports.items()})
     else:
-        report_import.imported(out(), reports, home=settings.home)
+        report_import.imported(shell.out(), reports, home=settings.home)
         _say_mixed(form, reports.values(), **options)
     if not allow_refused and any(result.dead_letters for result in reports.values()):
         raise typer.Exit(1)
@@ -140,8 +129,8 @@ def show_preview(form: "Format", paths: list[Path], *, as_json: bool, **options:
     from memory_pipeline.service import report_import
 
     now = datetime.now(UTC)
-    settings = settings_in_force()
-    lake = existing_lake(settings) if databases.exists(settings.home) else None
+    settings = shell.settings_in_force()
+    lake = shell.existing_lake(settings) if databases.exists(settings.home) else None
     ledger = lake.ledger if lake else None
     try:
         previews = {
@@ -163,9 +152,9 @@ def show_preview(form: "Format", paths: list[Path], *, as_json: bool, **options:
         if lake:
             lake.close()
     if as_json:
-        show_json({path: report_import.preview_document(one) for path, one in previews.items()})
+        shell.show_json({path: report_import.preview_document(one) for path, one in previews.items()})
     else:
-        report_import.previewed(out(), previews)
+        report_import.previewed(shell.out(), previews)
         _say_mixed(form, [one.report for one in previews.values()], **options)
 
 
@@ -181,8 +170,7 @@ def _with_profile(form: "Format", path: Path, options: dict[str, Any], default: 
 def _say_mixed(form: "Format", reports: "Iterable[ImportReport]", *, scope: str | None = None, **_: Any) -> None:
     """Say that everybody's memories came into one profile, where the format could have told people apart."""
     if "scope" in form.options and scope is None and any(form.name in one.profiles for one in reports):
-        report.line(
-            out(),
+        shell.say(
             f"all of it belongs to one profile, {form.name}, as if one person had said it; if names in the source mean "
             "users, import with --scope, such as memories/{user_id}",
         )
@@ -200,7 +188,7 @@ def _command(form: "Format") -> Callable[..., None]:
         **{name: _option(name) for name in form.options},
         "dry_run": DryRun,
         "allow_refused": AllowRefused,
-        "as_json": JsonOption,
+        "as_json": shell.JsonOption,
     }
     defaults: dict[str, Any] = {
         name: False for name in kinds if name in {*FLAGS, "dry_run", "allow_refused", "as_json"}
@@ -228,7 +216,7 @@ def _option(name: str) -> Any:
     from memory_pipeline.interop.formats import FLAGS, OPTIONS
 
     if name == "profile":
-        return Annotated[str | None, profile_option(OPTIONS[name])]
+        return Annotated[str | None, shell.profile_option(OPTIONS[name])]
     flag = f"--{name}"
     if name in FLAGS:
         return Annotated[bool, typer.Option(flag, help=OPTIONS[name])]

@@ -10,21 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from memory_pipeline.service import shell
 from memory_pipeline.service.choices import ANSWERS, KEYS, relation_of
-from memory_pipeline.service.options import (
-    JsonOption,
-    MemoryArgument,
-    Misused,
-    ProfileOption,
-    existing_client,
-    existing_profile,
-    instant,
-    out,
-    session_client,
-    settings_in_force,
-    show,
-    show_json,
-)
 from memory_pipeline.service.report import command, line
 
 if TYPE_CHECKING:
@@ -40,7 +27,7 @@ ValidUntil = Annotated[str | None, typer.Option(metavar="T", help="Instant until
 @app.command()
 def remember(
     text: Annotated[str, typer.Argument(metavar="TEXT", help="Text to remember.")],
-    profile: ProfileOption = None,
+    profile: shell.ProfileOption = None,
     memory_type: Annotated[
         str | None, typer.Option("--type", metavar="TYPE", help="Decision, Insight, Pattern, Preference, ...")
     ] = None,
@@ -65,7 +52,7 @@ def remember(
     no_check: Annotated[
         bool, typer.Option("--no-check", help="Do not look for what it may replace; quicker. So does --json.")
     ] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Store one memory. Names what it may replace, repeat or contradict; the first one creates the data folder."""
     from memory_pipeline.lake.tables import Lake
@@ -73,7 +60,7 @@ def remember(
     from memory_pipeline.service import actions
     from memory_pipeline.service.profile_choice import choose_profile
 
-    home = settings_in_force(writing=True).home
+    home = shell.settings_in_force(writing=True).home
     if profile is None:
         with Lake(home) as lake:
             profile = choose_profile(lake, None)
@@ -85,87 +72,87 @@ def remember(
             session_id=session,
             agent_id=agent,
             user_id=user,
-            occurred_at=instant(occurred_at, "--occurred-at"),
+            occurred_at=shell.instant(occurred_at, "--occurred-at"),
             speaker=speaker,
             memory_type=memory_type,
             importance=importance,
             tags=tag or None,
             metadata={"project": project} if project else None,
-            valid_from=instant(valid_from, "--valid-from"),
-            valid_until=instant(valid_until, "--valid-until"),
+            valid_from=shell.instant(valid_from, "--valid-from"),
+            valid_until=shell.instant(valid_until, "--valid-until"),
             expires_in=expires_in,
             protected=protect or None,
         )
     except InvalidEvent as error:
-        raise Misused(error.reason) from error
+        raise shell.Misused(error.reason) from error
     quoted, why = own.quoted, None if own.left_out is None else own.left_out.reason
     if as_json:
         ids = {"memory_id": quoted[0] if why and quoted else event.memory_id}
         ids |= {"event_id": None if why else event.event_id, "profile_id": profile}
-        show_json(ids | ({"quoted": [*quoted]} if quoted else {}) | ({"left_out": why} if why else {}))
+        shell.show_json(ids | ({"quoted": [*quoted]} if quoted else {}) | ({"left_out": why} if why else {}))
     elif why and quoted:
-        line(out(), f"not stored again; it quotes {', '.join(quoted)}")
+        shell.say(f"not stored again; it quotes {', '.join(quoted)}")
     elif why:
-        line(out(), f"not stored: {why}")
-        line(out(), f"store all that was left out: {command(home, 'dead-letters', 'requeue', '--noise')}")
+        shell.say(f"not stored: {why}")
+        shell.say(f"store all that was left out: {command(home, 'dead-letters', 'requeue', '--noise')}")
     else:
         said = f"remembered as {event.memory_id} in profile {profile}"
-        line(out(), f"{said}; it quotes {', '.join(quoted)}" if quoted else said)
+        shell.say(f"{said}; it quotes {', '.join(quoted)}" if quoted else said)
         if not no_check:
             _tell_likely(str(event.memory_id), profile)
 
 
 def _tell_likely(memory_id: str, profile: str) -> None:
     """Print the earlier memories that a new one may replace, repeat or contradict, and how to say so."""
-    with existing_client(profile) as client:
+    with shell.existing_client(profile) as client:
         pairs = client.likely(memory_id)
     for told in chain.from_iterable(pair.text().splitlines() for pair in pairs):
-        line(out(), told)
+        shell.say(told)
     if pairs:
-        answering = command(settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", profile)
-        line(out(), f"answer with: {answering}")
-        line(out(), f"ANSWER is one of: {ANSWERS}; the next run judges what is left open")
+        answering = command(shell.settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", profile)
+        shell.say(f"answer with: {answering}")
+        shell.say(f"ANSWER is one of: {ANSWERS}; the next run judges what is left open")
 
 
 @app.command()
 def correct(
-    memory_id: MemoryArgument,
+    memory_id: shell.MemoryArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What holds instead.")],
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
+    profile: shell.ProfileOption = None,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Correct a memory. Stores what holds instead; the old one is closed and stays in the past."""
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    owner = shell.existing_profile(profile)
+    with shell.existing_client(owner) as client:
         new = client.correct(memory_id, text)
     said = f"remembered as {new} in profile {owner}; {memory_id} no longer holds"
-    show({"memory_id": new, "profile_id": owner, "supersedes": memory_id}, said, as_json=as_json)
+    shell.show({"memory_id": new, "profile_id": owner, "supersedes": memory_id}, said, as_json=as_json)
 
 
 @app.command()
 def review(
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Maximum number of pairs.")] = 10,
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
+    profile: shell.ProfileOption = None,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Review uncertain pairs. Asks about each in a terminal, else lists them, or takes answers from standard input."""
-    owner = existing_profile(profile)
+    owner = shell.existing_profile(profile)
     given = [] if as_json else _piped()
-    with existing_client(owner) as client:
+    with shell.existing_client(owner) as client:
         pairs = client.review(limit)
         if as_json:
-            show_json(pairs.to_dict())
+            shell.show_json(pairs.to_dict())
         elif not pairs:
-            line(out(), "nothing needs an answer")
+            shell.say("nothing needs an answer")
         elif given:
             _take(client, pairs, given)
-        elif not (sys.stdin.isatty() and out().is_terminal):
+        elif not (sys.stdin.isatty() and shell.out().is_terminal):
             for pair in pairs.text().splitlines():
-                line(out(), pair)
-            answering = command(settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", owner)
-            line(out(), f"answer with: {answering}")
-            line(out(), f"ANSWER is one of: {ANSWERS}")
-            line(out(), "or give this command the answers on standard input, one a line, in the order of the pairs")
+                shell.say(pair)
+            answering = command(shell.settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", owner)
+            shell.say(f"answer with: {answering}")
+            shell.say(f"ANSWER is one of: {ANSWERS}")
+            shell.say("or give this command the answers on standard input, one a line, in the order of the pairs")
         else:
             _ask(client, pairs)
 
@@ -188,7 +175,9 @@ def _take(client: "MemoryClient", pairs: "Review", given: Sequence[str]) -> None
     "p" is about the words that are asked about, unless others follow it.
     """
     if len(given) > len(pairs):
-        raise Misused(f"{len(given)} answers for {len(pairs)} pairs; nothing was noted: give at most one for each")
+        raise shell.Misused(
+            f"{len(given)} answers for {len(pairs)} pairs; nothing was noted: give at most one for each"
+        )
     letters: dict[str, str] = {key.letter: relation for relation, key in KEYS.items()}
     read: list[tuple[Pair, str, str | None]] = []
     for pair, said in zip(pairs, given, strict=False):
@@ -196,10 +185,10 @@ def _take(client: "MemoryClient", pairs: "Review", given: Sequence[str]) -> None
         try:
             relation = letters.get(word) or relation_of(word)
         except ValueError as error:
-            raise Misused(f"{error}; nothing was noted") from None
+            raise shell.Misused(f"{error}; nothing was noted") from None
         ended = (words.strip() or pair.statement) if relation == "partial" else None
         if relation == "partial" and (not ended or ended not in pair.older.content):
-            raise Misused(
+            raise shell.Misused(
                 f"answer {said!r} names no words of {pair.older.content!r}; nothing was noted: copy them exactly"
             )
         read.append((pair, relation, ended))
@@ -208,15 +197,15 @@ def _take(client: "MemoryClient", pairs: "Review", given: Sequence[str]) -> None
     for pair, relation, ended in read:
         both = (pair.older.memory_id, pair.newer.memory_id)
         answers.append(client.resolve(both, relation, statement=ended, answered_by="owner"))
-        line(out(), f"{labels.get(relation, relation)}: {pair.older.line()} / {pair.newer.line()}")
+        shell.say(f"{labels.get(relation, relation)}: {pair.older.line()} / {pair.newer.line()}")
     _tell_noted(pairs, answers)
 
 
 def _tell_noted(pairs: "Review", answers: Sequence[str | None]) -> None:
     """Print how many pairs were answered, and how the last is taken back."""
     noted = [answer for answer in answers if answer]
-    undo = f"; take the last back: {command(settings_in_force().home, 'undo', noted[-1])}" if noted else ""
-    line(out(), f"{len(noted)} answered, {pairs.waiting - len(noted)} wait{undo}")
+    undo = f"; take the last back: {command(shell.settings_in_force().home, 'undo', noted[-1])}" if noted else ""
+    shell.say(f"{len(noted)} answered, {pairs.waiting - len(noted)} wait{undo}")
 
 
 def _ask(client: "MemoryClient", pairs: "Review") -> None:
@@ -225,7 +214,7 @@ def _ask(client: "MemoryClient", pairs: "Review") -> None:
 
     from memory_pipeline.service.report_plan import compared
 
-    console = out()
+    console = shell.out()
     answers: list[str | None] = []
     while len(answers) < len(pairs):
         pair = pairs[len(answers)]
@@ -255,15 +244,15 @@ def _ended(pair: "Pair") -> str:
 
     sentences = [sentence for sentence, _ in pair.sentences()]
     while len(sentences) < 2:  # noqa: PLR2004 - nothing to choose from
-        words = Prompt.ask("words of the older that no longer hold", default=pair.statement or "", console=out())
+        words = Prompt.ask("words of the older that no longer hold", default=pair.statement or "", console=shell.out())
         if words.strip() and words.strip() in pair.older.content:
             return words
-        line(out(), "copy them from the older memory, exactly")
+        shell.say("copy them from the older memory, exactly")
     for index, sentence in enumerate(sentences, start=1):
-        line(out(), f"  {index} {sentence}")
+        shell.say(f"  {index} {sentence}")
     named = [str(index) for index, (_, ended) in enumerate(pair.sentences(), start=1) if ended] or ["1"]
     while True:
-        said = Prompt.ask("numbers of those that no longer hold", default=" ".join(named), console=out()).split()
+        said = Prompt.ask("numbers of those that no longer hold", default=" ".join(named), console=shell.out()).split()
         if said and all(one in map(str, range(1, len(sentences) + 1)) for one in said):
             return "\n".join(sentences[int(one) - 1] for one in said)
 
@@ -282,21 +271,21 @@ def resolve(
             help="With part: the words that are over, as the older memory has them; default: those asked about.",
         ),
     ] = None,
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
+    profile: shell.ProfileOption = None,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Answer how two memories relate. It takes effect at once; `undo` withdraws it."""
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    owner = shell.existing_profile(profile)
+    with shell.existing_client(owner) as client:
         noted = client.resolve(pair, relation_of(answer), newer=newer, statement=statement)
-    withdraw = command(settings_in_force().home, "undo", noted or "")
+    withdraw = command(shell.settings_in_force().home, "undo", noted or "")
     said = "left for later" if noted is None else f"noted; undo with: {withdraw}"
-    show({"profile_id": owner, "answer_id": noted}, said, as_json=as_json)
+    shell.show({"profile_id": owner, "answer_id": noted}, said, as_json=as_json)
 
 
 @app.command()
 def update(
-    memory_id: MemoryArgument,
+    memory_id: shell.MemoryArgument,
     content: Annotated[str | None, typer.Option(metavar="TEXT", help="New text.")] = None,
     importance: Annotated[float | None, typer.Option(metavar="0..1", help="New importance.")] = None,
     tag: Annotated[
@@ -308,67 +297,69 @@ def update(
     ] = None,
     valid_from: ValidFrom = None,
     valid_until: ValidUntil = None,
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
+    profile: shell.ProfileOption = None,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Change a memory. Text, importance, tags, metadata or validity; the history keeps the old values."""
     if tag and clear_tags:
-        raise Misused("--tag and --clear-tags cannot be combined; give one of them")
+        raise shell.Misused("--tag and --clear-tags cannot be combined; give one of them")
     changes: dict[str, Any] = {
         "content": content,
         "importance": importance,
         "tags": [] if clear_tags else tag or None,
         "metadata": None if metadata is None else _json_object(metadata, "--metadata"),
-        "valid_from": instant(valid_from, "--valid-from"),
-        "valid_until": instant(valid_until, "--valid-until"),
+        "valid_from": shell.instant(valid_from, "--valid-from"),
+        "valid_until": shell.instant(valid_until, "--valid-until"),
     }
     if all(value is None for value in changes.values()):
-        raise Misused(
+        raise shell.Misused(
             "nothing to change: give --content, --importance, --tag, --clear-tags, --metadata, --valid-from or "
             "--valid-until"
         )
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    owner = shell.existing_profile(profile)
+    with shell.existing_client(owner) as client:
         client.update(memory_id, **changes)
     _show_outcome(memory_id, owner, "changed", as_json=as_json)
 
 
 @app.command()
 def protect(
-    memory_id: MemoryArgument,
+    memory_id: shell.MemoryArgument,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; `explain` shows it.")] = None,
     lift: Annotated[bool, typer.Option("--lift", help="Lift the protection.")] = False,
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
+    profile: shell.ProfileOption = None,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Protect a memory. No run archives, trims or deletes it."""
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    owner = shell.existing_profile(profile)
+    with shell.existing_client(owner) as client:
         client.protect(memory_id, reason, protected=not lift)
     _show_outcome(memory_id, owner, "no longer protected" if lift else "protected", as_json=as_json)
 
 
 @app.command()
-def restore(memory_id: MemoryArgument, profile: ProfileOption = None, as_json: JsonOption = False) -> None:
+def restore(
+    memory_id: shell.MemoryArgument, profile: shell.ProfileOption = None, as_json: shell.JsonOption = False
+) -> None:
     """Restore a memory. Brings back what a run archived, merged or trimmed."""
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    owner = shell.existing_profile(profile)
+    with shell.existing_client(owner) as client:
         client.restore(memory_id)
     _show_outcome(memory_id, owner, "restored", as_json=as_json)
 
 
 @app.command()
 def feedback(
-    memory_id: MemoryArgument,
+    memory_id: shell.MemoryArgument,
     helpful: Annotated[
         bool, typer.Option("--helpful/--not-helpful", help="Whether it helped to answer.", show_default=False)
     ],
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
+    profile: shell.ProfileOption = None,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Record whether a recalled memory helped. Helpful memories are kept longer."""
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    owner = shell.existing_profile(profile)
+    with shell.existing_client(owner) as client:
         client.feedback(memory_id, helpful=helpful)
     _show_outcome(memory_id, owner, "marked as helpful" if helpful else "marked as not helpful", as_json=as_json)
 
@@ -376,15 +367,15 @@ def feedback(
 @app.command("end-session")
 def end_session(
     session: Annotated[str, typer.Argument(metavar="SESSION", help="Session that is over.")],
-    profile: ProfileOption = None,
-    as_json: JsonOption = False,
+    profile: shell.ProfileOption = None,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Record that a session is over. The next sensor or schedule consolidates it."""
-    owner = profile or existing_profile(None)
-    with session_client(owner) as client:
+    owner = profile or shell.existing_profile(None)
+    with shell.session_client(owner) as client:
         client.end_session(session)
     document = {"profile_id": owner, "session_id": session, "done": "ended"}
-    show(document, f"ended: session {session}", as_json=as_json)
+    shell.show(document, f"ended: session {session}", as_json=as_json)
 
 
 def _json_object(text: str, option: str) -> dict[str, Any]:
@@ -393,13 +384,15 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
     try:
         value = read_json(text)
     except ValueError as error:
-        raise Misused(f'{option} is not JSON ({error}); give an object such as \'{{"source": "import"}}\'') from error
+        raise shell.Misused(
+            f'{option} is not JSON ({error}); give an object such as \'{{"source": "import"}}\''
+        ) from error
     if not isinstance(value, dict):
-        raise Misused(f'{option} is {text}; give a JSON object such as \'{{"source": "import"}}\'')
+        raise shell.Misused(f'{option} is {text}; give a JSON object such as \'{{"source": "import"}}\'')
     return value
 
 
 def _show_outcome(memory_id: str, profile_id: str, outcome: str, *, as_json: bool) -> None:
 
     document = {"memory_id": memory_id, "profile_id": profile_id, "done": outcome}
-    show(document, f"{outcome}: {memory_id}", as_json=as_json)
+    shell.show(document, f"{outcome}: {memory_id}", as_json=as_json)

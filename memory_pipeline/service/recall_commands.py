@@ -8,24 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from memory_pipeline.service import report
-from memory_pipeline.service.options import (
-    InstantOption,
-    JsonOption,
-    MemoryArgument,
-    Misused,
-    ProfileOption,
-    err,
-    existing_client,
-    existing_lake,
-    existing_profile,
-    instant,
-    out,
-    profile_option,
-    session_client,
-    settings_in_force,
-    show_json,
-)
+from memory_pipeline.service import report, shell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,8 +48,8 @@ def _filters(
         speaker=speaker,
         memory_types=tuple(memory_type or ()) or None,
         tags=tuple(tag or ()) or None,
-        since=instant(since, "--since"),
-        until=instant(until, "--until"),
+        since=shell.instant(since, "--since"),
+        until=shell.instant(until, "--until"),
         metadata=metadata,
     )
 
@@ -93,14 +76,14 @@ def _filtered(command: Callable[..., None]) -> Callable[..., None]:
 @_filtered
 def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question in plain words.")],
-    profile: ProfileOption = None,
+    profile: shell.ProfileOption = None,
     k: Annotated[int, typer.Option("-k", min=1, metavar="N", help="Maximum number of memories to return.")] = 10,
     tokens: Annotated[int | None, typer.Option(min=1, metavar="N", help="Maximum total of tokens to return.")] = None,
     min_score: Annotated[
         float | None,
         typer.Option(min=0, max=1, metavar="0..1", help="Only memories with at least this score."),
     ] = None,
-    as_of: InstantOption = None,
+    as_of: shell.InstantOption = None,
     deep: DeepOption = False,
     current: CurrentOption = False,
     ranking: Annotated[
@@ -124,14 +107,14 @@ def recall(
     no_record: Annotated[
         bool, typer.Option("--no-record", help="Do not record an access; accesses keep memories alive.")
     ] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Find the memories that answer a question. Best first; those no longer true are marked."""
     from memory_pipeline.ledger.disk import writable
 
-    clock, home = instant(as_of), settings_in_force().home
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    clock, home = shell.instant(as_of), shell.settings_in_force().home
+    owner = shell.existing_profile(profile)
+    with shell.existing_client(owner) as client:
         answer = client.recall(
             query,
             k,
@@ -155,7 +138,7 @@ def recall(
     if not answer:
         _tell(answer, home=home, profile=owner, as_json=as_json)
     elif not no_record and not writable(home):
-        report.line(err(), f"data folder {home} is read-only: this recall is not recorded")
+        report.line(shell.err(), f"data folder {home} is read-only: this recall is not recorded")
 
 
 def _tell(answer: "Answer", *, home: "Path", profile: str, as_json: bool) -> None:
@@ -163,61 +146,61 @@ def _tell(answer: "Answer", *, home: "Path", profile: str, as_json: bool) -> Non
     from memory_pipeline.service import report_memory
 
     if as_json:
-        show_json(answer.to_dict())
+        shell.show_json(answer.to_dict())
     else:
-        report_memory.answer(out(), answer, home=home, profile=profile)
+        report_memory.answer(shell.out(), answer, home=home, profile=profile)
 
 
 @app.command("session-start")
 def session_start(
     query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="Topic of the session.")] = None,
-    profile: ProfileOption = None,
+    profile: shell.ProfileOption = None,
     session: Annotated[str | None, typer.Option(metavar="NAME", help="Record the start of this session.")] = None,
     project: Annotated[
         str | None, typer.Option(metavar="NAME", help="Project at work; leaves out what others instruct.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Print what an agent reads first. Core memory, then memories relevant to the query."""
     from memory_pipeline.service import report_memory
 
     if profile is None or session is None:
-        owner, opened, may_be_new = existing_profile(profile), existing_client, False
+        owner, opened, may_be_new = shell.existing_profile(profile), shell.existing_client, False
     else:
-        owner, opened, may_be_new = profile, session_client, True
+        owner, opened, may_be_new = profile, shell.session_client, True
     with opened(owner) as client:
         opening = client.session_start(query, session_id=session, project=project)
     _check_spelling(owner, empty=not (may_be_new or opening.blocks or opening.answer))
     if as_json:
-        show_json(opening.to_dict())
+        shell.show_json(opening.to_dict())
     else:
-        report_memory.opening(out(), opening)
+        report_memory.opening(shell.out(), opening)
 
 
 @app.command("get")
 def get_memory(
-    memory_id: MemoryArgument,
-    profile: ProfileOption = None,
-    as_of: InstantOption = None,
+    memory_id: shell.MemoryArgument,
+    profile: shell.ProfileOption = None,
+    as_of: shell.InstantOption = None,
     whole: Annotated[bool, typer.Option("--whole", help="Print all of a long text.")] = False,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Show one memory. As it is now, or was at an instant."""
     from memory_pipeline.service import report_memory
 
-    clock = instant(as_of)
-    with existing_client(existing_profile(profile)) as client:
+    clock = shell.instant(as_of)
+    with shell.existing_client(shell.existing_profile(profile)) as client:
         memory = client.get(memory_id, as_of=clock)
     if as_json:
-        show_json(memory.to_dict())
+        shell.show_json(memory.to_dict())
     else:
-        report_memory.memory(out(), memory, whole=whole)
+        report_memory.memory(shell.out(), memory, whole=whole)
 
 
 @app.command("list")
 @_filtered
 def list_memories(
-    profile: ProfileOption = None,
+    profile: shell.ProfileOption = None,
     limit: Annotated[
         int, typer.Option("--limit", "-n", min=1, metavar="N", help="Maximum number of memories to list.")
     ] = 20,
@@ -228,53 +211,55 @@ def list_memories(
     after: Annotated[
         str | None, typer.Option(metavar="MEMORY", help="Go on after this memory, the last of a page.")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """List memories, newest first. One line each."""
     from memory_pipeline.service import report_memory
 
-    owner = existing_profile(profile)
-    with existing_client(owner) as client:
+    owner = shell.existing_profile(profile)
+    with shell.existing_client(owner) as client:
         memories = client.list(filters, limit, deep=deep, current=current, after=after)
     _check_spelling(owner, empty=not memories)
     if as_json:
-        show_json([memory.to_dict() for memory in memories])
+        shell.show_json([memory.to_dict() for memory in memories])
     else:
-        report_memory.memories(out(), memories, limit=limit)
+        report_memory.memories(shell.out(), memories, limit=limit)
 
 
 @app.command()
 def explain(
-    memory_id: MemoryArgument,
+    memory_id: shell.MemoryArgument,
     profile: Annotated[
-        str | None, profile_option("Profile of the memory; needed only if several profiles have its id.")
+        str | None, shell.profile_option("Profile of the memory; needed only if several profiles have its id.")
     ] = None,
-    as_of: InstantOption = None,
+    as_of: shell.InstantOption = None,
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="Also explain its rank for this question.")] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Explain a memory. In sentences; --json has scores, links, decisions and origin with all numbers."""
     from memory_pipeline.recall.client.explain import explain as explain_memory
     from memory_pipeline.recall.client.validation import past_instant
     from memory_pipeline.service import rank_explanation
 
-    clock = past_instant(instant(as_of), datetime.now(UTC), settings_in_force().zone)
-    with existing_lake() as lake:
-        explanation = explain_memory(lake, memory_id, profile_id=profile, as_of=clock, zone=settings_in_force().zone)
+    clock = past_instant(shell.instant(as_of), datetime.now(UTC), shell.settings_in_force().zone)
+    with shell.existing_lake() as lake:
+        explanation = explain_memory(
+            lake, memory_id, profile_id=profile, as_of=clock, zone=shell.settings_in_force().zone
+        )
     if query is not None:
-        with existing_client(explanation.profile_id) as client:
+        with shell.existing_client(explanation.profile_id) as client:
             explanation = rank_explanation.with_rank(client, explanation, query, as_of=clock)
     if as_json:
-        show_json(explanation.to_dict())
+        shell.show_json(explanation.to_dict())
         return
     for text in explanation.lines():
-        report.line(out(), text)
-    report.line(out(), "scores, links and decisions with their numbers: --json", style="dim")
+        shell.say(text)
+    shell.say("scores, links and decisions with their numbers: --json", style="dim")
 
 
 @app.command()
 def digest(
-    profile: ProfileOption = None,
+    profile: shell.ProfileOption = None,
     since: Annotated[
         str | None,
         typer.Option(
@@ -283,23 +268,23 @@ def digest(
             show_default=False,
         ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Write what changed as Markdown. What changed, was merged, is in doubt and left, with counts first."""
     from memory_pipeline.consolidation.plans import digest as digests
     from memory_pipeline.service import period as periods
     from memory_pipeline.service.choices import KEYS
 
-    now, zone = datetime.now(UTC), settings_in_force().zone
+    now, zone = datetime.now(UTC), shell.settings_in_force().zone
     start = _begin(since, now)
     if start >= now:
-        raise Misused(f"--since {since} is not in the past; give an earlier instant")
-    owner = existing_profile(profile)
-    with existing_lake() as lake, existing_client(owner) as client:
+        raise shell.Misused(f"--since {since} is not in the past; give an earlier instant")
+    owner = shell.existing_profile(profile)
+    with shell.existing_lake() as lake, shell.existing_client(owner) as client:
         home, pairs, period = lake.home, client.review(_DOUBTS), periods.since(lake, client, owner, start)
     if as_json:
         document = {"profile_id": owner, "since": start, "until": now, "stored": len(period.stored)}
-        show_json(document | {"changes": period.changes.to_dicts(), "review": pairs.to_dict()})
+        shell.show_json(document | {"changes": period.changes.to_dicts(), "review": pairs.to_dict()})
         return
     words = "|".join(key.word for key in KEYS.values())
     text = digests.write(
@@ -313,7 +298,7 @@ def digest(
         review=report.command(home, "review", "--profile", owner),
         resolve=f"{report.command(home, 'resolve', '--profile', owner)} PAIR {words}",
     )
-    out().print(text.rstrip(), soft_wrap=True, markup=False, highlight=False)
+    shell.out().print(text.rstrip(), soft_wrap=True, markup=False, highlight=False)
 
 
 def _begin(since: str | None, now: datetime) -> datetime:
@@ -322,11 +307,11 @@ def _begin(since: str | None, now: datetime) -> datetime:
 
     try:
         ago = _WEEK if since is None else length(since)
-        return (instant(since, "--since") or now) if ago is None else now - ago
+        return (shell.instant(since, "--since") or now) if ago is None else now - ago
     except OverflowError:
-        raise Misused(f"--since {since!r} is before the year 1; give a later instant") from None
-    except Misused as error:
-        raise Misused(f'{error}, or a time in minutes, hours, days or weeks such as "30 days"') from None
+        raise shell.Misused(f"--since {since!r} is before the year 1; give a later instant") from None
+    except shell.Misused as error:
+        raise shell.Misused(f'{error}, or a time in minutes, hours, days or weeks such as "30 days"') from None
 
 
 _WEEK: Final = timedelta(days=7)
@@ -341,7 +326,7 @@ def _check_spelling(profile: str, *, empty: bool) -> None:
 
     if not empty:
         return
-    with existing_lake() as lake:
+    with shell.existing_lake() as lake:
         profiles = stored_profiles(lake)
     if profile not in profiles:
         raise ValueError(f"profile {profile!r} has no memory; {nearest(profile, profiles)}")

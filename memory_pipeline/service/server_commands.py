@@ -12,20 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from memory_pipeline.service import mcp_install as install
-from memory_pipeline.service import report
+from memory_pipeline.service import report, shell
 from memory_pipeline.service.choices import Role
-from memory_pipeline.service.options import (
-    Commands,
-    JsonOption,
-    Misused,
-    err,
-    existing_home,
-    out,
-    profile_option,
-    settings_in_force,
-    show,
-    show_json,
-)
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
@@ -42,7 +30,7 @@ HostNameOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Another host name that clients use, such as a proxy's; repeatable."),
 ]
-tokens = typer.Typer(cls=Commands, help="Manage bearer tokens. For the HTTP service and MCP over HTTP.")
+tokens = typer.Typer(cls=shell.Commands, help="Manage bearer tokens. For the HTTP service and MCP over HTTP.")
 
 
 @app.command()
@@ -75,18 +63,18 @@ def _serve_http(host: str, port: int, host_names: Sequence[str], *, pages: bool)
     from memory_pipeline.service.http_server import application
     from memory_pipeline.service.listening import listen
 
-    settings = settings_in_force(writing=True)
+    settings = shell.settings_in_force(writing=True)
     home = settings.home
     Lake(home).close()
     listener = _listen(host, port, f"--host {host} --port {port}")
     runs, names = Runs(home), Address(host, port).names(host_names)
     app = application(home, runs, names, pages=pages)
     own = "" if pages else f"; documentation at {_url(listener)}/docs"
-    report.line(err(), f"listening at {_url(listener)}{own}; stop with Ctrl-C")
+    report.line(shell.err(), f"listening at {_url(listener)}{own}; stop with Ctrl-C")
     if pages:
         link = f"{_url(listener)}/ui/enter?key={app.state.invitation}"
-        report.line(err(), "this link signs one browser in, once:")
-        report.line(err(), link)
+        report.line(shell.err(), "this link signs one browser in, once:")
+        report.line(shell.err(), link)
     else:
         _hint_at_tokens()
     listen(app, listener, runs, settings, log_level="info")
@@ -134,7 +122,7 @@ def mcp(
     """Start the MCP server for an agent. Over standard input and output, or HTTP with --http."""
     if context.invoked_subcommand is not None:
         if profile or read_only or tools or allow_erase or http or host_name:
-            raise Misused(f"options of `mcp` go after `{context.invoked_subcommand}`, or do not apply to it")
+            raise shell.Misused(f"options of `mcp` go after `{context.invoked_subcommand}`, or do not apply to it")
         return
     _require("mcp", extra="mcp")
     from memory_pipeline.recall.client.client_pool import Clients
@@ -142,7 +130,7 @@ def mcp(
     from memory_pipeline.service.mcp_server import Exposure, server
 
     if host_name and http is None:
-        raise Misused("--host-name needs --http")
+        raise shell.Misused("--host-name needs --http")
     try:
         exposure = Exposure(
             profile_id=profile,
@@ -151,16 +139,18 @@ def mcp(
             allow_erase=allow_erase,
         )
     except ValueError as error:
-        raise Misused(f"--tools: {error}" if tools else str(error)) from error
-    settings = settings_in_force(writing=not read_only)
-    home = existing_home(settings) if read_only else settings.home
+        raise shell.Misused(f"--tools: {error}" if tools else str(error)) from error
+    settings = shell.settings_in_force(writing=not read_only)
+    home = shell.existing_home(settings) if read_only else settings.home
     with Clients(home) as clients, Runs(home) as runs:
         mcp_server = server(home, clients, runs, exposure)
         if http is not None:
             _serve_mcp(mcp_server, runs, settings, http=http, host_names=host_name or [])
             return
         if sys.stdin.isatty():
-            report.line(err(), "waiting for an MCP client on standard input; docs/mcp.md shows how to connect one")
+            report.line(
+                shell.err(), "waiting for an MCP client on standard input; docs/mcp.md shows how to connect one"
+            )
         mcp_server.run("stdio")
 
 
@@ -169,7 +159,7 @@ def mcp_install(
     client: Annotated[str, typer.Argument(metavar="CLIENT", help=f"{', '.join(install.PLACES)}.")],
     profile: Annotated[
         str | None,
-        profile_option("The only profile that agents may use; default: each call may name one."),
+        shell.profile_option("The only profile that agents may use; default: each call may name one."),
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")] = False,
     project: Annotated[
@@ -183,24 +173,26 @@ def mcp_install(
 
     _require("mcp", extra="mcp")
     options = [*(["--profile", profile] if profile else []), *(["--read-only"] if read_only else [])]
-    command = [_program(), "--home", str(settings_in_force().home.resolve()), "mcp", *options]
+    command = [_program(), "--home", str(shell.settings_in_force().home.resolve()), "mcp", *options]
     folder = Path.cwd() if project else None
     file = install.place(client, project=folder, home=Path.home(), environment=os.environ).resolve()
     change = install.entry(client, file, command, name=name)
     if change.replaced is not None:
-        out().print(f"{file} now has:\n{change.replaced}\n", soft_wrap=True, markup=False, highlight=False)
-    out().print(f"{file} will have:\n{change.shown}\n", soft_wrap=True, markup=False, highlight=False)
+        shell.out().print(f"{file} now has:\n{change.replaced}\n", soft_wrap=True, markup=False, highlight=False)
+    shell.out().print(f"{file} will have:\n{change.shown}\n", soft_wrap=True, markup=False, highlight=False)
     if not yes and not (sys.stdin.isatty() and sys.stdout.isatty()):
         again = ["mcp", "install", client, *options, *(["--project"] if project else []), "--yes"]
         again += [] if name == install.DEFAULT_NAME else ["--name", name]
-        home = settings_in_force().home
-        raise Misused(f"nothing was written: no terminal to ask in; write it with: {report.command(home, *again)}")
+        home = shell.settings_in_force().home
+        raise shell.Misused(
+            f"nothing was written: no terminal to ask in; write it with: {report.command(home, *again)}"
+        )
     if not yes and not typer.confirm("Write it?"):
-        report.line(out(), "nothing was written")
+        shell.say("nothing was written")
         raise typer.Exit(1)
     file.parent.mkdir(parents=True, exist_ok=True)
     replace_file(file, change.text)
-    report.line(out(), f"written: {file}; restart {client} to use it")
+    shell.say(f"written: {file}; restart {client} to use it")
 
 
 def _program() -> str:
@@ -212,35 +204,37 @@ def _program() -> str:
 @tokens.command("create")
 def token_create(
     role: Annotated[Role, typer.Option(help="admin: every profile; agent: one.")],
-    profile: Annotated[str | None, profile_option("Profile of an agent's token.")] = None,
+    profile: Annotated[str | None, shell.profile_option("Profile of an agent's token.")] = None,
     name: Annotated[str, typer.Option(metavar="TEXT", help="Label for `token list`.")] = "",
     reads: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="Another profile that the agent may recall; repeatable."),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Create a token and print it. Only its hash is stored, so it cannot be shown again."""
     from memory_pipeline.service import auth_tokens
 
-    home = settings_in_force(writing=True).home
+    home = shell.settings_in_force(writing=True).home
     token, grant = auth_tokens.create(home, role, profile_id=profile, name=name, reads=reads or ())
     if as_json:
-        show_json({"token": token} | _grant_row(grant))
+        shell.show_json({"token": token} | _grant_row(grant))
         return
-    out().print(token, soft_wrap=True, markup=False)
-    report.line(err(), f"token {grant.token_id} ({grant.role.value}, {_scope(grant)}); it will not be shown again")
+    shell.out().print(token, soft_wrap=True, markup=False)
+    report.line(
+        shell.err(), f"token {grant.token_id} ({grant.role.value}, {_scope(grant)}); it will not be shown again"
+    )
 
 
 @tokens.command("list")
-def token_list(as_json: JsonOption = False) -> None:
+def token_list(as_json: shell.JsonOption = False) -> None:
     """List the tokens. What each allows, never the token itself."""
     from memory_pipeline.service import auth_tokens
 
-    settings = settings_in_force()
+    settings = shell.settings_in_force()
     grants = auth_tokens.listing(settings.home)
     if as_json:
-        show_json([_grant_row(grant) for grant in grants])
+        shell.show_json([_grant_row(grant) for grant in grants])
         return
     rows = [
         (
@@ -250,19 +244,19 @@ def token_list(as_json: JsonOption = False) -> None:
         for grant in grants
     ]
     empty = "no tokens yet; create one with: memory-pipeline token create --role admin"
-    report.table(out(), ("id", "name", "role", "for", f"created ({settings.zone})"), rows, empty=empty)
+    report.table(shell.out(), ("id", "name", "role", "for", f"created ({settings.zone})"), rows, empty=empty)
 
 
 @tokens.command("revoke")
 def token_revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, from `token list`.")],
-    as_json: JsonOption = False,
+    as_json: shell.JsonOption = False,
 ) -> None:
     """Revoke a token. It stops working at once."""
     from memory_pipeline.service import auth_tokens
 
-    revoked = auth_tokens.revoke(settings_in_force().home, token_id)
-    show(_grant_row(revoked), f"revoked: {revoked.token_id}", as_json=as_json)
+    revoked = auth_tokens.revoke(shell.settings_in_force().home, token_id)
+    shell.show(_grant_row(revoked), f"revoked: {revoked.token_id}", as_json=as_json)
 
 
 def _serve_mcp(
@@ -276,9 +270,9 @@ def _serve_mcp(
     try:
         address = Address.parse(http)
     except ValueError as error:
-        raise Misused(f"--http {error}") from error
+        raise shell.Misused(f"--http {error}") from error
     listener = _listen(address.host, address.port, f"--http {http}")
-    report.line(err(), f"listening at {_url(listener)}{mcp_http.PATH}; stop with Ctrl-C")
+    report.line(shell.err(), f"listening at {_url(listener)}{mcp_http.PATH}; stop with Ctrl-C")
     _hint_at_tokens()
     app = mcp_http.application(server, settings.home, address, host_names)
     listen(app, listener, runs, settings, log_level="warning")
@@ -301,8 +295,8 @@ def _url(listener: socket.socket) -> str:
 def _hint_at_tokens() -> None:
     from memory_pipeline.service import auth_tokens
 
-    if not auth_tokens.listing(settings_in_force().home):
-        report.line(err(), "no tokens yet; create one with: memory-pipeline token create --role admin")
+    if not auth_tokens.listing(shell.settings_in_force().home):
+        report.line(shell.err(), "no tokens yet; create one with: memory-pipeline token create --role admin")
 
 
 def _grant_row(grant: "Grant") -> dict[str, object]:

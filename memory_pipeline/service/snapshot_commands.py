@@ -6,22 +6,10 @@ from typing import Annotated, Final
 
 import typer
 
-from memory_pipeline.service import report
-from memory_pipeline.service.options import (
-    Commands,
-    InstantOption,
-    JsonOption,
-    err,
-    existing_lake,
-    instant,
-    new_file,
-    out,
-    settings_in_force,
-    show_json,
-)
+from memory_pipeline.service import report, shell
 
 app = typer.Typer(
-    cls=Commands, help="List, open or export snapshots. DuckDB files of the store, now or at any past instant."
+    cls=shell.Commands, help="List, open or export snapshots. DuckDB files of the store, now or at any past instant."
 )
 
 _OPENINGS: Final = 3
@@ -39,37 +27,37 @@ def snapshot_export(
     """List, open or export app. DuckDB files of the store, now or at any past instant."""
     if context.invoked_subcommand is not None or export is None:
         return
-    new_file(export, "--export", fresh=True)
+    shell.new_file(export, "--export", fresh=True)
     from memory_pipeline.lake import snapshot
 
-    with existing_lake() as lake:
-        out().print(f"written: {snapshot.export(lake, export)}", soft_wrap=True)
+    with shell.existing_lake() as lake:
+        shell.out().print(f"written: {snapshot.export(lake, export)}", soft_wrap=True)
 
 
 @app.command("list")
-def snapshot_list(as_json: JsonOption = False) -> None:
+def snapshot_list(as_json: shell.JsonOption = False) -> None:
     """List the snapshots, newest first."""
     from memory_pipeline.lake import snapshot
     from memory_pipeline.service import report_store
 
-    settings = settings_in_force()
-    with existing_lake(settings) as lake:
+    settings = shell.settings_in_force()
+    with shell.existing_lake(settings) as lake:
         address = snapshot.address(lake)
         listing = snapshot.listing(lake.home, address=address)
     if as_json:
-        show_json(listing.to_dicts())
+        shell.show_json(listing.to_dicts())
     else:
-        report_store.snapshots(out(), listing, lake.home, address=address, zone=settings.zone)
+        report_store.snapshots(shell.out(), listing, lake.home, address=address, zone=settings.zone)
 
 
 @app.command("open")
-def snapshot_open(as_of: InstantOption = None) -> None:
+def snapshot_open(as_of: shell.InstantOption = None) -> None:
     """Print the path of a snapshot. The newest, or one of the state at a past instant, built on demand."""
     from memory_pipeline.lake import snapshot
     from memory_pipeline.runs import rebuild
 
-    clock = instant(as_of)
-    with existing_lake() as lake:
+    clock = shell.instant(as_of)
+    with shell.existing_lake() as lake:
         for _ in range(_OPENINGS):  # an erasure removes every snapshot, one that was just built as well
             path = snapshot.publish(lake) if clock is None else rebuild.snapshot_at(lake, clock)
             if (problem := snapshot.problem(path)) is None or path.exists():
@@ -80,5 +68,5 @@ def snapshot_open(as_of: InstantOption = None) -> None:
     if problem:
         raise ValueError(f"{path} cannot be read: {problem}; rebuild it with: memory-pipeline doctor --repair")
     if note:
-        report.prose(err(), note)
+        report.prose(shell.err(), note)
     sys.stdout.write(f"{path}\n")

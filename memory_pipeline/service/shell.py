@@ -1,4 +1,4 @@
-"""Options shared by the commands; parsing of command lines and printing of results."""
+"""What the commands share: options, the store that they act on, and what they print."""
 
 import json
 import os
@@ -254,13 +254,18 @@ def show_json(value: Any) -> None:
     sys.stdout.write(text.translate(hidden) + "\n")
 
 
+def say(text: str, *, style: str = "") -> None:
+    """Print one line for people, never wrapped (see `report.line`)."""
+    line(out(), text, style=style)
+
+
 def show(document: Any, *lines: str, as_json: bool) -> None:
     """Print what a command did, as JSON or as lines for people."""
     if as_json:
         show_json(document)
         return
     for text in lines:
-        line(out(), text)
+        say(text)
 
 
 def _json_text(value: object) -> str:
