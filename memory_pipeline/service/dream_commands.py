@@ -3,20 +3,11 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from memory_pipeline.service import report, shell
-
-if TYPE_CHECKING:
-    import polars as pl
-
-    from memory_pipeline.interop import dreaming
-    from memory_pipeline.interop.importing import ImportReport
-    from memory_pipeline.lake.tables import Lake
-    from memory_pipeline.settings import Settings
-
 
 app = typer.Typer()
 
@@ -52,6 +43,7 @@ def dream(
     """
     from memory_pipeline.interop.exports import folder
     from memory_pipeline.lake.tables import Lake
+    from memory_pipeline.service import dreams
 
     if apply and undo:
         raise shell.Misused("--apply and --undo cannot be combined; give one of them")
@@ -66,110 +58,11 @@ def dream(
     place = directory.resolve()
     owner = profile or folder.owner(directory) or f"{place.parent.name}/{place.name}"
     with Lake(settings.home) as lake, report.spinner(shell.err(), "dream"):
-        document = _dreamt(lake, settings, directory, owner, apply=apply)
+        document = dreams.dream(lake, settings, directory, owner, apply=apply)
     if as_json:
         shell.show_json(document)
     else:
         _show(directory, document)
-
-
-def _dreamt(lake: "Lake", settings: "Settings", directory: Path, owner: str, *, apply: bool) -> dict[str, Any]:
-    """Import the folder, plan or run, and return the changes; with `apply`, write the folder."""
-    import polars as pl
-    from uuid6 import uuid7
-
-    from memory_pipeline.interop import dreaming
-    from memory_pipeline.interop import markdown as folders
-    from memory_pipeline.interop.exports import folder
-    from memory_pipeline.interop.exports.dream_record import DreamRecord
-    from memory_pipeline.lake import snapshot
-    from memory_pipeline.runs import consolidate, inputs
-
-    texts = folders.texts(directory)
-    taken = _imported(lake, settings, directory, owner)
-    standing = folders.places(directory, profile=owner, ledger=lake.ledger)
-    places = [place for place in standing if place.file in texts]
-    now = datetime.now(UTC)
-    profiles = inputs.select_profiles(lake, settings, as_of=now, profiles=[owner], trigger="cli")
-    run_id = str(uuid7()) if apply else None
-    if run_id is not None:  # before anything is read: an erasure from now on names the folder
-        lake.ledger.note_export(directory, at=now, profile_id=owner)
-    if run_id is None:
-        tables = consolidate.preview(lake, settings, profiles)
-    else:
-        tables = consolidate.consolidate(lake, settings, profiles, run_id=run_id)
-        snapshot.publish_after(lake, "the run is committed")
-    plan = tables["consolidation_plan"]
-    held = plan.filter(pl.col("status") == "held").height
-    leaving, changed = _changes(texts, places, tables["settled_memories"], now)
-    commit = None
-    if run_id is not None and changed:
-        decided_by = run_id if held < plan.height else None
-        record = DreamRecord.of(owner, decided_by, texts, changed, position=lake.ledger.position())
-        commit = folder.change(directory, texts, changed, f"Dream of {owner}", profile_id=owner, first=record.write)
-    return {
-        "profile_id": owner,
-        "run_id": run_id,
-        "imported": taken.accepted,
-        "known": taken.duplicates,
-        "refused": taken.dead_letters,
-        "files": list(changed),
-        "diff": list(dreaming.diff(texts, changed)),
-        "reasons": _reasons(plan, leaving) if changed else [],
-        "held": held,
-        "commit": commit,
-    }
-
-
-def _imported(lake: "Lake", settings: "Settings", directory: Path, owner: str) -> "ImportReport":
-    from memory_pipeline.interop import formats, importing
-    from memory_pipeline.interop import markdown as folders
-    from memory_pipeline.interop.exports import folder
-
-    now, form = datetime.now(UTC), formats.FORMATS[folders.FORMAT]
-    events = formats.events(form, directory, recorded_at=now, ledger=lake.ledger, profile=owner)
-    with folder.being_imported(directory, owner):
-        return importing.import_events(lake.ledger, events, settings=settings)
-
-
-def _changes(
-    texts: Mapping[str, str], places: "list[dreaming.Place]", memories: "pl.DataFrame", now: datetime
-) -> tuple[set[str], dict[str, str | None]]:
-    """Return the memories of the folder that no longer hold after the plan, and the files that change."""
-    import polars as pl
-
-    from memory_pipeline.interop import dreaming
-    from memory_pipeline.interop.exports import current
-
-    judged = current.judged(memories, now)
-    here = {place.memory_id for place in places}
-    leaving = here & set(judged.drop_nulls("why")["memory_id"])
-    written = judged.filter(
-        pl.col("why").is_null(), pl.col("members").list.set_intersection(sorted(leaving)).list.len() > 0
-    )
-    summaries = [dreaming.Summary(*row) for row in written.select("memory_id", "content", "members").iter_rows()]
-    return leaving, dreaming.changes(texts, places, leaving=leaving, summaries=summaries)
-
-
-def _reasons(plan: "pl.DataFrame", leaving: set[str]) -> list[str]:
-    """Return why memories leave the folder, in the order of the plan, each reason once.
-
-    A memory that a summary replaces leaves for the summary's reason.
-    """
-    import polars as pl
-
-    from memory_pipeline.consolidation.state import decision_json
-    from memory_pipeline.schemas import Action
-
-    names = sorted(leaving)
-    made = plan.filter(pl.col("target_id").is_not_null(), pl.col("memory_id").is_in(names))["target_id"]
-    about = plan.filter(
-        (pl.col("memory_id").is_in(names) & pl.col("action").is_in(decision_json.LEAVES.keys()))
-        | (pl.col("memory_id").is_in(made.to_list()) & (pl.col("action") == Action.SUMMARISE.value))
-        | (pl.col("memory_id").is_in(names) & (pl.col("action") == Action.CLOSE.value)),
-        pl.col("status") != "held",
-    )
-    return about["reason"].unique(maintain_order=True).to_list()
 
 
 def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
@@ -228,22 +121,22 @@ def _show(directory: Path, document: Mapping[str, Any]) -> None:
 
     console, home = shell.out(), shell.settings_in_force().home
     taken = f"{document['imported']} new or changed, {document['known']} unchanged"
-    report.line(console, f"imported: {taken} (profile {document['profile_id']})")
+    shell.say(f"imported: {taken} (profile {document['profile_id']})")
     if document["refused"]:
-        report.line(console, f"refused: {document['refused']}; see {report.command(home, 'dead-letters', 'list')}")
+        shell.say(f"refused: {document['refused']}; see {report.command(home, 'dead-letters', 'list')}")
     for line in document["diff"]:
         console.print(escaped(line), soft_wrap=True, markup=False, style=_STYLES.get(line[:1], ""))
     for reason in document["reasons"][:_REASONS]:
-        report.line(console, f"because: {reason}")
+        shell.say(f"because: {reason}")
     if document["held"]:
-        report.line(console, f"held back by the quota: {report.many(document['held'], 'decision')}")
+        shell.say(f"held back by the quota: {report.many(document['held'], 'decision')}")
     if not document["files"]:
-        report.line(console, "nothing to change")
+        shell.say("nothing to change")
     elif document["run_id"] is None:
-        report.line(console, f"write it: {report.command(home, 'dream', str(directory), '--apply')}")
+        shell.say(f"write it: {report.command(home, 'dream', str(directory), '--apply')}")
     else:
-        report.line(console, f"written: {report.many(len(document['files']), 'file')} (run {document['run_id']})")
-        report.line(console, f"undo it: {report.command(home, 'dream', str(directory), '--undo')}")
+        shell.say(f"written: {report.many(len(document['files']), 'file')} (run {document['run_id']})")
+        shell.say(f"undo it: {report.command(home, 'dream', str(directory), '--undo')}")
 
 
 _STYLES = {"+": "green", "-": "red", "@": "cyan"}
