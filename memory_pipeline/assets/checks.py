@@ -12,6 +12,7 @@ import dagster as dg
 import polars as pl
 
 from memory_pipeline.assets import catalogue
+from memory_pipeline.assets.figures import as_table
 from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.assets.resources import Store, refusing, store_of
 from memory_pipeline.consolidation.plans.quota import held_profiles
@@ -99,13 +100,16 @@ def quota_of(key: dg.AssetKey, plan: pl.DataFrame, tables: Mapping[str, pl.DataF
         description="no profile is held back"
         if held.is_empty()
         else f"held back: {'; '.join(shown)}; review the plan, release it with run.max_archived_share",
-        metadata={
-            "held": dg.MetadataValue.table(
-                [dg.TableRecord(row) for row in held.head(SHOWN).iter_rows(named=True)],
-                schema=dg.TableSchema(columns=[dg.TableColumn(name, str(kind)) for name, kind in held.schema.items()]),
-            )
-        },
+        metadata={"held": as_table(held.head(SHOWN))},
     )
+
+
+def of_plan(
+    names: Namespace, broken: pl.DataFrame, tables: Mapping[str, pl.DataFrame]
+) -> tuple[dg.AssetCheckResult, dg.AssetCheckResult]:
+    """Report what a plan breaks and holds back (see `invariants_of`, `quota_of`), from the tables of its run."""
+    key = names.key("consolidation_plan")
+    return invariants_of(key, broken), quota_of(key, tables["consolidation_plan"], tables)
 
 
 def evaluation(result: dg.AssetCheckResult, *, blocking: bool) -> dg.AssetCheckEvaluation:
@@ -144,8 +148,9 @@ def alone(names: Namespace) -> dg.AssetChecksDefinition:
                 yield schema_and_grain_of(key.asset_key, rows)
         if chosen & {dg.AssetCheckKey(plan, name) for name in ("invariants", "quota")}:
             tables, broken = planned(store)
-            made = invariants_of(plan, broken), quota_of(plan, tables["consolidation_plan"], tables)
-            yield from (one for one in made if dg.AssetCheckKey(plan, str(one.check_name)) in chosen)
+            yield from (
+                one for one in of_plan(names, broken, tables) if dg.AssetCheckKey(plan, str(one.check_name)) in chosen
+            )
 
     return published
 

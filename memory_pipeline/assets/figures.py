@@ -120,11 +120,15 @@ def readable(value: float) -> str:
 
 def plan_table(plan: pl.DataFrame) -> dg.TableMetadataValue:
     """Count the decisions of a plan by profile, action and rule, as a table of Dagster's UI."""
-    counts = plan.group_by("profile_id", "action", "rule", "status").len("decisions")
-    rows = counts.sort("profile_id", "action", "rule", "status").iter_rows(named=True)
+    by = ("profile_id", "action", "rule", "status")
+    return as_table(plan.group_by(by).len("decisions").sort(by))
+
+
+def as_table(frame: pl.DataFrame) -> dg.TableMetadataValue:
+    """Return rows as a table of Dagster's UI."""
     return dg.MetadataValue.table(
-        [dg.TableRecord(row) for row in rows],
-        schema=dg.TableSchema(columns=[dg.TableColumn(name, str(kind)) for name, kind in counts.schema.items()]),
+        [dg.TableRecord(row) for row in frame.iter_rows(named=True)],
+        schema=dg.TableSchema(columns=[dg.TableColumn(name, str(kind)) for name, kind in frame.schema.items()]),
     )
 
 

@@ -158,9 +158,9 @@ def _checked(names: Namespace, tables: Tables) -> Iterator[dg.AssetCheckEvaluati
 
 def _check_plan(names: Namespace, store: Store, tables: Tables) -> Iterator[dg.AssetCheckEvaluation]:
     """Check a plan before anything is changed."""
-    key, plan = names.key("consolidation_plan"), tables["consolidation_plan"]
     broken = commit.violations(tables, store.policies(tables["profiles"]))
-    yield checks.evaluation(checks.invariants_of(key, broken), blocking=True)
-    yield checks.evaluation(checks.quota_of(key, plan, tables), blocking=False)
+    invariants, quota = checks.of_plan(names, broken, tables)
+    yield checks.evaluation(invariants, blocking=True)
+    yield checks.evaluation(quota, blocking=False)
     if broken.height:
         raise dg.Failure(str(commit.InvariantBroken(broken)), allow_retries=False)

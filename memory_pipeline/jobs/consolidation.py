@@ -90,10 +90,7 @@ def preview(names: Namespace, executor: dg.ExecutorDefinition | None) -> dg.JobD
         tables, broken = checks.planned(store_of(context, names))
         profiles, plan = tables["profiles"], tables["consolidation_plan"]
         context.instance.add_run_tags(context.run_id, describing(profiles) | {TASK: "preview"})
-        for check in (
-            checks.invariants_of(names.key("consolidation_plan"), broken),
-            checks.quota_of(names.key("consolidation_plan"), plan, tables),
-        ):
+        for check in checks.of_plan(names, broken, tables):
             (context.log.info if check.passed else context.log.error)(f"{check.check_name}: {check.description}")
         context.add_output_metadata({"profiles": profiles.height, "decisions": plan.height, "plan": plan_table(plan)})
         if broken.height:

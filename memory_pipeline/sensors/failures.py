@@ -138,15 +138,19 @@ def post(url: str, found: dict[str, Any]) -> None:
         pass
 
 
+def root_cause(error: Any) -> str | None:
+    """Return the first line of the root cause of an error that Dagster recorded; None of no error."""
+    while error is not None and error.cause is not None:
+        error = error.cause
+    return error.message.strip().splitlines()[0] if error else None
+
+
 def _reason(context: dg.RunFailureSensorContext) -> str:
     """Return the reason given by the first step that failed, or else by the run."""
     for event in context.get_step_failure_events():
         failure = event.step_failure_data
         if failure.user_failure_data and failure.user_failure_data.description:
             return failure.user_failure_data.description
-        error = failure.error
-        while error is not None and error.cause is not None:
-            error = error.cause
-        if error is not None:
-            return error.message.strip().splitlines()[0]
+        if cause := root_cause(failure.error):
+            return cause
     return context.failure_event.message or "no reason was recorded"

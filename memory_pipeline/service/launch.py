@@ -19,10 +19,12 @@ from memory_pipeline.jobs.consolidation import APPLY
 from memory_pipeline.ledger.database import LakeError, database_problem
 from memory_pipeline.ledger.disk import private
 from memory_pipeline.runs import live_runs
+from memory_pipeline.sensors.failures import root_cause
 from memory_pipeline.sensors.requests import end_abandoned
 from memory_pipeline.service.event_log import kept_open
 from memory_pipeline.settings import Settings
 
+_UNKNOWN: Final = "no reason was recorded"
 ATTEMPTS: Final = 3
 """Number of whole runs tried while other runs commit first."""
 _PASSING: Final = ("full", "disk I/O", "unable to open", "locked", "readonly")
@@ -131,14 +133,7 @@ def _reason(result: dg.ExecuteInProcessResult) -> str:
         if event.is_step_failure:
             failure = event.step_failure_data
             description = failure.user_failure_data.description if failure.user_failure_data else None
-            return description or f"step {event.step_key} failed: {_innermost(failure.error)}"
+            return description or f"step {event.step_key} failed: {root_cause(failure.error) or _UNKNOWN}"
         if event.is_run_failure:
-            return f"the run failed: {_innermost(event.job_failure_data.error)}"
+            return f"the run failed: {root_cause(event.job_failure_data.error) or _UNKNOWN}"
     return "the run did not finish; see it in the Dagster UI"
-
-
-def _innermost(error: Any) -> str:
-    """Return the first line of the root cause of an error that Dagster recorded."""
-    while error is not None and error.cause is not None:
-        error = error.cause
-    return error.message.strip().splitlines()[0] if error else "no reason was recorded"

@@ -412,10 +412,8 @@ def _part(row: dict[str, Any], start: int, end: int) -> dict[str, Any]:
         return row
     if start >= len(whole):
         raise ValueError(f"start is {start}, after the end of the text; it has {len(whole)} characters")
-    row["content"] = whole[start:end]
-    return _filled(
-        row | {"text": preview(row["text"]), "characters": len(whole), "next": end if end < len(whole) else None}
-    )
+    more = {"next": end} if end < len(whole) else {}
+    return row | {"content": whole[start:end], "text": preview(row["text"]), "characters": len(whole)} | more
 
 
 def _listed(memory: Memory) -> str:
@@ -424,10 +422,6 @@ def _listed(memory: Memory) -> str:
     by_file = [whereabouts.BY_FILE] if whereabouts.is_undated(memory.metadata) else []
     marks = "; ".join([*by_file, *gone, f"memory_id {one_line(memory.memory_id)}"])
     return f"- [{memory.created_at:%Y-%m-%d}] {one_line(replace(memory, text=preview(memory.text)).line())} ({marks})"
-
-
-def _filled(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if value is not None}
 
 
 def _run_text(row: dict[str, Any]) -> str:

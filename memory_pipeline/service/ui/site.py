@@ -94,7 +94,7 @@ def application(state: State, codes: Mapping[type[Exception], int]) -> Starlette
     state.invitation = state.sign_ins.invite()
     site = Starlette(
         routes=[
-            Route("/", _to("search")),
+            Route("/", lambda _: _redirect("search")),
             Route("/style.css", _file("style.css", "text/css")),
             Route("/review.js", _file("review.js", "text/javascript")),
             Route(f"/{SIGN_IN}", _ask_token, methods=["GET"]),
@@ -239,10 +239,6 @@ def _welcomed(request: Request, entered: SignedIn) -> Response:
     secure = request.url.scheme == "https"
     answer.set_cookie(_cookie(request), entered.key, path=PAGES, httponly=True, samesite="strict", secure=secure)
     return answer
-
-
-def _to(path: str) -> Callable[[Request], Response]:
-    return lambda _: _redirect(path)
 
 
 def _file(name: str, media_type: str) -> Callable[[Request], Response]:
