@@ -155,7 +155,7 @@ def consolidate(
     shell.new_file(plan_out, "--out")
     clock = shell.instant(as_of)
     chosen = "lightweight" if lightweight else task.value if task else "full"
-    asked = {
+    asked: dict[str, Any] = {
         "profiles": profile or [],
         "shards": shard or [],
         "task": chosen,
@@ -164,21 +164,12 @@ def consolidate(
         "trigger": "cli",
     }
     if dry_run:
-        show_plan(
-            preset,
-            {**asked, "as_of": clock, "max_archived_share": max_archived_share},
-            plan_out=plan_out,
-            as_json=as_json,
-        )
+        asked |= {"as_of": clock, "max_archived_share": max_archived_share}
+        show_plan(preset, asked, plan_out=plan_out, as_json=as_json)
         return
     share = -1.0 if max_archived_share is None else max_archived_share
-    config = {
-        **asked,
-        "as_of": clock.isoformat() if clock else "",
-        "preset": preset or "",
-        "max_archived_share": share,
-    }
-    run_job(chosen, config, as_json=as_json)
+    asked |= {"as_of": clock.isoformat() if clock else "", "preset": preset or "", "max_archived_share": share}
+    run_job(chosen, asked, as_json=as_json)
 
 
 def show_plan(preset: str | None, asked: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:

@@ -30,6 +30,9 @@ HostNameOption = Annotated[
     list[str] | None,
     typer.Option(metavar="NAME", help="Another host name that clients use, such as a proxy's; repeatable."),
 ]
+OnlyProfile = Annotated[
+    str | None, shell.profile_option("The only profile that agents may use; default: each call may name one.")
+]
 tokens = typer.Typer(cls=shell.Commands, help="Manage bearer tokens. For the HTTP service and MCP over HTTP.")
 
 
@@ -83,16 +86,7 @@ def _serve_http(host: str, port: int, host_names: Sequence[str], *, pages: bool)
 @mcp_app.callback(invoke_without_command=True)
 def mcp(
     context: typer.Context,
-    profile: Annotated[
-        str | None,
-        typer.Option(
-            "--profile",
-            "-p",
-            metavar="NAME",
-            help="The only profile that agents may use; default: each call may name one.",
-            show_default=False,
-        ),
-    ] = None,
+    profile: OnlyProfile = None,
     read_only: Annotated[
         bool, typer.Option("--read-only", help="Offer only tools that change nothing; record no accesses.")
     ] = False,
@@ -157,10 +151,7 @@ def mcp(
 @mcp_app.command("install")
 def mcp_install(
     client: Annotated[str, typer.Argument(metavar="CLIENT", help=f"{', '.join(install.PLACES)}.")],
-    profile: Annotated[
-        str | None,
-        shell.profile_option("The only profile that agents may use; default: each call may name one."),
-    ] = None,
+    profile: OnlyProfile = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Offer only tools that change nothing.")] = False,
     project: Annotated[
         bool, typer.Option("--project", help="Only for the project in this folder; default: for all your projects.")
