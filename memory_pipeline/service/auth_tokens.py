@@ -6,7 +6,6 @@ Not here: which request needs which role (`http_guard`, `http_memories`, `mcp_se
 import hashlib
 import hmac
 import json
-import os
 import secrets
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from typing import Any, Final
 import filelock
 
 from memory_pipeline.ledger.database import LakeError, explained
-from memory_pipeline.ledger.disk import private, sync
+from memory_pipeline.ledger.disk import aside, private, sync
 from memory_pipeline.service.choices import Role
 
 TOKENS_FILE: Final = "tokens.json"
@@ -167,12 +166,9 @@ def _locked(home: Path) -> Iterator[None]:
 def _write(home: Path, grants: list[Grant]) -> None:
     """Replace the file atomically; only its owner can read it."""
     rows = [asdict(grant) | {"created_at": grant.created_at.isoformat()} for grant in grants]
-    temporary = home / f".{TOKENS_FILE}.{secrets.token_hex(8)}.aside"
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as out:
-            out.write(json.dumps(rows, indent=1) + "\n")
+    with aside(home) as temporary:
+        temporary.touch(0o600, exist_ok=False)
+        temporary.write_text(json.dumps(rows, indent=1) + "\n", "utf-8")
         sync(temporary)
         temporary.replace(home / TOKENS_FILE)
-    finally:
-        temporary.unlink(missing_ok=True)
     sync(home)

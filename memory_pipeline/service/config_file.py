@@ -1,7 +1,6 @@
 """Edits the settings file: one setting at a time, validated before it is written, with comments and layout kept."""
 
 import os
-import secrets
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import filelock
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
-from memory_pipeline.ledger.disk import sync
+from memory_pipeline.ledger.disk import aside, sync
 from memory_pipeline.settings import (
     ENVIRONMENT_PREFIX,
     HOME_VARIABLE,
@@ -209,14 +208,11 @@ def replace_file(file: Path, text: str) -> None:
     Raises:
         OSError: it cannot be written; it is as it was.
     """
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(8)}.aside")
-    try:
+    with aside(file.parent) as temporary:
         temporary.touch(0o600 if file.exists() else 0o666, exist_ok=False)
         temporary.write_text(text, "utf-8")
         if file.exists():
             temporary.chmod(file.stat().st_mode)
         sync(temporary)
         temporary.replace(file)
-    finally:
-        temporary.unlink(missing_ok=True)
     sync(file.parent)
