@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from memory_pipeline.interop.importing import RefusedEvent
 
-_MARGIN: Final = "   "
-"""Before what a line that shows a memory goes on with."""
 SHOWN: Final = 5
 """Rows of each kind that a shortened list shows."""
 
@@ -59,13 +57,6 @@ def prose(console: "Console", text: str, *, style: str = "") -> None:
     from rich.text import Text
 
     console.print(Text(escaped(text), style=style))
-
-
-def hanging(console: Console, text: str) -> None:
-    """Print lines that show memories, wrapped between words within a margin, so that no word of one begins a line."""
-    for one in escaped(text).split("\n"):
-        wrapped = Text(one).wrap(console, max(console.width - len(_MARGIN), len(_MARGIN)))
-        console.print(Text(f"\n{_MARGIN}".join(row.plain.rstrip() for row in wrapped)), soft_wrap=True)
 
 
 def table(

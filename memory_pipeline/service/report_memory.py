@@ -6,14 +6,17 @@ from textwrap import shorten
 from typing import Final
 
 from rich.console import Console
+from rich.text import Text
 
 from memory_pipeline.recall import wording
 from memory_pipeline.recall.closed_statements import marked
 from memory_pipeline.recall.models import Answer, Memory, Opening, Recalled
 from memory_pipeline.schemas import LIVE
-from memory_pipeline.service.report import command, flat, hanging, line, many, moment, when
-from memory_pipeline.text.display import BUDGET, preview
+from memory_pipeline.service.report import command, flat, line, many, moment, when
+from memory_pipeline.text.display import BUDGET, escaped, preview
 
+_MARGIN: Final = "   "
+"""Before what a line that shows a memory goes on with."""
 _TEXT: Final = 100
 """Characters of a text that a list shows."""
 
@@ -36,15 +39,22 @@ def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
 
 def recalled(console: Console, hit: Recalled, shown: Iterable[Recalled], *, whose: str = "") -> None:
     """Print one of the recalled memories: its text, then score, id and perhaps its profile (`whose`)."""
-    hanging(console, f"{hit.rank}. {hit.line(shown).removeprefix('- ')}")
+    _hanging(console, f"{hit.rank}. {hit.line(shown).removeprefix('- ')}")
     line(console, f"   {hit.score:.2f} · {hit.memory_id}{whose}", style="dim")
+
+
+def _hanging(console: Console, text: str) -> None:
+    """Print lines that show memories, wrapped between words within a margin, so that no word of one begins a line."""
+    for one in escaped(text).split("\n"):
+        wrapped = Text(one).wrap(console, max(console.width - len(_MARGIN), len(_MARGIN)))
+        console.print(Text(f"\n{_MARGIN}".join(row.plain.rstrip() for row in wrapped)), soft_wrap=True)
 
 
 def opening(console: Console, start: Opening) -> None:
     """Print what an agent reads when a session starts."""
     text = start.text()
     if text:
-        hanging(console, text)
+        _hanging(console, text)
     else:
         line(console, "No core memory yet; a consolidation compiles it.")
 
