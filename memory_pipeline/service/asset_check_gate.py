@@ -78,17 +78,17 @@ def evaluate(settings: Settings, run_id: str | None = None, *, key_prefix: str =
 
 def _instances(settings: Settings) -> list[AbstractContextManager[dg.DagsterInstance]]:
     """Return the instance that the environment names, if any, and that of the data folder; begin none elsewhere."""
-    named = os.environ.get("DAGSTER_HOME")
-    own = settings.home / "dagster"
-    elsewhere = bool(named) and Path(str(named)).resolve() != own.resolve()
-    if elsewhere and not Path(str(named)).is_dir():
+    named, own = os.environ.get("DAGSTER_HOME"), settings.home / "dagster"
+    if not named or (folder := Path(named)).resolve() == own.resolve():
+        return [launch.instance(settings.home)]
+    if not folder.is_dir():
         raise ValueError(f"DAGSTER_HOME is {named!r}, which is no folder; correct it, or unset it")
-    if elsewhere and not any(Path(str(named), one).exists() for one in ("dagster.yaml", "history")):
+    if not any((folder / one).exists() for one in ("dagster.yaml", "history")):
         raise ValueError(
             f"DAGSTER_HOME is {named!r}, which holds no Dagster instance (neither dagster.yaml nor history); correct "
             "it, or unset it"
         )
-    return [*([launch.opened(Path(str(named)))] if elsewhere else []), launch.instance(settings.home)]
+    return [launch.opened(folder), launch.instance(settings.home)]
 
 
 def _others(instances: Sequence[dg.DagsterInstance]) -> str:

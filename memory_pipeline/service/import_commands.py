@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -130,27 +131,17 @@ def show_preview(form: "Format", paths: list[Path], *, as_json: bool, **options:
 
     now = datetime.now(UTC)
     settings = shell.settings_in_force()
-    lake = shell.existing_lake(settings) if databases.exists(settings.home) else None
-    ledger = lake.ledger if lake else None
-    try:
-        previews = {
-            str(path): importing.preview_events(
+    with shell.existing_lake(settings) if databases.exists(settings.home) else nullcontext() as lake:
+        ledger = lake.ledger if lake else None
+        previews = {}
+        for path in paths:
+            given = _with_profile(form, path, options, settings.default_profile)
+            previews[str(path)] = importing.preview_events(
                 ledger,
-                formats.events(
-                    form,
-                    path,
-                    recorded_at=now,
-                    ledger=ledger,
-                    **_with_profile(form, path, options, settings.default_profile),
-                ),
+                formats.events(form, path, recorded_at=now, ledger=ledger, **given),
                 settings=settings,
                 separate=quotations.of_store(lake, settings) if lake else None,
             )
-            for path in paths
-        }
-    finally:
-        if lake:
-            lake.close()
     if as_json:
         shell.show_json({path: report_import.preview_document(one) for path, one in previews.items()})
     else:
@@ -190,18 +181,12 @@ def _command(form: "Format") -> Callable[..., None]:
         "allow_refused": AllowRefused,
         "as_json": shell.JsonOption,
     }
-    defaults: dict[str, Any] = {
-        name: False for name in kinds if name in {*FLAGS, "dry_run", "allow_refused", "as_json"}
-    }
-    defaults |= dict.fromkeys((name for name in kinds if name not in {*defaults, "paths"}), None)
+    flags = {*FLAGS, "dry_run", "allow_refused", "as_json"}
+    defaults: dict[str, Any] = {name: False if name in flags else None for name in kinds}
+    defaults["paths"] = inspect.Parameter.empty
     command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # typer reads options from it
         [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                annotation=kind,
-                default=defaults.get(name, inspect.Parameter.empty),
-            )
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=defaults[name])
             for name, kind in kinds.items()
         ]
     )
