@@ -210,7 +210,7 @@ def build(
         explained(home),
         _full_disk_explained(),
         _replacing(final) as aside,
-        snapshot_file.database(aside) as connection,
+        snapshot_file.begun(aside) as connection,
     ):
         snapshot_file.write(connection, frames, linked)
         connection.close()
@@ -266,8 +266,6 @@ def _export(source: Lake | Path, file: Path) -> None:
                 recalls = uses.select(list(RECALLS.types)).sort("profile_id", "seq", "ordinal")
                 tables.append((RECALLS, recalls))
             snapshot_file.create_tables(connection, tables)
-            for relation, _ in tables:
-                snapshot_file.comment(connection, relation)
         if isinstance(source, Lake):
             source.ledger.note_export(file, at=datetime.now(UTC))
 

@@ -23,35 +23,59 @@ _FILE_IN_VIEW: Final = re.compile(r"'(/(?:[^']|'')*\.parquet)'")
 _LITERAL: Final = re.compile(r"\[([*?\[])\]")
 """A character that a path in a view takes literally."""
 
+_BEGUN: Final[list[bytes]] = []
+"""The file of a snapshot without rows, once one was made: half of the work on a small one."""
+
 
 def database(file: Path) -> duckdb.DuckDBPyConnection:
     """Open a database file for writing in the storage format of `STORAGE_VERSION`."""
     return duckdb.connect(str(file), config={"storage_compatibility_version": STORAGE_VERSION})
 
 
+def begun(file: Path) -> duckdb.DuckDBPyConnection:
+    """Make the file of a snapshot without rows and linked files, and open it for writing."""
+    if not _BEGUN:
+        _begin(file)
+        _BEGUN.append(file.read_bytes())
+    file.write_bytes(_BEGUN[0])
+    return database(file)
+
+
+def _begin(file: Path) -> None:
+    with database(file) as connection:
+        connection.execute("BEGIN")
+        for relation in RELATIONS.values():
+            if not relation.is_view:
+                _create_table(connection, relation)
+        for table in LINKED:
+            link(connection, table, (), places=())
+        for view in VIEWS:
+            connection.execute(view)
+        for macro in MACROS:
+            connection.execute(f"CREATE MACRO {macro.signature} AS TABLE {macro.query}")
+            connection.execute(f"COMMENT ON MACRO TABLE {macro.name} IS {quoted(macro.description)}")
+        for relation in RELATIONS.values():
+            if relation.is_view and relation.name not in LINKED:
+                _comment(connection, relation)
+        connection.execute("COMMIT")
+
+
 def write(
     connection: duckdb.DuckDBPyConnection, frames: Mapping[str, pl.DataFrame], linked: Mapping[str, Sequence[Path]]
 ) -> None:
-    """Write tables, views over the linked Parquet files (of `snapshot_views.LINKED`), macros and their comments."""
-    create_tables(connection, [(RELATIONS[table], frame) for table, frame in frames.items()])
+    """Write rows of tables, and views over linked Parquet files (of `snapshot_views.LINKED`), into what was begun."""
+    _fill(connection, [(RELATIONS[table], frame) for table, frame in frames.items()])
     connection.execute("BEGIN")
     for table, paths in linked.items():
-        link(connection, table, paths, places=[str(path) for path in paths])
-    for view in VIEWS:
-        connection.execute(view)
-    for macro in MACROS:
-        connection.execute(f"CREATE MACRO {macro.signature} AS TABLE {macro.query}")
-        connection.execute(f"COMMENT ON MACRO TABLE {macro.name} IS {quoted(macro.description)}")
-    for relation in RELATIONS.values():
-        if relation.name not in linked:
-            comment(connection, relation)
+        if paths:
+            link(connection, table, paths, places=[str(path) for path in paths])
     connection.execute("COMMIT")
 
 
 def link(connection: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path], *, places: Sequence[str]) -> None:
     """Let a view, one of `snapshot_views.LINKED`, read Parquet files at places: absolute paths, or addresses."""
     connection.execute(linked_view(RELATIONS[table], places, _columns(connection, paths)))
-    comment(connection, RELATIONS[table])
+    _comment(connection, RELATIONS[table])
 
 
 def linked(snapshot: Path) -> dict[str, list[Path]]:
@@ -85,7 +109,20 @@ def _columns(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> se
 
 
 def create_tables(connection: duckdb.DuckDBPyConnection, tables: Sequence[tuple[Relation, pl.DataFrame]]) -> None:
-    """Create tables from frames in one transaction, with the columns and types of their schemas.
+    """Create tables from frames, with the columns, types and comments of their schemas."""
+    for relation, _ in tables:
+        _create_table(connection, relation)
+    _fill(connection, tables)
+
+
+def _create_table(connection: duckdb.DuckDBPyConnection, relation: Relation) -> None:
+    columns = ", ".join(f"{column(name)} {kind}" for name, kind in relation.types.items())
+    connection.execute(f"CREATE TABLE {relation.name} ({columns})")
+    _comment(connection, relation)
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, tables: Sequence[tuple[Relation, pl.DataFrame]]) -> None:
+    """Insert frames into empty tables in one transaction.
 
     DuckDB 1.0 cannot read a row group in which a column of lists has no element at all. Such a table is written with a
     row of one-element lists at the head of each row group, which is deleted once it is on disk.
@@ -93,7 +130,8 @@ def create_tables(connection: duckdb.DuckDBPyConnection, tables: Sequence[tuple[
     lacking = [relation.name for relation, frame in tables if _lacks_elements(frame)]
     connection.execute("BEGIN")
     for relation, frame in tables:
-        _create_table(connection, relation, _with_elements(frame) if relation.name in lacking else frame)
+        if not frame.is_empty():
+            _insert(connection, relation, _with_elements(frame) if relation.name in lacking else frame)
     connection.execute("COMMIT")
     if lacking:
         connection.execute("CHECKPOINT")
@@ -101,10 +139,10 @@ def create_tables(connection: duckdb.DuckDBPyConnection, tables: Sequence[tuple[
         connection.execute(f"DELETE FROM {name} WHERE rowid % {_ROW_GROUP} = 0")  # noqa: S608
 
 
-def _create_table(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
-    columns = ", ".join(f"{column(name)}::{kind} AS {column(name)}" for name, kind in relation.types.items())
+def _insert(connection: duckdb.DuckDBPyConnection, relation: Relation, frame: pl.DataFrame) -> None:
+    columns = ", ".join(f"{column(name)}::{kind}" for name, kind in relation.types.items())
     connection.register("frame", frame)
-    connection.execute(f"CREATE TABLE {relation.name} AS SELECT {columns} FROM frame")  # noqa: S608
+    connection.execute(f"INSERT INTO {relation.name} SELECT {columns} FROM frame")  # noqa: S608
     connection.unregister("frame")
 
 
@@ -122,7 +160,7 @@ def _with_elements(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([part for group in groups for part in (head, group)])
 
 
-def comment(connection: duckdb.DuckDBPyConnection, relation: Relation) -> None:
+def _comment(connection: duckdb.DuckDBPyConnection, relation: Relation) -> None:
     """Comment a table or view and each of its columns."""
     kind = "VIEW" if relation.is_view else "TABLE"
     connection.execute(f"COMMENT ON {kind} {relation.name} IS {quoted(relation.description)}")
