@@ -460,7 +460,7 @@ def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], p
         for index, filled in fill(listed, worded, policy).items():
             if filled.content:
                 rows.append((profile_id, names(policy)[index], *filled, filled.content == worded[index]))
-    types = TABLES["core_memory_blocks"].empty().schema
+    types = TABLES["core_memory_blocks"].types
     schema = {name: types[name] for name in (*_BLOCK, *Filled._fields)} | {"worded": pl.Boolean()}
     order = {name: index for index, name in enumerate(names(policy))}
     of_persons = pl.DataFrame(rows, schema=schema, orient="row").group_by(_BLOCK, maintain_order=True)

@@ -426,4 +426,4 @@ def participants(
         }
         for profile_id, policy in sorted(policies.items())
     ]
-    return TABLES["profiles"].conform(pl.DataFrame(rows, schema=TABLES["profiles"].empty().schema))
+    return TABLES["profiles"].conform(pl.DataFrame(rows, schema=TABLES["profiles"].types))

@@ -145,7 +145,7 @@ def _move(ledger: Ledger, store: ObjectStore, before: datetime) -> int:
         return 0
     first, last = rows[0][1], rows[-1][1]
     with publishing.unlisted_removed(ledger, store) as written:
-        frame = table.conform(pl.DataFrame(rows, schema=table.empty().schema, orient="row"))
+        frame = table.conform(pl.DataFrame(rows, schema=table.types, orient="row"))
         written.append(files.write(store, table.name, frame))
         with ledger.writing() as transaction:
             if catalog.mark(transaction, Mark.ERASED) != erased:

@@ -61,7 +61,7 @@ def collect(
         [store.uri(key) for key in keys],
         storage_options=dict(store.scan_options) or None,
         credential_provider=None,
-        schema=_types(table),
+        schema=table.types,
         missing_columns="insert",
         extra_columns="ignore",
         cast_options=pl.ScanCastOptions(missing_struct_fields="insert", extra_struct_fields="ignore"),
@@ -74,7 +74,7 @@ def collect(
 
 def with_current_columns(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
     """Return rows that an older version may have written, with the current columns as `collect` gives them."""
-    current = rows.lazy().match_to_schema(_types(table), missing_columns="insert", extra_columns="ignore")
+    current = rows.lazy().match_to_schema(table.types, missing_columns="insert", extra_columns="ignore")
     return current.with_columns(_lacking(table)).collect()
 
 
@@ -102,11 +102,6 @@ def _damage_named() -> Iterator[None]:
         yield
     except (InvalidOperationError, PanicException) as error:
         raise ComputeError(f"parquet: {error}") from error
-
-
-@cache
-def _types(table: Table) -> pl.Schema:
-    return table.empty().schema
 
 
 def _lacking(table: Table) -> list[pl.Expr]:

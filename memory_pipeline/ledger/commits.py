@@ -230,7 +230,7 @@ def recorded_bases(ledger: Ledger, runs: pl.DataFrame) -> pl.DataFrame:
         ((*_, payload),) = ledger.read(run["commit_seq"] - 1, until=run["commit_seq"])
         if base := json.loads(payload).get("base"):
             rows.append({name: run[name] for name in ("profile_id", "plan_id", "as_of", "seq", *_RUN_COLUMNS)} | base)
-    schema = TABLES["profiles"].empty().schema
+    schema = TABLES["profiles"].types
     return TABLES["profiles"].conform(pl.DataFrame(rows, schema=schema, orient="row"))
 
 

@@ -415,7 +415,7 @@ class Ledger:
         """Return the result of a query as the table whose columns it selects."""
         table = TABLES[name]
         types = {
-            column.name: pl.Int64 if isinstance(column.type, sa.Integer) else table.empty().schema[column.name]
+            column.name: pl.Int64 if isinstance(column.type, sa.Integer) else table.types[column.name]
             for column in query.selected_columns
         }
         with self.reading() as transaction:

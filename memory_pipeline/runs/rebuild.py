@@ -320,7 +320,7 @@ def _inferred(lake: Lake, runs: pl.DataFrame) -> pl.DataFrame:
                 "retry_reverted": False,
             }
         )
-    return pl.DataFrame(rows, schema=TABLES["profiles"].empty().schema, orient="row")
+    return pl.DataFrame(rows, schema=TABLES["profiles"].types, orient="row")
 
 
 def _sources(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:

@@ -55,19 +55,24 @@ class Table:
         """Columns that identify a row; also the canonical sort order."""
         return list(_key(self.schema))
 
+    @property
+    def types(self) -> pl.Schema:
+        """Columns with their types, in order."""
+        return _types(self.schema)
+
     def conform(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return `frame` with this table's columns, order, types and canonical row order.
 
         Raises:
             ValueError: a column is missing or cannot be cast without loss; names table and column.
         """
-        types = _empty(self.schema).schema
-        if missing := [column for column in types if column not in frame.columns]:
+        types, columns = self.types, frame.columns
+        if missing := [column for column in types if column not in columns]:
             raise ValueError(
                 f"table {self.name}: column {missing[0]!r} is missing; a stage returns every column of the schema"
             )
         try:
-            if frame.columns != list(types):
+            if columns != list(types):
                 frame = frame.select(list(types))
             own = frame.schema
             if others := {column: kind for column, kind in types.items() if own[column] != kind}:
@@ -79,7 +84,7 @@ class Table:
     def violations(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Return the rules that `frame` violates: `rule`, `rows` (how many) and `keys` (the first twenty)."""
         broken = list[tuple[str, int, list[str]]]()
-        if frame.height or frame.schema != _empty(self.schema).schema:
+        if frame.height or frame.schema != self.types:
             _, failure = self.schema.filter(frame)
             counts = failure.counts()
             details = failure.details() if counts else frame.clear()
@@ -201,3 +206,9 @@ def _key(schema: type[dy.Schema]) -> tuple[str, ...]:
 def _empty(schema: type[S]) -> Frame[S]:
     """Make the empty table once: building it costs milliseconds, and a run needs it a hundred times."""
     return schema.create_empty()
+
+
+@cache
+def _types(schema: type[dy.Schema]) -> pl.Schema:
+    """Read the types of a schema once: asking a frame makes them anew."""
+    return _empty(schema).schema

@@ -79,7 +79,7 @@ def _rows(name: str, frame: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def _table(name: str, rows: list[dict[str, Any]]) -> pl.DataFrame:
-    types = TABLES[name].empty().schema
+    types = TABLES[name].types
     written = {column: pl.String if kind == INSTANT else kind for column, kind in types.items()}
     instants = [column for column, kind in types.items() if kind == INSTANT]
     return TABLES[name].conform(

@@ -24,7 +24,7 @@ INSTANT_FORMAT: Final = "%Y-%m-%dT%H:%M:%S%.6fZ"
 
 
 def _fields(table: str, *names: str) -> dict[str, pl.DataType]:
-    types = TABLES[table].empty().schema
+    types = TABLES[table].types
     return {name: types[name] for name in sorted(names)}
 
 

@@ -32,7 +32,7 @@ MOVES: Final = (
 """Actions that set the lifecycle of a memory; a promotion to warm does so too."""
 
 _ABOUT: Final = (*MOVES, Action.CLOSE.value, Action.TRIM.value, Action.PROMOTE.value)
-_STATEMENTS: Final = TABLES["memories"].empty().schema["closed_statements"]
+_STATEMENTS: Final = TABLES["memories"].types["closed_statements"]
 _NONE: Final = pl.lit(-1, pl.Int64)
 _LAST: Final = pl.lit(2**62, pl.Int64)
 _MADE_OF: Final = ("memory_id", "cluster_id", "kind", "members", "content_hash")

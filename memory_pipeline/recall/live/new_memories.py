@@ -16,7 +16,7 @@ from memory_pipeline.ledger.event import COLUMNS, EPOCH
 from memory_pipeline.schemas import TABLES, Lifecycle
 from memory_pipeline.text import classification, content_hash
 
-_TYPES: Final = TABLES["memories"].empty().schema
+_TYPES: Final = TABLES["memories"].types
 _PAYLOAD_COLUMNS: Final = ("content", "speaker", "memory_type", "category", "metadata", "source")
 _SHARES: Final = {"importance_given": "importance", "importance_hint": "importance_hint", "confidence": "confidence"}
 _EVENT_COLUMNS: Final = ("profile_id", "memory_id", "session_id", "agent_id", "user_id", "event_id", "parent_event_id")
