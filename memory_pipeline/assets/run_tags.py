@@ -1,5 +1,6 @@
 """Tags of the pipeline's runs: by them runs are filtered, take turns, and are retried."""
 
+from datetime import datetime
 from typing import Any, Final
 
 import dagster as dg
@@ -30,11 +31,11 @@ def describing(profiles: pl.DataFrame) -> dict[str, str]:
     """Return the tags that describe a run: task, preset, as_of, plan and profile, each where the run has only one."""
     columns = {"task": "task", "preset": "preset", "as_of": "as_of", "plan_id": "plan_id", "profile": "profile_id"}
     values = {name: profiles[column].unique() for name, column in columns.items()}
-    return {f"memory_pipeline/{name}": _text(found[0]) for name, found in values.items() if len(found) == 1}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value.isoformat())
+    single = {name: found[0] for name, found in values.items() if len(found) == 1}
+    return {
+        f"memory_pipeline/{name}": value.isoformat() if isinstance(value, datetime) else value
+        for name, value in single.items()
+    }
 
 
 def task_of(run: dg.DagsterRun, names: Namespace) -> str:

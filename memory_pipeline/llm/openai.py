@@ -128,7 +128,9 @@ class OpenAICompletionClient:
                 if wait is None or attempt == self._settings.llm_retries:
                     break
                 await asyncio.sleep(wait or self._pause * 2**attempt * (1 - 0.25 * random.random()))  # noqa: S311
-            self._note_outcome(completion.outcome)
+            self._failures = self._failures + 1 if completion.outcome in _TRANSIENT else 0
+            if completion.outcome in _PERMANENT or self._failures >= _MAX_FAILURES:  # the server will not answer
+                self._abandoned = completion.outcome
         return Completion(
             completion.content,
             completion.outcome,
@@ -136,12 +138,6 @@ class OpenAICompletionClient:
             output_tokens,
             cost(self._settings, input_tokens, output_tokens),
         )
-
-    def _note_outcome(self, outcome: Outcome) -> None:
-        """Give up a server that will not answer."""
-        self._failures = self._failures + 1 if outcome in _TRANSIENT else 0
-        if outcome in _PERMANENT or self._failures >= _MAX_FAILURES:
-            self._abandoned = outcome
 
     async def _attempt(self, client: "openai.AsyncOpenAI", prompt: Prompt) -> tuple[Completion, float | None]:
         """Make one attempt: the completion, and seconds until a retry (0: usual backoff, None: useless)."""

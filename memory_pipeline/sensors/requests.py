@@ -82,7 +82,9 @@ def request(
     if found.is_empty():
         return dg.SkipReason("nothing is due")
     failed, last = _failures(context.instance, names, task)
-    if failed > 1 and datetime.now(UTC) < (again := last + _pause(failed, store.settings.sensor_seconds)):
+    # Twice as long after each failure in a row.
+    again = last + min(LONGEST_PAUSE, timedelta(seconds=store.settings.sensor_seconds * 2 ** max(0, failed - 1)))
+    if failed > 1 and datetime.now(UTC) < again:
         return dg.SkipReason(f"{failed} runs failed in a row; the next is tried at {again:%Y-%m-%d %H:%M:%S} UTC")
     profiles = found["profile_id"].unique().sort().to_list()
     if failed > 1:
@@ -116,8 +118,3 @@ def _failures(instance: dg.DagsterInstance, names: Namespace, task: str) -> tupl
         failed += 1
     last = records[0].end_time if failed else None
     return failed, datetime.fromtimestamp(last or 0.0, UTC)
-
-
-def _pause(failed: int, seconds: int) -> timedelta:
-    """Return how long to wait after `failed` failures in a row: twice as long after each."""
-    return min(LONGEST_PAUSE, timedelta(seconds=seconds * 2 ** (failed - 1)))

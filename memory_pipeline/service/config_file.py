@@ -64,7 +64,8 @@ def put(home: Path, name: str, raw: str, *, profile_id: str | None = None) -> Ch
         table = _ensured(document, path)
         table[setting] = _value(raw, setting, alias)
         checked = load(home, environment=_preset_alone(), text=tomlkit.dumps(document))
-        table[setting] = _toml_value(_origin(checked, setting, profile_id).value)
+        value = _origin(checked, setting, profile_id).value
+        table[setting] = list(value) if isinstance(value, tuple) else "" if value is None else value
         replace_file(file, tomlkit.dumps(document))
     return _change(home, setting, profile_id, written=True)
 
@@ -181,11 +182,6 @@ def _value(raw: str, setting: str, alias: Alias | None) -> Any:
         except ValueError:
             raise SettingsError(f"{alias.name} = {raw!r} is not a number; nothing was written") from None
     return "" if value is None else value
-
-
-def _toml_value(value: Any) -> Any:
-    """Return a validated value as TOML represents it."""
-    return list(value) if isinstance(value, tuple) else "" if value is None else value
 
 
 def _preset_alone() -> dict[str, str]:

@@ -8,7 +8,7 @@ import platform
 import shutil
 import stat
 import sys
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -234,7 +234,8 @@ def _files(lake: Lake, *, repair: bool) -> _Tables:
         elif cut_off:
             fault = f"a repair was cut off and left tables without rows ({', '.join(cut_off)})"
         else:
-            fault = f"the tables of {_named(behind)} are not those of the last run"
+            more = f" and {len(behind) - 1} more" if len(behind) > 1 else ""
+            fault = f"the tables of profile {behind[0]}{more} are not those of the last run"
         findings.append(f"{fault}; rebuild with: memory-pipeline doctor --repair{_beforehand(problems['table'])}")
     if payloads.height:
         findings.append(f"{_first(payloads)}; its payloads are nowhere else: restore lake/payloads from a backup")
@@ -253,11 +254,6 @@ def _beforehand(damaged: Collection[str]) -> str:
         return ""
     folders = ", ".join(f"lake/{name}" for name in names)
     return f"; first restore {folders} from a backup, if there is one: nothing else has the rows"
-
-
-def _named(profiles: Sequence[str]) -> str:
-    more = f" and {len(profiles) - 1} more" if len(profiles) > 1 else ""
-    return f"profile {profiles[0]}{more}"
 
 
 def _first(problems: pl.DataFrame) -> str:

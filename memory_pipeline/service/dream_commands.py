@@ -92,7 +92,7 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
                 undone = runs_undo.undo(lake, done.run_id, profile_id=done.profile_id, now=datetime.now(UTC))
                 decisions = undone.height
             snapshot.publish_after(lake, "the run is undone")
-    now = {path: text for path in done.before if (text := _text(directory / path)) is not None}
+    now = {path: file.read_bytes().decode() for path in done.before if (file := directory / path).is_file()}
     commit = folder.change(
         directory,
         now,
@@ -110,10 +110,6 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
         shell.say(f"undone: {report.many(decisions, 'decision')}, {report.many(len(done.before), 'file')}")
         if decisions:
             report.prose(shell.out(), runs_undo.NOT_AGAIN)
-
-
-def _text(path: Path) -> str | None:
-    return path.read_bytes().decode() if path.is_file() else None
 
 
 def _show(directory: Path, document: Mapping[str, Any]) -> None:

@@ -1,10 +1,13 @@
 """Whose memories a request over MCP may touch."""
 
+from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import Context
 
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service.auth_tokens import Grant
+from memory_pipeline.service.profile_choice import choose_profile
 from memory_pipeline.service.token_gate import GRANT
 
 
@@ -12,6 +15,18 @@ def grant_of(context: Context[Any, Any]) -> Grant | None:
     """Return the grant of the token that came with an HTTP request; None over standard input and output."""
     request = context.request_context.request
     return None if request is None else request.scope["state"][GRANT]
+
+
+def chosen_profile(home: Path, profile_id: str | None) -> str:
+    """Return the named profile, or the one that the store chooses.
+
+    Raises:
+        ValueError: none is named, and the store holds several; lists them.
+    """
+    if profile_id is not None:
+        return profile_id
+    with Lake(home) as lake:
+        return choose_profile(lake, None, remedy="name one as profile_id")
 
 
 def allowed_profile(grant: Grant | None, asked: str | None, only: str | None) -> str | None:

@@ -27,8 +27,7 @@ from memory_pipeline.recall.models import Memory, Opening, instant, told, within
 from memory_pipeline.recall.wording import STATES
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import period as periods
-from memory_pipeline.service.mcp_access import allowed_profile, grant_of
-from memory_pipeline.service.profile_choice import choose_profile
+from memory_pipeline.service.mcp_access import allowed_profile, chosen_profile, grant_of
 from memory_pipeline.service.report import moment
 from memory_pipeline.text.display import BUDGET, one_line
 
@@ -156,11 +155,7 @@ class MemoryReads:
             raise MCPError(code=INVALID_PARAMS, message=" ".join(str(error).split())) from None
 
     def _profile(self, asked: str, context: Context) -> str:
-        chosen = allowed_profile(grant_of(context), asked or None, self._only)
-        if chosen is not None:
-            return chosen
-        with Lake(self._home) as lake:
-            return choose_profile(lake, None, remedy="name one as profile_id")
+        return chosen_profile(self._home, allowed_profile(grant_of(context), asked or None, self._only))
 
 
 def core_of(profile_id: str) -> Resource:

@@ -31,7 +31,7 @@ from memory_pipeline.service import rank_explanation
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.choices import Answer
-from memory_pipeline.service.profile_choice import choose_profile
+from memory_pipeline.service.mcp_access import chosen_profile
 from memory_pipeline.service.report import many, moment
 from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, present_fields
 from memory_pipeline.settings import load
@@ -389,15 +389,12 @@ class MemoryTools:
             yield memory
 
     def _chosen(self, profile_id: str | None) -> str:
-        if profile_id is not None:
-            return profile_id
-        with _tool_errors(), Lake(self._home) as lake:
-            return choose_profile(lake, None, remedy=_REMEDY)
+        with _tool_errors():
+            return chosen_profile(self._home, profile_id)
 
 
 _PART: Final = 8_000
 """Characters of a long text that one call returns."""
-_REMEDY: Final = "name one as profile_id"
 
 
 def _full(memory: Memory) -> dict[str, Any]:

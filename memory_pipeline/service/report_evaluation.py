@@ -25,7 +25,11 @@ def experiment(console: Console, result: Experiment) -> None:
     overall = result.figures.filter(pl.col("group") == "")
     policies = overall["policy"].unique(maintain_order=True).to_list()
     present = [figure for figure in SHOWN if figure in set(overall["figure"])]
-    table(console, ("conversation", "dates", "turns", "questions"), _conversations(result.conversations))
+    conversations = [
+        (row["chat"], dates(row["first"], row["last"]), row["turns"], row["questions"])
+        for row in result.conversations.iter_rows(named=True)
+    ]
+    table(console, ("conversation", "dates", "turns", "questions"), conversations)
     across = max(1, (console.width - _FIRST_COLUMN) // max(_COLUMN, *(len(name) + 3 for name in policies)))
     total = many(int(result.conversations["questions"].sum()), "question")
     title: str | None = f"{total} about {many(result.conversations.height, 'conversation')}"
@@ -42,13 +46,6 @@ def experiment(console: Console, result: Experiment) -> None:
     for figure in present:
         prose(console, f"{figure}: {metrics.FIGURES[figure]}")
     _lost(console, result.lost, policies)
-
-
-def _conversations(conversations: pl.DataFrame) -> list[tuple[Any, ...]]:
-    return [
-        (row["chat"], dates(row["first"], row["last"]), row["turns"], row["questions"])
-        for row in conversations.iter_rows(named=True)
-    ]
 
 
 def _figures(

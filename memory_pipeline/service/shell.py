@@ -57,17 +57,12 @@ class Commands(TyperGroup):
         """Return the command's name, the command and its arguments."""
         name, command, rest = super().resolve_command(ctx, args)
         if command is not None and not isinstance(command, TyperGroup):
-            _refuse_repeated(command, rest)
+            named = [arg.partition("=")[0] for arg in rest[: rest.index("--") if "--" in rest else len(rest)]]
+            for param in command.params:
+                single = not (getattr(param, "is_flag", True) or param.multiple)
+                if single and (times := sum(arg in param.opts for arg in named)) > 1:
+                    raise Misused(f"{param.opts[0]} is given {times} times; give it once, see --help")
         return name, command, rest
-
-
-def _refuse_repeated(command: Any, args: list[str]) -> None:
-    """Refuse an option that takes one value and is given several times."""
-    named = [arg.partition("=")[0] for arg in args[: args.index("--") if "--" in args else len(args)]]
-    for param in command.params:
-        single = not (getattr(param, "is_flag", True) or param.multiple)
-        if single and (times := sum(name in param.opts for name in named)) > 1:
-            raise Misused(f"{param.opts[0]} is given {times} times; give it once, see --help")
 
 
 def profile_option(help_text: str) -> Any:
