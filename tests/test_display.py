@@ -101,7 +101,7 @@ def test_a_plan_and_an_error_show_escapes_written_out(home):
 def test_json_keeps_texts_as_they_are_and_writes_out_what_is_not_shown(home):
     printed = call("list", "--json", home=home).stdout
     assert all(letter.isprintable() or letter == "\n" for letter in printed)
-    assert {one["content"] for one in as_json("list", home=home)["memories"]} == {*FORGED, *HOSTILE}
+    assert {one["content"] for one in as_json("list", home=home)} == {*FORGED, *HOSTILE}
 
 
 def test_what_stands_beside_a_memory_begins_no_line(tmp_path):
