@@ -1,7 +1,4 @@
-"""Chooses the engine of a run by the settings and by its size.
-
-Not here: what is computed, and what an engine promises (`consolidation.pipeline`), and the engines themselves.
-"""
+"""Chooses the engine of a run by the settings and by its size."""
 
 from typing import Final
 
@@ -26,13 +23,9 @@ _SMALLEST: Final = 2_000
 
 
 def choose(settings: Settings, *, memories: int) -> Engine:
-    """Return the engine of a run.
+    """Return the engine of a run over so many memories, by the settings `engine` and `workers`.
 
     A run whose policies ask a language model is computed in this process: the budget of its requests is the run's.
-
-    Args:
-        settings: `engine` and `workers`, and the policies.
-        memories: number of memories of the profiles that take part.
     """
     if any(policy.llm_model for policy in (settings.policy, *settings.profiles.values())):
         return IN_TURN

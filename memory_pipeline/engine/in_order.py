@@ -15,15 +15,9 @@ class EngineError(ValueError):
 def in_order(
     executor: Executor, function: Callable[..., T], parts: Iterable[tuple[Any, ...]], *, ahead: int
 ) -> Iterator[T]:
-    """Yield what workers return for each part, in the order of the parts.
+    """Yield what workers return for each part, in the order of the parts; what one raises drops parts not started.
 
-    Args:
-        function: called with each part's values.
-        parts: read only as far as `ahead` parts beyond what is yielded, so that few are in memory.
-        ahead: parts at work beyond the one waited for.
-
-    Raises:
-        Exception: what a worker raised; parts that were not started are dropped.
+    At most `ahead` parts beyond the one waited for are at work, so that few are in memory.
     """
     pending: deque[Future[T]] = deque()
     try:

@@ -43,8 +43,8 @@ class Spark:
         """Yield what `work` makes of each part, in order; one part more than there are workers is read ahead.
 
         Raises:
-            EngineError: the package `pyspark-client` is not installed, the server cannot be reached, or a part failed
-                there after Spark's own attempts.
+            EngineError: `pyspark-client` is not installed, the server cannot be reached, or a part failed after Spark's
+                attempts.
         """
         with self._session() as session, ThreadPoolExecutor(self.workers) as threads:
             from pyspark.errors import PySparkException  # noqa: PLC0415

@@ -3,9 +3,7 @@
 First, with all other writers locked out, one transaction redacts every event, decision and dead letter about the
 memories and notes the work that remains. Then all derived tables are rebuilt from the redacted ledger, and every other
 file that may contain the texts is removed. A crash before the transaction changes nothing; after it, `resume_erasure`
-or the next erasure finishes the work. Not here: what is reached (`erasure/scope.py`), how decisions are redacted
-(`erasure/redact_decisions.py`), how files are rewritten or removed (`erasure/redact_files.py`), and the wording of
-receipts (`erasure/receipt.py`).
+or the next erasure finishes the work.
 """
 
 import json
@@ -82,7 +80,9 @@ def erase_memories(
     Tombstones and the ids of memories and events stay, so a repeated delivery restores nothing; of a person, and of all
     people of a whole profile, the ids are replaced by salted hashes, also where a session is named after them.
     Summaries are rewritten from their remaining members. Plans made earlier are refused. Protection does not prevent an
-    erasure.
+    erasure. The receipt is empty for memories erased already. Cost: reads all events and decisions of the profile,
+    repeats its last run, rewrites the profile's files and copies the ledger's database: seconds for up to 100,000
+    memories.
 
     Args:
         memory_ids: ids of the memories; that of a summary or of merged copies stands for all of its members.
@@ -93,16 +93,10 @@ def erase_memories(
         now: time of the request.
         reason: reason recorded in the ledger; it must not contain what is erased.
 
-    Returns:
-        What was redacted and removed, and what an erasure does not cover. Empty for memories erased already.
-
     Raises:
         ValueError: none or several of `memory_ids`, `user_id`, `whole_profile` and `questions_since` are set.
         UnknownMemory: the store has no such memory, person or profile; the message names no other person.
         LakeError: the store cannot be written or stayed in use; the next erasure or `resume_erasure` finishes the work.
-
-    Cost: reads all events and decisions of the profile, repeats its last run, rewrites the profile's files and copies
-        the ledger's database: seconds for up to 100,000 memories.
     """
     if sum([bool(memory_ids), user_id is not None, whole_profile, questions_since is not None]) != 1:
         raise ValueError(
@@ -128,9 +122,9 @@ def erase_memories(
 
 
 def resume_erasure(lake: Lake) -> Receipt | None:
-    """Finish an erasure that a crash or a busy store interrupted; None if there is none.
+    """Finish an erasure that a crash or a busy store interrupted, or that another process executes; None without any.
 
-    Waits for an erasure that another process is executing. Cost without any: one query.
+    Cost without any: one query.
 
     Raises:
         LakeError: the store cannot be written, or is still in use.
@@ -147,12 +141,7 @@ def _resume(lake: Lake) -> Receipt | None:
 
 
 def finish_again(lake: Lake, profile_id: str, *, seqs: Collection[int], now: datetime, reason: str) -> Receipt:
-    """Repeat the steps of an erasure that follow the redaction of the ledger, and return a receipt.
-
-    Args:
-        seqs: positions of its redacted events.
-        now: time of the request.
-        reason: shown in the receipt.
+    """Repeat the steps of an erasure that follow the redaction of events at `seqs`, and return a receipt.
 
     Raises:
         LakeError: the store cannot be written, or is still in use.
@@ -330,11 +319,7 @@ def _policy(lake: Lake, profile_id: str) -> Policy:
 
 
 def _finish(lake: Lake, pending: _Pending) -> Receipt:
-    """Rebuild what is derived from the ledger, and remove every file that may contain erased text.
-
-    Raises:
-        LakeError: the store cannot be written, or stayed in use; says that the ledger is redacted, and how to go on.
-    """
+    """Rebuild what is derived from the ledger, and remove every file that may contain erased text."""
     try:
         with explained(lake.home):
             return _cleaned(lake, pending)

@@ -1,8 +1,7 @@
 """Replaces the ids of erased people by salted hashes: in the columns of events, in decisions and in scopes of runs.
 
 An id is replaced where it is the user's, and where a session, agent or instance is named after it. The ids of other
-people stay, also where they contain it, and what those said, texts, tags and metadata, is theirs. Not here: texts
-(`erasure/quotes.py`), and where values are written (`erasure/erase.py`).
+people stay, also where they contain it, and what those said, texts, tags and metadata, is theirs.
 """
 
 import json

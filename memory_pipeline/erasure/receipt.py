@@ -1,7 +1,4 @@
-"""Receipt of an erasure: as values, as JSON and as lines of text.
-
-Not here: the erasure itself (`erasure/erase.py`).
-"""
+"""Receipt of an erasure: as values, as JSON and as lines of text."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
@@ -26,11 +23,9 @@ NOT_COVERED: Final = (
 
 
 def other_questions(profile_id: str, since: datetime, *, unspaced: bool = False) -> str:
-    """Describe the questions asked since the memories were stored that an erasure may miss, and how to erase them.
+    """Describe the questions asked since the memories became known that an erasure may miss, and how to erase them.
 
-    Args:
-        since: when the first of the memories became known.
-        unspaced: whether some text is in a script without spaces, in which short names cannot be told from words.
+    With `unspaced`, some text is in a script without spaces, in which short names cannot be told from words.
     """
     short = (
         " or in a name of two letters without a common Chinese surname (of Thai, Lao, Khmer and Burmese: of three)"

@@ -4,11 +4,10 @@ A summary keeps its id and its remaining members, and the rules rewrite it from 
 removed, and its members are live again. A core memory block loses the erased facts. A memory that an erased one has
 outdated stays closed. Any other decision about an erased memory keeps its place in the ledger, loses its content, and
 is no longer in force.
-Not here: which memories are erased (`erasure/erase.py`), and how the ledger is rewritten (`ledger/`).
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -63,25 +62,30 @@ def redact(
     *,
     salt: bytes,
 ) -> RedactedDecisions:
-    """Return the decisions of one profile without the content of some memories.
+    """Return the decisions of one profile, held ones included, without the content of some memories.
+
+    Cost: reads every decision of the profile; rewriting as in `extracts.extracts`.
 
     Args:
-        decisions: rows of the ledger's table, held ones included.
         originals: table `memories` of the profile's remaining originals.
         erased: ids of the erased memories.
         quotes: words and phrases that identify their texts.
         policy: policy by which the profile's summaries and blocks are written.
         salt: salt of the digests that replace removed content.
-
-    Cost: reads every decision of the profile; rewriting as in `extracts.extracts`.
     """
-    documents = [_documents(row) for row in decisions]
-    members = _members(decisions, documents)
+    documents = [{name: json.loads(row[name]) for name in DOCUMENTS} for row in decisions]
+    committed = {
+        row["memory_id"]: columns["after"]
+        for row, columns in zip(decisions, documents, strict=True)
+        if row["action"] == Action.SUMMARISE.value and "members" in columns["after"]
+    }
+    members = {summary: list(content["members"]) for summary, content in committed.items()}
+    kinds = {summary: content["kind"] for summary, content in committed.items()}
     remaining = {summary: [one for one in ids if one not in erased] for summary, ids in members.items()}
     affected = {summary for summary, ids in remaining.items() if len(ids) < len(members[summary])}
     dropped = {summary for summary in affected if len(remaining[summary]) < MIN_MEMBERS}
     shorter = {summary: remaining[summary] for summary in affected - dropped}
-    summaries = _summaries(shorter, _kinds(decisions, documents), originals, policy)
+    summaries = _summaries(shorter, kinds, originals, policy)
     redaction = _Redaction(erased, set(erased) | dropped, summaries, _lines(originals, summaries), quotes, policy, salt)
     changed = [
         new
@@ -207,27 +211,6 @@ class _Redaction:
             "content": content,
             "compiled_by": core_memory.RULES,
         }
-
-
-def _documents(row: Row) -> dict[str, Document]:
-    return {name: json.loads(row[name]) for name in DOCUMENTS}
-
-
-def _committed_summaries(
-    decisions: Sequence[Row], documents: Sequence[Mapping[str, Document]]
-) -> Iterator[tuple[str, Document]]:
-    """Yield summaries with their content as it was decided."""
-    for row, columns in zip(decisions, documents, strict=True):
-        if row["action"] == Action.SUMMARISE.value and "members" in columns["after"]:
-            yield row["memory_id"], columns["after"]
-
-
-def _members(decisions: Sequence[Row], documents: Sequence[Mapping[str, Document]]) -> dict[str, list[str]]:
-    return {summary: list(content["members"]) for summary, content in _committed_summaries(decisions, documents)}
-
-
-def _kinds(decisions: Sequence[Row], documents: Sequence[Mapping[str, Document]]) -> dict[str, str]:
-    return {summary: content["kind"] for summary, content in _committed_summaries(decisions, documents)}
 
 
 def _summaries(

@@ -1,7 +1,7 @@
 """Rewrites files without erased content, or removes them.
 
 Every step can be repeated after a crash at any point and needs only positions, ids and hashes, except for the logs,
-which are searched for the texts themselves. Not here: what is erased, and the ledger's own rows (`erasure/erase.py`).
+which are searched for the texts themselves.
 """
 
 import json
@@ -45,8 +45,7 @@ def read_events(ledger: Ledger, seqs: Collection[int]) -> list[tuple[Any, ...]]:
 def redact_events(ledger: Ledger, store: ObjectStore, seqs: Collection[int]) -> list[str]:
     """Rewrite table `events`, moved payloads and archives with the ledger's present events at some positions.
 
-    Returns:
-        The files that replace others.
+    Returns the files that replace others.
     """
     selected = pl.col("seq").is_in(sorted(seqs))
 
@@ -82,16 +81,9 @@ def rewrite(
 ) -> list[str]:
     """Replace the files of an append-only table that contain rows to change; `drop_versions` removes the old ones.
 
-    Concurrent readers of the old files are not disturbed; files published or merged meanwhile are rewritten too.
-
-    Args:
-        ledger: holds the catalogue.
-        store: the files of the lake.
-        selected: the rows to change; files without such rows stay.
-        change: maps the rows of a file to those of the new one.
-
-    Returns:
-        The new files; none for a file that loses all rows.
+    `change` maps the rows of a file with `selected` rows to those of the new one. Concurrent readers of the old files
+    are not disturbed; files published or merged meanwhile are rewritten too. Returns the new files; none for a file
+    that loses all rows.
     """
     table, new_files, clean = TABLES[name], list[str](), set[str]()
     while True:
@@ -144,13 +136,9 @@ def rename_scopes(ledger: Ledger, store: ObjectStore, profile_id: str, scopes: M
 def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[str]:
     """Remove every file that is not visible now: of earlier states and of unfinished work.
 
-    A live run writes its new files again, and a reader that lost a file looks up the current files. The inputs
-    of runs (table `profiles`) stay: they contain no text, and an undo of any run needs them.
-
-    Args:
-        ledger: holds the catalogue.
-        store: the files of the lake.
-        oldest: first position whose tables can be read afterwards.
+    Afterwards tables can be read from position `oldest` on. A live run writes its new files again, and a reader that
+    lost a file looks up the current files. The inputs of runs (table `profiles`) stay: they contain no text, and an
+    undo of any run needs them.
     """
     with ledger.writing() as transaction:
         old = [file for file in catalog.every(transaction) if file.removed_seq is not None]
@@ -167,9 +155,7 @@ def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[st
 def drop_snapshots(home: Path, store: ObjectStore) -> list[Path]:
     """Remove every snapshot with its linked files, the link to the newest, and the remains of unfinished builds.
 
-    Those in the bucket of the lake are removed too.
-
-    The caller holds `snapshot.building`.
+    Those in the bucket of the lake are removed too. The caller holds `snapshot.building`.
     """
     folder = home / "snapshots"
     if store.elsewhere:
@@ -218,15 +204,12 @@ def removed(path: Path) -> Path:
 def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
     """Mask phrases of erased texts in Dagster's storage and in logs, which should contain none; return changed files.
 
-    A history that Dagster keeps in PostgreSQL is reported as the file `dagster.yaml` that configures it.
-
-    Other programs may keep using the files. A database is treated as one with the files that SQLite keeps beside it; a
-    file that disappears meanwhile is skipped.
+    A history that Dagster keeps in PostgreSQL is reported as the file `dagster.yaml` that configures it. Other programs
+    may keep using the files. A database is treated as one with the files that SQLite keeps beside it; a file that
+    disappears meanwhile is skipped. Cost: reads everything once, databases twice.
 
     Raises:
         LakeError: a database with such phrases is damaged, or was in use for too long, or PostgreSQL cannot be reached.
-
-    Cost: reads everything once, databases twice.
     """
     if not quotes.phrases and not quotes.ids:
         return []

@@ -1,8 +1,4 @@
-"""What an erasure reaches: the memories of a profile that are to be erased, and where events name or quote them.
-
-Not here: how a text is recognised as quoting another (`erasure/quotes.py`), and what is done about it
-(`erasure/erase.py`).
-"""
+"""What an erasure reaches: the memories of a profile that are to be erased, and where events name or quote them."""
 
 import json
 from collections.abc import Collection, Iterator
@@ -173,10 +169,8 @@ def requested_ids(
 ) -> Collection[str]:
     """Return the ids of the memories that an erasure names, of merged copies and summaries those of their members.
 
-    Args:
-        stored: events of the profile that store its memories, erased ones too.
-        memory_ids: ids of memories; None: all.
-        user_id: instead: every memory stored for this person.
+    `stored` are the events that store the profile's memories, erased ones too. Without ids, all memories are named, or
+    those that were stored for a person.
 
     Raises:
         UnknownMemory: the store has no such memory.

@@ -1,7 +1,6 @@
 """Finds what erasures should have removed from published files, and removes it.
 
-The ledger is the truth: it says which events are redacted and which memories are erased. Not here: erasing, and
-finishing an erasure that was interrupted (`erasure/erase.py`).
+The ledger is the truth: it says which events are redacted and which memories are erased.
 """
 
 from datetime import datetime

@@ -1,7 +1,4 @@
-"""Sentences of a memory that no longer hold, or may no longer hold, and their marks in the text that recall shows.
-
-Not here: which sentences those are (`consolidation`), and memories that have ended as a whole (`rank/ranking`).
-"""
+"""Sentences of a memory that no longer hold, or may no longer hold, and their marks in the text that recall shows."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -33,13 +30,7 @@ class DoubtedSentence:
 def closed_statements(
     rows: Iterable[Mapping[str, Any]] | None, now: datetime | None = None, zone: tzinfo = UTC
 ) -> list[ClosedStatement]:
-    """Return the sentences of a row of `memories` (column `closed_statements`) that no longer hold at an instant.
-
-    Args:
-        rows: the column; None: no sentence.
-        now: the instant; None: all of them.
-        zone: time zone of their instants, whose days are shown.
-    """
+    """Return the sentences of a row of `memories` that no longer hold at an instant, or all, with days of a zone."""
     statements = [ClosedStatement(**{**row, "valid_until": row["valid_until"].astimezone(zone)}) for row in rows or ()]
     return [statement for statement in statements if now is None or statement.valid_until <= now]
 

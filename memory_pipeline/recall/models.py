@@ -1,7 +1,4 @@
-"""Values that a client takes and returns: filters, memories and the answer of a recall.
-
-Not here: computing an answer (`rank/ranking`) and the client itself (`client/memory_client`).
-"""
+"""Values that a client takes and returns: filters, memories and the answer of a recall."""
 
 import json
 import re
@@ -44,10 +41,7 @@ class Filters:
     """Conditions on the memories of a recall or a list; all must hold, and None admits everything.
 
     Instants may be ISO 8601 text; without an offset they are of the setting `timezone` of the client that is asked. A
-    single memory type or tag may be a plain string.
-
-    Raises:
-        ValueError: a value is of the wrong kind; names it.
+    single memory type or tag may be a plain string. Raises ValueError for a value of the wrong kind, which it names.
     """
 
     session_id: str | None = None
@@ -97,11 +91,7 @@ class Filters:
 
     @staticmethod
     def of(filters: "Filters | Mapping[str, Any] | None") -> "Filters":
-        """Return filters, converted from a mapping if need be.
-
-        Raises:
-            ValueError: a name is unknown, or a value of the wrong kind; names it.
-        """
+        """Return filters, converted from a mapping if need be; raises ValueError for an unknown name."""
         if isinstance(filters, Filters):
             return filters
         if not isinstance(filters, Mapping | None):
@@ -210,13 +200,9 @@ class Recalled:
         """Return the memory as one line of a prompt, with its date and any reason to doubt it or a sentence of it.
 
         Beside what is outdated stands what the newer memory says, beside what is contradicted what the other side says.
-
         The date at the start of a summary's text replaces the date it was made, and no date is written twice. Other
-        memories are named by their dates. A passage has the headings above it, and says how to read the whole.
-
-        Args:
-            shown: the memories in the prompt.
-            ids: also name the memory by its id.
+        memories, of those `shown` in the prompt, are named by their dates. A passage has the headings above it, and
+        says how to read the whole. With `ids` the memory is also named by its id.
         """
         others_shown = [*shown]
         against = sorted({other.day for other in others_shown if other.memory_id in self.conflicts})
@@ -301,11 +287,8 @@ class Answer(Sequence[Recalled]):
         """Return the memories as text for a prompt, one line each, best first; empty without memories.
 
         Memories that do not hold now, may no longer hold, or are contradicted are marked, with dates and with what the
-        newer memory says. Memories of several profiles name theirs. A last line says how many memories were left out.
-
-        Args:
-            token_budget: most tokens of all lines; the first is always there. None: no limit.
-            ids: also name each memory by its id.
+        newer memory says. Memories of several profiles name theirs. The first line is always there; a last one says how
+        many memories a budget, if there is one, has left out. With `ids` each memory is also named by its id.
         """
         return "\n".join(within([memory.line(self.recalled, ids=ids) for memory in self.recalled], token_budget))
 
@@ -434,11 +417,7 @@ class Pair:
         return f"{questions.asked(self.relation, self.confidence)}{part}"
 
     def text(self, letter: str = "") -> str:
-        """Return the pair as three lines for a prompt, each memory as one quoted line.
-
-        Args:
-            letter: name of the pair in its review.
-        """
+        """Return the pair, named by a letter if given, as three lines for a prompt, each memory as one quoted line."""
         asked = f"{f'{letter} ' if letter else ''}[{self.pair_id}] {self.question()}"
         return "\n".join([asked, *(f"  {name}: {_told(getattr(self, name))}" for name in ("older", "newer"))])
 
@@ -542,12 +521,7 @@ class Remembered:
 def within(
     lines: Sequence[str], token_budget: int | None, *, remedy: str = "a larger token budget shows them"
 ) -> list[str]:
-    """Return the first lines that fit a budget together, at least one, and a line that counts those left out.
-
-    Args:
-        token_budget: most tokens; None: no limit.
-        remedy: how to read those left out.
-    """
+    """Return the first lines that fit a budget, at least one, and a line that counts those left out, with a remedy."""
     costs = count_tokens(pl.Series(lines, dtype=pl.String))
     if token_budget is None or costs.sum() <= token_budget:
         return [*lines]
@@ -636,10 +610,8 @@ class Opening:
         """Return the blocks under their names, then the relevant memories, as text for a prompt.
 
         Statements of the user appear once: what a block contains is omitted from later blocks and from the relevant
-        memories, unless there is more to know about it than its text.
-
-        Args:
-            token_budget: most tokens of the relevant memories (see `Answer.text`); blocks have their own limit.
+        memories, unless there is more to know about it than its text. The budget is that of the relevant memories (see
+        `Answer.text`); blocks have their own limit.
         """
         parts, written, told_of = [], set[str](), dict[str, str]()
         for block in self.blocks:
@@ -736,15 +708,12 @@ def in_zone(values: Mapping[str, Any], zone: tzinfo) -> dict[str, Any]:
 
 
 def instant(name: str, value: Any, zone: tzinfo | None = UTC) -> datetime | None:
-    """Return an instant in UTC, parsed if it is text; None stays None.
+    """Return an instant in UTC, parsed if it is ISO 8601 text, such as a day; None stays None.
 
-    Args:
-        name: name of the value in the error message.
-        value: a datetime or ISO 8601 text, such as a day.
-        zone: time zone of an instant without an offset; None: it stays without.
+    One without an offset is of the zone; without a zone it stays without.
 
     Raises:
-        ValueError: the value is neither.
+        ValueError: the value is neither an instant nor text of one; names it.
     """
     try:
         parsed = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -765,12 +734,7 @@ def _is_all_there_is(memory: Recalled) -> bool:
 
 
 def _is_told(memory: Recalled, told_of: Mapping[str, str], written: set[str]) -> bool:
-    """Return whether core memory has the text of a memory: as its fact, or in a statement of the user's.
-
-    Args:
-        told_of: fact of core memory by the id of its memory.
-        written: the sentences of core memory.
-    """
+    """Return whether core memory has the text of a memory: as its fact (`told_of`), or in a statement of the user's."""
     if one_line(memory.text) in told_of.get(memory.memory_id, ""):
         return True
     by_user = memory.speaker is None or memory.speaker.lower() in USERS

@@ -32,24 +32,14 @@ ENDED: Final[Mapping[str, str]] = {
 
 
 def state(lifecycle: str, superseded_kind: str | None) -> str:
-    """Return the state of a memory, which another one may have replaced.
-
-    Args:
-        lifecycle: its lifecycle.
-        superseded_kind: kind of what replaced it; None if nothing did.
-    """
+    """Return the state of a memory, which another one may have replaced, by its lifecycle and the kind of that one."""
     if superseded_kind is None:
         return STATES[lifecycle]
     return ENDED[Action.SUPERSEDE.value if superseded_kind == "summary" else Action.CLOSE.value]
 
 
 def kind(row: Mapping[str, object], members: int) -> str:
-    """Return what a memory is.
-
-    Args:
-        row: its kind, memory_type and memory_type_inferred, as in table `memories`.
-        members: number of memories that it stands for.
-    """
+    """Return what a memory is, by its row of table `memories` and the number of memories that it stands for."""
     if members or row["kind"] not in {ORIGINAL, "fact"}:
         return f"a joint text of {members} memories"
     given = str(row["memory_type"])

@@ -22,10 +22,7 @@ class Version:
 
 
 def versions(lake: Lake, tables: Collection[str]) -> dict[str, Version]:
-    """Return the version of published tables, by name; that of `events` without the pipeline's own.
-
-    Cost: one query of the catalogue; no file is opened.
-    """
+    """Return the version of published tables, by name; that of `events` without the pipeline's own. Opens no file."""
     with lake.ledger.reading() as transaction:
         found = catalog.visible_by_table(transaction, tables)
         projected = catalog.mark(transaction, catalog.Mark.PROJECTED)

@@ -1,8 +1,4 @@
-"""Commits a plan: checks it, and publishes its tables in one transaction.
-
-Not here: making the plan (`consolidate`), undoing it (`undo`), and how files and rows are written (`lake/`,
-`ledger/`).
-"""
+"""Commits a plan: checks it, and publishes its tables in one transaction."""
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
@@ -52,21 +48,12 @@ class InvariantBroken(ValueError):
 
 
 def violations(tables: pipeline.Tables, policies: Mapping[str, Policy]) -> pl.DataFrame:
-    """Return the rows of a plan that break an invariant (see `invariants.violations`); none if all is well.
-
-    Args:
-        tables: the run's tables (`COMMITTED_FROM`).
-        policies: the policies in play, by hash.
-    """
+    """Return the rows of a plan that break an invariant (see `invariants.violations`), from tables `COMMITTED_FROM`."""
     return pipeline.by_policy(checking.violations, tables, policies)
 
 
 def published(tables: pipeline.Tables) -> dict[str, pl.DataFrame]:
-    """Return what a commit of a run publishes: the tables of `PUBLISHED`, after its plan.
-
-    Args:
-        tables: the run's tables (`COMMITTED_FROM`).
-    """
+    """Return what a commit of a run publishes, from tables `COMMITTED_FROM`: those of `PUBLISHED`, after its plan."""
     return {name: tables[pipeline.SETTLED.get(name, name)] for name in PUBLISHED}
 
 
@@ -85,7 +72,8 @@ def commit(
     """Check a plan and publish its tables in one transaction; report in a few lines what was done.
 
     Profiles commit independently: those for which others changed what the plan rests on are left out. For a profile
-    that was idle since a run without decisions only the run is recorded: its tables stay as published.
+    that was idle since a run without decisions only the run is recorded: its tables stay as published. Returns the
+    ledger position of the commit of each profile; profiles that were left out have none.
 
     Args:
         tables: the run's tables (`COMMITTED_FROM`).
@@ -95,9 +83,6 @@ def commit(
         whole: commit all profiles or none.
         left_out: decisions that were left out of the plan (see `plans.leaving_out`); default: none.
         warn: takes a line for each profile that the quota held back.
-
-    Returns:
-        Ledger position of the commit of each profile; profiles that were left out have none.
 
     Raises:
         InvariantBroken: the plan would break an invariant; nothing was changed.
@@ -194,12 +179,7 @@ def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:
 
 
 def record(lake: Lake, profiles: pl.DataFrame, tables: pipeline.Tables) -> None:
-    """Store what a run extracted from texts or asked about them, except for profiles with an erasure since.
-
-    Args:
-        profiles: the table `profiles` of the run.
-        tables: rows of tables that stages add to.
-    """
+    """Store what a run extracted from texts or asked about them, except for profiles with an erasure since."""
     if profiles.height:
         for name, rows in tables.items():
             lake.append(name, rows, since=profiles["seq"][0])

@@ -1,7 +1,4 @@
-"""Runs all stages in this process, without Dagster: a preview, which writes nothing, or a run, which commits.
-
-Not here: the stages (`consolidation/`), who takes part (`inputs`), and the same run through Dagster (`assets/`).
-"""
+"""Runs all stages in this process, without Dagster: a preview, which writes nothing, or a run, which commits."""
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -43,19 +40,17 @@ def consolidate(
     run_id: str,
     keep: Collection[str] | None = IN_MEMORY,
 ) -> dict[str, pl.DataFrame]:
-    """Run every stage and commit, shard by shard: only the shards at work are in memory.
+    """Run every stage and commit, shard by shard; return the tables as they were committed.
 
-    Profiles for which others changed what the plan rests on are planned again (see `commit_all`). Answers of a language
-    model are stored once all are in, even if the commit fails, so that nothing is asked twice. The engine plans the
-    next shard while one is committed; committed shards stay committed, even if a later shard fails.
+    Only the shards at work are in memory. Profiles for which others changed what the plan rests on are planned again
+    (see `commit_all`). Answers of a language model are stored once all are in, even if the commit fails, so that
+    nothing is asked twice. The engine plans the next shard while one is committed; committed shards stay committed,
+    even if a later shard fails.
 
     Args:
         settings: policy of each profile, engine and shards, and the address of the language model.
         profiles: the profiles that take part (see `inputs.select_profiles`).
         keep: tables to return; default: those that a commit reads; None: all.
-
-    Returns:
-        The tables as they were committed.
 
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
@@ -128,17 +123,8 @@ def commit_all(
 ) -> tuple[dict[str, int], dict[str, pl.DataFrame]]:
     """Commit a plan; plan and commit again the profiles for which others changed what it rests on.
 
-    After two conflicts agents that update memories of such a profile wait until it is committed.
-
-    Args:
-        settings: as for `consolidate`.
-        tables: the tables of the run (`commit.COMMITTED_FROM`).
-        started_at: when the run started; default: now.
-        say: takes each line of the log.
-        warn: takes a line for each profile that the quota held back.
-
-    Returns:
-        Ledger position of the commit of each profile, and the tables as they were committed.
+    After two conflicts agents that update memories of such a profile wait until it is committed. Arguments as for
+    `commit.commit`. Returns the position of the commit of each profile, and the tables as they were committed.
 
     Raises:
         InvariantBroken: a plan would break an invariant; the profile was not changed.
@@ -149,8 +135,14 @@ def commit_all(
         owners = left["profiles"]["profile_id"].to_list()
         with lake.ledger.database.holding(owners) if number > _CONFLICTS else nullcontext():
             if number > 1:
-                left = _planned(lake, settings, inputs.select_again(lake, settings, left["profiles"]), committed)
-                committed = _replaced(committed, left, owners)
+                profiles = inputs.select_again(lake, settings, left["profiles"])
+                left = preview(lake, settings, profiles, keep={*committed, *pipeline.RECORDED})
+                commit.record(lake, profiles, {name: left[name] for name in pipeline.RECORDED})
+                others = ~pl.col("profile_id").is_in(owners)
+                committed = {
+                    name: TABLES[name].conform(pl.concat([rows.filter(others), left[name]]))
+                    for name, rows in committed.items()
+                }
             policies = inputs.policies(settings, left["profiles"])
             try:
                 positions |= commit.commit(
@@ -163,21 +155,6 @@ def commit_all(
         if left["profiles"].is_empty():
             break
     return positions, committed
-
-
-def _replaced(tables: pipeline.Tables, again: pipeline.Tables, owners: Collection[str]) -> dict[str, pl.DataFrame]:
-    """Return tables with the rows of some profiles replaced."""
-    others = ~pl.col("profile_id").is_in(list(owners))
-    return {name: TABLES[name].conform(pl.concat([rows.filter(others), again[name]])) for name, rows in tables.items()}
-
-
-def _planned(
-    lake: Lake, settings: Settings, profiles: pl.DataFrame, keep: Collection[str] | None
-) -> dict[str, pl.DataFrame]:
-    """Run every stage, and record what was extracted from texts or asked about them."""
-    tables = preview(lake, settings, profiles, keep=None if keep is None else {*keep, *pipeline.RECORDED})
-    commit.record(lake, profiles, {name: tables[name] for name in pipeline.RECORDED})
-    return tables
 
 
 def preview(
@@ -199,13 +176,10 @@ def preview(
 
 
 def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Preview a run and check its plan; write nothing.
+    """Preview a run and check its plan; write nothing. Arguments as for `consolidate`.
 
-    Arguments as for `consolidate`.
-
-    Returns:
-        What a plan file holds: `profiles`, `consolidation_plan`, as `changes` the plan as people read it, and as
-        `completions` the answers of a model that are not recorded yet, those about pairs of memories included.
+    Returns what a plan file holds: `profiles`, `consolidation_plan`, as `changes` the plan as people read it, and as
+    `completions` the answers of a model that are not recorded yet, those about pairs of memories included.
 
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
@@ -227,8 +201,7 @@ def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str,
 def completer(settings: Settings, policies: Iterable[Policy]) -> Complete:
     """Return the client for a run's requests to a language model, within the budget of one run.
 
-    Raises:
-        CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
+    Raises CompletionUnavailable if a policy names a language model, and the package `openai` is not installed.
     """
     if not any(policy.llm_model for policy in policies):
         return recorded_only

@@ -1,8 +1,6 @@
 """Decides which profiles have a run due, by what agents did since their last runs.
 
-Here: the counts that `consolidation.triggers` decides by. Each costs a range of an index, however long the ledger is.
-Not here: the rules (`consolidation/triggers.py`), the queries (`ledger/activity.py`), and the description for people
-(`status.py`).
+Not here: the rules (`consolidation/triggers.py`), and the queries (`ledger/activity.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -51,12 +49,7 @@ def profiles(lake: Lake) -> pl.DataFrame:
 
 
 def counts(lake: Lake, active: pl.DataFrame, runs: pl.DataFrame, policies: Mapping[str, Policy]) -> pl.DataFrame:
-    """Count what agents did, as far as a policy needs it (see `triggers.ACTIVITY`).
-
-    Args:
-        active: see `profiles`.
-        runs: see `last_runs`.
-        policies: policy of each of these profiles.
+    """Count what agents did, as far as a policy needs it (see `triggers.ACTIVITY`), of the `active` profiles.
 
     Cost: linear in the events since the runs that count. Importance that agents did not state is computed from the
     text, but only once the memories stored since the last reflection can cross the threshold.

@@ -1,7 +1,4 @@
-"""Selects the profiles of a run and the ledger state that it reads, and reads the tables of that state.
-
-Not here: what a run does with them (`consolidation.pipeline`), and how its result is committed (`runs/commit.py`).
-"""
+"""Selects the profiles of a run and the ledger state that it reads, and reads the tables of that state."""
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
@@ -65,8 +62,8 @@ def select_profiles(
         scope: `all`; `recent`: only decisions about sessions with new memories since the last reflection; or a part of
             each profile, such as `user:ana` (see `consolidation.scope`).
         trigger: what started the run.
-        max_archived_share: quota that replaces the policy's; by default the first run of a profile, and the first
-            under another policy, may remove at most a tenth (`NEW_POLICY_SHARE`) unless the policy says less.
+        max_archived_share: quota that replaces the policy's; by default the first run of a profile, and the first under
+            another policy, may remove at most a tenth (`NEW_POLICY_SHARE`) unless the policy says less.
         retry_reverted: whether decisions that were undone may be proposed again.
 
     Raises:
@@ -129,11 +126,7 @@ def select_profiles(
 
 
 def _part(task: Any, scope: Any) -> tuple[str, str] | None:
-    """Return the part of a profile that a run is about (see `scope.part`).
-
-    Raises:
-        ValueError: task or scope is unknown, or the two cannot be combined.
-    """
+    """Return the part of a profile that a run is about (see `scope.part`), unless task or scope is unknown."""
     if task not in tuple(TASKS):  # a tuple takes unhashable values, too
         raise ValueError(f"task {shown(task)} is unknown; choose one of {', '.join(TASKS)}")
     part = scopes.part(scope)
@@ -145,16 +138,7 @@ def _part(task: Any, scope: Any) -> tuple[str, str] | None:
 def _having(
     lake: Lake, part: tuple[str, str], selected: list[str], *, asked: Collection[str], as_of: datetime, seq: int
 ) -> list[str]:
-    """Return the profiles that have a memory of the given user, agent, session or tag.
-
-    Args:
-        part: kind and name (see `scope.part`).
-        selected: the profiles to look at.
-        asked: profiles that must have one; if empty, any of `selected` must.
-        seq: position that the run reads up to.
-
-    Raises:
-        ValueError: there is none; lists those that exist, people excepted.
+    """Return the selected profiles that have a memory of the given kind and name; refuse one asked for that has none.
 
     Cost: linear in the events of the profiles, which the run reads anyway.
     """
@@ -176,10 +160,6 @@ def _idle(ledger: Ledger, known: pl.DataFrame, *, as_of: datetime, most: int) ->
 
     Runs that were held back do not count, so that the next night does not do what this one did not; for a profile
     without a run, the last event counts.
-
-    Args:
-        known: rows of `Ledger.profiles`.
-        as_of: instant of the new run.
     """
     last = _able_to_remove(ledger.runs()).group_by("profile_id").agg(ran_at=pl.col("as_of").max())
     seen = known.join(last, on="profile_id", how="left").with_columns(pl.coalesce("ran_at", "last_recorded_at"))
@@ -217,10 +197,6 @@ def select_again(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> pl.D
     """Return the table `profiles` of a run for those of its profiles that others changed meanwhile, as they are now.
 
     A profile that a later run has consolidated is left out: nothing is due at the instant of this one.
-
-    Args:
-        settings: settings with the policy of each profile.
-        profiles: rows of the table `profiles` as the run selected them, one or more.
 
     Raises:
         Conflict: an erasure in one of the profiles was interrupted.
@@ -294,18 +270,13 @@ def profiles_of_plan(lake: Lake, settings: Settings, document: Mapping[str, Any]
 def left_out(document: Mapping[str, Any], row_ids: Collection[str]) -> pl.DataFrame:
     """Return the decisions of a plan document that are left out with some of its rows (see `plans.leaving_out`).
 
-    Raises:
-        ValueError: the document is not a plan, or an id names no row of it, or several.
+    Raises ValueError if the document is not a plan, or an id names no row of it, or several.
     """
     return leaving_out.left_out(plan_document.read(document)[0], row_ids)
 
 
 def check_agreed(plan: pl.DataFrame, document: Mapping[str, Any]) -> None:
-    """Refuse a plan that differs from the plan of a document.
-
-    Raises:
-        ValueError: the plans differ.
-    """
+    """Raise ValueError for a plan that differs from the plan of a document."""
     written, _ = plan_document.read(document)
     if not TABLES["consolidation_plan"].conform(plan).equals(TABLES["consolidation_plan"].conform(written)):
         raise ValueError("the plan is no longer what would be decided now; make a new plan")
@@ -330,11 +301,7 @@ def read_table(lake: Lake, name: str, profiles: pl.DataFrame, *, position: int |
     """Read an input table of a run at its state: `events`, `decisions`, `reverted`, or a table of the lake.
 
     An undo applies from its position in the ledger on, whatever the instant of the run: a decision that was undone is
-    not in force at an earlier instant either.
-
-    Args:
-        profiles: table `profiles` of the run.
-        position: position in the ledger as of which to read a table of the lake; default now.
+    not in force at an earlier instant either. A table of the lake is read as of a position, by default now.
     """
     if profiles.is_empty():
         return TABLES[name].empty()

@@ -1,7 +1,6 @@
 """Detects which runs have a live process: each holds a lock on a file named after it.
 
-The kernel frees the lock of a process that was killed, so what remains is a file that anybody can lock. Not here: what
-becomes of such a run in Dagster's history (`sensors/requests`).
+The kernel frees the lock of a process that was killed, so what remains is a file that anybody can lock.
 """
 
 import contextlib
@@ -28,7 +27,11 @@ def abandoned(home: Path) -> list[str]:
     folder = _folder(home)
     if not (folder.is_dir() and writable(folder)):
         return []
-    return sorted(file.name for file in folder.iterdir() if _is_free(file))
+    free = []
+    for file in sorted(folder.iterdir()):
+        with contextlib.suppress(Timeout), FileLock(file, timeout=0):
+            free.append(file.name)
+    return free
 
 
 def forget(home: Path, run_id: str) -> None:
@@ -38,11 +41,3 @@ def forget(home: Path, run_id: str) -> None:
 
 def _folder(home: Path) -> Path:
     return home / "dagster" / "live"
-
-
-def _is_free(file: Path) -> bool:
-    try:
-        with FileLock(file, timeout=0):
-            return True
-    except Timeout:
-        return False

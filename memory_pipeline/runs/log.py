@@ -1,7 +1,4 @@
-"""Builds the log lines of a run in AutoMem's format: what each task did, and which features are switched off.
-
-Not here: who writes them (`runs/commit.py`, `runs/inputs.py`, `assets/consolidation_commit.py`).
-"""
+"""Builds the log lines of a run in AutoMem's format: what each task did, and which features are switched off."""
 
 import logging
 from collections.abc import Iterator, Mapping
@@ -63,7 +60,6 @@ def lines(
     """Return the log lines of a committed run.
 
     Args:
-        profiles: table `profiles` of the run.
         plan: table `consolidation_plan`, including decisions held back.
         live: number of live memories of each profile before the run.
         policies: policies of the profiles, by hash.
@@ -75,7 +71,8 @@ def lines(
         processed = sum(live.get(profile_id, 0) for profile_id in group["profile_id"])
         messages += _decided(decisions)
         for (policy_hash,), same_policy in group.group_by(["policy_hash"], maintain_order=True):
-            if skipped := switched_off(policies[str(policy_hash)], str(task)):
+            policy, own = policies[str(policy_hash)], TASKS[str(task)]
+            if skipped := [name for name, action in _SWITCHES if action in own and not getattr(policy, name)]:
                 names = ", ".join(same_policy["profile_id"])
                 messages.append(f"Skipped for {names}: {', '.join(skipped)} switched off")
         for scope, profile_id in group.filter(NARROW).select("scope", "profile_id").iter_rows():
@@ -85,11 +82,7 @@ def lines(
 
 
 def warnings(plan: pl.DataFrame) -> list[str]:
-    """Return a line for each profile that the quota held back.
-
-    Args:
-        plan: table `consolidation_plan`, including decisions held back.
-    """
+    """Return a line for each profile that the quota held back, of a whole table `consolidation_plan`."""
     held = plan.filter(pl.col("status") == "held").group_by("profile_id").len().sort("profile_id")
     return [f"{PREFIX} {held_notice(profile_id, count)}" for profile_id, count in held.iter_rows()]
 
@@ -118,11 +111,6 @@ def idle_notice(profile_id: str, days: int, as_of: datetime) -> str:
         f"only a few memories may leave; if the clock is right: memory-pipeline consolidate --profile {profile_id} "
         "--max-archived-share 1"
     )
-
-
-def switched_off(policy: Policy, task: str) -> list[str]:
-    """Return the settings of a policy that switch off a part of a task."""
-    return [name for name, action in _SWITCHES if action in TASKS[task] and not getattr(policy, name)]
 
 
 def _decided(plan: pl.DataFrame) -> Iterator[str]:

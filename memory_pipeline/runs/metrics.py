@@ -1,8 +1,8 @@
 """Computes the metrics and writes them in Prometheus's text format.
 
-Every figure is computed from the store when it is requested: no process counts anything, so that any process can
-answer and a restart loses nothing. Names and meanings follow ADR-0008 where it defines them, and the health figures of
-the three energy tiers. Not here: what is due (`due_work.py`), the description for people (`status.py`), and serving.
+Every figure is computed from the store when it is requested: no process counts anything, so that any process can answer
+and a restart loses nothing. Names and meanings follow ADR-0008 where it defines them, and the health figures of the
+three energy tiers.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -97,8 +97,12 @@ def measure(lake: Lake, settings: Settings, *, now: datetime) -> Figures:
     tiers = lake.read("memories", columns=[*key, "tier", "lifecycle"]).filter(pl.col("lifecycle").is_in(LIVE))
     due = due_work.due(lake, settings, now=now).group_by("trigger").len("profiles")
     runs = lake.ledger.runs()
+    ages = dict(scored["age_tier"].value_counts().iter_rows())
     with lake.ledger.reading() as transaction:
         attempts, letters = activity.count_attempts(transaction), activity.count_dead_letters(transaction)
+        last_full = activity.last_commit(transaction, "full")
+        reflections = activity.count_runs(transaction, task="reflect", trigger="sensor")
+        pruned = activity.count_committed(transaction, PRUNED)
     return Figures(
         run_seconds=runs.unique("run_id")["duration_seconds"],
         commit_attempts_total={outcome: attempts.get(outcome, 0) for outcome in OUTCOMES},
@@ -107,10 +111,10 @@ def measure(lake: Lake, settings: Settings, *, now: datetime) -> Figures:
         dead_letters=letters,
         consolidation_lag_seconds=lag_seconds(lake, now),
         enrichment_lag_seconds=_age(_oldest_unread(lake), now),
-        reconsolidation_last_run=_last_full(lake),
-        graph_nodes_total=_by(scored, "age_tier", AGE_TIERS),
-        graph_nodes_pruned_total=_pruned(lake),
-        reflection_triggers_total=_reflections(lake),
+        reconsolidation_last_run=last_full,
+        graph_nodes_total={tier: ages.get(tier, 0) for tier in AGE_TIERS},
+        graph_nodes_pruned_total={action.value: pruned.get(action.value, 0) for action in PRUNED},
+        reflection_triggers_total=reflections,
         decay_scores=scored["strength"].sort(),
         recall_regret_total=_regret(lake),
         disk_bytes=status.disk_bytes(lake.home),
@@ -120,14 +124,7 @@ def measure(lake: Lake, settings: Settings, *, now: datetime) -> Figures:
 
 
 def health(memories: pl.DataFrame) -> pl.DataFrame:
-    """Summarise the energy of memories by tier.
-
-    Args:
-        memories: `tier` and `energy`.
-
-    Returns:
-        `tier`, `count`, `mean`, `max`, `min` (null without a memory), one row per tier, lowest first.
-    """
+    """Summarise the `energy` of memories by `tier`, lowest first: `count`, `mean`, `max`, `min` (null without any)."""
     energy = pl.col("energy")
     figures = (
         memories.sort("tier", "energy")
@@ -196,7 +193,8 @@ def _families(figures: Figures) -> Iterator[Metric]:
     yield _histogram("run_seconds", "Duration of committed runs.", figures.run_seconds, _DURATIONS)
     yield _gauge("disk_bytes", "Size of the data folder in bytes.", figures.disk_bytes)
     yield _gauges("consolidation_due", "Profiles for which a trigger holds.", "trigger", figures.due)
-    yield from _scores(figures.decay_scores)
+    yield _gauge("decay_score_p50", "Median strength of the live memories.", figures.decay_scores.median())
+    yield _histogram("decay_score", "Strength of the live memories.", figures.decay_scores, _BUCKETS)
     for name, text in (
         ("count", "Live memories by energy tier."),
         ("mean", "Mean energy of the live memories of a tier."),
@@ -204,12 +202,6 @@ def _families(figures: Figures) -> Iterator[Metric]:
         ("min", "Smallest energy of the live memories of a tier."),
     ):
         yield _gauges(f"memory_energy_{name}", text, "tier", dict(figures.health.select("tier", name).iter_rows()))
-
-
-def _scores(scores: pl.Series) -> Iterator[Metric]:
-    """Yield median and distribution of the scores."""
-    yield _gauge("decay_score_p50", "Median strength of the live memories.", scores.median())
-    yield _histogram("decay_score", "Strength of the live memories.", scores, _BUCKETS)
 
 
 def _histogram(name: str, text: str, values: pl.Series, edges: Sequence[float]) -> Metric:
@@ -265,22 +257,6 @@ def _oldest_unread(lake: Lake) -> datetime | None:
     return since
 
 
-def _last_full(lake: Lake) -> datetime | None:
-    with lake.ledger.reading() as transaction:
-        return activity.last_commit(transaction, "full")
-
-
-def _reflections(lake: Lake) -> int:
-    with lake.ledger.reading() as transaction:
-        return activity.count_runs(transaction, task="reflect", trigger="sensor")
-
-
-def _pruned(lake: Lake) -> dict[str, int]:
-    with lake.ledger.reading() as transaction:
-        counts = activity.count_committed(transaction, PRUNED)
-    return {action.value: counts.get(action.value, 0) for action in PRUNED}
-
-
 def _regret(lake: Lake) -> int:
     """Sum what recalls wrote into the metadata of their accesses; an access counts once, however many rows it has."""
     accesses = lake.scan(
@@ -292,8 +268,3 @@ def _regret(lake: Lake) -> int:
     )
     counts = accesses["metadata"].str.json_path_match(f"$.{REGRET}").cast(pl.Int64, strict=False)
     return int(counts.sum())
-
-
-def _by(rows: pl.DataFrame, column: str, values: Sequence[str]) -> dict[str, int]:
-    counts = dict(rows[column].value_counts().iter_rows())
-    return {value: counts.get(value, 0) for value in values}

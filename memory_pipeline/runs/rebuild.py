@@ -1,8 +1,4 @@
-"""Rebuilds published tables, and past states, from the ledger alone.
-
-Rebuild, undo and views of past states run the same stages as a run. Not here: reading what was published
-(`lake/tables`).
-"""
+"""Rebuilds published tables, and past states, from the ledger alone, by the same stages as a run."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -43,9 +39,6 @@ def shown_runs(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFr
     """Return the run that each profile's published tables show (`consolidation_runs`): the last one in force.
 
     If none is, the memories are shown as agents stored them, at the instant of the run that was undone last.
-
-    Args:
-        profiles: the profiles; default all.
     """
     last = runs_in_force(lake, profiles).unique("profile_id", keep="last")
     runs = lake.ledger.runs(None if profiles is None else list(profiles)).join(last, on="profile_id", how="anti")
@@ -74,9 +67,7 @@ def runs_in_force(
 ) -> pl.DataFrame:
     """Return the runs that published tables and that no undo took back (`consolidation_runs`), by profile and position.
 
-    Args:
-        profiles: the profiles; default all.
-        as_of: instant up to which runs and undos count; default: all of them.
+    `as_of` is the instant up to which runs and undos count; by default all do.
     """
     runs = lake.ledger.runs(None if profiles is None else list(profiles), as_of=as_of)
     return runs.filter(~pl.col("outcome").is_in(["reverted", "unchanged"])).sort("profile_id", "commit_seq")
@@ -91,7 +82,7 @@ def state(
     reverted: pl.DataFrame | None = None,
     last_run: pipeline.LastRun | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """Compute the tables of a state from the ledger alone.
+    """Compute the tables of `PUBLISHED` at a state from the ledger alone.
 
     Args:
         profiles: whose state, at which `as_of` and `seq` (one of each), under which policy.
@@ -99,9 +90,6 @@ def state(
         until: position of the last commit that counts; default: every one that `as_of` admits.
         reverted: decisions that do not count; default: those undone by now.
         last_run: what earlier runs published, for stages that the task does not need; default: every stage runs.
-
-    Returns:
-        The tables of `PUBLISHED`.
     """
     masked = lake.ledger.reverted() if reverted is None else reverted
     tables = pipeline.run(_sources(lake, profiles, masked), policies, stages=pipeline.PLANNING, last_run=last_run)
@@ -116,12 +104,9 @@ def state(
 def as_committed(
     lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame, earlier: pl.DataFrame
 ) -> dict[str, pl.DataFrame]:
-    """Recompute what runs published, without what is reverted; profiles of one run are computed together.
+    """Recompute what runs, one per profile, published, without what is reverted; `earlier` is every run in force.
 
-    Args:
-        runs: rows of `consolidation_runs`, one per profile.
-        reverted: decisions that do not count.
-        earlier: every run in force, by profile and position.
+    Profiles of one run are computed together.
     """
     parts = []
     for profiles, policies, seqs in _bases(lake, runs):
@@ -131,12 +116,7 @@ def as_committed(
 
 
 def as_stored(lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Compute the tables of profiles without a run in force: their memories, and what describes them.
-
-    Args:
-        runs: rows of `consolidation_runs`, one per profile: at whose state the memories are described.
-        reverted: decisions that do not count.
-    """
+    """Compute the tables of profiles without a run in force: their memories, described at the states of `runs`."""
     parts = [{name: TABLES[name].empty() for name in PUBLISHED}]
     for profiles, policies, _ in _bases(lake, runs):
         tables = pipeline.run(_sources(lake, profiles, reverted), policies, stages=pipeline.DESCRIBING)
@@ -187,13 +167,10 @@ class PastState:
 
 
 def past_state(lake: Lake, as_of: datetime, *, profiles: Collection[str] | None = None) -> PastState:
-    """Compute the state at a past instant from the ledger alone.
+    """Compute the state of all or some profiles at a past instant from the ledger alone.
 
     Decisions undone later are in it, as they were published then. Each profile is described under the policy of its
     last run in force at that instant, else of its first run.
-
-    Args:
-        profiles: whose state; default all.
 
     Raises:
         ValueError: nothing was remembered yet at that instant.
@@ -233,12 +210,10 @@ def past_state(lake: Lake, as_of: datetime, *, profiles: Collection[str] | None 
 
 
 def note(lake: Lake, *, as_of: datetime | None = None) -> str | None:
-    """Return a notice about tables recomputed from the ledger; None if this version published them.
+    """Return a notice about tables recomputed from the ledger for an instant; None if this version published them.
 
-    What runs decided is in the ledger and stays; what is computed from it, such as scores and groups, may differ.
-
-    Args:
-        as_of: instant of the tables; default: that of each profile's last run.
+    By default of each profile's last run. What runs decided is in the ledger and stays; what is computed from it, such
+    as scores and groups, may differ.
     """
     others = set(runs_in_force(lake, as_of=as_of).unique("profile_id", keep="last")["version"]) - {VERSION}
     if not others:
@@ -339,9 +314,7 @@ def _sources(lake: Lake, profiles: pl.DataFrame, reverted: pl.DataFrame) -> dict
 def enrich_missing(lake: Lake, policy: Policy, *, profiles: Collection[str] | None = None) -> None:
     """Add to `enrichment` and `vectors` the rows that memories lack there, such as after a file was lost.
 
-    Args:
-        policy: the embedder and the enrichments that are switched on.
-        profiles: whose memories; default all.
+    The policy names the embedder and the enrichments that are switched on; by default for all profiles.
     """
     since = lake.ledger.position()
     memories, enrichment, vectors = (

@@ -26,11 +26,6 @@ _WRITTEN: Final = ("replaced", "accumulated")
 def leave(lake: Lake, profiles: pl.DataFrame, *, run_id: str) -> pl.DataFrame:
     """Record a run of the profiles at rest, and return the rows of the others, which it is to compute.
 
-    Args:
-        lake: the store.
-        profiles: the table `profiles` of the run.
-        run_id: id of the run.
-
     Cost: a few look-ups for each profile of which the last run decided nothing.
     """
     resting = at_rest(lake, profiles)
@@ -59,13 +54,8 @@ def leave(lake: Lake, profiles: pl.DataFrame, *, run_id: str) -> pl.DataFrame:
 def at_rest(lake: Lake, profiles: pl.DataFrame) -> pl.DataFrame:
     """Return the profiles of a run in which nothing happened since a run after which the clock decides nothing yet.
 
-    Args:
-        lake: the store.
-        profiles: the table `profiles` of the run.
-
-    Returns:
-        `profile_id`, `until`, `memories` (live ones), and `published_seq`, the position of the commit that published
-        its tables.
+    Columns: `profile_id`, `until`, `memories` (live ones), and `published_seq`, the position of the commit that
+    published its tables.
     """
     runs = lake.ledger.runs(profiles["profile_id"].to_list())
     last = runs.sort("commit_seq").unique("profile_id", keep="last").filter(decisions=0, held=0, version=VERSION)

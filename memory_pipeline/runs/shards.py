@@ -1,7 +1,6 @@
 """Cuts a store into shards: profiles with the same hash, which a run has in memory, and commits, together.
 
-Not here: where the profiles of a shard are computed (`engine/`), and the files, which lie by the same hash
-(`lake/publishing.py`).
+The files lie by the same hash (`lake/publishing.py`).
 """
 
 from collections.abc import Collection, Iterator
@@ -39,15 +38,10 @@ def split(profile_ids: Collection[str], settings: Settings) -> dict[int, list[st
 
 
 def within(profile_ids: Collection[str], chosen: Collection[int], settings: Settings) -> list[str]:
-    """Return the profiles of some shards.
-
-    Args:
-        profile_ids: the profiles to choose from.
-        chosen: numbers of shards, from 0; empty: all.
-        settings: the setting `shards`.
+    """Return the profiles of the chosen shards, numbered from 0; of all if none is chosen.
 
     Raises:
-        ValueError: the setting is 0, so that the shards change as the store grows, or there is no such shard.
+        ValueError: the setting `shards` is 0, so that the shards change as the store grows, or there is no such shard.
     """
     if not chosen:
         return list(profile_ids)

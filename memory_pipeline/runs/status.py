@@ -35,8 +35,8 @@ REFLECTED: Final = (
 def progress(lake: Lake) -> pl.DataFrame:
     """Return how far runs have come, one row per profile with a committed run.
 
-    Returns:
-        `profile_id`, `last_as_of`, `commit_seq`, and `reflected_seq`, the position that its last reflection read up to.
+    Columns: `profile_id`, `last_as_of`, `commit_seq`, and `reflected_seq`, the position that its last reflection read
+    up to.
     """
     runs = lake.ledger.runs().filter(pl.col("outcome") != "reverted")
     return (
@@ -55,20 +55,13 @@ def held(lake: Lake, profile_id: str | None = None) -> pl.DataFrame:
 
 
 def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | None = None) -> dict[str, Any]:
-    """Describe the store for people: profiles, what waits, what ran last, what is due next.
+    """Describe the store for people: profiles, what waits, what ran last, what is due next (`docs/json.md`, `status`).
 
-    Args:
-        settings: schedules, and the policy of each profile.
-        now: the present.
-        profile_id: the profile; default all. What is due follows this profile's policy, else the common one.
-
-    Returns:
-        See `docs/json.md`, at `status`.
+    What is due follows the policy of the given profile, else the common one. Cost: one pass over an index of the
+    ledger, and the columns of two tables.
 
     Raises:
         ValueError: the profile has no memory.
-
-    Cost: one pass over an index of the ledger, and the columns of two tables.
     """
     profiles = lake.ledger.profiles().filter(pl.col("memories") > 0)
     if profile_id is not None:
@@ -111,10 +104,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
 
 
 def disk_bytes(home: Path) -> int:
-    """Return the disk use of a data folder in bytes, including Dagster's storage.
-
-    A hard-linked file counts once, and pages that were never written do not count.
-    """
+    """Return the disk use of a data folder in bytes; a hard-linked file counts once, unwritten pages do not count."""
     sizes = {}
     for path in home.rglob("*"):
         with suppress(FileNotFoundError):  # removed by a run or a sweep meanwhile
@@ -169,15 +159,9 @@ def _done(runs: pl.DataFrame, *of: str) -> pl.DataFrame:
 def _tasks(
     done: Sequence[Mapping[str, Any]], policy: Policy, *, now: datetime, night: datetime | None
 ) -> list[dict[str, Any]]:
-    """Return for each task when it was last done, and when it is due again by time alone.
+    """Return for each task when it was last `done` and when it is due again by time alone; `night`: the next full run.
 
     An undone run is not the last one, but still counts for what is due: an undo is no reason to run again.
-
-    Args:
-        done: the rows of `_done` about one profile, or about all.
-        policy: the policy of that profile.
-        now: the present.
-        night: when the next full run is scheduled.
     """
     last, counted = ({row["task"]: row[name] for row in done} for name in ("last", "counted"))
     return [

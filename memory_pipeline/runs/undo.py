@@ -1,6 +1,6 @@
 """Undoes runs, merges and single decisions, and publishes the tables without them.
 
-The ledger keeps the decisions and the undo; nothing is computed backwards. Not here: recomputing tables (`rebuild`).
+The ledger keeps the decisions and the undo; nothing is computed backwards.
 """
 
 import json
@@ -30,22 +30,18 @@ NOT_AGAIN: Final = (
 def undo(
     lake: Lake, target: str, *, profile_id: str | None = None, cascade: bool = False, now: datetime
 ) -> pl.DataFrame:
-    """Undo a run, a merge or the decisions about one memory, and publish the tables without them.
+    """Undo a run, a merge or the decisions about one memory, publish the tables without them, and return the decisions.
 
     If no run is left, every memory is published as agents stored it, with its scores at the instant of the last run.
-    The ledger keeps the decisions and the undo; nothing is computed backwards. Undone decisions are not proposed again
-    for the same members and texts, unless a run asks for it.
+    Undone decisions are not proposed again for the same members and texts, unless a run asks for it.
 
     Args:
         target: run id, plan id, or memory id; the id of a summary undoes the whole merge. Or the id of an answer about
-            a pair of memories, which is withdrawn.
-        profile_id: undo only what was decided about this profile, even of a run of several; needed for a memory
-            id that two profiles use.
+            a pair of memories, which is withdrawn; then no decision is undone.
+        profile_id: undo only what was decided about this profile, even of a run of several; needed for a memory id that
+            two profiles use.
         cascade: also undo what builds on it.
         now: time of the request.
-
-    Returns:
-        The undone decisions; none if an answer was withdrawn.
 
     Raises:
         ValueError: nothing in force has that id, it is ambiguous, or decisions build on it and `cascade` is off.
@@ -69,9 +65,7 @@ def undo(
 def concerned(lake: Lake, target: str, profile_id: str | None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return the decisions that an undo takes back, those that build on them, and the runs that it names.
 
-    Args:
-        target: run id, plan id or memory id.
-        profile_id: the profile; None: all.
+    The target is the id of a run, plan or memory, in one profile or all.
 
     Raises:
         ValueError: nothing in force has that id, or it is ambiguous.
@@ -88,11 +82,7 @@ def concerned(lake: Lake, target: str, profile_id: str | None) -> tuple[pl.DataF
 
 
 def _withdrawn(lake: Lake, event_id: str, profile_id: str | None, now: datetime) -> bool:
-    """Withdraw the answer of this id, if there is one, with the same authority; return whether there was.
-
-    Raises:
-        ValueError: several profiles have it, or a memory of it was erased.
-    """
+    """Withdraw the answer of this id, if there is one, with the same authority; return whether there was."""
     with lake.ledger.reading() as transaction:
         rows = profile_events.answers_by_id(transaction, event_id, profile_id)
     if len(rows) > 1:
@@ -109,18 +99,12 @@ def _withdrawn(lake: Lake, event_id: str, profile_id: str | None, now: datetime)
 
 
 def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:
-    """Undo every run whose instant lies in the future: its clock ran ahead, and no run could be earlier.
+    """Undo every run whose instant lies in the future, since its clock ran ahead, and return the undone decisions.
 
-    Args:
-        now: the present.
-
-    Returns:
-        The undone decisions; none if no run is ahead.
+    Cost: that of an undo for each run.
 
     Raises:
         Conflict: a profile was changed concurrently; what was undone so far stays undone.
-
-    Cost: that of an undo for each run.
     """
     runs = rebuild.runs_in_force(lake).filter(pl.col("as_of") > now + CLOCK_SKEW).sort("commit_seq", descending=True)
     undone = [
@@ -131,11 +115,7 @@ def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:
 
 
 def in_force(lake: Lake, profiles: Collection[str] | None = None) -> pl.DataFrame:
-    """Return the decisions that were not undone (table `decisions`).
-
-    Args:
-        profiles: the profiles; default all.
-    """
+    """Return the decisions of all or some profiles that were not undone (table `decisions`)."""
     return projection.unmasked(lake.ledger.decisions(profiles=profiles), lake.ledger.reverted())
 
 

@@ -2,8 +2,6 @@
 
 A recall submits its access event and returns; one thread writes submitted events in batches. Events that cannot be
 written are kept and retried, and the failure is reported to the next caller, or by `flush` or `close`.
-
-Not here: the effect of an access on a memory (`consolidation/state/folding`) and the ledger itself (`ledger/ledger`).
 """
 
 import logging
@@ -46,11 +44,7 @@ class AccessWriter:
         self._process = os.getpid()
 
     def submit(self, make_event: Callable[[], Event]) -> None:
-        """Queue an event for writing, without blocking.
-
-        Args:
-            make_event: returns the event; called once, by the writing thread.
-        """
+        """Queue an event for writing, without blocking; the writing thread calls `make_event` once."""
         with self._changed:
             self._waiting.append(make_event)
             if self._thread is None:
@@ -74,11 +68,7 @@ class AccessWriter:
                 ) from failure
 
     def flush(self) -> None:
-        """Write all events submitted so far, in the calling thread.
-
-        Raises:
-            LakeError: they cannot be written; they are kept.
-        """
+        """Write all events submitted so far, in the calling thread; LakeError: they cannot be written, and are kept."""
         if os.getpid() == self._process:
             self._write()
             self._failure = None

@@ -1,7 +1,4 @@
-"""Turns a ranking into an answer, and an answer into the access event that records it.
-
-Not here: the ranking itself (`rank/ranking`) and the state that is searched (`live/state`).
-"""
+"""Turns a ranking into an answer, and an answer into the access event that records it."""
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -51,15 +48,9 @@ def answer(
     zone: tzinfo = UTC,
     seen: Iterable[bytes] = (),
 ) -> Answer:
-    """Convert a ranking into an answer.
+    """Convert what `ranking.hits` returned of a pool into an answer, with days and times in a zone.
 
-    Args:
-        pool: the memories that were searched.
-        hits: what `ranking.hits` returned.
-        as_of: instant whose state was searched.
-        ranking: name of the ranking.
-        zone: time zone in which days and times are shown.
-        seen: keys of what earlier pages returned (see `rank/paging`).
+    `as_of` is the instant whose state was searched, `seen` are keys of what earlier pages returned (see `rank/paging`).
     """
     linked = ((*hit["outdated_by"], *hit["conflicts"], hit["closed_by"]) for hit in hits)
     newer = _newer(pool, {name for names in linked for name in names})
@@ -170,10 +161,6 @@ def access_events(answer: Answer, profile_id: str) -> list[dict[str, Any]]:
 
     The query is recorded in the asking profile alone. Memories that only a deep recall returns are counted as regret
     (see `runs/metrics`).
-
-    Args:
-        answer: the answer, not empty.
-        profile_id: the profile that asks.
     """
     owners = sorted({recalled.profile_id for recalled in answer})
     return [_access_event(answer, owner, asked=owner == profile_id) for owner in owners]

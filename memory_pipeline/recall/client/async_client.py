@@ -1,7 +1,4 @@
-"""`AsyncMemoryClient`: the methods of `MemoryClient` for asynchronous code, each run by a thread of a small pool.
-
-Not here: what the methods do (`memory_client`).
-"""
+"""`AsyncMemoryClient`: the methods of `MemoryClient` for asynchronous code, each run by a thread of a small pool."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

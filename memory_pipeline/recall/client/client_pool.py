@@ -1,7 +1,4 @@
-"""A pool of open clients, one per profile, for servers of several profiles.
-
-Not here: what a client does (`memory_client`), and who may use which profile (`service`, `integrations`).
-"""
+"""A pool of open clients, one per profile, for servers of several profiles."""
 
 import threading
 from collections import OrderedDict

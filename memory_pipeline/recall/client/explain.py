@@ -1,8 +1,7 @@
 """Explains the state of a memory: its scores, protection, edges, clusters, decisions and origin.
 
 Reads the published tables, current or past, and the ledger for events that no run has seen yet. The SQL counterpart is
-the macro `explain` of a snapshot (`lake/snapshot_macros`). Not here: computing these tables (`consolidation`) and the
-form of an explanation (`explanation`).
+the macro `explain` of a snapshot (`lake/snapshot_macros`).
 """
 
 import difflib
@@ -47,6 +46,8 @@ def explain(
 ) -> Explanation:
     """Explain a memory: scores factor by factor, edges, clusters, decisions with reasons, accesses and lineage.
 
+    Cost: reads the published tables and the events of one profile; without `profile_id`, of all, filtered by id.
+
     Args:
         profile_id: its profile; needed only if several profiles use the id.
         as_of: use the tables of the last run whose clock was at or before this instant; default: now.
@@ -57,8 +58,6 @@ def explain(
         UnknownMemory: no profile has the memory; suggests similar ids.
         ValueError: several profiles have it, or nothing had been committed at `as_of`; gives the remedy.
         LakeError: the tables of that instant are no longer stored, as after an erasure.
-
-    Cost: reads the published tables and the events of one profile; without `profile_id`, of all, filtered by id.
     """
     owner = profile_id if profile_id is not None else _owner(lake, memory_id)
     seq, clock, base = _state(lake, owner, as_of)
@@ -202,11 +201,10 @@ def _owner(lake: Lake, memory_id: str) -> str:
 
 
 def _state(lake: Lake, profile_id: str, as_of: datetime | None) -> tuple[int | None, datetime | None, int]:
-    """Locate the tables of a profile at an instant, or now.
+    """Locate the tables of a profile at an instant, or now: their position, clock and the position that was read up to.
 
-    Returns:
-        The ledger position before the first run with a later clock and the first later undo (None: the head), the clock
-        of the tables there (None: no run yet), and the position up to which their run had read the ledger.
+    The position is that before the first run with a later clock and the first later undo (None: the head), the clock
+    that of the tables there (None: no run yet).
     """
     published = pl.col("outcome") != "unchanged"
     all_runs = lake.ledger.runs().filter(published)

@@ -1,7 +1,4 @@
-"""The explanation of a memory as values, JSON and sentences.
-
-Not here: reading the facts (`explain`).
-"""
+"""The explanation of a memory as values, JSON and sentences."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

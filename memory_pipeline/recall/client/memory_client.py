@@ -1,12 +1,7 @@
 """`MemoryClient`: stores, recalls and changes the memories of one profile, and consolidates them.
 
-Each method is a thin step over lower rooms: events are validated and appended (`ledger`), the current state is folded
-(`live/state`), ranked (`rank`) and explained (`explain`), runs are committed and undone (`runs/commit`).
-
-What plans, undoes, erases, reviews and explains is imported by the methods that need it, so that opening a store and
-recalling start without it.
-
-Not here: the same methods for asynchronous code (`async_client`).
+Each method is a thin step over lower rooms. What plans, undoes, erases, reviews and explains is imported by the methods
+that need it, so that opening a store and recalling start without it.
 """
 
 import builtins
@@ -87,6 +82,8 @@ class MemoryClient:
     """The memory of one profile. Threads may share a client; every process opens its own.
 
     Each call sees all changes made before it, by any process. Settings are read once, when the client is opened.
+    Besides what a method names, it raises ValueError for an argument that is out of range, which it names,
+    UnknownMemory for an id of no memory, and LakeError if the store cannot be read or written.
 
     Examples:
         >>> with MemoryClient("data", profile_id="ana") as client:
@@ -163,11 +160,7 @@ class MemoryClient:
         self._closing()
 
     def flush(self) -> None:
-        """Write the accesses of all recalls so far.
-
-        Raises:
-            LakeError: they could not be written; they are kept and retried.
-        """
+        """Write the accesses of all recalls so far; those that could not be written are kept and retried."""
         self._check_open()
         self._access_writer.flush()
 
@@ -175,16 +168,11 @@ class MemoryClient:
         """Store a memory and return its id. On return it is on disk and can be recalled.
 
         Recalled memories that the text hands back are left out of it; what is no memory is not stored (see `store`).
-
-        Args:
-            text: the text to remember.
-            supersedes: id of a memory that this one replaces: that one no longer holds from now on (see `resolve`).
-            fields: optional fields (see `MemoryFields`); session, agent and user default to the client's.
+        `fields` are optional (see `MemoryFields`); session, agent and user default to the client's. A memory that it
+        `supersedes`, by id, no longer holds from now on (see `resolve`).
 
         Raises:
-            UnknownMemory: there is no memory to supersede.
             ValueError: a field is unknown or out of range, or its `memory_id` is or was that of another text; names it.
-            LakeError: the store cannot be written.
         """
         return self._remembered(text, supersedes, fields).memory_id
 
@@ -219,17 +207,10 @@ class MemoryClient:
     def remember_checked(
         self, text: str, *, supersedes: str | None = None, **fields: Unpack[MemoryFields]
     ) -> Remembered:
-        """Store a memory, and return with its id at most three earlier ones that it may replace, repeat or contradict.
+        """Store a memory as `remember` does, and return with it at most three earlier ones that it may affect.
 
-        Answer with `resolve`; what is left unanswered is judged by the next run.
-
-        Args:
-            text: the text to remember.
-            supersedes: id of a memory that this one replaces (see `remember`).
-            fields: as for `remember`.
-
-        Raises:
-            UnknownMemory, ValueError, LakeError: see `remember`.
+        It may replace, repeat or contradict them. Answer with `resolve`; what is left unanswered is judged by the next
+        run.
         """
         stored = self._remembered(text, supersedes, fields)
         if not stored.stored:
@@ -243,17 +224,8 @@ class MemoryClient:
     def likely(self, memory_id: str) -> tuple[Pair, ...]:
         """Return at most three earlier memories that a memory may replace, repeat or contradict, the likeliest first.
 
-        Answer with `resolve`; what is left unanswered is judged by the next run.
-
-        Args:
-            memory_id: a memory that no run has compared yet; what runs were unsure of has `review`.
-
-        Raises:
-            UnknownMemory: there is no such memory.
-            ValueError: the id is invalid.
-            LakeError: the store cannot be read.
-
-        Cost: about 0.2 CPU s a memory.
+        Of a memory that no run has compared yet; what runs were unsure of has `review`. Answer with `resolve`; what is
+        left unanswered is judged by the next run. Cost: about 0.2 CPU s a memory.
         """
         from memory_pipeline.recall.client import reviewing
 
@@ -266,15 +238,7 @@ class MemoryClient:
         """Store what is true instead of a memory, which no longer holds from then on, and return the id of the new one.
 
         The old memory stays, marked as closed, and comes back with `undo` of the answer (see `resolve`). To mend a text
-        that was never meant so, use `update`.
-
-        Args:
-            older: the memory that no longer holds.
-            text: what holds instead.
-            fields: as for `remember`.
-
-        Raises:
-            UnknownMemory, ValueError, LakeError: see `remember`.
+        that was never meant so, use `update`. Fields as for `remember`.
         """
         return self.remember(text, supersedes=older, **fields)
 
@@ -286,14 +250,7 @@ class MemoryClient:
     def review(self, limit: int = 10, *, doubts: bool = False) -> Review:
         """Return the pairs of memories of which the last run was unsure, those most worth an answer first.
 
-        Args:
-            limit: most pairs.
-            doubts: also return pairs that are likelier unrelated, after the others: for an agent, which reads one for
-                some 65 tokens.
-
-        Raises:
-            ValueError: the limit is out of range.
-            LakeError: the store cannot be read.
+        With `doubts`, pairs that are likelier unrelated follow: for an agent, which reads one for some 65 tokens.
         """
         from memory_pipeline.consolidation import questions
         from memory_pipeline.recall.client import reviewing
@@ -305,12 +262,7 @@ class MemoryClient:
         return reviewing.review(self._lake, self._state_cache, self._profile, limit, floor)
 
     def answered(self, since: datetime | str) -> pl.DataFrame:
-        """Return what answers and corrections have ended since an instant, as people read it (`telling.TOLD`).
-
-        Raises:
-            ValueError: the instant is no time.
-            LakeError: the store cannot be read.
-        """
+        """Return what answers and corrections have ended since an instant, as people read it (`telling.TOLD`)."""
         from memory_pipeline.consolidation.plans import telling
 
         self._check_open()
@@ -328,6 +280,8 @@ class MemoryClient:
     ) -> str | None:
         """Say how two memories relate; it takes effect at once, and every later run keeps to it.
 
+        Returns the id of the answer, with which `undo` withdraws it; None for skip.
+
         Args:
             pair: the id of a pair of a review or of `remember_checked`, or the ids of two memories, the older first.
             relation: update: the newer one replaces the older; partial: it replaces `statement` only; repeat: both say
@@ -338,13 +292,8 @@ class MemoryClient:
                 that the pair names.
             answered_by: owner, agent or model; default: agent if the client has an agent, else owner.
 
-        Returns:
-            The id of the answer, with which `undo` withdraws it; None for skip.
-
         Raises:
-            UnknownMemory: a memory is not there.
             ValueError: an argument is out of range, or the statement is not in the older memory; names it.
-            LakeError: the store cannot be written.
         """
         from memory_pipeline.recall.client import reviewing
 
@@ -406,12 +355,10 @@ class MemoryClient:
     def remember_many(self, rows: Iterable[Mapping[str, Any] | str]) -> list[str]:
         """Store memories in one transaction, all or none, and return their ids in order.
 
-        Args:
-            rows: texts, or mappings with `text`, the names of `MemoryFields`, and `supersedes` (see `remember`).
+        Rows are texts, or mappings with `text`, the names of `MemoryFields`, and `supersedes` (see `remember`).
 
         Raises:
             ValueError: a row is invalid, as in `remember`; names row and field.
-            LakeError: the store cannot be written.
         """
         return [one.memory_id for one in self.store(rows)]
 
@@ -424,12 +371,6 @@ class MemoryClient:
         output of a program, encoded bytes, an empty acknowledgement. Both are kept with the reason among the dead
         letters, which `memory-pipeline dead-letters requeue --noise` stores after all, under the id that is returned. A
         text with `supersedes` is stored as it is; one that is protected is no noise.
-
-        Args:
-            rows: as for `remember_many`.
-
-        Raises:
-            ValueError, LakeError: see `remember_many`.
         """
         self._check_open()
         given = as_rows(rows, self._settings.max_batch)
@@ -460,12 +401,7 @@ class MemoryClient:
         return [_told_apart(event, own) for event, own in zip(events, found, strict=True)]
 
     def _superseding(self, event: Event, older: Any) -> Event:
-        """Return the answer that a new memory replaces an older one.
-
-        Raises:
-            UnknownMemory: no memory has this id.
-            ValueError: the id is invalid.
-        """
+        """Return the answer that a new memory replaces an older one."""
         check_id("supersedes", older)
         self._memory(self._state_cache.current(), older)
         return self._answer(older, str(event.memory_id), "update")
@@ -473,20 +409,15 @@ class MemoryClient:
     def append(
         self, events: Iterable[Mapping[str, Any]] | Callable[[], Iterable[Mapping[str, Any]]]
     ) -> builtins.list[Remembered]:
-        """Append events of several kinds in one transaction, all or none: changes that belong together.
+        """Append events of several kinds in one transaction, all or none, and return what became of each new memory.
 
-        Args:
-            events: events as in `docs/event-format.md`; profile, session, agent and user default to the client's. New
-                memories are stored without what they quote of stored ones (see `store`). Or a function that reads and
-                then returns them, as they are: from its call until they are written, no other writer changes or erases
-                memories of the profile.
-
-        Returns:
-            What became of each new memory, in order.
+        Events are as in `docs/event-format.md`; profile, session, agent and user default to the client's. New memories
+        are stored without what they quote of stored ones (see `store`). A function that reads and then returns events
+        is taken at its word: from its call until they are written, no other writer changes or erases memories of the
+        profile.
 
         Raises:
             ValueError: an event is invalid, or of another profile; names row and field.
-            LakeError: the store cannot be written.
         """
         self._check_open()
         with self._lake.ledger.database.holding([self._profile]) if callable(events) else nullcontext():
@@ -547,7 +478,6 @@ class MemoryClient:
                 query is recorded in the client's alone.
 
         Raises:
-            ValueError: an argument is out of range; names it.
             LakeError: the store cannot be read, or the accesses of an earlier recall could not be written.
         """
         self._check_open()
@@ -596,7 +526,6 @@ class MemoryClient:
 
         Raises:
             UnknownMemory: no memory has this id, or it was deleted or erased.
-            ValueError: an argument is out of range; names it.
         """
         self._check_open()
         check_id("memory_id", memory_id)
@@ -613,19 +542,10 @@ class MemoryClient:
         current: bool = False,
         after: str | None = None,
     ) -> builtins.list[Memory]:
-        """Return memories, newest first; not recorded as an access.
+        """Return at most `limit` memories that meet the filters, newest first; not recorded as an access.
 
-        Args:
-            filters: conditions that the memories must meet.
-            limit: most memories to return.
-            deep: also return memories that are no longer live.
-            current: only memories that hold now (see `recall`).
-            after: id of the last memory of the page before; default: from the newest on. What is stored or erased
-                meanwhile moves no page.
-
-        Raises:
-            UnknownMemory: no memory has the id `after`.
-            ValueError: an argument is out of range; names it.
+        `deep` and `current` as for `recall`. `after` is the id of the last memory of the page before; what is stored or
+        erased meanwhile moves no page.
         """
         self._check_open()
         check_count("limit", limit)
@@ -658,7 +578,6 @@ class MemoryClient:
         """Change a memory and return it; arguments left out keep their values.
 
         Args:
-            memory_id: the memory.
             content: its new text. What it quotes of other memories is left out, as in `store`.
             importance: its new importance, 0..1.
             tags: its new tags, all of them; an empty list clears them.
@@ -667,10 +586,7 @@ class MemoryClient:
             valid_until: the instant at which it ceases to hold.
 
         Raises:
-            UnknownMemory: no memory has this id.
-            ValueError: nothing is to be changed, or a value is out of range; names it. Or the new text says nothing but
-                what it quotes of other memories.
-            LakeError: the store cannot be written.
+            ValueError: nothing is to be changed, a value is out of range, or the new text only quotes other memories.
         """
         if isinstance(content, str) and quoting.may_quote(content, by_agent=False):
             content, quoted = self._own_words(memory_id, content)
@@ -687,29 +603,16 @@ class MemoryClient:
         return self._write_about(memory_id, EventType.UPDATED, validation.zoned(payload, self._zone))
 
     def protect(self, memory_id: str, reason: str | None = None, *, protected: bool = True) -> Memory:
-        """Protect a memory from being archived, merged or deleted, or lift the protection; return the memory.
+        """Protect a memory from being archived, merged or deleted, for a reason, and return it.
 
-        Args:
-            memory_id: the memory.
-            reason: why it is protected.
-            protected: False lifts an explicit protection; a memory that a policy protects stays protected.
-
-        Raises:
-            UnknownMemory: no memory has this id.
-            ValueError: a reason is given although protection is lifted.
-            LakeError: the store cannot be written.
+        `protected=False` lifts an explicit protection; a memory that a policy protects stays protected.
         """
         if reason is not None and not protected:
             raise ValueError(f"reason is {shown(reason)}; leave it out to lift the protection")
         return self._write_about(memory_id, EventType.UPDATED, {"protected": protected, "protected_reason": reason})
 
     def feedback(self, memory_id: str, *, helpful: bool) -> Memory:
-        """Record whether a memory helped: True counts as an access, False lowers its confidence by 0.1; return it.
-
-        Raises:
-            UnknownMemory: no memory has this id.
-            LakeError: the store cannot be written.
-        """
+        """Record whether a memory helped: True counts as an access, False lowers its confidence by 0.1; return it."""
         return self._write_about(memory_id, EventType.FEEDBACK, {"helpful": helpful})
 
     def restore(self, memory_id: str) -> Memory:
@@ -718,10 +621,8 @@ class MemoryClient:
         The decisions are undone; a summary that replaced the memory stays. Cost: the tables of the profile are rebuilt.
 
         Raises:
-            UnknownMemory: no memory has this id.
             ValueError: no decision in force took it out or trimmed it.
             Conflict: the profile was changed concurrently; nothing was written.
-            LakeError: the store cannot be written.
         """
         from memory_pipeline.lake import snapshot
         from memory_pipeline.recall.client import restoring
@@ -741,14 +642,7 @@ class MemoryClient:
     ) -> Opening:
         """Record that a session starts, if one is named, and return what an agent should read first.
 
-        Args:
-            query: topic of the session, for which memories are recalled.
-            session_id: the session; default: the client's.
-            project: the project that the session works on (see `core_memory`).
-
-        Raises:
-            ValueError: see `recall`.
-            LakeError: the store cannot be read or written.
+        That is core memory for the project at work (see `core_memory`), and what is recalled for the topic `query`.
         """
         from memory_pipeline.runs import log, status
 
@@ -772,18 +666,9 @@ class MemoryClient:
         """Return the blocks of core memory as compiled by the last run; not recorded as an access.
 
         Facts that have ended since then are left out, by their validity, a correction or an answer. Days are those of
-        the setting `timezone`.
-
-        A client that serves a user (`user_id`) gets the sections of that user and of nobody in particular, and what
-        threatens the health of the others.
-
-        Args:
-            project: the project at work: standing instructions of other projects are left out; default: all are given,
-                each behind the name of its project.
-
-        Raises:
-            ValueError: the project is not a name.
-            LakeError: the store cannot be read.
+        the setting `timezone`. A client that serves a user (`user_id`) gets the sections of that user and of nobody in
+        particular, and what threatens the health of the others. Standing instructions of other projects than the one at
+        work are left out; without one all are given, each behind the name of its project.
         """
         self._check_open()
         blocks = self._lake.read("core_memory_blocks", profiles=[self._profile])
@@ -806,15 +691,7 @@ class MemoryClient:
         return tuple(Block.of(row) for row in core_memory.in_order(blocks).to_dicts())
 
     def end_session(self, session_id: str | None = None) -> None:
-        """Record that a session has ended, after all its recalls.
-
-        Args:
-            session_id: the session; default: the client's.
-
-        Raises:
-            ValueError: no session is named.
-            LakeError: the store cannot be written.
-        """
+        """Record that a session, by default the client's, has ended, after all its recalls."""
         self.flush()
         session = self._ids.get("session_id") if session_id is None else session_id
         if session is None:
@@ -836,7 +713,6 @@ class MemoryClient:
         Raises:
             ValueError: an argument is unknown, the profile has no memory, or the plan breaks an invariant.
             Conflict: every attempt collided with a concurrent commit; nothing was written.
-            LakeError: the store cannot be written.
         """
         check_bool("lightweight", lightweight)
         check_bool("dry_run", dry_run)
@@ -853,22 +729,13 @@ class MemoryClient:
         raise AssertionError
 
     def tick(self) -> Consolidated:
-        """Merge and move fading memories, to be called every few exchanges (cognitive-memory's `tick`).
-
-        Raises:
-            ValueError, Conflict, LakeError: see `consolidate`.
-        """
+        """Merge and move fading memories, every few exchanges (cognitive-memory's `tick`); see `consolidate`."""
         return self.consolidate(task="tick")
 
     def explain(self, memory_id: str, as_of: datetime | str | None = None) -> Explanation:
-        """Explain the state of a memory: in sentences as text, with scores, edges, decisions and origin as fields.
-
-        Args:
-            memory_id: the memory.
-            as_of: instant of the state to explain; default: now.
+        """Explain a memory's state, now or at an instant, in sentences; scores, edges, decisions, origin are fields.
 
         Raises:
-            UnknownMemory: no memory has this id.
             ValueError: an argument is out of range, or `as_of` lies before the first run; names it.
         """
         from memory_pipeline.recall.client.explain import explain
@@ -881,15 +748,13 @@ class MemoryClient:
     def undo(self, target: str, cascade: bool = False) -> pl.DataFrame:
         """Undo a run, a merge or the decisions about one memory, and return the undone decisions.
 
-        Args:
-            target: run id, plan id or memory id; the id of a summary undoes the whole merge. The id of an answer (see
-                `resolve`) withdraws it; then no decision is undone.
-            cascade: also undo decisions that build on these.
+        The target is the id of a run, plan or memory; that of a summary undoes the whole merge. The id of an answer
+        (see `resolve`) withdraws it; then no decision is undone. With `cascade`, decisions that build on these are
+        undone too.
 
         Raises:
             ValueError: nothing in force has this id, or decisions build on it and `cascade` is off.
             Conflict: the profile was changed concurrently; nothing was written.
-            LakeError: the store cannot be written.
         """
         from memory_pipeline.lake import snapshot
         from memory_pipeline.runs import undo
@@ -912,18 +777,11 @@ class MemoryClient:
     ) -> Receipt:
         """Erase a memory, all memories of a person, or the whole profile, for good, and return the receipt.
 
-        Args:
-            memory_id: the memory.
-            user: the person.
-            profile: the whole profile.
-            questions_since: instead of memories, the words of every question asked since this instant, such as that of
-                an erasure.
-            reason: why, as recorded in the ledger; do not repeat what is erased.
+        Or, with `questions_since`, the words of every question asked since this instant, such as that of an erasure.
+        The reason is recorded in the ledger; do not repeat in it what is erased.
 
         Raises:
-            UnknownMemory: there is no such memory, person or profile.
             ValueError: none or several of the four are given, or an argument is out of range; names it.
-            LakeError: the store cannot be written.
         """
         from memory_pipeline.erasure.erase import erase_memories
 
@@ -1001,11 +859,7 @@ class MemoryClient:
         return validation.parse_event({**self._ids, **fields}, self._now(), self._settings)
 
     def _given_event(self, fields: Any) -> Event:
-        """Return an event that the caller wrote.
-
-        Raises:
-            ValueError: it is invalid, or of another profile; names the field.
-        """
+        """Return an event that the caller wrote; refuse one that is invalid, or of another profile."""
         if not isinstance(fields, Mapping):
             raise ValueError(f"it is {shown(fields)}; give an event: a mapping")  # noqa: TRY004 - one class of error
         if (event := self._event(fields)).profile_id != self._profile:

@@ -21,7 +21,7 @@ from memory_pipeline.consolidation import core_memory
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.payloads import Stored, canonical_json
-from memory_pipeline.recall.index.postings import Integers, keys
+from memory_pipeline.recall.index.postings import keys
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.settings import Settings
 from memory_pipeline.text import noise, quoting, shown_lines
@@ -29,6 +29,7 @@ from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.parse.speakers import ASSISTANTS
 
 if TYPE_CHECKING:
+    from memory_pipeline.recall.arrays import Integers
     from memory_pipeline.recall.index.memory_index import Index
     from memory_pipeline.recall.live.state import State, StateCache
 
@@ -66,14 +67,14 @@ def separated(
 ) -> list[Separated]:
     """Return events with texts that quote nothing and are memories (see `text/noise`), in order.
 
+    Cost: a glance at each text; for those that carry marks, and for turns of agents, proportional to their length.
+
     Args:
         events: events of one profile; those that store no memory stay as they are.
         state: returns the profile's memories; called only if a text may quote.
         headings: names of the blocks of core memory.
         marked: read only texts that carry marks, not every turn of an agent.
         filters: leave out what is no memory; what is protected stays.
-
-    Cost: a glance at each text; for those that carry marks, and for turns of agents, proportional to their length.
     """
     noisy = _noise(events) if filters else {}
     read = {

@@ -1,7 +1,4 @@
-"""Restores one memory by undoing the decisions that took it out of the live set or trimmed it.
-
-Not here: how decisions are undone, and undoing a run or a merge as a whole (`runs/commit`).
-"""
+"""Restores one memory by undoing the decisions that took it out of the live set or trimmed it."""
 
 from datetime import datetime
 from typing import Final
@@ -23,13 +20,10 @@ class NothingToRestore(ValueError):
 
 
 def restore(lake: Lake, memory_id: str, *, profile_id: str, now: datetime) -> pl.DataFrame:
-    """Undo every decision that took a memory out of the live set or trimmed it, and publish the tables again.
+    """Undo every decision that took a memory out of the live set or trimmed it, and return them.
 
     A summary that replaced it stays and keeps representing its other members. The undone decisions are not proposed
     again for the same text unless a run asks for it.
-
-    Returns:
-        The undone decisions.
 
     Raises:
         NothingToRestore: no such decision is in force.

@@ -36,14 +36,7 @@ def pair_id(one: str, other: str) -> str:
 
 
 def review(lake: Lake, cache: StateCache, profile_id: str, limit: int, floor: questions.Floor) -> Review:
-    """Return the pairs of a profile that are most worth an answer.
-
-    They come in the order of `questions.ranked`.
-
-    Args:
-        cache: the profile's state.
-        limit: most pairs.
-        floor: what a pair must come to.
+    """Return at most `limit` pairs of a profile that come to `floor`, in the order of `questions.ranked`.
 
     Cost: reads the profile's pairs of the last run.
     """
@@ -55,8 +48,7 @@ def review(lake: Lake, cache: StateCache, profile_id: str, limit: int, floor: qu
 def find(lake: Lake, cache: StateCache, profile_id: str, pair: str) -> tuple[str, str]:
     """Return the older and the newer memory of a pair that the last run compared, or of a memory stored since.
 
-    Raises:
-        ValueError: there is none of this id.
+    Raises ValueError if there is none of this id.
     """
     changes = lake.read("fact_changes", profiles=[profile_id], columns=["memory_id", "other_id"])
     by_id = {pair_id(*ends): ends for ends in changes.iter_rows()}
@@ -95,11 +87,7 @@ def asked_about(lake: Lake, profile_id: str, older: str, newer: str) -> str | No
 
 
 def statement_of(memory: Memory, statement: str | None) -> str:
-    """Return the sentences of a memory that no longer hold, as written.
-
-    Raises:
-        ValueError: none is given, or one is not in the memory.
-    """
+    """Return the sentences of a memory that no longer hold, as written; raises ValueError for none, or others."""
     if not statement or not statement.strip():
         raise ValueError("statement is missing; give the sentences of the older memory that no longer hold")
     lines = [line.strip() for line in statement.split("\n") if line.strip()]
@@ -112,11 +100,7 @@ def statement_of(memory: Memory, statement: str | None) -> str:
 def likely(cache: StateCache, memory_id: str, policy: Policy) -> tuple[Pair, ...]:
     """Return the live memories that a new one may replace, repeat or contradict, the likeliest first.
 
-    Args:
-        cache: the profile's state, which holds the new memory.
-        policy: whether facts are compared.
-
-    Cost: see `FirstReading.pairs`.
+    There are none if the policy compares no facts. Cost: see `FirstReading.pairs`.
     """
     if not policy.fact_changes:
         return ()

@@ -1,4 +1,4 @@
-"""Checks the arguments of the client before anything is read or written.
+"""Checks the arguments of the client before anything is read or written; each check raises ValueError with the name.
 
 Not here: the fields and limits of events (`ledger/event`) and of filters (`recall/models`).
 """
@@ -66,12 +66,10 @@ _EVENT_FIELDS: Final = frozenset(_FIELDS) & frozenset(Event.model_fields)
 
 
 def stored_event(row: Mapping[str, Any] | str, now: datetime, zone: tzinfo) -> dict[str, Any]:
-    """Return the fields of the event that stores a memory.
+    """Return the fields of the event that stores a memory, said `now` unless the row or its text says when.
 
-    Args:
-        row: a text, or a mapping with `text` and the names of `MemoryFields`; None values are ignored.
-        now: when it was said, unless the row says so, or its text bears a past day at its head.
-        zone: time zone of instants without an offset.
+    A row is a text, or a mapping with `text` and the names of `MemoryFields`, in which None is ignored. A past day at
+    the head of the text dates it.
 
     Raises:
         ValueError: the row is neither, has an unknown field, or expires in no time that can be read.
@@ -102,11 +100,7 @@ def stored_event(row: Mapping[str, Any] | str, now: datetime, zone: tzinfo) -> d
 
 
 def parse_event(fields: Mapping[str, Any], at: datetime, settings: Settings) -> Event:
-    """Parse an event recorded at an instant, and check its texts and tags against the limits of the settings.
-
-    Raises:
-        ValueError: a value is out of range; names it.
-    """
+    """Parse an event recorded at an instant, and check its texts and tags against the limits of the settings."""
     try:
         return parse(fields, recorded_at=at, origin="memory client", settings=settings)
     except InvalidEvent as error:  # of the caller's own arguments: where they come from says nothing
@@ -132,11 +126,7 @@ class TooManyRows(ValueError):
 
 
 def as_rows(rows: Any, most: int) -> list[Any]:
-    """Return an iterable of at most `most` rows as a list.
-
-    Raises:
-        ValueError: it is a single text or mapping, not iterable, or too long.
-    """
+    """Return an iterable of at most `most` rows as a list; refuse a single text or mapping."""
     if isinstance(rows, str | bytes | Mapping) or not isinstance(rows, Iterable):
         raise ValueError(f"rows is {shown(rows)}; give a list of texts, or of mappings with text")  # noqa: TRY004
     listed = [*islice(rows, most + 1)]
@@ -146,11 +136,7 @@ def as_rows(rows: Any, most: int) -> list[Any]:
 
 
 def numbered(make: Callable[[Any], Event], row: Any, position: int) -> Event:
-    """Make the event of a row.
-
-    Raises:
-        InvalidRow: the row is invalid.
-    """
+    """Make the event of a row; raises InvalidRow if it is invalid."""
     try:
         return make(row)
     except ValueError as error:
@@ -159,14 +145,7 @@ def numbered(make: Callable[[Any], Event], row: Any, position: int) -> Event:
 
 @contextmanager
 def naming_rows(rows: Sequence[Any], places: Sequence[int] | None = None) -> Iterator[None]:
-    """Name the row in the message if the ledger refuses an event.
-
-    Args:
-        places: which row each event is of; default: that of its position.
-
-    Raises:
-        InvalidRow: an event was refused.
-    """
+    """Raise InvalidRow if the ledger refuses an event; `places` says which row each is of, if not in order."""
     try:
         yield
     except KnownMemory as error:
@@ -175,11 +154,7 @@ def naming_rows(rows: Sequence[Any], places: Sequence[int] | None = None) -> Ite
 
 
 def check_opening(home: Any, settings: Any) -> None:
-    """Check the data folder and the settings with which a client is opened.
-
-    Raises:
-        ValueError: the folder is not a path, or the settings are not `Settings`.
-    """
+    """Check the data folder and the settings with which a client is opened."""
     if not isinstance(home, str | Path | None):
         raise ValueError(f"home is {shown(home)}; give the path of a data folder, or leave it out")  # noqa: TRY004
     if not isinstance(settings, Settings | None):
@@ -187,11 +162,7 @@ def check_opening(home: Any, settings: Any) -> None:
 
 
 def check_recall(query: Any, *, most: int, k: Any, token_budget: Any, min_score: Any, ranking: Any) -> None:
-    """Check the arguments of a recall, and that the query has at most `most` characters.
-
-    Raises:
-        ValueError: an argument is out of range; names it.
-    """
+    """Check the arguments of a recall, and that the query has at most `most` characters."""
     check_text("query", query)
     if len(query) > most:
         raise ValueError(f"query has {len(query):,} characters, more than max_text_characters = {most}; shorten it")
@@ -207,11 +178,7 @@ def check_recall(query: Any, *, most: int, k: Any, token_budget: Any, min_score:
 
 
 def conditions(filters: Filters | Mapping[str, Any] | None, most: int, zone: tzinfo) -> Filters:
-    """Return the filters of a call, each with at most `most` values, its instants without an offset in a time zone.
-
-    Raises:
-        ValueError: a name is unknown, or a value of the wrong kind or too long; names it.
-    """
+    """Return the filters of a call, each with at most `most` values, its instants without an offset in a time zone."""
     wanted = Filters.of(filters).in_zone(zone)
     for name in ("tags", "memory_types"):
         if (count := len(getattr(wanted, name) or ())) > most:
@@ -220,11 +187,7 @@ def conditions(filters: Filters | Mapping[str, Any] | None, most: int, zone: tzi
 
 
 def given_ids(**ids: str | None) -> dict[str, str]:
-    """Return the ids that are not None, by name.
-
-    Raises:
-        ValueError: one is not an id, or a credential; names it.
-    """
+    """Return the ids that are not None, by name; refuse what is no id, or a credential."""
     given = {name: value for name, value in ids.items() if value is not None}
     for name, value in given.items():
         check_id(name, value)
@@ -246,11 +209,7 @@ def _in_zone(value: Any, zone: tzinfo) -> Any:
 
 
 def past_instant(as_of: Any, now: datetime, zone: tzinfo) -> datetime | None:
-    """Return the instant of a past state in UTC, without an offset one of a time zone; None stays None.
-
-    Raises:
-        ValueError: it is not an instant, or lies in the future.
-    """
+    """Return the instant of a past state in UTC, without an offset one of a time zone; None stays None."""
     at = instant("as_of", as_of, zone)
     if at is not None and at > now:
         raise ValueError(f"as_of is {at.isoformat()}, which lies in the future; give an instant up to now")
@@ -258,11 +217,7 @@ def past_instant(as_of: Any, now: datetime, zone: tzinfo) -> datetime | None:
 
 
 def read_clock(clock: Callable[[], Any]) -> datetime:
-    """Return the time of a clock in UTC.
-
-    Raises:
-        ValueError: the clock is not callable, or returns no instant with a time zone.
-    """
+    """Return the time of a clock, a function, in UTC; refuse one without a time zone."""
     remedy = "give a function that returns a datetime with a time zone"
     if not callable(clock):
         raise ValueError(f"clock is {shown(clock)}; {remedy}")  # noqa: TRY004 - one class of error
@@ -272,21 +227,13 @@ def read_clock(clock: Callable[[], Any]) -> datetime:
 
 
 def check_bool(name: str, value: Any) -> None:
-    """Refuse an argument that is not True or False.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """Refuse an argument that is not True or False."""
     if not isinstance(value, bool):
         raise ValueError(f"{name} is {shown(value)}; give True or False")  # noqa: TRY004 - one class of error
 
 
 def check_id(name: str, value: Any) -> None:
-    """Refuse an argument that is not an id.
-
-    Raises:
-        ValueError: it is not a string, blank, too long, or holds control characters.
-    """
+    """Refuse an argument that is not an id: no string, blank, too long, or with control characters."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name} is {shown(value)}; give an id")
     try:
@@ -298,21 +245,13 @@ def check_id(name: str, value: Any) -> None:
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse an argument that is not a whole number of at least 1.
-
-    Raises:
-        ValueError: it is not.
-    """
+    """Refuse an argument that is not a whole number of at least 1."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name} is {shown(value)}; give a whole number of at least 1")
 
 
 def check_text(name: str, value: Any) -> None:
-    """Refuse an argument that is not a text.
-
-    Raises:
-        ValueError: it is not a string, is blank, or contains an unpaired surrogate.
-    """
+    """Refuse an argument that is not a text: no string, blank, or with an unpaired surrogate."""
     if not isinstance(value, str) or not value.strip():
         raise ValueError(f"{name} is {shown(value)}; give a text that is not blank")
     if value.encode(errors="replace").decode() != value:
@@ -320,11 +259,7 @@ def check_text(name: str, value: Any) -> None:
 
 
 def profile_names(profiles: Any) -> tuple[str, ...]:
-    """Return the names of profiles to search together, each once, in order.
-
-    Raises:
-        ValueError: they are not a list of ids, or the list is empty.
-    """
+    """Return the names of profiles to search together, a list of ids, each once, in order."""
     if isinstance(profiles, str) or not isinstance(profiles, Sequence) or not profiles:
         raise ValueError(f"profiles is {shown(profiles)}; give a list of profiles, or leave it out")
     for name in profiles:
@@ -333,11 +268,7 @@ def profile_names(profiles: Any) -> tuple[str, ...]:
 
 
 def check_embedders(policies: Mapping[str, Policy]) -> None:
-    """Refuse to search profiles together whose vectors cannot be compared.
-
-    Raises:
-        ValueError: they have several embedders.
-    """
+    """Refuse to search profiles together whose vectors, of several embedders, cannot be compared."""
     by_embedder = {policy.embedder: name for name, policy in policies.items()}
     if len(by_embedder) > 1:
         named = ", ".join(f"{name!r} has {embedder}" for embedder, name in sorted(by_embedder.items()))

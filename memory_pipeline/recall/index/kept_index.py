@@ -1,7 +1,6 @@
 """Stores an index in a file: texts, words and vectors as arrays, read back in a fraction of the time of a build.
 
-Tables that belong to it stand beside it. Nothing in it is unpickled. Not here: where the file is, and when it goes
-(`lake/kept_indexes`).
+Tables that belong to it stand beside it. Nothing in it is unpickled.
 """
 
 import tokenize
@@ -49,12 +48,9 @@ class Kept:
 
 
 def write(kept: Kept, target: BinaryIO) -> None:
-    """Write an index to an open file.
+    """Write an index to an open file; raises OSError if it cannot be written.
 
     Cost: 3 MB for 1,000 memories with vectors of 384 places, half a second for 100,000.
-
-    Raises:
-        OSError: the file cannot be written.
     """
     index, passages = kept.index, kept.index.passages
     arrays: Arrays = {
@@ -73,14 +69,9 @@ def write(kept: Kept, target: BinaryIO) -> None:
 
 
 def read(file: Path, *, profile_id: str, model: str) -> Kept | None:
-    """Return an index that this version of the program wrote; None if there is none, or it is damaged.
+    """Return a profile's index, with vectors of a model, that this version of the program wrote; None if there is none.
 
-    Args:
-        file: the file.
-        profile_id: whose memories it must hold.
-        model: embedder of its vectors.
-
-    Cost: some 0.3 s for 100,000 memories.
+    A damaged one counts as none. Cost: some 0.3 s for 100,000 memories.
     """
     try:
         with file.open("rb") as source, np.load(source, allow_pickle=False) as stored:

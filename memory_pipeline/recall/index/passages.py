@@ -1,7 +1,7 @@
 """Passages: memories cut into units about as long as a turn of conversation, and the signs each one shows.
 
 Short memories are one passage. A cue is a sign that a passage could answer some kind of question: it names a person, a
-place, a number. Not here: what a query asks for (`queries`) and the words of a passage (`postings`).
+place, a number.
 """
 
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers
 from memory_pipeline.text.lang.ascii_patterns import contains, found
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON, LISTS
 from memory_pipeline.text.lang.identification import identify, identify_one
@@ -20,9 +21,6 @@ from memory_pipeline.text.lang.word_lists import any_of
 from memory_pipeline.text.parse import dates, facts, tokens
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.score import clause_value
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 WHOLE: Final = 96
 """Longest memory, in tokens, that stays one passage."""

@@ -1,8 +1,7 @@
 """Postings: an inverted index of units of text, with the term statistics of BM25.
 
 Immutable segments grow by merging, as in a log-structured store, so adding a few units is cheap. A word is identified
-by the hash of its stem, so segments share no dictionary. Not here: cutting texts into units (`passages`) and scoring
-(`rank/matching`).
+by the hash of its stem, so segments share no dictionary.
 """
 
 from collections import Counter
@@ -14,14 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers, Keys
 from memory_pipeline.text.lang import folding
 from memory_pipeline.text.lang.ascii_patterns import is_ascii
 from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.parse import tokens
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Keys = NDArray[np.uint64]
 
 K1: Final = 1.2
 B: Final = 0.75
@@ -137,10 +133,7 @@ class Postings:
         )
 
     def arranged(self, order: Integers) -> Self:
-        """Select units in the given order.
-
-        Cost: a copy of a few arrays; of all words once half the units are removed.
-        """
+        """Select units in the given order. Cost: a copy of a few arrays; of all words once half the units are gone."""
         number = self.number[order]
         place = np.full(len(self.place), -1, dtype=np.int64)
         place[number] = np.arange(len(order))
@@ -201,10 +194,7 @@ class Postings:
         return np.log1p((len(self.number) - held + 0.5) / (held + 0.5))
 
     def weighed(self, keys: Keys, weights: Floats) -> Floats:
-        """Return for each unit the sum of word weight times word count.
-
-        Cost: proportional to the postings of the words and the number of units.
-        """
+        """Return for each unit the sum of word weight times word count. Cost: the words' postings and the units."""
         word, numbers, counts = self._held(keys)
         units, values = self.place[numbers], weights[word] * counts
         if np.any(units < 0):

@@ -1,7 +1,4 @@
-"""Parses queries: content words, the speakers and dates they name, the kind of answer, and present or past.
-
-Not here: how well a memory answers a query (`rank/features`).
-"""
+"""Parses queries: content words, the speakers and dates they name, the kind of answer, and present or past."""
 
 import re
 from dataclasses import dataclass
@@ -10,9 +7,9 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memory_pipeline.recall.index.postings import Keys, keys
+from memory_pipeline.recall.arrays import Floats, Integers, Keys
+from memory_pipeline.recall.index.postings import keys
 from memory_pipeline.text.lang import folding
 from memory_pipeline.text.lang.en.stemming import stem as english_stem
 from memory_pipeline.text.lang.registry import ENGLISH, pack
@@ -182,12 +179,12 @@ class Question:
     plain: str
     stems: tuple[str, ...]
     keys: Keys
-    emphasis: NDArray[np.float64]
+    emphasis: Floats
     speakers: tuple[int, ...]
     named: bool
     kind: str | None
-    spans: NDArray[np.int64]
-    bounds: NDArray[np.int64]
+    spans: Integers
+    bounds: Integers
     now: bool
     present: bool
     holds: bool
@@ -199,23 +196,15 @@ class Question:
 
     @property
     def ruled(self) -> bool:
-        """Whether a standing rule for an assistant may apply.
-
-        It is a question, not about a speaker by name, nor whether something ever was said or done.
-        """
+        """Whether a standing rule for an assistant may apply: not to one about a speaker by name, or about the past."""
         return not self.named and not self.bare and (self.open or not self.polar)
 
 
 def parse(text: str, *, now: datetime, speakers: tuple[str, ...], language: str | None = None) -> Question:
-    """Parse a query asked at `now` about conversations between these speakers.
+    """Parse a query asked at `now` about conversations between these speakers. Cost: about 1 ms.
 
-    Args:
-        text: the query.
-        now: instant of the query, in the time zone whose days it means; UTC without one.
-        speakers: names of the speakers of the memories.
-        language: code of the language that its words are read in; default: English.
-
-    Cost: about 1 ms.
+    `now` is in the time zone whose days the query means; UTC without one. Its words are read in a language, by default
+    English.
     """
     named = _named(text, speakers)
     low = folding.fold_text(text)
@@ -275,7 +264,7 @@ def _dates(plain: str, now: datetime) -> dict[str, list[tuple[int, int]]]:
 _EPOCH: Final = date(1970, 1, 1)
 
 
-def _beginnings(days: NDArray[np.int64], zone: tzinfo) -> NDArray[np.int64]:
+def _beginnings(days: Integers, zone: tzinfo) -> Integers:
     """Return when days (since 1970) begin in a time zone, in microseconds since 1970."""
     start = datetime(1970, 1, 1, tzinfo=UTC)
     begun = [

@@ -1,7 +1,7 @@
 """The row of each memory in an index, by its id.
 
 Each id has a permanent number, and rows are stored by number, so rows can move and memories can come and go without
-hashing the ids again. Not here: the rows themselves (`memory_index`).
+hashing the ids again.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from memory_pipeline.recall.arrays import Integers
+
 _SPARSE: Final = 2
 """Ratio of numbers to memories above which the numbers are assigned anew."""
 

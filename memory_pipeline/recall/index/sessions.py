@@ -1,7 +1,4 @@
-"""The order of memories within their sessions: which memory precedes and follows which in a conversation.
-
-Not here: how neighbours count in a ranking (`rank/features`).
-"""
+"""The order of memories within their sessions: which memory precedes and follows which in a conversation."""
 
 from bisect import bisect_left
 from collections.abc import Mapping
@@ -10,9 +7,9 @@ from typing import Any, Final, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
+from memory_pipeline.recall.arrays import Integers
+
 SAID_AT: Final = pl.coalesce("said_at", "created_at")
 """When a memory was said; a summary that replaced its members counts as said with the newest of them."""
 _ORDER: Final = (SAID_AT, "seq", "memory_id")

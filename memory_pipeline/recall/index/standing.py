@@ -1,21 +1,15 @@
-"""Which memories are live, which stand for themselves, and when each of them holds.
-
-Not here: what a reader is shown at an instant (`memory_index`).
-"""
+"""Which memories are live, which stand for themselves, and when each of them holds."""
 
 from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.expiry import EXPIRES
 from memory_pipeline.consolidation.state.folding import ORIGINAL
+from memory_pipeline.recall.arrays import Integers, Marks
 from memory_pipeline.schemas import LIVE
-
-Integers = NDArray[np.int64]
-Marks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

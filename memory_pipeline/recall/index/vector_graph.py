@@ -1,7 +1,6 @@
 """A graph of vectors that finds those nearest to a query without comparing all: HNSW (Malkov and Yashunin 2016).
 
-It is made by the package hnswlib; without that, every vector is compared. Not here: which memory a vector belongs to
-(`vector_rows`), and the file that holds it (`kept_index`).
+It is made by the package hnswlib; without that, every vector is compared.
 """
 
 from collections.abc import Mapping
@@ -11,8 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-Integers = NDArray[np.int64]
-Matrix = NDArray[np.float32]
+from memory_pipeline.recall.arrays import Integers, Matrix
 
 FROM: Final = 20_000
 """Vectors of a profile from which on recall searches a graph; below it, comparing all of them is as good.
@@ -32,11 +30,7 @@ _SEED: Final = 1
 
 
 class VectorGraph:
-    """The graph of the first vectors of an index. It never changes, so threads may share it.
-
-    Attributes:
-        height: number of vectors; each is named by its position.
-    """
+    """The graph of the first `height` vectors of an index, named by position; threads may share it."""
 
     def __init__(self, graph: Any) -> None:
         graph.set_ef(WIDTH)
@@ -47,10 +41,8 @@ class VectorGraph:
     def build(cls, vectors: Matrix) -> Self:
         """Make the graph of unit vectors, one after the other: the same vectors in the same order give the same graph.
 
-        Cost: some 0.3 s of one core for 1,000 vectors, 1.7 kB of memory for each.
-
-        Raises:
-            AttributeError: hnswlib is missing (see `available`).
+        Cost: some 0.3 s of one core for 1,000 vectors, 1.7 kB of memory for each. Raises AttributeError if hnswlib is
+        missing.
         """
         graph = _hnswlib().Index(space="ip", dim=vectors.shape[1])
         graph.init_index(len(vectors), M=LINKS, ef_construction=BREADTH, random_seed=_SEED)

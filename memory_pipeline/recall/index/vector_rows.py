@@ -1,23 +1,15 @@
-"""Vectors of memories by row, and their cosines with a query.
-
-Not here: embedding texts (`text/embed/embedding`), joining vectors (`consolidation/similarity`) and the graph that
-finds the nearest of many (`vector_graph`).
-"""
+"""Vectors of memories by row, and their cosines with a query."""
 
 from dataclasses import dataclass, replace
 from typing import Final, Self
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers, Marks, Matrix
 from memory_pipeline.recall.index import vector_graph
 from memory_pipeline.recall.index.vector_graph import VectorGraph
 
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Matrix = NDArray[np.float32]
-Marks = NDArray[np.bool_]
 _GROWTH: Final = 4
 _SPARSE: Final = 2
 _HIDDEN: Final = 4
@@ -82,11 +74,6 @@ class VectorRows:
 
         Those that the graph lacks are all returned. None where comparing all admitted memories is as good: without a
         graph, and where few are admitted.
-
-        Args:
-            query: vector of the query.
-            count: how many to look for.
-            admitted: which memories may be returned.
         """
         if self.graph is None or not self._fits(query):
             return None
@@ -162,7 +149,7 @@ class VectorRows:
         return type(self)((matrix,) if len(usable) else (), at)
 
 
-def _matrix(lists: pl.Series, width: int | None) -> tuple[Matrix, NDArray[np.bool_]]:
+def _matrix(lists: pl.Series, width: int | None) -> tuple[Matrix, Marks]:
     """Return the usable vectors of one length as unit rows, and which memories have one."""
     lengths = lists.list.len().fill_null(0)
     wide = width or int(lengths.to_numpy().max(initial=0))

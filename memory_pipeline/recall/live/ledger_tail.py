@@ -3,8 +3,6 @@
 Affected memories are folded again from all their events by the same fold that a run uses. The state of a memory also
 depends on others, on the summary that replaced it and on the newer memory that ended its validity, and that of a
 summary on the texts of its members; those are folded with it, and nothing else.
-
-Not here: the fold (`consolidation/state/projection`) and the state that recall searches (`state`).
 """
 
 import json
@@ -64,8 +62,6 @@ class LedgerTail:
         """Hold the tail of a profile (see `load_published`).
 
         Args:
-            lake: the store.
-            profile_id: the profile.
             seq: ledger position up to which the run of the published tables read.
             as_of: instant of that run, microseconds since 1970.
             position: ledger position at which the published tables were read.
@@ -133,13 +129,10 @@ class LedgerTail:
         return new_memories.memory_rows(stored) if known else None
 
     def folded(self, names: Collection[str]) -> tuple[pl.DataFrame, set[str]]:
-        """Fold memories again, together with all memories whose state depends on theirs.
+        """Fold memories again, together with all whose state depends on theirs; return rows of `memories`, and ids.
 
-        Memories that are new to the profile have no history: all events about them are among the rows that were read,
-        and no decision and no earlier answer is about them.
-
-        Returns:
-            Rows of the table `memories`, and the ids that were folded; an id without a row is not a memory.
+        An id that was folded and has no row is not a memory. Memories that are new to the profile have no history: all
+        events about them are among the rows that were read, and no decision and no earlier answer is about them.
         """
         new = _joined(names, self._pairs)
         if new <= self._about.keys() and not self._has_history(new):
@@ -261,12 +254,7 @@ class LedgerTail:
         )
 
     def confidence(self, memory_id: str, until: int) -> float:
-        """Return the confidence in an original: its initial value less a tenth for each feedback that it was wrong.
-
-        Args:
-            memory_id: an original that was not erased.
-            until: ledger position of the last event that counts.
-        """
+        """Return the confidence in an original up to a position: the initial one less a tenth for each wrong recall."""
         kinds = (EventType.STORED, EventType.FEEDBACK)
         with self._lake.ledger.reading() as transaction:
             events = profile_events.about(transaction, self._profile, memory_id, kinds=kinds, until=until)
@@ -331,10 +319,7 @@ class LedgerTail:
 
 
 def rows_after(lake: Lake, profile_id: str, after: int) -> tuple[int, list[Row]]:
-    """Return the position of the ledger, and the rows of a profile after another position.
-
-    Cost: one index lookup if there are none.
-    """
+    """Return the position of the ledger, and a profile's rows after another one. Cost: a look-up if there are none."""
     with lake.ledger.reading() as transaction:
         position = position_in(transaction)
         if position <= after:
@@ -346,8 +331,7 @@ def rows_after(lake: Lake, profile_id: str, after: int) -> tuple[int, list[Row]]
 def load_published(lake: Lake, profile_id: str) -> tuple[int, pl.DataFrame, LedgerTail]:
     """Return the ledger position, the published table `memories` of a profile at it, and the tail that it lacks.
 
-    Raises:
-        LakeError: the store cannot be read.
+    Raises LakeError if the store cannot be read.
     """
     for _ in range(_ATTEMPTS - 1):
         try:
@@ -406,9 +390,7 @@ class Usage:
 def affected(rows: Sequence[Row], revivable: Collection[str]) -> tuple[set[str], dict[str, Usage]]:
     """Return the memories whose row these ledger rows can change, and the usage of those they use.
 
-    Args:
-        rows: rows of the ledger.
-        revivable: memories that a use revives.
+    A use changes the row of a memory that it revives.
     """
     changed: set[str] = set()
     used: dict[str, Usage] = {}

@@ -1,7 +1,6 @@
 """Builds the rows of memories without a fold: those stored since the last run with no other event about them.
 
-Equal to the result of the fold at a small part of its cost. Not here: which memories qualify (`ledger_tail`) and the
-fold itself (`consolidation/state/projection`).
+Equal to the result of the fold at a small part of its cost.
 """
 
 import json
@@ -34,11 +33,7 @@ _DEFAULTS: Final[dict[str, Any]] = {
 
 
 def memory_rows(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
-    """Return the rows of the table `memories`, by id, for memories about which there is one event only.
-
-    Args:
-        rows: for each memory the ledger row (`seq`, then `events.COLUMNS`) that stores it.
-    """
+    """Return the rows of the table `memories`, by id, of memories that one ledger row stores and no other is about."""
     memories = sorted((_row(dict(zip(("seq", *COLUMNS), row, strict=True))) for row in rows), key=_memory_id)
     frame = pl.DataFrame([tuple(memory[name] for name in _TYPES) for memory in memories], _TYPES, orient="row")
     memory_type = classification.canonical_type(pl.col("memory_type"))

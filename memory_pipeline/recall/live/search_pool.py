@@ -1,7 +1,4 @@
-"""The memories of one profile that recall searches, with the rows that filters admit.
-
-Not here: the index itself (`index/memory_index`) and keeping it up to date (`state`).
-"""
+"""The memories of one profile that recall searches, with the rows that filters admit."""
 
 import json
 from collections import OrderedDict
@@ -97,15 +94,7 @@ class SearchPool:
 
 
 def differences(old: pl.DataFrame, new: pl.DataFrame) -> pl.DataFrame:
-    """Return the rows by which an index of some memories becomes one of others.
-
-    Args:
-        old: table `memories`, as the index has it.
-        new: table `memories`.
-
-    Returns:
-        Rows of `new` that are new or changed, and those that it lacks, as deleted.
-    """
+    """Return the rows by which an index of old memories becomes one of new: those changed; those gone as deleted."""
     known = old.select(new.columns)
     missing = known.join(new, on="memory_id", how="anti").with_columns(lifecycle=pl.lit(Lifecycle.DELETED.value))
     before = pl.DataFrame({"memory_id": known["memory_id"], "before": known.hash_rows()})

@@ -1,10 +1,8 @@
 """The current state of a profile for recall: the published tables plus the events written since.
 
 One immutable state of each profile is kept in memory, so readers need no lock. Each call checks whether the ledger has
-grown, at the cost of one lookup at its end; new events change only the memories they affect.
-
-What only some recalls need is imported where it is used, so that the first one starts sooner. Not here: folding the
-tail (`ledger_tail`), the index (`index/memory_index`) and ranking (`rank`).
+grown, at the cost of one lookup at its end; new events change only the memories they affect. What only some recalls
+need is imported where it is used, so that the first one starts sooner.
 """
 
 import hashlib
@@ -91,7 +89,10 @@ class State:
 
 
 class StateCache:
-    """Keeps the current state of a profile and a few past ones. Threads may share it."""
+    """Keeps the current state of a profile and a few past ones. Threads may share it.
+
+    Every method raises LakeError if the store cannot be read.
+    """
 
     def __init__(self, lake: Lake, profile_id: str, policy: Policy, zone: tzinfo = UTC) -> None:
         self._lake = lake
@@ -110,9 +111,6 @@ class StateCache:
         or used; some tens more after an old memory was changed. After a commit or an undo the tables are read again and
         the index takes over the differences. The first call reads the index that is kept beside the store, and only the
         ledger's rows since; without one, as after an erasure, it builds everything: seconds at 100,000 memories.
-
-        Raises:
-            LakeError: the store cannot be read.
         """
         state = self._state
         if state is not None:
@@ -164,9 +162,6 @@ class StateCache:
         """Return the state at an instant, from what had occurred and was decided by then; later undos do not count.
 
         Cost: a fold of all events up to then and a new index, seconds at 100,000 memories; the last few are kept.
-
-        Raises:
-            LakeError: the store cannot be read.
         """
         position = self._lake.ledger.position()
         with self._lock:
@@ -305,8 +300,7 @@ class StateCache:
     def _rebuilt(self, previous: SearchPool | None) -> State:
         """Continue from what is kept beside the store, or read the published tables and fold the tail.
 
-        Args:
-            previous: what to update where the published tables are read; None: the kept index, or a new one.
+        Where the published tables are read, `previous` is updated; without it, the kept index, or a new one.
         """
         self._forget_first_reading()
         erasing = self._erasing()  # checked before and after: it may begin or end meanwhile
@@ -354,12 +348,7 @@ class StateCache:
         return SearchPool.of(Index.build(memories, self.vectors(memories), model=self._policy.embedder))
 
     def _continued(self, kept: Kept, erased: int) -> State | None:
-        """Return the state since a kept one, by the ledger's newer rows alone; None where these do not follow from it.
-
-        Args:
-            kept: what is kept beside the store.
-            erased: position of the last erasure.
-        """
+        """Return the state since a kept one, by the ledger's newer rows alone; None where these do not follow on it."""
         (at,) = kept.tables["state"].to_dicts()
         position, rows = rows_after(self._lake, self._profile, at["position"])
         with self._lake.ledger.reading() as transaction:
@@ -386,12 +375,7 @@ class StateCache:
         return kept_index.read(self._kept_file(erased), profile_id=self._profile, model=self._policy.embedder)
 
     def _keep(self, state: State, erased: int) -> None:
-        """Keep a state beside the store, if its index takes long to build.
-
-        Args:
-            state: the state.
-            erased: position of the last erasure before the state was read.
-        """
+        """Keep a state that was read after an erasure beside the store, if its index takes long to build."""
         if state.pool.index.memories.height < KEPT_FROM:
             return
         with self._lake.ledger.reading() as transaction:
@@ -428,12 +412,7 @@ class StateCache:
         return pool.extended(rows, vectors)
 
     def vectors(self, memories: pl.DataFrame, *, embedded_before: bool = True) -> pl.DataFrame:
-        """Return the vectors of memories (table `vectors`): stored ones, and new ones for texts without.
-
-        Args:
-            memories: table `memories`.
-            embedded_before: some of the texts may have stored vectors.
-        """
+        """Return the vectors of memories (table `vectors`): stored ones, if any, and new ones for texts without."""
         model, embeds = self._policy.embedder, "embedding" in self._policy.enrichments
         texts = enrich.texts(memories).with_columns(content="embedded")
         if embeds and not embedded_before:
@@ -481,16 +460,11 @@ class StateCache:
 def publish_indexes(lake: Lake, settings: Settings) -> list[str]:
     """Bring the indexes kept beside the store up to date, as runs do after their commit, and return whose these are.
 
-    Whoever opens the store next folds and builds nothing. Profiles of fewer than `KEPT_FROM` memories have none.
-
-    Args:
-        lake: the store.
-        settings: policy of each profile.
+    Whoever opens the store next folds and builds nothing. Profiles of fewer than `KEPT_FROM` memories have none. Cost:
+    for each large profile that of opening it after a run: new texts are read, and tables are compared.
 
     Raises:
         LakeError: the store cannot be read.
-
-    Cost: for each large profile that of opening it after a run: new texts are read, and tables are compared.
     """
     large = lake.ledger.profiles().filter(pl.col("memories") >= KEPT_FROM)["profile_id"].sort().to_list()
     for profile_id in large:

@@ -1,7 +1,6 @@
 """Searches the memories of several profiles as if they were of one: one index, one ranking, comparable scores.
 
-Ids and sessions of the profiles are kept apart by a prefix, and profiles stay apart in every store and run. Not here:
-the state of each profile (`state`), and which profiles a caller may read (the servers).
+Ids and sessions of the profiles are kept apart by a prefix, and profiles stay apart in every store and run.
 """
 
 import threading

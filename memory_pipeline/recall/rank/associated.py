@@ -1,7 +1,6 @@
 """Extends a deep recall along the associations of its best memories.
 
 A summary leads to its originals, and a memory to its linked memories, even if these share no word with the query.
-Not here: the scores by which memories are found directly (`features`, `baselines`).
 """
 
 from dataclasses import dataclass
@@ -9,13 +8,9 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers
 from memory_pipeline.recall.index.memory_index import Index
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 STARTS: Final = 5
 """Number of best memories whose associations are followed."""
@@ -37,14 +32,9 @@ class Reached:
 
 
 def reach(index: Index, found: Integers, scores: Floats, associations: pl.DataFrame, *, base: float) -> Reached:
-    """Follow the associations of the best memories by one step.
+    """Follow the associations of the memories found directly, best first, by one step in either direction.
 
-    Args:
-        index: the index.
-        found: rows of the memories found directly, best first.
-        scores: their scores.
-        associations: `source`, `target` and `weight` of associations that can be followed, in either direction.
-        base: score of a memory that answers nothing. The lead over it passes on, multiplied by the weight.
+    The lead over `base`, the score of a memory that answers nothing, passes on, multiplied by the association's weight.
     """
     start = pl.DataFrame(
         {
@@ -69,11 +59,8 @@ def reach(index: Index, found: Integers, scores: Floats, associations: pl.DataFr
 def merged(scores: Floats, reached: Reached) -> Integers:
     """Return one order of an answer's memories and the reached ones, whose positions continue those of the answer.
 
-    Args:
-        scores: scores of the memories found directly, in the order of the answer, which may differ from that of the
-            scores.
-        reached: memories to insert, each after all that score at least as much and after the memory it was reached
-            from.
+    Each reached memory comes after all that score at least as much, and after the one it was reached from. The scores
+    are in the order of the answer, which may differ from their own.
     """
     falling = np.minimum.accumulate(scores) if len(scores) else scores
     behind = np.maximum(np.searchsorted(-falling, -reached.scores, side="right"), reached.places + 1)

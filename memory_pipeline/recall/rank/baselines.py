@@ -1,7 +1,4 @@
-"""Rankings chosen by name: the published formulas, plain cosine and plain BM25.
-
-Not here: the formulas themselves (`formulas`) and the default ranking (`features`).
-"""
+"""Rankings chosen by name: the published formulas (`formulas`), plain cosine and plain BM25."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,15 +7,13 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.rank import formulas
 from memory_pipeline.recall.rank.matching import Match, over_top
-
-Floats = NDArray[np.float64]
 
 SCORES: Final = ("recency", "importance", "retention", "relevance")
 """Columns of the scores of memories (see `present_scores`)."""
@@ -60,10 +55,7 @@ def by_formula(
     scored: pl.DataFrame | None,
     context: Context | None,
 ) -> tuple[Floats, dict[str, Floats]]:
-    """Score every memory by a named ranking.
-
-    Returns:
-        One score for each memory, NaN where unknown, and the factors it was computed from.
+    """Return the score of every memory by a named ranking, NaN where unknown, and the factors it was computed from.
 
     Raises:
         ValueError: the formula needs scores, and `scored` is None or lacks a memory.

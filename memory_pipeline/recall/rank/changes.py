@@ -1,20 +1,18 @@
 """Features that put the newest of several values first if a query asks for what holds.
 
-Memories about one thing are compared with each other, even if no run has found that one changes another: a later
-one that says nearly the same, shares the query's words, shows the kind of value asked for or has a word of change is
-likely to hold the present value. A later one without a word of the query, or one related to it, changes no answer. Long
+Memories about one thing are compared with each other, even if no run has found that one changes another: a later one
+that says nearly the same, shares the query's words, shows the kind of value asked for or has a word of change is likely
+to hold the present value. A later one without a word of the query, or one related to it, changes no answer. Long
 memories are compared by the passages that have the query's words, not as wholes. The weights are fitted
 (`models/changes.toml`); nothing is decided here.
-
-Not here: the features of a memory by itself (`features`).
 """
 
 from dataclasses import dataclass
 from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.recall.index.queries import Question
@@ -22,10 +20,6 @@ from memory_pipeline.recall.rank.matching import over_top
 from memory_pipeline.text.lang.ascii_patterns import contains
 from memory_pipeline.text.lang.en.cues import CHANGING
 from memory_pipeline.text.parse.speakers import USERS
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 CHANGES: Final = {
     "outdated": "a later one of the kind asked for has the same words of the query",
@@ -110,16 +104,13 @@ def change_features(
 ) -> Floats:
     """Return the features of `CHANGES`, [memories, features], all 0 unless the query asks for what holds.
 
+    Cost: about a millisecond.
+
     Args:
-        index: the memories.
-        question: the parsed query.
-        rows: the best candidates.
-        scores: their scores, 0..1.
+        rows: the best candidates, with their scores, 0..1.
         about: candidates with a word of the query or one related to it.
         overtaken: candidates that have ceased to hold or that a run has linked to what may have changed them.
         plausible: [rows, rows]: weight, 0..1, of the second as a later state of the first; default: 1.
-
-    Cost: about a millisecond.
     """
     values = np.zeros((len(rows), len(CHANGES)))
     if not question.holds or not len(rows):

@@ -2,20 +2,18 @@
 
 A score compares memories for one query; it does not say whether the best is an answer. The model is logistic, with
 coefficients in `models/confidence.toml` (`research/fit_confidence.py`): 0.5 is where as many unanswered queries as
-answered ones lie on the wrong side. Not here: the order of an answer (`ranking`).
+answered ones lie on the wrong side.
 """
 
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.features import Candidates
 from memory_pipeline.settings.model_files import coefficients
-
-Floats = NDArray[np.float64]
 
 CONFIDENCE: Final = {
     "share": "weighted share of the query's words in the memory that has most of them",
@@ -31,14 +29,7 @@ _LITTLE: Final = 1e-9
 
 
 def confidence_features(index: Index, question: Question, candidates: Candidates, scores: Floats) -> Floats:
-    """Return the features of `CONFIDENCE`; all 0 without candidates.
-
-    Args:
-        index: the memories.
-        question: the parsed query.
-        candidates: its candidates.
-        scores: their scores by the default ranking, before values are compared.
-    """
+    """Return the features of `CONFIDENCE` of candidates scored by the default ranking; all 0 without candidates."""
     if not len(scores):
         return np.zeros(len(CONFIDENCE))
     frequencies = index.postings.frequencies(question.keys)
@@ -55,10 +46,7 @@ def confidence_features(index: Index, question: Question, candidates: Candidates
 
 
 def confidence(index: Index, question: Question, candidates: Candidates, scores: Floats) -> float:
-    """Return the probability that one of the best memories answers a query, if half of all queries have an answer.
-
-    Args: see `confidence_features`.
-    """
+    """Return the probability that one of the best memories answers a query, if half of all queries have an answer."""
     by_name = coefficients("confidence")
     weights = np.array([by_name[name] for name in CONFIDENCE])
     power = by_name["offset"] + float(confidence_features(index, question, candidates, scores) @ weights)

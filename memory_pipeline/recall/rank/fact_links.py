@@ -2,8 +2,6 @@
 
 A possible repetition moves nothing in an answer. An update too unsure for a link marks no memory and lowers the score
 of the older one; so does a link too unsure to be shown.
-
-Not here: how the links are found (`consolidation`), and how an answer is ordered (`selection`, `redundancy`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,18 +11,16 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.ledger.event import micros
+from memory_pipeline.recall.arrays import Floats, Integers
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.changes import UNRELATED
 from memory_pipeline.text.compare.judge import ASIDE
 from memory_pipeline.text.lang.registry import ENGLISH
 
 Links = dict[str, list[str]]
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SHOWN: Final = 0.65
 """Least confidence of a link that answers show. In stores that no judge has learned from nine in ten of these are true;
@@ -117,11 +113,7 @@ class FactLinks:
     ) -> list[list[str]]:
         """Return for each memory the live newer ones, valid by now, that may have outdated it.
 
-        Args:
-            index: the memories.
-            memory_ids: the older ones.
-            now: instant of the question.
-            doubts: whether those too unsure for a link count.
+        With `doubts`, those too unsure for a link count too.
         """
         by_memory = self.perhaps if doubts else self.newer
         newer = sorted({name for memory in memory_ids for name in by_memory.get(memory, ())})
@@ -145,16 +137,12 @@ class FactLinks:
             for memory, others in zip(memory_ids, found, strict=True)
         ]
 
-    def plausible(self, index: Index, rows: Rows, newer: Sequence[Sequence[str]]) -> Floats | None:
+    def plausible(self, index: Index, rows: Integers, newer: Sequence[Sequence[str]]) -> Floats | None:
         """Return the weight, 0..1, of one memory as a later state of another, [rows, rows], the earlier one first.
 
-        It is less where a judge has compared the two and found no change, and 0 where the newer states nothing. None:
-        it has compared none. Texts that are not in English are compared by no judge.
-
-        Args:
-            index: the memories.
-            rows: some of them.
-            newer: for each the memories that may have outdated it (see `outdated`).
+        It is less where a judge has compared the two and found no change (see `outdated` for those that are `newer`),
+        and 0 where the newer states nothing. None: it has compared none. Texts that are not in English are compared by
+        no judge.
         """
         memories = index.memories[rows, ["memory_id", "seq", "closed_by"]]
         first, _ = index.passages.bounds(rows)
@@ -175,16 +163,15 @@ class FactLinks:
 def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None, judged: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the links about facts among edges, and updates that no edge says.
 
+    Columns: `edge_type`, `memory_id`, `other_id` and `shown` (whether it is sure enough for a mark), each pair once:
+    contradictions, repetitions, and updates, doubts and asides with the newer memory first. Edges CONTRADICTS of the
+    kind contrast are left out: they are not about a fact.
+
     Args:
         edges: `source`, `target`, `edge_type` and `kind`; beside `judged` also `origin`.
         changes: as `as_links` takes them, of pairs that no edge links (doubt, update, aside); default: none.
         judged: `memory_id`, `other_id` and `confidence` of pairs that a run has judged; default, and of edges that
             somebody asserted: every edge is sure.
-
-    Returns:
-        `edge_type`, `memory_id`, `other_id` and `shown` (whether it is sure enough for a mark), each pair once:
-        contradictions, repetitions, and updates, doubts and asides with the newer memory first. Edges CONTRADICTS of
-        the kind contrast are left out: they are not about a fact.
     """
     contrast = (pl.col("edge_type") == PROPOSED["conflict"]) & (pl.col("kind").ne_missing(pl.lit("conflict")))
     about_facts = edges.filter(pl.col("edge_type").is_in(list(PROPOSED.values())), ~contrast)
@@ -205,12 +192,7 @@ def pairs(edges: pl.DataFrame, changes: pl.DataFrame | None = None, judged: pl.D
 
 
 def as_links(changes: pl.DataFrame) -> pl.DataFrame:
-    """Return relations as links (see `pairs`), the newer memory first.
-
-    Args:
-        changes: `memory_id` (the older), `other_id`, `relation` and `confidence` of pairs of memories, as in table
-            `fact_changes`.
-    """
+    """Return rows of `fact_changes` (both ids, the older first, relation, confidence) as links, the newer first."""
     kind = pl.col("relation").replace_strict(PROPOSED | _UNSAID, return_dtype=pl.String)
     return changes.select(
         edge_type=kind, memory_id="other_id", other_id="memory_id", shown=pl.col("confidence") >= SHOWN

@@ -1,7 +1,7 @@
 """Features of a memory as an answer to a query, each between 0 and 1.
 
 Computed for a few hundred candidates: the best by words, by neighbouring words, by vector (see `vector_rows.nearest`)
-and by date. Not here: the weights (`ranking.weights`) and the order of an answer (`ranking`, `selection`).
+and by date.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers, Marks, Matrix
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES, GRADED, SIZE
 from memory_pipeline.recall.index.queries import Question
@@ -17,10 +18,6 @@ from memory_pipeline.recall.rank.matching import Match, over_top
 from memory_pipeline.recall.rank.related_words import RelatedWords
 from memory_pipeline.recall.rank.rules import best_rules
 from memory_pipeline.text.embed.embedding import HashingEmbedder
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 FEATURES: Final = {
     "lexical": "BM25 of the query's words, relative to the best candidate",
@@ -178,14 +175,10 @@ class _Units:
         return type(self)(*(np.maximum.reduceat(column, starts) for column in columns))
 
 
-def select_candidates(index: Index, question: Question, allowed: Marks, vector: NDArray[np.float32]) -> Candidates:
+def select_candidates(index: Index, question: Question, allowed: Marks, vector: Matrix) -> Candidates:
     """Select candidates among the allowed memories and compute their features.
 
-    Args:
-        index: the memories.
-        question: the parsed query.
-        allowed: memories that may be selected.
-        vector: vector of the query. Hashed word vectors select no candidates: the words do so already.
+    Hashed word vectors of the query select no candidates: the words do so already.
     """
     match = Match.of(index, question)
     related = RelatedWords.of(index, question)
@@ -242,7 +235,7 @@ def _first_scores(index: Index, question: Question, match: Match, expanded: Floa
     return np.asarray(first, dtype=np.float64)
 
 
-def _with_cosines(index: Index, first: Floats, vector: NDArray[np.float32], allowed: Marks) -> Floats:
+def _with_cosines(index: Index, first: Floats, vector: Matrix, allowed: Marks) -> Floats:
     """Add the cosines to the first scores of the memories.
 
     Where a graph names the nearest memories, all others are at most as near as the last of those: cosines are computed
@@ -287,10 +280,7 @@ def _best(values: Floats, count: int) -> Integers:
 
 
 def _prior_score(index: Index, question: Question) -> Floats:
-    """Return a score of each memory that needs none of the query's words: its value, and cues of the kind asked for.
-
-    Cost: 2 ms for 100,000.
-    """
+    """Return a score of each memory that needs none of the query's words: its value, and cues of the kind asked for."""
     signs = ["substance", "dense", "rarity"]
     by_passage = index.passages.cues[:, [_CUE[name] for name in signs]].sum(axis=1) * (0.01 / len(signs))
     cues = [question.kind] if question.kind else []

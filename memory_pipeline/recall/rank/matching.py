@@ -1,20 +1,14 @@
-"""Matches the words of a query against memories and sessions.
-
-Not here: weighing matches against other features (`features`).
-"""
+"""Matches the words of a query against memories and sessions."""
 
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers, Keys, Matrix
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.index.postings import Keys, saturated
+from memory_pipeline.recall.index.postings import saturated
 from memory_pipeline.recall.index.queries import Question
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,7 +25,7 @@ class Match:
 
     keys: Keys
     weights: Floats
-    shares: NDArray[np.float32]
+    shares: Matrix
     lexical: Floats
     topic: Floats
 
@@ -60,16 +54,7 @@ class Match:
         return cls(question.keys, weights, shares, lexical, topic)
 
     def of_passages(self, index: Index, passages: Integers, words: tuple[Integers, Keys, Floats]) -> Floats:
-        """Return the BM25 term frequency factor of each word in some passages.
-
-        Args:
-            index: the memories.
-            passages: the passages.
-            words: what `Postings.words_of` returns for them.
-
-        Returns:
-            An array [passages, words].
-        """
+        """Return the BM25 term frequency factor, [passages, words], of each word in passages with these `words_of`."""
         shares = np.zeros((len(passages), len(self.keys)))
         at, keys, counts = words
         order = np.argsort(self.keys)

@@ -1,7 +1,7 @@
 """Cursors of answers: which memories earlier pages returned, so that none comes twice and none is lost.
 
 Scores are relative to the best candidates and change with every memory that is stored, so a place in the order tells no
-page. Not here: lists, whose order is that of time (`client/memory_client`).
+page.
 """
 
 import base64
@@ -27,11 +27,7 @@ def written(keys: Iterable[bytes]) -> str | None:
 
 
 def read(cursor: object) -> tuple[bytes, ...]:
-    """Return the keys of a cursor, in order; none of None.
-
-    Raises:
-        ValueError: it is no cursor.
-    """
+    """Return the keys of a cursor, in order; none of None. Raises ValueError for what is no cursor."""
     if cursor is None:
         return ()
     try:

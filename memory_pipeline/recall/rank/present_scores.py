@@ -1,7 +1,4 @@
-"""Scores memories of every lifecycle at the instant of a query, for the published ranking formulas.
-
-Not here: the formulas of the scores (`consolidation/scoring`) and those of the rankings (`formulas`).
-"""
+"""Scores memories of every lifecycle at the instant of a query, for the published ranking formulas."""
 
 from datetime import datetime
 
@@ -18,19 +15,10 @@ from memory_pipeline.text.score import importance
 def present_scores(
     memories: pl.DataFrame, enrichment: pl.DataFrame, edges: pl.DataFrame, policy: Policy, *, now: datetime
 ) -> pl.DataFrame:
-    """Score memories at an instant, as a run at that instant would score the live ones.
+    """Score memories at an instant, as a run then would score the live ones: `memory_id` and the columns of `SCORES`.
 
-    Args:
-        memories: rows of `memories` of one profile, with all uses counted.
-        enrichment: rows of `enrichment`; texts without one are enriched here.
-        edges: edges of the profile, of any age; their weights are those of `now`.
-        policy: constants of the formulas.
-        now: instant of the scores.
-
-    Returns:
-        `memory_id` and the columns of `SCORES`, one row for each memory.
-
-    Cost: O(memories + edges): about a second for 100,000 memories.
+    The memories are of one profile, with all uses counted; texts without a row of `enrichment` are enriched here; the
+    edges may be of any age. Cost: O(memories + edges): about a second for 100,000 memories.
     """
     known = enrichment.select("profile_id", "content_hash", "rule_importance").unique(["profile_id", "content_hash"])
     if "importance" in policy.enrichments:

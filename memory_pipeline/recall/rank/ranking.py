@@ -2,7 +2,6 @@
 
 The default ranking is a linear model over named features (`features`), with coefficients for conversations and for
 notes (`models/ranking.toml`, `models/notes_local.toml`); the published formulas are available by name (`baselines`).
-Not here: reading the store and recording accesses.
 """
 
 import json
@@ -14,10 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.ledger.event import micros
+from memory_pipeline.recall.arrays import Floats, Integers, Marks, Matrix
 from memory_pipeline.recall.closed_statements import closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
@@ -33,9 +32,6 @@ from memory_pipeline.settings.model_files import coefficients, ranking_names
 from memory_pipeline.text.embed.embedding import of_query
 from memory_pipeline.text.parse import tokens
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Marks = NDArray[np.bool_]
 Compare = Callable[[Index, Sequence[int]], pl.DataFrame]
 """Takes some rows of the memories; returns links between them and others (see `fact_links.as_links`)."""
 Whom = Callable[[str, Index, Sequence[int]], Floats]
@@ -85,7 +81,9 @@ SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "expanded": pl.Boolean,
     "confidence": pl.Float64,
 }
-"""Columns of an answer."""
+"""Columns of an answer, as `models.Recalled` explains them. `passage` is null of a whole text, `current` False if its
+validity has ended or not begun, True if it ended another's, else null. `confidence` is that one of them answers the
+query, the same in every row, and null by a formula."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,10 +119,8 @@ def weights(index: Index) -> Floats:
     """Return the coefficients of the default ranking for an index, in the order of `FEATURES`.
 
     Those of conversations and those of notes for its embedder, by its share of talk (`Index.talk`): in a conversation
-    the neighbours of a memory tell what it is about, in notes its own words and meaning do.
-
-    Raises:
-        ValueError: a model lacks a feature; names it.
+    the neighbours of a memory tell what it is about, in notes its own words and meaning do. Raises ValueError for a
+    model that lacks a feature, which it names.
     """
     talks, notes = map(_coefficients, ranking_names(index.model))
     return index.talk * talks + (1.0 - index.talk) * notes
@@ -165,7 +161,7 @@ def hits(
     allowed: Marks | None = None,
     seen: Collection[bytes] = (),
     ranking: str = "default",
-    vector: NDArray[np.float32] | None = None,
+    vector: Matrix | None = None,
     scored: pl.DataFrame | None = None,
     context: Context | None = None,
     links: FactLinks | None = None,
@@ -173,17 +169,19 @@ def hits(
     whom: Whom | None = None,
     associations: pl.DataFrame | None = None,
 ) -> list[dict[str, Any]]:
-    """Rank memories for a query.
+    """Rank memories for a query: a row for each, best first, with the columns of `SCHEMA` and its own as `memory`.
+
+    The order differs from that of the scores in some cases: for a query about what holds, a memory that closed another,
+    or may have outdated it, precedes it and memories that do not hold yet follow those that do; a summary comes after
+    what it repeats. Ties go to the older memory, then by id.
 
     Args:
-        index: the memories.
-        query: the query text.
         now: instant of the query, to which dates such as "last week" are relative.
         zone: time zone of the days that are asked for and marked in texts.
         k: most memories to return.
-        token_budget: most tokens of the answer, counting "speaker: text" of each memory. What does not fit is left
-            out, but of the first such memory the sentences around the best one are given if these fit and, unless it
-            ranks first, have half of the query's words by their weight.
+        token_budget: most tokens of the answer, counting "speaker: text" of each memory. What does not fit is left out,
+            but of the first such memory the sentences around the best one are given if these fit and, unless it ranks
+            first, have half of the query's words by their weight.
         min_score: lowest score to return; default: no limit.
         deep: also search cold, stub, archived and expired memories, at a penalty, and return untrimmed texts.
         current: only memories that hold at `now`.
@@ -194,23 +192,9 @@ def hits(
         scored: scores of the memories at `now` (see `present_scores`), for the formulas that need them.
         context: the asking user and session, for `engram`.
         links: links between memories about the same fact.
-        compare: finds the links of memories that were stored since, of the best of which it is asked; default: they
-            have none.
+        compare: finds the links of memories that were stored since, of the best of which it is asked; default: none.
         whom: reads whom the best memories are about, where the query may ask about the owner; default: nobody reads.
         associations: `source`, `target`, `weight` of associations that a deep recall follows from its best memories.
-
-    Returns:
-        One row for each memory, best first, with the columns of `SCHEMA`, and `memory`, its row of table `memories`:
-        score, 0..1; text (trimmed, else the content; of a deep recall the content; of a long text, and of the first
-        that does not fit the budget, a passage); passage (where it stands, null of a whole text); parts of the score;
-        current (False if its validity has ended or not begun, True if it ended another's, else null); holds_from (if
-        its validity has not begun); closed_by; ended (when its validity did); outdated_by and conflicts (ids); expanded
-        (reached over an association only, so its score has no parts); confidence (that one of them answers the query,
-        the same in every row; null by a formula).
-        Sentences that no longer hold are marked in the text.
-        The order differs from that of the scores in some cases: for a query about what holds, a memory that closed
-        another, or may have outdated it, precedes it and memories that do not hold yet follow those that do; a summary
-        comes after what it repeats. Ties go to the older memory, then by id.
 
     Raises:
         ValueError: the ranking is unknown, `k` or the budget is below 1, or the formula needs `scored`.
@@ -280,8 +264,7 @@ def _by_model(
 ) -> tuple[_Ranked, FactLinks]:
     """Order candidates by the default model, then by the rules of `selection` and `redundancy`.
 
-    Returns:
-        The candidates, and the links with those of the best that no run has compared.
+    Returns them, and the links with those of the best that no run has compared.
     """
     rows = candidates.rows
     own = weights(index)
@@ -550,12 +533,7 @@ def _within(costs: list[int], k: int, budget: int | None, shorten: Callable[[int
     """Return the positions of the first `k` that fit the budget together, skipping those that are too long.
 
     The first that is too long is shortened to the room that is left: it ranks above all that would take its place.
-
-    Args:
-        costs: tokens of each.
-        k: most positions.
-        budget: most tokens of all; None: no limit.
-        shorten: takes a position and the room for it; returns what it costs then.
+    `shorten` takes a position and the room for it; returns what it costs then.
     """
     taken: list[int] = []
     remaining, shortened = budget, False

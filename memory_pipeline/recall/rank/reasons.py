@@ -1,7 +1,4 @@
-"""Says in plain words why a memory was found: each part of a score belongs to one of four reasons.
-
-Not here: how the parts are computed (`features`, `changes`, `baselines`).
-"""
+"""Says in plain words why a memory was found: each part of a score belongs to one of four reasons."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

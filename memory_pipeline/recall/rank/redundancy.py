@@ -1,7 +1,4 @@
-"""Moves repetition to the end of an answer: memories of the same words, and summaries that only repeat their members.
-
-Not here: the scores (`features`) and which of several values comes first (`selection`).
-"""
+"""Moves repetition to the end of an answer: memories of the same words, and summaries that repeat their members."""
 
 import re
 from collections.abc import Sequence
@@ -11,18 +8,14 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.state.folding import ORIGINAL
+from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.score import core_facts, references
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 REPEATED: Final = 0.5
 """Share of the score that a memory keeps if a better one has the same words."""
@@ -89,16 +82,8 @@ def references_beside(index: Index, rows: Integers, order: Integers, k: int) -> 
     """Place what only refers back ("Rent: what we paid in spring.") right behind the memory that it refers to.
 
     That is the earlier candidate that has most of its words, the best of several. What refers to nothing known keeps
-    its place.
-
-    Args:
-        index: the index.
-        rows: the candidates' rows.
-        order: their positions, best first.
-        k: number of memories asked for.
-
-    Cost: about 50 µs per candidate if one of the first `k` refers back; 10 ms for each of the best few that no run has
-    read, once.
+    its place. Cost: about 50 µs per candidate if one of the first `k` refers back; 10 ms for each of the best few that
+    no run has read, once.
     """
     referring = _referring(index, rows[order], k)
     if not referring[:k].any():
@@ -145,15 +130,8 @@ def summaries_behind(index: Index, rows: Integers, order: Integers, k: int) -> I
     """Move summaries behind what they repeat of the first `k`, and to the end if they then add nothing.
 
     A summary repeats its live members, and it repeats outdated statements of members that another memory has closed, so
-    that memory comes first too. It adds nothing if most of its members, or all of its words, precede it.
-
-    Args:
-        index: the index.
-        rows: the candidates' rows.
-        order: their positions, best first.
-        k: number of memories asked for.
-
-    Cost: texts and members are read only if a summary is among the first `k`.
+    that memory comes first too. It adds nothing if most of its members, or all of its words, precede it. Cost: texts
+    and members are read only if a summary is among the first `k`.
     """
     remaining, redundant = order.tolist(), list[int]()
     coverage: dict[int, _Coverage] = {}

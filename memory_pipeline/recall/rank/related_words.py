@@ -1,23 +1,17 @@
-"""Query expansion: memories that express the query in related words, by the thesaurus.
-
-Not here: words that query and memory share (`matching`) and the thesaurus itself (`text/embed/thesaurus`).
-"""
+"""Query expansion: memories that express the query in related words, by the thesaurus."""
 
 from dataclasses import dataclass
 from functools import cache
 from typing import Final, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers, Keys
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.index.postings import Keys, keys, saturated
+from memory_pipeline.recall.index.postings import keys, saturated
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.text.embed.thesaurus import thesaurus
 from memory_pipeline.text.lang.registry import ENGLISH
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _MOST: Final = 32
 """Most words of a query to expand: the rarest."""
@@ -56,11 +50,8 @@ class RelatedWords:
         """Sum the weights of the query's words and their related words over each passage.
 
         A word of the query weighs its emphasis, a related word its closeness to those; both times their inverse
-        document frequencies, as in a cosine of word vectors, but a related word counts as no rarer than the word
-        asked for.
-
-        Returns:
-            One number for each passage. Cost: proportional to the postings of all these words.
+        document frequencies, as in a cosine of word vectors, but a related word counts as no rarer than the word asked
+        for. Cost: proportional to the postings of all these words.
         """
         postings = index.postings
         frequencies = np.concatenate([postings.frequencies(question.keys), self.rates * len(postings.number)])
@@ -73,21 +64,15 @@ class RelatedWords:
     def of_passages(
         self, index: Index, question: Question, passages: Integers, words: tuple[Integers, Keys], shares: Floats
     ) -> Floats:
-        """Score passages by BM25 on related words alone.
+        """Score passages by BM25 on related words alone. Cost: about 1 ms for a few hundred passages.
 
         Each word of the query counts by the closest word of the passage, unless the passage contains the word itself.
         It counts more, the rarer its related words are in the index and the rarer it is itself: a word that the
         memories use needs no substitute.
 
         Args:
-            index: the memories.
-            question: the parsed query.
-            passages: the passages to score.
             words: the words of these passages: position in `passages`, ascending, and word.
             shares: [passages, words of the query]: positive where the passage contains the word.
-
-        Returns:
-            One number for each passage. Cost: about 1 ms for a few hundred passages.
         """
         at, passage_words = words
         place = np.searchsorted(self.keys[:-1], passage_words)

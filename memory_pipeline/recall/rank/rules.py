@@ -1,16 +1,15 @@
 """Standing rules for an assistant, and whether a query is what a rule is for.
 
 "Always name the airline when I ask about travel." says itself when it applies: a query that has the words of that
-condition, or words related to them, is one that it applies to. Not here: what counts as a rule (`index/passages`) and
-where rules stand in an answer (`selection`).
+condition, or words related to them, is one that it applies to.
 """
 
 from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.recall.index.postings import keys
@@ -18,9 +17,6 @@ from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.related_words import RelatedWords
 from memory_pipeline.text.lang.en.cues import CONDITION
 from memory_pipeline.text.parse import tokens
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 RULES: Final = 3
 """Most standing rules to include in an answer."""
@@ -32,15 +28,9 @@ _STANDING: Final = CUES.index("standing")
 def best_rules(index: Index, question: Question, related: RelatedWords, first: Floats) -> tuple[Integers, Floats]:
     """Return the standing rules that may apply to a query, and how well the query meets their conditions.
 
-    Args:
-        index: the memories.
-        question: the parsed query.
-        related: the words related to it.
-        first: first score of each memory; -inf where it may not be returned.
-
-    Returns:
-        At most `RULES` rows, the best first, and for each the weighted share of the words of its condition that the
-        query has, closely related words counting in part; 0 without a condition. Cost: 1 ms.
+    At most `RULES` rows, the best first, and for each the weighted share of the words of its condition that the query
+    has, closely related words counting in part; 0 without a condition. A first score of -inf keeps a memory out. Cost:
+    1 ms.
     """
     passages = index.passages
     rows = np.unique(passages.row[passages.cues[:, _STANDING] > 0])

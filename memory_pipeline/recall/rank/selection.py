@@ -1,8 +1,8 @@
 """Orders scored candidates into an answer.
 
 If the query asks for what holds, a memory that closed another, or may have outdated it, precedes it, and memories that
-do not hold yet follow. Contradicting memories are included, and so are standing rules if the query asks for help. Not
-here: the scores (`features`, `changes`, `baselines`) and repetition within an answer (`redundancy`).
+do not hold yet follow. Contradicting memories are included, and so are standing rules if the query asks for help. An
+`order` is the positions of candidates, best first; `scores` are those of all candidates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,17 +10,13 @@ from datetime import datetime
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memory_pipeline.ledger.event import micros
+from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.recall.rank.features import Candidates
 from memory_pipeline.recall.rank.rules import RULES
-
-Integers = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Marks = NDArray[np.bool_]
 
 BEST: Final = 5
 """Number of best answers whose contradicting memories are included."""
@@ -52,12 +48,6 @@ def with_newest(order: Integers, scores: Floats, created: Integers, most: int) -
     """Return the first `most` of an order, then the newest `most` of the others that answer about equally well.
 
     Twelve values of one attribute answer a question equally well: the newest may come anywhere among them.
-
-    Args:
-        order: positions of candidates, best first.
-        scores: scores of all candidates.
-        created: when each was said, microseconds since 1970.
-        most: number of candidates of either kind.
     """
     best, rest = order[:most], order[most:]
     equal = rest[scores[rest] >= _EQUALLY * scores[order[:1]].max(initial=0.0)]
@@ -66,13 +56,9 @@ def with_newest(order: Integers, scores: Floats, created: Integers, most: int) -
 
 
 def valid_first(order: Integers, candidates: Candidates, invalid: Marks, depth: int) -> Integers:
-    """Move memories that do not hold, among the first `depth`, behind those that hold and share a word with the query.
+    """Move invalid memories, among the first `depth`, behind those that hold and share a word with the query.
 
-    Args:
-        order: positions of the candidates, best first.
-        candidates: their features.
-        invalid: candidates that do not hold yet (see `not_yet_valid`) or no longer (see `ran_out`).
-        depth: number of candidates that may change places.
+    Those are the candidates that do not hold yet (see `not_yet_valid`) or no longer (see `ran_out`).
     """
     head = order[:depth]
     if not invalid[head].any():
@@ -92,14 +78,8 @@ def newer_first(
 ) -> Integers:
     """Move the memories that outdate another right before it, the newest first, where they would come later.
 
-    Args:
-        index: the memories.
-        rows: rows of the candidates.
-        order: positions of the candidates, best first.
-        scores: scores of all candidates.
-        linked: for each of the first candidates the newer memories that may have outdated it.
-        followed: for each of them the newer ones of a chain that both belong to, which count if they answer nearly as
-            well.
+    `linked` are, for each of the first candidates, the newer memories that may have outdated it; `followed` the newer
+    ones of a chain that both belong to, which count if they answer nearly as well.
     """
     place = {row: at for at, row in enumerate(rows.tolist())}
     newer = {
@@ -136,18 +116,10 @@ def _placed(index: Index, place: Mapping[int, int], names: Sequence[str]) -> lis
 def with_partners(
     index: Index, rows: Integers, order: Integers, scores: Floats, conflicts: Mapping[str, Sequence[str]], k: int
 ) -> Integers:
-    """Include the memories that contradict each of the best candidates.
+    """Include the memories that contradict each of the best candidates, by its id, in an answer of `k`.
 
-    One that answers about equally well comes right after; any other would push better answers down, so it comes
-    after all of the best, but within the first `k`.
-
-    Args:
-        index: the memories.
-        rows: rows of the candidates.
-        order: positions of the candidates, best first.
-        scores: scores of all candidates.
-        conflicts: ids of the memories that contradict each memory.
-        k: most memories of the answer.
+    One that answers about equally well comes right after; any other would push better answers down, so it comes after
+    all of the best, but within the first `k`.
     """
     best = index.memories["memory_id"][rows[order[:BEST]]]
     disputed = [(at, conflicts[name]) for at, name in zip(order.tolist(), best, strict=False) if name in conflicts]
@@ -174,13 +146,8 @@ def with_rules(order: Integers, candidates: Candidates, invalid: Marks, question
     The rules whose conditions the query meets best come right after the `BEST` answers at the latest: `RULES` at most,
     fewer the less the query asks for help. Of the others, one that shares the query's words like other memories keeps
     the position of its score. Of the rest, which may apply all the same, the best come there too if the query asks for
-    help; all others answer nothing and come last.
-
-    Args:
-        order: positions of the candidates, best first.
-        candidates: their features; `standing` marks rules where the query asks for help or in general.
-        invalid: candidates that do not hold now (see `not_valid`).
-        question: the parsed query.
+    help; all others answer nothing and come last. Rules that do not hold now (`invalid`, see `not_valid`) are not
+    placed.
     """
     valid = order[~invalid[order]]
     by_condition = valid[np.argsort(-candidates.meets[valid], kind="stable")]

@@ -10,15 +10,12 @@ from collections import Counter
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.text.lang.en.lexicon import MONTHS, NUMBERS, WEEKDAYS
 from memory_pipeline.text.parse.tokens import fold
-
-Integers = NDArray[np.int64]
-Marks = NDArray[np.bool_]
 
 _LONGEST: Final = 200
 """Maximum length in characters of a memory that is one value of a series."""
@@ -43,16 +40,8 @@ def members(index: Index, question: Question, rows: Integers, best: Integers) ->
     """Return the number of the series of each memory, -1 for one that is in none, or in none of those of the best.
 
     A series has the same speaker, and texts that give a value to the same words: either they are equal but for figures,
-    days and dates that the question does not name, or they begin with the same label ("Ticket OPS-41 is ...").
-
-    Args:
-        index: the memories.
-        question: the parsed query.
-        rows: the candidates' rows.
-        best: positions of the best of them.
-
-    Cost: about 10 µs for each of the best and for each memory that may be in a series with one of them, 1 µs for each
-    other.
+    days and dates that the question does not name, or they begin with the same label ("Ticket OPS-41 is ..."). Cost:
+    about 10 µs for each of the best and for each memory that may be in a series with one of them, 1 µs for each other.
     """
     asked = set(_VALUE.findall(question.plain))
     lows = fold(index.memories["content"][rows].fill_null("")).to_list()
@@ -81,25 +70,13 @@ def _template(low: str, asked: set[str]) -> str | None:
 def asks_for_latest(question: Question, now: int) -> bool:
     """Return whether a question wants the latest value: it asks for what holds or is mere keywords ("pond level").
 
-    And it names no day before today.
-
-    Args:
-        question: the parsed query.
-        now: its instant, in microseconds since 1970.
+    And it names no day before today, which is that of `now`, in microseconds since 1970.
     """
     return (question.holds or question.bare) and not bool((question.bounds[:, 1] <= now).any())
 
 
 def newest_first(index: Index, rows: Integers, order: Integers, number: Integers, invalid: Marks) -> Integers:
-    """Reorder the members of each series among the places that they have: those that hold first, then the newest.
-
-    Args:
-        index: the memories.
-        rows: the candidates' rows.
-        order: their positions, best first.
-        number: the series of each candidate (see `members`).
-        invalid: candidates that do not hold now.
-    """
+    """Reorder the members of each series (see `members`) among their places: those that hold first, then the newest."""
     since = np.maximum(index.dated(rows), index.validity[0][rows])
     wanted = order[np.lexsort((-since[order], invalid[order], number[order]))]
     places = np.argsort(number[order], kind="stable")

@@ -1,7 +1,6 @@
 """Cuts the passage that answers a query out of a long text, to be shown instead of the whole.
 
-Not here: the passages by which memories are found and ranked (`index/passages`), and the budget of an answer as text
-(`models`).
+Not here: the passages by which memories are found and ranked (`index/passages`).
 """
 
 import re
@@ -11,17 +10,14 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import SIZE
 from memory_pipeline.recall.index.postings import Postings
 from memory_pipeline.recall.index.queries import Question
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.parse.tokens import count_tokens
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LONGEST: Final = 112
 """Greatest size of a text that is shown whole, and of a passage (see `size`)."""
@@ -46,15 +42,8 @@ def cut(
 
     Words count by their rarity in the store, each once; of equals, the first passage is taken, so that a text without
     the query's words is represented by its beginning. The sentences around it are added while it stays within
-    `longest`; the best one is there even if it is longer.
-
-    Args:
-        index: the memories, whose frequencies of words are used.
-        question: the parsed query.
-        text: the text.
-        language: its language, if known.
-        found: the passage of the index, counted from the first of the text, by which the memory was found.
-        longest: greatest size of the passage.
+    `longest`; the best one is there even if it is longer. `found` is the passage of the index, counted from the first
+    of the text, by which the memory was found.
     """
     units, sizes, places = _units(text, language)
     starts = [0, *accumulate(map(len, units))]
@@ -72,11 +61,7 @@ def cut(
 
 
 def _units(text: str, language: str | None) -> tuple[list[str], list[int], Integers]:
-    """Split a text into sentences, and those that are longer than a passage into pieces; joined, they are the text.
-
-    Returns:
-        The units, their sizes, and the passage of the index that each is in.
-    """
+    """Split a text into sentences and pieces of long ones, which join to it; with their sizes and index passages."""
     split = split_sentences(pl.Series([text]), pl.Series([language], dtype=pl.String))["sentence"]
     tokens = count_tokens(split)
     _, place = np.unique((tokens.cum_sum() - tokens).to_numpy() // SIZE, return_inverse=True)
@@ -108,7 +93,7 @@ def _weights(index: Index, question: Question) -> Floats:
     return question.emphasis * index.postings.rarity(index.postings.frequencies(question.keys))
 
 
-def _shared(question: Question, units: list[str], language: str | None) -> NDArray[np.bool_]:
+def _shared(question: Question, units: list[str], language: str | None) -> Marks:
     """Return which of the query's words each unit has, [units, words]."""
     shares = np.zeros((len(units), len(question.keys)), dtype=np.bool_)
     local = Postings.build(pl.Series(units, dtype=pl.String), pl.Series([language] * len(units), dtype=pl.String))
