@@ -14,9 +14,10 @@ import sampling
 import memory_pipeline
 from memory_pipeline.erasure.erase import pending_erasure, resume_erasure
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.ledger.event import parse
-from memory_pipeline.recall.client.memory_client import MemoryClient, UnknownMemory
-from memory_pipeline.recall.models import Filters
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.filters import Filters
 from memory_pipeline.runs import metrics, rebuild
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -139,7 +139,7 @@ def test_an_access_that_cannot_be_made_stops_no_other(tmp_path):
         def broken():
             raise ValueError("session_id is '\\n'")
 
-        client._access_writer.submit(broken)  # noqa: SLF001 - as a fault of another caller would
+        client._own.accesses.submit(broken)  # noqa: SLF001 - as a fault of another caller would
         client.recall("tea")
         client.flush()
         assert client.get(kept).access_count == 1

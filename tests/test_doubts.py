@@ -14,7 +14,8 @@ from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.recall.client import answering
 from memory_pipeline.recall.closed_statements import ClosedStatement, closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.models import Answer, Block, Memory, Opening
+from memory_pipeline.recall.models import Answer, Memory
+from memory_pipeline.recall.openings import Block, Opening
 from memory_pipeline.recall.rank import fact_links
 from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.ranking import hits, rank

@@ -10,7 +10,7 @@ from serving import bearer, within
 
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.recall.models import Filters
+from memory_pipeline.recall.filters import Filters
 from memory_pipeline.recall.rank import paging
 from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.auth_tokens import Role

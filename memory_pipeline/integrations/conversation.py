@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.recall.models import Opening
+from memory_pipeline.recall.openings import Opening
 from memory_pipeline.text.quoting import INTRODUCTION
 
 USER: Final = "user"

@@ -9,7 +9,8 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict
 
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.recall.models import Answer, Filters
+from memory_pipeline.recall.filters import Filters
+from memory_pipeline.recall.models import Answer
 
 
 class MemoryRetriever(BaseRetriever):

@@ -23,7 +23,9 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.recall.models import Memory, Opening, instant, told, within
+from memory_pipeline.recall.filters import instant
+from memory_pipeline.recall.models import Memory, told, within
+from memory_pipeline.recall.openings import Opening
 from memory_pipeline.recall.wording import STATES
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import period as periods

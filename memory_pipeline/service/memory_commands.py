@@ -16,7 +16,7 @@ from memory_pipeline.service.report import command, line
 
 if TYPE_CHECKING:
     from memory_pipeline.recall.client.memory_client import MemoryClient
-    from memory_pipeline.recall.models import Pair, Review
+    from memory_pipeline.recall.reviews import Pair, Review
 
 app = typer.Typer()
 

@@ -13,7 +13,8 @@ from memory_pipeline.service import report, shell
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from memory_pipeline.recall.models import Answer, Filters
+    from memory_pipeline.recall.filters import Filters
+    from memory_pipeline.recall.models import Answer
 
 
 app = typer.Typer()
@@ -39,7 +40,7 @@ def _filters(
     ] = None,
 ) -> "Filters":
     """Build filters from the options."""
-    from memory_pipeline.recall.models import Filters
+    from memory_pipeline.recall.filters import Filters
 
     return Filters(
         session_id=session,

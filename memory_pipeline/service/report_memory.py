@@ -10,7 +10,8 @@ from rich.text import Text
 
 from memory_pipeline.recall import wording
 from memory_pipeline.recall.closed_statements import marked
-from memory_pipeline.recall.models import Answer, Memory, Opening, Recalled
+from memory_pipeline.recall.models import Answer, Memory, Recalled
+from memory_pipeline.recall.openings import Opening
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service.report import command, flat, line, many, moment, when
 from memory_pipeline.text.display import BUDGET, escaped, preview

@@ -8,7 +8,8 @@ from functools import partial, wraps
 from pathlib import Path
 from typing import Any, Concatenate, Final, ParamSpec, Self, TypeVar
 
-from memory_pipeline.recall.client.memory_client import MemoryClient, now
+from memory_pipeline.recall.client.memory_client import MemoryClient
+from memory_pipeline.recall.client.open_profile import now
 from memory_pipeline.settings import Settings
 
 P = ParamSpec("P")

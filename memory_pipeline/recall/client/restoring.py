@@ -7,7 +7,10 @@ import polars as pl
 
 from memory_pipeline.consolidation.plans import dependants
 from memory_pipeline.consolidation.state.lifecycle import MOVES
+from memory_pipeline.lake import snapshot
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.recall.client.open_profile import OpenProfile
+from memory_pipeline.recall.models import Memory
 from memory_pipeline.runs import undo
 from memory_pipeline.schemas import Action
 
@@ -17,6 +20,17 @@ REMOVING: Final = (*(move for move in MOVES if move != Action.SUMMARISE.value), 
 
 class NothingToRestore(ValueError):
     """No decision in force took the memory out of the live set or trimmed it."""
+
+
+def restored(own: OpenProfile, memory_id: str) -> Memory:
+    """Restore a memory, publish the snapshot, and return the memory."""
+    try:
+        restore(own.lake, memory_id, profile_id=own.profile_id, now=own.now())
+    except NothingToRestore:
+        own.memory(memory_id)  # reports an unknown id first
+        raise
+    snapshot.publish_after(own.lake, "the memory is restored")
+    return own.memory(memory_id)
 
 
 def restore(lake: Lake, memory_id: str, *, profile_id: str, now: datetime) -> pl.DataFrame:

@@ -5,26 +5,32 @@ here: what an answer does (`consolidation/state/answers`), and the judge (`text/
 """
 
 import hashlib
+from dataclasses import replace
+from datetime import datetime
 from typing import Any, Final, get_args
 
 import polars as pl
 
 from memory_pipeline.consolidation import questions
 from memory_pipeline.consolidation.change_detection import unanswered
+from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import payloads
 from memory_pipeline.ledger.validation_errors import shown
+from memory_pipeline.recall.client.open_profile import OpenProfile
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State, StateCache
-from memory_pipeline.recall.models import Memory, Pair, Review
+from memory_pipeline.recall.models import Memory
+from memory_pipeline.recall.reviews import Pair, Remembered, Review
 from memory_pipeline.schemas import LIVE
-from memory_pipeline.settings import Policy
 
 ANSWERS: Final = (*get_args(payloads.Answer), "skip")
 """What can be answered about a pair; `skip` leaves it for later and records nothing."""
 MOST_LIKELY: Final = 3
 """Most earlier memories that a new one is shown to relate to."""
 
+_CHECKED: Final = 1_000
+"""Most pairs of new memories whose ids a client keeps."""
 _NEW: Final = 20
 """Memories stored since the last run, the latest, of whose pairs an id is looked for."""
 _ID_DIGITS: Final = 8
@@ -35,14 +41,26 @@ def pair_id(one: str, other: str) -> str:
     return hashlib.sha256("\x1f".join(sorted((one, other))).encode()).hexdigest()[:_ID_DIGITS]
 
 
-def review(lake: Lake, cache: StateCache, profile_id: str, limit: int, floor: questions.Floor) -> Review:
-    """Return at most `limit` pairs of a profile that come to `floor`, in the order of `questions.ranked`.
+def review(own: OpenProfile, limit: int, *, doubts: bool) -> Review:
+    """Return the pairs of a profile that are most worth an answer, in the order of `questions.ranked`.
 
     Cost: reads the profile's pairs of the last run.
     """
-    state = cache.current()
-    waiting = _waiting(lake, cache, state, profile_id, floor)
-    return Review(pairs=_described(cache, state, waiting.head(limit)), waiting=waiting.height)
+    state = own.cache.current()
+    changes = own.lake.read("fact_changes", profiles=[own.profile_id]).with_columns(likelihood="confidence")
+    possible = changes.filter(pl.col("relation").is_in(list(questions.ANSWERS)), ~pl.col("decided"))
+    sentences = own.lake.read("core_sentences", profiles=[own.profile_id])
+    unsaid = unanswered(possible, own.cache.answered())
+    waiting = questions.ranked(
+        unsaid, state.pool.index.memories, sentences, floor=questions.AGENTS if doubts else questions.PEOPLE
+    )
+    return Review(pairs=_described(own.cache, state, waiting.head(limit)), waiting=waiting.height)
+
+
+def answered(own: OpenProfile, since: datetime | None) -> pl.DataFrame:
+    """Return what answers and corrections have ended since an instant, as people read it (`telling.TOLD`)."""
+    said = own.cache.answered().filter(pl.col("at") >= since)
+    return telling.tell_answers(said, own.cache.current().pool.index.memories, own.zone)
 
 
 def find(lake: Lake, cache: StateCache, profile_id: str, pair: str) -> tuple[str, str]:
@@ -97,26 +115,27 @@ def statement_of(memory: Memory, statement: str | None) -> str:
     return "\n".join(lines)
 
 
-def likely(cache: StateCache, memory_id: str, policy: Policy) -> tuple[Pair, ...]:
+def checked(own: OpenProfile, stored: Remembered, *, but: str | None) -> Remembered:
+    """Return a memory that was stored with the earlier ones that it may affect, save one; remember these pairs."""
+    pairs = tuple(pair for pair in likely(own, stored.memory_id) if pair.older.memory_id != but)
+    own.checked |= {pair.pair_id: (pair.older.memory_id, pair.newer.memory_id) for pair in pairs}
+    while len(own.checked) > _CHECKED:
+        own.checked.popitem(last=False)
+    return replace(stored, likely=pairs)
+
+
+def likely(own: OpenProfile, memory_id: str) -> tuple[Pair, ...]:
     """Return the live memories that a new one may replace, repeat or contradict, the likeliest first.
 
     There are none if the policy compares no facts. Cost: see `FirstReading.pairs`.
     """
-    if not policy.fact_changes:
+    own.memory(memory_id)
+    if not own.policy.fact_changes:
         return ()
-    state = cache.current()
+    cache, state = own.cache, own.cache.current()
     pairs = cache.first_reading.pairs(state.pool.index, [state.pool.row_ids[memory_id]])
     found = pairs.filter(pl.col("relation").is_in(list(questions.ANSWERS)))
     return _described(cache, state, found.sort("confidence", "memory_id", descending=[True, False]).head(MOST_LIKELY))
-
-
-def _waiting(lake: Lake, cache: StateCache, state: State, profile_id: str, floor: questions.Floor) -> pl.DataFrame:
-    """Return the pairs of live memories that are worth an answer and neither decided nor answered, the best first."""
-    changes = lake.read("fact_changes", profiles=[profile_id]).with_columns(likelihood="confidence")
-    possible = changes.filter(pl.col("relation").is_in(list(questions.ANSWERS)), ~pl.col("decided"))
-    open_pairs = unanswered(possible, cache.answered())
-    sentences = lake.read("core_sentences", profiles=[profile_id])
-    return questions.ranked(open_pairs, state.pool.index.memories, sentences, floor=floor)
 
 
 def _described(cache: StateCache, state: State, rows: pl.DataFrame) -> tuple[Pair, ...]:

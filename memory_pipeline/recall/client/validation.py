@@ -1,6 +1,6 @@
 """Checks the arguments of the client before anything is read or written; each check raises ValueError with the name.
 
-Not here: the fields and limits of events (`ledger/event`) and of filters (`recall/models`).
+Not here: the fields and limits of events (`ledger/event`) and of filters (`recall/filters`).
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,7 +17,7 @@ from memory_pipeline.ledger.event import Event, InvalidEvent, parse
 from memory_pipeline.ledger.payloads import Identifier
 from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.ledger.validation_errors import WHOLE_LETTERS, nearest, shown
-from memory_pipeline.recall.models import Filters, instant
+from memory_pipeline.recall.filters import Filters, instant
 from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.schemas import EventType
 from memory_pipeline.settings import Policy, Settings

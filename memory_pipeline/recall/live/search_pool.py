@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.ledger.payloads import canonical_json
+from memory_pipeline.recall.filters import Filters
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.row_ids import RowIds
 from memory_pipeline.recall.index.sessions import SAID_AT
-from memory_pipeline.recall.models import Filters
 from memory_pipeline.schemas import Lifecycle
 
 REVIVABLE: Final = (Lifecycle.EXPIRED.value, Lifecycle.COLD.value, Lifecycle.STUB.value)

@@ -14,10 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from memory_pipeline.recall.filters import Filters
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.live.search_pool import SearchPool, differences
 from memory_pipeline.recall.live.state import State, StateCache
-from memory_pipeline.recall.models import Answer, Filters, Recalled
+from memory_pipeline.recall.models import Answer, Recalled
 from memory_pipeline.recall.rank.baselines import Context
 from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.ranking import Compare, Whom

@@ -4,9 +4,8 @@ The default ranking is a linear model over named features (`features`), with coe
 notes (`models/ranking.toml`, `models/notes_local.toml`); the published formulas are available by name (`baselines`).
 """
 
-import json
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from functools import partial
 from typing import Any, Final
@@ -14,13 +13,12 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.ledger.event import micros
 from memory_pipeline.recall.arrays import Floats, Integers, Marks, Matrix
-from memory_pipeline.recall.closed_statements import closed_statements, marked
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question, parse
-from memory_pipeline.recall.rank import associated, paging, redundancy, selection, series, shown_passages
+from memory_pipeline.recall.rank import associated, paging, redundancy, selection, series
+from memory_pipeline.recall.rank.answer_rows import Ranked, answer_rows
 from memory_pipeline.recall.rank.associated import Reached
 from memory_pipeline.recall.rank.baselines import FORMULAS, Context, by_formula
 from memory_pipeline.recall.rank.changes import CHANGES, COMPARED, change_features
@@ -30,7 +28,6 @@ from memory_pipeline.recall.rank.features import FEATURES, Candidates, select_ca
 from memory_pipeline.schemas import INSTANT
 from memory_pipeline.settings.model_files import coefficients, ranking_names
 from memory_pipeline.text.embed.embedding import of_query
-from memory_pipeline.text.parse import tokens
 
 Compare = Callable[[Index, Sequence[int]], pl.DataFrame]
 """Takes some rows of the memories; returns links between them and others (see `fact_links.as_links`)."""
@@ -46,8 +43,6 @@ DEEP_PENALTY: Final = 0.5
 median candidate in the default model."""
 _MORE: Final = 4
 """Multiple of `k` candidates considered for an answer within a token budget."""
-_ANSWERING: Final = 0.5
-"""Least share of a query's words, by their weight, that sentences have which take the last room of a budget."""
 _MOST_NEW: Final = 3
 """Most memories that are compared with earlier ones before they are answered with: each takes the reader a while."""
 OTHERS: Final = {"others": "it tells of another person where the query asks about the owner, or the reverse"}
@@ -58,11 +53,6 @@ _LEAST: Final = 1e-9
 """Least lead of the best candidates over the rest after values are compared."""
 _PASSAGE: Final = pl.Struct({"heading": pl.String, "start": pl.Int64, "end": pl.Int64, "whole_tokens": pl.Int64})
 _PART: Final = pl.Struct({"name": pl.String, "value": pl.Float64, "weight": pl.Float64})
-_SHOWN: Final = [
-    *("profile_id", "memory_id", "kind", "memory_type", "lifecycle", "session_id", "speaker", "created_at", "said_at"),
-    *("content", "index_text", "metadata", "trimmed", "valid_from", "valid_until", "closed_by", "closed_statements"),
-]
-"""Columns of the table `memories` that an answer shows or needs."""
 SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
     "memory_id": pl.String,
     "rank": pl.Int64,
@@ -84,35 +74,6 @@ SCHEMA: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
 """Columns of an answer, as `models.Recalled` explains them. `passage` is null of a whole text, `current` False if its
 validity has ended or not begun, True if it ended another's, else null. `confidence` is that one of them answers the
 query, the same in every row, and null by a formula."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Ranked:
-    """Candidates with their scores and the parts of each score.
-
-    Attributes:
-        rows: the candidates' rows.
-        scores: one for each candidate, 0..1.
-        names: names of the parts of a score.
-        values: [candidates, parts].
-        weights: one for each part.
-        order: positions of the candidates, best first.
-        base: score of a memory that answers nothing.
-        direct: number of candidates found directly; the others were reached over an association.
-        confidence: see `confidence.confidence`; null by a formula.
-        found: the best passage of each direct candidate, counted from its first; null by a formula.
-    """
-
-    rows: Integers
-    scores: Floats
-    names: tuple[str, ...]
-    values: Floats
-    weights: Floats
-    order: Integers
-    base: float
-    direct: int
-    confidence: float | None = None
-    found: Integers | None = None
 
 
 def weights(index: Index) -> Floats:
@@ -238,12 +199,12 @@ def hits(
         ranked = replace(ranked, order=ranked.order[ranked.scores[ranked.order] >= min_score])
     if seen:
         ranked = replace(ranked, order=_unseen(index, ranked, seen, depth))
-    return _answer(
+    return answer_rows(
         index, question, ranked, k=k, depth=depth, budget=token_budget, deep=deep, now=now, zone=zone, links=links
     )
 
 
-def _unseen(index: Index, ranked: _Ranked, seen: Collection[bytes], depth: int) -> Integers:
+def _unseen(index: Index, ranked: Ranked, seen: Collection[bytes], depth: int) -> Integers:
     """Return the first `depth` of the ranked memories that earlier pages lack."""
     head = ranked.order[: len(seen) + depth]
     new = [paging.key(name) not in seen for name in index.memories["memory_id"][ranked.rows[head]]]
@@ -261,7 +222,7 @@ def _by_model(
     links: FactLinks,
     compare: Compare | None,
     others: Callable[[Sequence[int]], Floats] | None,
-) -> tuple[_Ranked, FactLinks]:
+) -> tuple[Ranked, FactLinks]:
     """Order candidates by the default model, then by the rules of `selection` and `redundancy`.
 
     Returns them, and the links with those of the best that no run has compared.
@@ -313,7 +274,7 @@ def _by_model(
         order = selection.with_rules(order, candidates, invalid, question)
     order = redundancy.references_beside(index, rows, order, k)
     order = redundancy.summaries_behind(index, rows, order, k)
-    ranked = _Ranked(
+    ranked = Ranked(
         rows,
         scores,
         (*FEATURES, *CHANGES, *OTHERS),
@@ -383,17 +344,17 @@ def _penalised(scores: Floats, live: Marks, base: float) -> Floats:
     return np.where(live, scores, scores - (1.0 - DEEP_PENALTY) * lead)
 
 
-def _by_formula(index: Index, within: Marks, all_scores: Floats, factors: dict[str, Floats]) -> _Ranked:
+def _by_formula(index: Index, within: Marks, all_scores: Floats, factors: dict[str, Floats]) -> Ranked:
     """Order all memories within reach by the score of a formula."""
     rows = np.flatnonzero(within & np.isfinite(all_scores))
     scores = np.clip(all_scores[rows], 0.0, 1.0)
     scores = np.where(index.live[rows], scores, DEEP_PENALTY * scores)
     order = selection.best_first(index, rows, scores)
     values = np.column_stack([column[rows] for column in factors.values()])
-    return _Ranked(rows, scores, tuple(factors), values, np.ones(len(factors)), order, 0.0, len(rows))
+    return Ranked(rows, scores, tuple(factors), values, np.ones(len(factors)), order, 0.0, len(rows))
 
 
-def _walked(index: Index, ranked: _Ranked, within: Marks, links: pl.DataFrame, k: int) -> _Ranked:
+def _walked(index: Index, ranked: Ranked, within: Marks, links: pl.DataFrame, k: int) -> Ranked:
     """Add memories that the associations of the best ones reach and the first `k` lack.
 
     A memory that only a deep recall reaches takes over `DEEP_PENALTY` of the lead.
@@ -413,137 +374,3 @@ def _walked(index: Index, ranked: _Ranked, within: Marks, links: pl.DataFrame, k
         values=np.concatenate([ranked.values, np.zeros((len(rows), ranked.values.shape[1]))]),
         order=np.concatenate([found, len(ranked.rows) + np.arange(len(rows))])[joined],
     )
-
-
-def _answer(
-    index: Index,
-    question: Question,
-    ranked: _Ranked,
-    *,
-    k: int,
-    depth: int,
-    budget: int | None,
-    deep: bool,
-    now: datetime,
-    zone: tzinfo,
-    links: FactLinks,
-) -> list[dict[str, Any]]:
-    """Return the best memories as rows of `SCHEMA`, each with its own row as `memory`."""
-    head = ranked.order[:depth]
-    memories = index.memories[ranked.rows[head], _SHOWN].to_dicts()
-    headings = [whereabouts.shown_path(json.loads(memory["metadata"] or "{}")) for memory in memories]
-    texts, passages = _texts(index, question, ranked, head, memories, deep=deep)
-
-    def mark(places: Iterable[int]) -> None:
-        for place in places:
-            texts[place] = marked(texts[place], closed_statements(memories[place]["closed_statements"], now, zone))
-
-    def cost(places: Iterable[int]) -> list[int]:
-        return _costs(
-            [(memories[place]["speaker"], whereabouts.below(headings[place], texts[place])) for place in places]
-        )
-
-    def shorten(place: int, room: int) -> int:
-        room -= costs[place] - tokens.token_counts([texts[place]])[0]
-        text, passage = _passage(index, question, ranked, int(head[place]), memories[place], room)
-        if place and shown_passages.share(index, question, text, question.language) < _ANSWERING:
-            return costs[place]
-        texts[place], passages[place] = text, passage
-        mark([place])
-        [costs[place]] = cost([place])
-        return costs[place]
-
-    mark(range(len(texts)))
-    costs = cost(range(len(texts)))
-    taken = _within(costs, k, budget, shorten)
-    head, memories = head[taken], [memories[place] for place in taken]
-    outdated_by = links.outdated(index, [memory["memory_id"] for memory in memories], now)
-    rows = list[dict[str, Any]]()
-    for at, place, memory, newer in zip(head.tolist(), taken, memories, outdated_by, strict=True):
-        name, begins, ends = memory["memory_id"], memory["valid_from"], memory["valid_until"]
-        over = ends is not None and ends <= now
-        holds_from = begins if begins is not None and begins > now else None
-        expanded = at >= ranked.direct
-        rows.append(
-            {
-                "memory": memory,
-                "memory_id": name,
-                "rank": len(rows) + 1,
-                "score": float(ranked.scores[at]),
-                "tokens": costs[place],
-                "text": texts[place],
-                "heading": headings[place],
-                "passage": passages.get(place),
-                "parts": [] if expanded else _parts(ranked, at),
-                "current": False if over or holds_from else True if name in index.closers else None,
-                "holds_from": holds_from,
-                "closed_by": memory["closed_by"],
-                "ended": ends if over else None,
-                "outdated_by": [] if over else [one for one in newer if one in links.newer_shown.get(name, ())],
-                "conflicts": links.conflicts_shown.get(name, []),
-                "expanded": expanded,
-                "confidence": ranked.confidence,
-            }
-        )
-    return rows
-
-
-def _texts(
-    index: Index, question: Question, ranked: _Ranked, head: Integers, memories: list[dict[str, Any]], *, deep: bool
-) -> tuple[list[str], dict[int, dict[str, Any]]]:
-    """Return the texts to read, and where in its memory's text each is a passage of a longer one.
-
-    A text is trimmed unless the recall is deep; of one that is still long, the passage that answers the query is shown.
-    """
-    texts = [memory["content"] if deep or memory["trimmed"] is None else memory["trimmed"] for memory in memories]
-    lengths = tokens.token_counts(texts)
-    passages = dict[int, dict[str, Any]]()
-    for place, memory in enumerate(memories):
-        if shown_passages.size(lengths[place], texts[place]) > shown_passages.LONGEST:
-            longest = shown_passages.LONGEST
-            texts[place], passages[place] = _passage(index, question, ranked, int(head[place]), memory, longest)
-    return texts, passages
-
-
-def _passage(
-    index: Index, question: Question, ranked: _Ranked, at: int, memory: dict[str, Any], longest: int
-) -> tuple[str, dict[str, Any]]:
-    """Return the passage of a candidate's text that answers the query, and where it stands (see `cut`)."""
-    known = ranked.found is not None and at < ranked.direct and memory["index_text"] is None
-    found = int(ranked.found[at]) if known and ranked.found is not None else None
-    language = index.passages.languages[int(index.passages.bounds(ranked.rows[[at]])[0][0])]
-    return shown_passages.cut(index, question, memory["content"], language, found, longest)
-
-
-def _parts(ranked: _Ranked, at: int) -> list[dict[str, Any]]:
-    """Return the parts of a candidate's score."""
-    values, weights = ranked.values[at].tolist(), ranked.weights.tolist()
-    return [
-        {"name": name, "value": value, "weight": weight}
-        for name, value, weight in zip(ranked.names, values, weights, strict=True)
-    ]
-
-
-def _costs(said: list[tuple[str | None, str]]) -> list[int]:
-    """Count the tokens of speakers and texts as shown: "speaker: text"."""
-    return tokens.token_counts([text if speaker is None else f"{speaker}: {text}" for speaker, text in said])
-
-
-def _within(costs: list[int], k: int, budget: int | None, shorten: Callable[[int, int], int]) -> list[int]:
-    """Return the positions of the first `k` that fit the budget together, skipping those that are too long.
-
-    The first that is too long is shortened to the room that is left: it ranks above all that would take its place.
-    `shorten` takes a position and the room for it; returns what it costs then.
-    """
-    taken: list[int] = []
-    remaining, shortened = budget, False
-    for place, whole in enumerate(costs):
-        if len(taken) == k:
-            break
-        cost = whole
-        if remaining is not None and cost > remaining and not shortened:
-            shortened, cost = True, shorten(place, remaining)
-        if remaining is None or cost <= remaining:
-            taken.append(place)
-            remaining = None if remaining is None else remaining - cost
-    return taken
