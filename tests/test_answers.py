@@ -350,7 +350,7 @@ def test_no_answer_outlives_the_erasure_of_one_of_its_memories(tmp_path, client)
 
 def test_the_past_is_as_it_was_before_an_answer(client):
     old, new = client.remember(OLD), client.remember(NEW)
-    before = client._now()  # noqa: SLF001 - the clock of the test
+    before = client._own.now()  # noqa: SLF001 - the clock of the test
     client.resolve((old, new), "update")
     assert client.get(old, as_of=before).superseded_by is None
     assert client.get(old).superseded_by == new

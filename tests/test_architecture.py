@@ -33,7 +33,10 @@ TEXT_LAYERS = [
     {"classification", "content_hash", "enrich", "noise", "quoting"},
 ]
 CONSOLIDATION_LAYERS = [{"state"}, {"edges", "groups"}, {"summaries"}, {"plans"}]
-RECALL_LAYERS = ["closed_statements", "wording", "models", "index", "rank", "live", "client"]
+RECALL_LAYERS = [
+    *("arrays", "closed_statements", "wording", "filters", "models", "reviews", "openings"),
+    *("index", "rank", "live", "client"),
+]
 PURE = ("text", "consolidation")
 IMPURE_MODULES = {
     "dagster", "duckdb", "sqlalchemy", "sqlite3", "os", "time", "random", "secrets", "uuid", "pathlib", "io",

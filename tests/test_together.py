@@ -79,7 +79,7 @@ def test_what_others_store_meanwhile_is_found(ana, home):
         }
         team.erase(name)
         assert ("team", name) not in hits(ana.recall("Where is the harpsichord?", **asked | {"k": 50}))
-        team_cache = ana._together["ana", "team"]  # noqa: SLF001 - what is kept in memory
+        team_cache = ana._searches._together["ana", "team"]  # noqa: SLF001 - what is kept in memory
         assert name not in str(team_cache.current().pool.index.memories["memory_id"].to_list())
 
 

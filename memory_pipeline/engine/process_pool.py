@@ -36,8 +36,7 @@ class ProcessPool:
     def map(self, work: Work, parts: Iterable[tuple[Part, Tables]]) -> Iterator[dict[str, pl.DataFrame]]:
         """Yield what `work` makes of each part, in order; as many parts as there are processes are read ahead.
 
-        Raises:
-            EngineError: a worker ended, most likely for lack of memory.
+        Raises EngineError: a worker ended, most likely for lack of memory.
         """
         from loky import get_reusable_executor  # noqa: PLC0415 - most runs need no processes
         from loky.process_executor import BrokenProcessPool  # noqa: PLC0415

@@ -42,9 +42,8 @@ class Spark:
     def map(self, work: Work, parts: Iterable[tuple[Part, Tables]]) -> Iterator[dict[str, pl.DataFrame]]:
         """Yield what `work` makes of each part, in order; one part more than there are workers is read ahead.
 
-        Raises:
-            EngineError: `pyspark-client` is not installed, the server cannot be reached, or a part failed after Spark's
-                attempts.
+        Raises EngineError: `pyspark-client` is not installed, the server cannot be reached, or a part failed after
+        Spark's attempts.
         """
         with self._session() as session, ThreadPoolExecutor(self.workers) as threads:
             from pyspark.errors import PySparkException  # noqa: PLC0415

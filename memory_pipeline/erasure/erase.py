@@ -124,10 +124,7 @@ def erase_memories(
 def resume_erasure(lake: Lake) -> Receipt | None:
     """Finish an erasure that a crash or a busy store interrupted, or that another process executes; None without any.
 
-    Cost without any: one query.
-
-    Raises:
-        LakeError: the store cannot be written, or is still in use.
+    Cost without any: one query. Raises LakeError: the store cannot be written, or is still in use.
     """
     if _pending(lake) is None:
         return None
@@ -143,8 +140,7 @@ def _resume(lake: Lake) -> Receipt | None:
 def finish_again(lake: Lake, profile_id: str, *, seqs: Collection[int], now: datetime, reason: str) -> Receipt:
     """Repeat the steps of an erasure that follow the redaction of events at `seqs`, and return a receipt.
 
-    Raises:
-        LakeError: the store cannot be written, or is still in use.
+    Raises LakeError: the store cannot be written, or is still in use.
     """
     with lake.ledger.database.erasing():
         _resume(lake)

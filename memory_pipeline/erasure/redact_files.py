@@ -206,10 +206,8 @@ def mask_logs(home: Path, quotes: Quotes) -> list[Path]:
 
     A history that Dagster keeps in PostgreSQL is reported as the file `dagster.yaml` that configures it. Other programs
     may keep using the files. A database is treated as one with the files that SQLite keeps beside it; a file that
-    disappears meanwhile is skipped. Cost: reads everything once, databases twice.
-
-    Raises:
-        LakeError: a database with such phrases is damaged, or was in use for too long, or PostgreSQL cannot be reached.
+    disappears meanwhile is skipped. Cost: reads everything once, databases twice. Raises LakeError: a database with
+    such phrases is damaged, or was in use for too long, or PostgreSQL cannot be reached.
     """
     if not quotes.phrases and not quotes.ids:
         return []

@@ -170,10 +170,7 @@ def requested_ids(
     """Return the ids of the memories that an erasure names, of merged copies and summaries those of their members.
 
     `stored` are the events that store the profile's memories, erased ones too. Without ids, all memories are named, or
-    those that were stored for a person.
-
-    Raises:
-        UnknownMemory: the store has no such memory.
+    those that were stored for a person. Raises UnknownMemory: the store has no such memory.
     """
     all_ids = stored["memory_id"].unique().sort().to_list()
     if user_id is not None:

@@ -40,8 +40,7 @@ def survivors(lake: Lake) -> dict[str, list[str]]:
 def remove_survivors(lake: Lake, *, now: datetime) -> list[Receipt]:
     """Repeat the steps of an erasure after the ledger, for profiles with survivors, and return the receipts.
 
-    Raises:
-        LakeError: the store cannot be written, or is still in use.
+    Raises LakeError: the store cannot be written, or is still in use.
     """
     return [
         erase.finish_again(lake, profile_id, seqs=_redacted(lake, profile_id), now=now, reason=_REASON)

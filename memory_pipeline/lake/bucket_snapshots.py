@@ -42,10 +42,7 @@ def follow(store: ObjectStore, snapshots: Sequence[Path]) -> None:
     """Make the bucket's snapshots those of the data folder, of which the newest is the last.
 
     Cost: one list and one object are read; each snapshot that the bucket lacks is copied and sent, the newest twice,
-    and so are its Parquet files that are not there yet.
-
-    Raises:
-        LakeError: the server cannot be reached, or refuses.
+    and so are its Parquet files that are not there yet. Raises LakeError: the server cannot be reached, or refuses.
     """
     index, there = _read(store), _sizes(store)
     wanted = _wanted(snapshots, index)
@@ -72,8 +69,7 @@ def follow(store: ObjectStore, snapshots: Sequence[Path]) -> None:
 def differs(store: ObjectStore, snapshots: Sequence[Path]) -> str | None:
     """Return how the bucket's snapshots differ from those of the data folder, or None; arguments as of `follow`.
 
-    Raises:
-        LakeError: the server cannot be reached, or refuses.
+    Raises LakeError: the server cannot be reached, or refuses.
     """
     index, there = _read(store), _sizes(store)
     wanted = _wanted(snapshots, index)

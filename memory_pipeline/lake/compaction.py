@@ -38,10 +38,8 @@ def compact(ledger: Ledger, store: ObjectStore, *, before: datetime) -> int:
     """Move the payloads of projected events recorded before an instant, shrink the database, and return their number.
 
     Each batch is written to a file, then moved in one transaction: after a crash at any point every payload is readable
-    in exactly one place. Cost: about 10 µs per event; shrinking copies the rest of the database.
-
-    Raises:
-        LakeError: the store cannot be written.
+    in exactly one place. Cost: about 10 µs per event; shrinking copies the rest of the database. Raises LakeError: the
+    store cannot be written.
     """
     total = 0
     while moved := _move(ledger, store, before):
@@ -57,10 +55,7 @@ def archive(ledger: Ledger, store: ObjectStore, *, before: datetime) -> str | No
 
     The file in `archive/` has the columns of the ledger's events, payloads included, so that it can be read by itself
     and moved elsewhere. It is durable before anything is removed. Returns its key, or None if no event was that old, or
-    an erasure is not finished.
-
-    Raises:
-        LakeError: the store cannot be written, or another process is compacting it.
+    an erasure is not finished. Raises LakeError: the store cannot be written, or another process is compacting it.
     """
     with ledger.exclusive():  # so that no erasure redacts meanwhile what the file is to hold
         with ledger.reading() as transaction:

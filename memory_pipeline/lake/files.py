@@ -50,10 +50,7 @@ def collect(
     """Return the rows of files that meet the conditions, with the current columns or those given; none without files.
 
     Columns that an older file lacks are null, or have the value in `table.lacking`. Conditions are pushed down to the
-    files' statistics, so that most of a file without a match is not read.
-
-    Raises:
-        ComputeError: a file is damaged.
+    files' statistics, so that most of a file without a match is not read. Raises ComputeError: a file is damaged.
     """
     if not keys:
         return table.empty().select(columns or pl.all())

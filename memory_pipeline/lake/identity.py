@@ -65,10 +65,8 @@ def refuse_backup(home: Path) -> None:
 def check_path(home: Path) -> None:
     """Refuse a data folder whose files DuckDB would not find: it reads UTF-8 only, and misreads question marks.
 
-    It also takes a backslash for a slash, which leads to another folder.
-
-    Raises:
-        LakeError: there is a question mark or a backslash in the path, or bytes that are not UTF-8.
+    It also takes a backslash for a slash, which leads to another folder. Raises LakeError: there is a question mark or
+    a backslash in the path, or bytes that are not UTF-8.
     """
     path = disk.printable(home)
     if path != str(home):
@@ -93,8 +91,7 @@ def check_ledger_there(home: Path, store: ObjectStore) -> None:
 def check(home: object, ledger: Ledger, store: ObjectStore) -> None:
     """Check that ledger and lake belong together and that the ledger is not older.
 
-    Raises:
-        Mismatch: they do not, or it is; the message says what to do.
+    Raises Mismatch: they do not, or it is; the message says what to do.
     """
     lake = of_lake(store)
     if lake is None:

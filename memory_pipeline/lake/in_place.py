@@ -15,10 +15,8 @@ def update(ledger: Ledger, store: ObjectStore) -> None:
     """Fill the catalogue if it is missing or of another version, and record the new location of a moved store.
 
     A data folder that is read-only stays as it is. If recording a move fails, as on a full disk, the next opening
-    records it; nothing in this program reads the catalogue.
-
-    Raises:
-        LakeError: the catalogue is missing, and the store cannot be written.
+    records it; nothing in this program reads the catalogue. Raises LakeError: the catalogue is missing, and the store
+    cannot be written.
     """
     url = store.uri("") if store.elsewhere else f"file://{ledger.home}/"  # DuckDB decodes no percent signs
     with ledger.reading() as transaction:

@@ -17,8 +17,7 @@ CONFIGURED: Final = "configured"
 def committed_policy(ledger: Ledger, commit_seq: int) -> Policy:
     """Return the policy of the commit at a position, as current settings (see `settings.policy_versions`).
 
-    Raises:
-        SettingsError: a later version of this program committed it.
+    Raises SettingsError: a later version of this program committed it.
     """
     ((*_, payload),) = ledger.read(commit_seq - 1, until=commit_seq)
     recorded = json.loads(payload)

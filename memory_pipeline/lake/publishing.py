@@ -143,10 +143,8 @@ def add_events(ledger: Ledger, store: ObjectStore, *, limit: int) -> int | None:
 def replace_events(ledger: Ledger, store: ObjectStore, *, damaged: Collection[File], limit: int) -> None:
     """Replace damaged files of the table `events` by what the ledger holds at their positions, in one transaction.
 
-    All other files are intact; a new one has at most `limit` events.
-
-    Raises:
-        LakeError: some of these positions cannot be read again, or others published meanwhile; nothing was changed.
+    All other files are intact; a new one has at most `limit` events. Raises LakeError: some of these positions cannot
+    be read again, or others published meanwhile; nothing was changed.
     """
     with ledger.reading() as transaction:
         visible = catalog.visible(transaction, "events")
@@ -230,8 +228,7 @@ def add_file(
 ) -> None:
     """Make a file visible from position `seq` on.
 
-    Raises:
-        LakeError: the file was swept: by an erasure, or by a sweep that allowed no time for unfinished work.
+    Raises LakeError: the file was swept: by an erasure, or by a sweep that allowed no time for unfinished work.
     """
     if not store.exists(file.key):
         raise _swept(store, file)

@@ -83,8 +83,7 @@ def unpublished(lake: Lake) -> str | None:
 def publish_after(lake: Lake, done: str) -> Path:
     """Publish the snapshot of a change that is committed; an error says what is `done` even so, and the remedy.
 
-    Raises:
-        LakeError: the snapshot cannot be written.
+    Raises LakeError: the snapshot cannot be written.
     """
     try:
         return publish(lake)
@@ -233,10 +232,8 @@ def _full_disk_explained() -> Iterator[None]:
 def export(source: Lake | Path, file: Path) -> Path:
     """Write one self-contained file, linked tables included, that can be taken anywhere.
 
-    The source is the store, for its present state with all recalls (table `recalls`), or a snapshot.
-
-    Raises:
-        ValueError: the file exists, or the snapshot does not.
+    The source is the store, for its present state with all recalls (table `recalls`), or a snapshot. Raises ValueError:
+    the file exists, or the snapshot does not.
     """
     if file.exists():
         raise ValueError(f"{file} exists; remove it or choose another name")
@@ -399,8 +396,7 @@ def lacks_rows(lake: Lake, path: Path) -> str | None:
 def read_exported(path: Path, relation: Relation, names: Sequence[str]) -> pl.DataFrame:
     """Read columns of a table of a snapshot in the types of its schema.
 
-    Raises:
-        ValueError: the file is not a snapshot, or lacks the table or a column; the message says so in one line.
+    Raises ValueError: the file is not a snapshot, or lacks the table or a column; the message says so in one line.
     """
     columns = relation.schema.columns()
     instants = [name for name in names if columns[name].dtype == INSTANT]

@@ -81,8 +81,7 @@ def link(connection: duckdb.DuckDBPyConnection, table: str, paths: Sequence[Path
 def linked(snapshot: Path) -> dict[str, list[Path]]:
     """Return the Parquet files that the views of a snapshot read, for each table that has any.
 
-    Raises:
-        LakeError: the snapshot cannot be read.
+    Raises LakeError: the snapshot cannot be read.
     """
     try:
         with duckdb.connect(str(snapshot), read_only=True) as connection:

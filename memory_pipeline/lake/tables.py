@@ -105,10 +105,7 @@ class Lake:
         """Return the rows of a table in canonical order; without rows, the empty table with its types.
 
         By default all columns of all profiles as of now. To read several tables as of one commit, give them the same
-        `seq`.
-
-        Raises:
-            LakeError: a file is missing or damaged, or the position is older than what is kept.
+        `seq`. Raises LakeError: a file is missing or damaged, or the position is older than what is kept.
         """
         definition = TABLES[table]
         if definition.write_mode == "in_ledger":
@@ -124,10 +121,7 @@ class Lake:
         """Return the rows of a table's files that meet the conditions, in no particular order, by default as of now.
 
         Conditions are pushed down to the files, so that most of a file without a match is not read. Rows that an older
-        version of the parser made are left out.
-
-        Raises:
-            LakeError: as for `read`.
+        version of the parser made are left out. Raises LakeError: as for `read`.
         """
         if seq is not None and table == "events":
             conditions = (*conditions, pl.col("seq") <= seq)
@@ -146,8 +140,7 @@ class Lake:
     def keys(self, table: str, seq: int | None = None) -> list[str]:
         """Return the keys of the Parquet files that make up a table as of a position, default now.
 
-        Raises:
-            LakeError: the position is older than what is kept.
+        Raises LakeError: the position is older than what is kept.
         """
         with self.ledger.reading() as transaction:
             oldest = catalog.mark(transaction, Mark.OLDEST)
@@ -344,10 +337,8 @@ class Lake:
 
         Those of `events` are made again from the ledger at once. The others lack those rows, and `lost` names them,
         until they are made again; `gone` counts the rows that nothing makes again. Files of `payloads` stay catalogued
-        until they are restored from a backup.
-
-        Raises:
-            LakeError: events that the ledger no longer holds were in damaged files; nothing was changed.
+        until they are restored from a backup. Raises LakeError: events that the ledger no longer holds were in damaged
+        files; nothing was changed.
         """
         problems = self.verify()
         paths = set(problems["path"])

@@ -81,8 +81,7 @@ def every(transaction: Transaction) -> list[File]:
 def keys_in(file: Path) -> set[str]:
     """Return the keys that a copy of a ledger catalogues; the copy may be of an older version and is not changed.
 
-    Raises:
-        LakeError: it is not a ledger, or damaged.
+    Raises LakeError: it is not a ledger, or damaged.
     """
     try:
         # Immutable: SQLite creates no log beside the file, which may be on a read-only medium.

@@ -83,8 +83,7 @@ class Commit:
 def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions: pl.DataFrame | None = None) -> None:
     """Check the tables and decisions of a commit before anything is written.
 
-    Raises:
-        ValueError: a table is missing, unknown or has rows of other profiles, or a decision belongs to no plan.
+    Raises ValueError: a table is missing, unknown or has rows of other profiles, or a decision belongs to no plan.
     """
     modes = ("replaced",) if decisions is None else ("replaced", "accumulated")
     required = {name for name, table in TABLES.items() if table.write_mode in modes}
@@ -107,8 +106,7 @@ def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions:
 def check_order(transaction: Transaction, profiles: pl.DataFrame) -> None:
     """Refuse a clock before a profile's last commit that was not undone, for rows of the table `profiles`.
 
-    Raises:
-        StaleInstant: the clock lies before it.
+    Raises StaleInstant: the clock lies before it.
     """
     undone = {(profile_id, payload["plan_id"]) for profile_id, _, payload in reverts_in(transaction)}
     for profile_id, as_of in profiles.select("profile_id", "as_of").iter_rows():
@@ -126,8 +124,7 @@ def check_order(transaction: Transaction, profiles: pl.DataFrame) -> None:
 def verify(transaction: Transaction, profiles: pl.DataFrame) -> list[str]:
     """Check that no profile's head has moved since its tables were computed, and return the profiles' ids.
 
-    Raises:
-        Conflict: a head has moved.
+    Raises Conflict: a head has moved.
     """
     for conflict in _moved(transaction, profiles).values():
         raise conflict
@@ -137,8 +134,7 @@ def verify(transaction: Transaction, profiles: pl.DataFrame) -> list[str]:
 def standing(transaction: Transaction, commit: Commit) -> list[str]:
     """Return the profiles that are not overtaken (see `overtaken`).
 
-    Raises:
-        Conflict: there is none; or only some, and the commit is all or none.
+    Raises Conflict: there is none; or only some, and the commit is all or none.
     """
     conflicts = overtaken(transaction, commit.profiles, commit.decisions)
     if conflicts and (commit.whole or len(conflicts) == commit.profiles.height):

@@ -20,8 +20,7 @@ _AT_ONCE: Final = 1000
 def url_of(home: Path) -> sa.URL | None:
     """Return where the history is, as the data folder's `dagster.yaml` says; None if it is not in PostgreSQL.
 
-    Raises:
-        LakeError: the file cannot be read, or names a variable that is not set.
+    Raises LakeError: the file cannot be read, or names a variable that is not set.
     """
     path = home / "dagster" / "dagster.yaml"
     if not path.is_file():
@@ -59,9 +58,7 @@ def rewrite_texts(url: sa.URL, rewrite: Callable[[str], str]) -> bool:
     """Rewrite the text cells of every table in one transaction, and leave none of the old ones in its files.
 
     `rewrite` returns the new text of a cell. Returns whether there was anything to rewrite. Cost: reads all texts once.
-
-    Raises:
-        LakeError: the database cannot be reached or written.
+    Raises LakeError: the database cannot be reached or written.
     """
     try:
         engine = sa.create_engine(url, poolclass=sa.NullPool)

@@ -106,8 +106,7 @@ class Transaction:
 def explained(home: Path) -> Iterator[None]:
     """Turn failures of disk, file and lock into a one-line error with a remedy.
 
-    Raises:
-        LakeError: a failure with a known remedy; others pass unchanged.
+    Raises LakeError: a failure with a known remedy; others pass unchanged.
     """
     try:
         yield
@@ -183,8 +182,7 @@ class Database(ABC):
     def __init__(self, home: Path, *, timeout: float = WRITE_SECONDS) -> None:
         """Open the database, creating it if it is missing; `timeout` is how many seconds a writer waits for its turn.
 
-        Raises:
-            LakeError: it cannot be opened, or was written by a newer version.
+        Raises LakeError: it cannot be opened, or was written by a newer version.
         """
         self.home = home.resolve()
         self._timeout = timeout

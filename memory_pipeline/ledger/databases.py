@@ -52,8 +52,7 @@ def name(address: str) -> str:
 def restore(home: Path, copy: Path) -> None:
     """Make the ledger of a data folder, which has none, from a copy of one (see `Database.copy`).
 
-    Raises:
-        LakeError: the copy cannot be read, or the disk or the database cannot be written.
+    Raises LakeError: the copy cannot be read, or the disk or the database cannot be written.
     """
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=home) as folder:
         aside = Path(folder) / FILE_NAME

@@ -74,8 +74,7 @@ def field_id(path: str) -> int:
 def place(transaction: Transaction) -> str | None:
     """Return the URL of the folder of the catalogue's files; None if it has to be filled. Cost: one millisecond.
 
-    Raises:
-        LakeError: the database holds the DuckLake catalogue of another program.
+    Raises LakeError: the database holds the DuckLake catalogue of another program.
     """
     if not _exists(transaction):
         return None

@@ -220,8 +220,7 @@ class Event(BaseModel):
 def check_sizes(event: Event, settings: Settings) -> None:
     """Refuse an event with a text or tags above the settings `max_text_characters` and `max_tags`.
 
-    Raises:
-        ValueError: a text is too long, or there are too many tags; names it and the remedy.
+    Raises ValueError: a text is too long, or there are too many tags; names it and the remedy.
     """
     values = event.payload if isinstance(event.payload, dict) else vars(event.payload)
     most = settings.max_text_characters

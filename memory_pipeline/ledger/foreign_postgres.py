@@ -30,8 +30,7 @@ def is_url(path: Path) -> bool:
 def tables(path: Path) -> Mapping[str, Sequence[str]]:
     """Return the columns of every table in the search path of the database at a URL (see `is_url`), by table.
 
-    Raises:
-        Unreadable: the server cannot be reached or refuses, or psycopg is not installed.
+    Raises Unreadable: the server cannot be reached or refuses, or psycopg is not installed.
     """
     with _connected(path) as connection:
         found = sa.inspect(connection)
@@ -41,8 +40,7 @@ def tables(path: Path) -> Mapping[str, Sequence[str]]:
 def rows(path: Path, table: str) -> Iterator[dict[str, Any]]:
     """Yield the rows of a table by column, all of one moment, a thousand at a time; none if there is no such table.
 
-    Raises:
-        Unreadable: as for `tables`.
+    Raises Unreadable: as for `tables`.
     """
     with _connected(path) as connection:
         if not sa.inspect(connection).has_table(table):

@@ -19,8 +19,7 @@ class Unreadable(ValueError):
 def tables(path: Path) -> Mapping[str, Sequence[str]]:
     """Return the columns of every table of a database, by table; views are left out.
 
-    Raises:
-        Unreadable: it is not a database, damaged, or in use for too long.
+    Raises Unreadable: it is not a database, damaged, or in use for too long.
     """
     with _opened(path) as connection:
         names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").fetchall()
@@ -33,10 +32,7 @@ def rows(path: Path, table: str, *, order: Sequence[str] = ()) -> Iterator[dict[
     """Yield the rows of a table by column, blobs and damaged texts as bytes; none if there is no such table.
 
     Holds a thousand rows at a time, of one moment even while the database's program writes. They are sorted by the
-    columns `order`, as far as the table has them.
-
-    Raises:
-        Unreadable: as for `tables`.
+    columns `order`, as far as the table has them. Raises Unreadable: as for `tables`.
     """
     known = tables(path).get(table)
     if known is None:

@@ -301,8 +301,7 @@ class Ledger:
     def with_payloads(self, rows: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
         """Fill in payloads that compaction moved to files; rows begin with the position and end with the payload.
 
-        Raises:
-            LostPayloads: some are neither in the database nor in a file.
+        Raises LostPayloads: some are neither in the database nor in a file.
         """
         moved = [row[0] for row in rows if row[-1] == MOVED]
         payloads = dict(self._moved_payloads(self, moved)) if moved else {}

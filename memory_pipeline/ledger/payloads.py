@@ -25,8 +25,7 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensu
 def canonical_json(value: Any) -> str:
     """Serialise a value as JSON with sorted keys, no spaces and no needless escapes: equal values give equal text.
 
-    Raises:
-        ValueError: the value holds NaN, an infinity, an unpaired surrogate or a type that JSON lacks.
+    Raises ValueError: the value holds NaN, an infinity, an unpaired surrogate or a type that JSON lacks.
     """
     try:
         text = _CANONICAL.encode(value)
@@ -93,8 +92,7 @@ def _no_constant(name: str) -> None:
 def read_json(text: str) -> Any:
     """Parse JSON, refusing the NaN and Infinity that Python's parser accepts.
 
-    Raises:
-        ValueError: it is not JSON, or nested too deeply.
+    Raises ValueError: it is not JSON, or nested too deeply.
     """
     try:
         return json.loads(text, parse_constant=_no_constant)

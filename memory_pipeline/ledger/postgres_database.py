@@ -206,8 +206,7 @@ class PostgresDatabase(Database):
     def load(self, file: Path) -> None:
         """Load all rows of a copy of a ledger, upgrading an older version first.
 
-        Raises:
-            LakeError: see `explained`; nothing was loaded.
+        Raises LakeError: see `explained`; nothing was loaded.
         """
         source = SQLiteDatabase(file.parent)
         try:
@@ -264,8 +263,7 @@ def name(address: str) -> str:
 def exists(home: Path, address: str) -> bool:
     """Return whether a database holds the ledger of a store; tables that a restore left empty do not count.
 
-    Raises:
-        LakeError: it cannot be reached.
+    Raises LakeError: it cannot be reached.
     """
     engine = _engine(address)
     try:

@@ -154,8 +154,7 @@ def check(
 def check_stored(transaction: Transaction, rows: Sequence[Row]) -> None:
     """Check that every memory of an appended batch is stored, since events with an existing id were skipped.
 
-    Raises:
-        KnownMemory: an event that stores a memory has the id of a different event.
+    Raises KnownMemory: an event that stores a memory has the id of a different event.
     """
     stored = look_up(transaction, rows).stored
     refused = {

@@ -175,8 +175,7 @@ class _Handle:
 def beginning(home: Path) -> Iterator[None]:
     """Keep others from beginning a ledger in a folder that has none; they then use the one that was begun meanwhile.
 
-    Raises:
-        LakeError: see `explained`.
+    Raises LakeError: see `explained`.
     """
     with ExitStack() as held:
         with explained(home):

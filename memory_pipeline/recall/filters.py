@@ -78,10 +78,8 @@ class Filters:
 def instant(name: str, value: Any, zone: tzinfo | None = UTC) -> datetime | None:
     """Return an instant in UTC, parsed if it is ISO 8601 text, such as a day; None stays None.
 
-    One without an offset is of the zone; without a zone it stays without.
-
-    Raises:
-        ValueError: the value is neither an instant nor text of one; names it.
+    One without an offset is of the zone; without a zone it stays without. Raises ValueError: the value is neither an
+    instant nor text of one; names it.
     """
     try:
         parsed = datetime.fromisoformat(value) if isinstance(value, str) else value

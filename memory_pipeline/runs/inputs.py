@@ -196,10 +196,8 @@ def _able_to_remove(runs: pl.DataFrame) -> pl.DataFrame:
 def select_again(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> pl.DataFrame:
     """Return the table `profiles` of a run for those of its profiles that others changed meanwhile, as they are now.
 
-    A profile that a later run has consolidated is left out: nothing is due at the instant of this one.
-
-    Raises:
-        Conflict: an erasure in one of the profiles was interrupted.
+    A profile that a later run has consolidated is left out: nothing is due at the instant of this one. Raises Conflict:
+    an erasure in one of the profiles was interrupted.
     """
     first = profiles.row(0, named=True)
     later = status.progress(lake).filter(pl.col("last_as_of") > first["as_of"])

@@ -23,8 +23,7 @@ from memory_pipeline.settings import Policy
 def rebuild(lake: Lake, profile_id: str) -> dict[str, pl.DataFrame]:
     """Rebuild the published tables of a profile from event zero; equal to what its last commit or undo published.
 
-    Raises:
-        ValueError: the profile was never consolidated.
+    Raises ValueError: the profile was never consolidated.
     """
     runs = runs_in_force(lake, [profile_id])
     if runs.height:
@@ -50,10 +49,7 @@ def behind(lake: Lake) -> list[str]:
     """Return the profiles whose published tables are not those of the run that they should show (see `shown_runs`).
 
     Such as after a repair by an earlier version that published nothing for them. Profiles that others change meanwhile
-    are left out.
-
-    Raises:
-        LakeError: a file of the table `profiles` is missing or damaged.
+    are left out. Raises LakeError: a file of the table `profiles` is missing or damaged.
     """
     heads = lake.ledger.heads()
     shown = shown_runs(lake)
@@ -130,8 +126,7 @@ def as_stored(lake: Lake, runs: pl.DataFrame, *, reverted: pl.DataFrame) -> dict
 def snapshot_at(lake: Lake, as_of: datetime) -> Path:
     """Make a snapshot of the state at a past instant, from the ledger alone, and return its path.
 
-    Raises:
-        ValueError: nothing was remembered yet at that instant.
+    Raises ValueError: nothing was remembered yet at that instant.
     """
     with snapshot.building(lake.home):
         lake.project()
@@ -170,10 +165,8 @@ def past_state(lake: Lake, as_of: datetime, *, profiles: Collection[str] | None 
     """Compute the state of all or some profiles at a past instant from the ledger alone.
 
     Decisions undone later are in it, as they were published then. Each profile is described under the policy of its
-    last run in force at that instant, else of its first run.
-
-    Raises:
-        ValueError: nothing was remembered yet at that instant.
+    last run in force at that instant, else of its first run. Raises ValueError: nothing was remembered yet at that
+    instant.
     """
     events = lake.events(as_of=as_of, profiles=profiles)
     seq = lake.ledger.position()

@@ -58,10 +58,7 @@ def summary(lake: Lake, settings: Settings, *, now: datetime, profile_id: str | 
     """Describe the store for people: profiles, what waits, what ran last, what is due next (`docs/json.md`, `status`).
 
     What is due follows the policy of the given profile, else the common one. Cost: one pass over an index of the
-    ledger, and the columns of two tables.
-
-    Raises:
-        ValueError: the profile has no memory.
+    ledger, and the columns of two tables. Raises ValueError: the profile has no memory.
     """
     profiles = lake.ledger.profiles().filter(pl.col("memories") > 0)
     if profile_id is not None:

@@ -65,10 +65,8 @@ def undo(
 def concerned(lake: Lake, target: str, profile_id: str | None) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """Return the decisions that an undo takes back, those that build on them, and the runs that it names.
 
-    The target is the id of a run, plan or memory, in one profile or all.
-
-    Raises:
-        ValueError: nothing in force has that id, or it is ambiguous.
+    The target is the id of a run, plan or memory, in one profile or all. Raises ValueError: nothing in force has that
+    id, or it is ambiguous.
     """
     profiles = None if profile_id is None else [profile_id]
     decisions, runs = in_force(lake, profiles), lake.ledger.runs(profiles).sort("profile_id", "commit_seq")
@@ -101,10 +99,8 @@ def _withdrawn(lake: Lake, event_id: str, profile_id: str | None, now: datetime)
 def undo_ahead(lake: Lake, *, now: datetime) -> pl.DataFrame:
     """Undo every run whose instant lies in the future, since its clock ran ahead, and return the undone decisions.
 
-    Cost: that of an undo for each run.
-
-    Raises:
-        Conflict: a profile was changed concurrently; what was undone so far stays undone.
+    Cost: that of an undo for each run. Raises Conflict: a profile was changed concurrently; what was undone so far
+    stays undone.
     """
     runs = rebuild.runs_in_force(lake).filter(pl.col("as_of") > now + CLOCK_SKEW).sort("commit_seq", descending=True)
     undone = [

@@ -56,8 +56,7 @@ class AccessWriter:
     def check(self) -> None:
         """Report a failure to write that no retry has mended, once; the events are kept and retried.
 
-        Raises:
-            LakeError: events could not be written so far; gives their number and the cause.
+        Raises LakeError: events could not be written so far; gives their number and the cause.
         """
         if self._failure is not None:
             with self._changed:
@@ -76,8 +75,7 @@ class AccessWriter:
     def close(self) -> None:
         """Write all events and end the thread. Closing twice, or in a forked child, does nothing.
 
-        Raises:
-            LakeError: events could not be written and are lost; gives their number.
+        Raises LakeError: events could not be written and are lost; gives their number.
         """
         if self._closed or os.getpid() != self._process:
             return

@@ -69,10 +69,8 @@ def stored_event(row: Mapping[str, Any] | str, now: datetime, zone: tzinfo) -> d
     """Return the fields of the event that stores a memory, said `now` unless the row or its text says when.
 
     A row is a text, or a mapping with `text` and the names of `MemoryFields`, in which None is ignored. A past day at
-    the head of the text dates it.
-
-    Raises:
-        ValueError: the row is neither, has an unknown field, or expires in no time that can be read.
+    the head of the text dates it. Raises ValueError: the row is neither, has an unknown field, or expires in no time
+    that can be read.
     """
     fields = {"text": row} if isinstance(row, str) else row
     if not isinstance(fields, Mapping):

@@ -219,10 +219,7 @@ class Index:
         """Return the index with new rows added and changed rows replaced; it answers like one built of all at once.
 
         Deleted and erased memories leave it. Cost: a few milliseconds and copies of some arrays; only new texts are
-        tokenised.
-
-        Raises:
-            ValueError: the rows belong to another profile, or a memory occurs more than once.
+        tokenised. Raises ValueError: the rows belong to another profile, or a memory occurs more than once.
         """
         rows = _recallable(memories)
         if rows.height and self.memories.height and rows["profile_id"][0] != self.memories["profile_id"][0]:

@@ -461,10 +461,8 @@ def publish_indexes(lake: Lake, settings: Settings) -> list[str]:
     """Bring the indexes kept beside the store up to date, as runs do after their commit, and return whose these are.
 
     Whoever opens the store next folds and builds nothing. Profiles of fewer than `KEPT_FROM` memories have none. Cost:
-    for each large profile that of opening it after a run: new texts are read, and tables are compared.
-
-    Raises:
-        LakeError: the store cannot be read.
+    for each large profile that of opening it after a run: new texts are read, and tables are compared. Raises
+    LakeError: the store cannot be read.
     """
     large = lake.ledger.profiles().filter(pl.col("memories") >= KEPT_FROM)["profile_id"].sort().to_list()
     for profile_id in large:

@@ -57,8 +57,7 @@ def by_formula(
 ) -> tuple[Floats, dict[str, Floats]]:
     """Return the score of every memory by a named ranking, NaN where unknown, and the factors it was computed from.
 
-    Raises:
-        ValueError: the formula needs scores, and `scored` is None or lacks a memory.
+    Raises ValueError: the formula needs scores, and `scored` is None or lacks a memory.
     """
     if name == "lexical":
         lexical = over_top(Match.of(index, question).lexical)

@@ -70,10 +70,8 @@ def weighted_mean(
     """Return the score of ADR-0008, 0..1: the weighted mean of the factors; 0 where all weights are 0.
 
     Recency and importance are 0..1, the others what `relevance` and `affinity` return; None, for an anonymous query,
-    leaves affinity out. `weights` replace those of `WEIGHTS`, by factor.
-
-    Raises:
-        ValueError: a weight is negative or not finite, or there is no such factor.
+    leaves affinity out. `weights` replace those of `WEIGHTS`, by factor. Raises ValueError: a weight is negative or not
+    finite, or there is no such factor.
     """
     factors = {"recency": recency, "importance": importance, "relevance": relevant}
     if affine is not None:
