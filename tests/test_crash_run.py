@@ -19,7 +19,7 @@ KILLS = sampling.first(1, 8)
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     path = tmp_path_factory.mktemp("sample") / "sample.jsonl"
-    sample.write(path, profiles=2, memories=60, days=100, seed=3)
+    sample.write(path, profiles=2, memories=30, days=100, seed=3)
     return path
 
 

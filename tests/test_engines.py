@@ -34,7 +34,7 @@ POSITIONS = ("head", "since", "caught_up")
 def store(tmp_path_factory):
     """A store of three profiles before its first night."""
     home = tmp_path_factory.mktemp("store")
-    with homes.filled(home, homes.events(profiles=3, memories=40)) as lake:
+    with homes.filled(home, homes.events(profiles=3, memories=20)) as lake:
         lake.project()
     return home
 
@@ -67,7 +67,7 @@ def same(one, other):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    monkeypatch.setattr(engines, "_SMALLEST", 40)
+    monkeypatch.setattr(engines, "_SMALLEST", 20)
 
 
 @pytest.mark.drill  # each push makes one of two shards
@@ -107,7 +107,7 @@ def test_a_cluster_that_cannot_be_reached_is_named(store, tmp_path):
 class Doubled:
     """Computes each part twice, and takes the second result."""
 
-    rows_at_once = 40
+    rows_at_once = 20
 
     def map(self, work, parts):
         for part, tables in parts:
@@ -118,7 +118,7 @@ class Doubled:
 class Losing:
     """Loses every part but the first."""
 
-    rows_at_once = 40
+    rows_at_once = 20
 
     def map(self, work, parts):
         for index, (part, tables) in enumerate(parts):
@@ -180,7 +180,7 @@ def held(path, _tables):
 def test_workers_end_with_the_process_that_they_work_for(tmp_path):
     lock = tmp_path / "lock"
     lock.touch()
-    script = f"from test_engines import *; list(ProcessPool(2).map(held, [({str(lock)!r}, {{}})]))"
+    script = f"import sys; sys.path.append('../research'); from test_engines import *; list(ProcessPool(2).map(held, [({str(lock)!r}, {{}})]))"
     process = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parent, start_new_session=True)
     waiting.until(process, lambda: lock.read_text("utf-8") == "held")
     process.kill()
@@ -256,7 +256,7 @@ def test_an_engine_that_is_none_is_refused_without_its_secret(tmp_path, value, p
 
 @pytest.mark.drill
 def test_tasks_that_need_no_groups_take_them_from_the_last_run_in_other_processes_too(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(engines, "_SMALLEST", 40)
+    monkeypatch.setattr(engines, "_SMALLEST", 20)
     later = datetime(2026, 5, 9, tzinfo=UTC)
     kept = []
     for number, workers in enumerate((1, 2)):

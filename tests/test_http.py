@@ -25,7 +25,7 @@ from memory_pipeline.service.http_server import application
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("http") / "data"
-    homes.filled(folder, homes.events(memories=60)).close()
+    homes.filled(folder, homes.events(memories=20)).close()
     dagster_storage.prepare(folder)
     return folder
 

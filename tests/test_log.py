@@ -50,7 +50,7 @@ def test_several_profiles_are_one_run():
 
 
 def test_the_lines_of_a_real_run(tmp_path):
-    with homes.filled(tmp_path, homes.events(memories=30)) as lake:
+    with homes.filled(tmp_path, homes.events(memories=12)) as lake:
         tables = homes.night(lake)
         policy = homes.settings(tmp_path).policy
         live = {"sample-1": 30, "sample-2": 30}

@@ -37,7 +37,7 @@ as any other does, in the run after the one that stored it."""
 
 def stories(name: str) -> list[Event]:
     """A life with accesses, sessions and feedback; changed facts, duplicates and contradictions among them."""
-    told = sample.generate(profiles=1, memories=50, days=100, seed=4)
+    told = sample.generate(profiles=1, memories=35, days=100, seed=4)
     own = ({**event, "profile_id": name, "event_id": f"{name} {event['event_id']}"} for event in told)
     return [parse(event, recorded_at=homes.RECORDED, origin="sample", future=None) for event in own]
 
