@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from memory_pipeline.ledger.event import COLUMNS, DeadLetter, Event, InvalidEvent, frame, parse
-from memory_pipeline.ledger.ledger import LostPayloads
+from memory_pipeline.ledger.lost_payloads import LostPayloads
 from memory_pipeline.ledger.payloads import MAX_LEVELS, PAYLOADS, Stored
 from memory_pipeline.ledger.references import KnownMemory, Refusal
 from memory_pipeline.runs.commit import InvariantBroken

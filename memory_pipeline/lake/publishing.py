@@ -18,7 +18,8 @@ from memory_pipeline.lake.object_store import ObjectStore
 from memory_pipeline.ledger import catalog, event, redaction
 from memory_pipeline.ledger.catalog import Mark, NewFile
 from memory_pipeline.ledger.database import LakeError, MissingFile, Transaction, explained
-from memory_pipeline.ledger.ledger import Ledger, LostPayloads, position_in
+from memory_pipeline.ledger.ledger import Ledger, position_in
+from memory_pipeline.ledger.lost_payloads import LostPayloads
 from memory_pipeline.ledger.tables import File
 from memory_pipeline.schemas import TABLES, Table
 

@@ -18,9 +18,10 @@ import sqlalchemy as sa
 from uuid6 import uuid7
 
 from memory_pipeline.ledger import database, databases, exports, references
-from memory_pipeline.ledger.database import Database, LakeError, LostConnection, Transaction, among
+from memory_pipeline.ledger.database import Database, LostConnection, Transaction, among
 from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, DeadLetter, Event, instant, micros
+from memory_pipeline.ledger.lost_payloads import LostPayloads
 from memory_pipeline.ledger.payloads import SALT_BYTES, WORDLESS, redacted
 from memory_pipeline.ledger.statements import add_events, insert_new
 from memory_pipeline.ledger.tables import ATTEMPTS, DEAD_LETTERS, DECISIONS, DIGESTS, EVENTS, MOVED, REVERTED, RUNS
@@ -35,33 +36,11 @@ HEAD_EVENTS: Final = (*PIPELINE, *(kind.value for kind in _CHANGING))
 _DIGEST_EVERY: Final = 8_192
 """Positions between two stored digests."""
 
-_SHOWN: Final = 5
-"""Ranges of lost positions that an error names."""
-
 _EVENT: Final = [EVENTS.c[name] for name in ("seq", *COLUMNS)]
 
 
 PayloadReader = Callable[["Ledger", Collection[int]], Mapping[int, str]]
 """Reads the payloads at some positions, as far as compaction moved them to files."""
-
-
-class LostPayloads(LakeError):
-    """Payloads of events are in neither the ledger nor its files."""
-
-    def __init__(self, home: Path, positions: Sequence[int], remedy: str = "restore") -> None:
-        """Name the positions; the remedy ends with the files of the payloads."""
-        super().__init__(home, positions, remedy)
-        self.positions = positions
-
-    def __str__(self) -> str:
-        home, positions, remedy = self.args
-        ranges = _ranges(positions)
-        few = ", ".join(f"{first}-{last}" if last > first else str(first) for first, last in ranges[:_SHOWN])
-        more = ", ..." if len(ranges) > _SHOWN else ""
-        return (
-            f"{home}: the payloads of {len(positions)} events (position {few}{more}) are in neither the ledger nor its "
-            f"files; {remedy} lake/payloads or archive/ from a backup"
-        )
 
 
 @dataclass(frozen=True)
@@ -431,17 +410,6 @@ def _payloads_at(transaction: Transaction, seqs: Collection[int]) -> dict[int, s
     query = sa.select(EVENTS.c.seq, EVENTS.c.payload).where(EVENTS.c.payload != MOVED)
     rows = [transaction.connection.execute(query.where(EVENTS.c.seq == seq)).first() for seq in sorted(seqs)]
     return {row[0]: row[1] for row in rows if row is not None}
-
-
-def _ranges(positions: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the first and last of each range of consecutive positions, which are in order."""
-    ranges = list[tuple[int, int]]()
-    for position in positions:
-        if ranges and position == ranges[-1][1] + 1:
-            ranges[-1] = (ranges[-1][0], position)
-        else:
-            ranges.append((position, position))
-    return ranges
 
 
 def position_in(transaction: Transaction) -> int:
