@@ -7,7 +7,7 @@ import time
 import pytest
 
 from memory_pipeline.interop import markdown_text
-from memory_pipeline.text import credentials
+from memory_pipeline.text import credentials, shown_lines
 
 NOISE = base64.b64encode(random.Random(5).randbytes(750_000)).decode()
 TEXTS = {
@@ -35,6 +35,7 @@ TEXTS = {
     "outlines": lambda size: "- # a\n  - b\n" * (size // 12),
     "tags of HTML": lambda size: "<a></a>" * (size // 7) + "x",
     "front matter in TOML": lambda size: "+++\n" + "a = 1\n" * (size // 6),
+    "spaces in a line": lambda size: f"- [2026-01-01] a{' ' * size}b",
     "keys": lambda size: "-----BEGIN PRIVATE KEY-----" * (size // 27),
     "tokens": lambda size: "eyJaaaaaaaa." * (size // 12),
 }
@@ -43,6 +44,7 @@ TEXTS = {
 def read(text):
     markdown_text.read(text)
     credentials.redacted(text)
+    shown_lines.pieces(text)
 
 
 @pytest.mark.parametrize("kind", TEXTS)

@@ -25,11 +25,11 @@ _UUID: Final = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _BEFORE: Final = re.compile(
     rf"[\s>*+\-\\`\u2022|]*(?:[0-9]+[.)]\s+)?(\[{_DATE}\]\s+|{_UUID}\s+{_DATE} [0-9:]{{5}}\s+(?:\[[a-z, ]+\]\s+)?)?"
 )
-_SCORED: Final = re.compile(rf"\s+[01]\.[0-9]{{2}} {_UUID}$")
+_SCORED: Final = re.compile(rf"(?<!\s)\s+[01]\.[0-9]{{2}} {_UUID}$")
 """What the client prints after a memory: its score and its id."""
-_CUT: Final = re.compile(r"\s*(?:\[?(?:\.{3}|\u2026)\]?)$")
+_CUT: Final = re.compile(r"(?<!\s)\s*(?:\[?(?:\.{3}|\u2026)\]?)$")
 _AFTER: Final = re.compile(rf"({_NOTES})[\s*`]*$")
-_WITHIN: Final = re.compile(rf"\s*\[(?:possibly )?outdated since {_DATE}\]")
+_WITHIN: Final = re.compile(rf"(?<!\s)\s*\[(?:possibly )?outdated since {_DATE}\]")
 _ID: Final = re.compile(rf"(?:all of it: memory|memory_id) ([^\s();]+)|\b({_UUID})\b")
 _TAG: Final = r"</?[A-Za-z][\w:.-]{0,63}(?: [^<>\n]{0,200})?>"
 _TAG_ALONE: Final = re.compile(rf"({_TAG})")
