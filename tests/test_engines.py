@@ -180,7 +180,8 @@ def held(path, _tables):
 def test_workers_end_with_the_process_that_they_work_for(tmp_path):
     lock = tmp_path / "lock"
     lock.touch()
-    script = f"import sys; sys.path.append('../research'); from test_engines import *; list(ProcessPool(2).map(held, [({str(lock)!r}, {{}})]))"
+    begin = "import sys; sys.path.append('../research'); from test_engines import *; "
+    script = f"{begin}list(ProcessPool(2).map(held, [({str(lock)!r}, {{}})]))"
     process = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parent, start_new_session=True)
     waiting.until(process, lambda: lock.read_text("utf-8") == "held")
     process.kill()
