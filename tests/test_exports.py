@@ -24,7 +24,6 @@ from test_markdown_notes import CHARACTERS, CONTENTS
 from memory_pipeline import MemoryClient
 from memory_pipeline.consolidation.state import projection
 from memory_pipeline.interop import formats, jsonl, markdown_notes
-from memory_pipeline.interop import markdown as from_markdown
 from memory_pipeline.interop.exports import current, events, folder, langgraph, markdown, mcp_memory, mem0, tables
 from memory_pipeline.interop.formats import FORMATS
 from memory_pipeline.interop.importing import import_events
@@ -60,7 +59,7 @@ def imported(files):
     """Ledger rows that an import of the folder gives."""
     with TemporaryDirectory() as name:
         folder.write(Path(name), files, profile_id="default")
-        items = list(from_markdown.events(Path(name), recorded_at=AS_OF))
+        items = list(formats.events(FORMATS["markdown"], Path(name), recorded_at=AS_OF))
     assert [item for item in items if not isinstance(item, Event)] == []
     return [(seq, *event.row()) for seq, event in enumerate(items, 1)]
 

@@ -22,7 +22,7 @@ import pytest
 import sampling
 from foreign_stores import REAL, TEXTS
 
-from memory_pipeline.interop import chatgpt, files, formats, inert_pickle, langgraph, records, scopes
+from memory_pipeline.interop import chatgpt, files, formats, inert_pickle, langgraph, records, scopes, values
 from memory_pipeline.interop.exports.langgraph import PUT
 from memory_pipeline.interop.importing import import_events
 from memory_pipeline.ledger.event import DeadLetter, Event, frame, parse
@@ -496,18 +496,18 @@ def test_facts_of_hindsight_keep_causes_and_observations_their_proofs(ledger, tm
     ],
 )
 def test_instants_of_any_form(value, instant):
-    assert records.instant(value) == instant
+    assert values.instant(value) == instant
 
 
 def test_names_and_numbers_are_made_to_fit_or_left_out():
-    assert records.label(" a\nb\0 ") == "a b"
-    assert len(records.label("x" * 999)) == 256
-    assert [records.label(junk) for junk in ("", " \n", None, True, [], "\u200b")] == [None] * 6
-    assert records.identifier("m1") == "m1"
-    assert records.identifier("a\nb") not in {"a\nb", "a b", None}
-    assert records.identifier("x" * 300) != records.identifier("x" * 301)
-    assert records.text("\ud800 \0 a") == "\N{REPLACEMENT CHARACTER} \N{REPLACEMENT CHARACTER} a"
-    assert [records.share(value) for value in (0, 0.5, 1, 2, "1", True, None)] == [
+    assert values.label(" a\nb\0 ") == "a b"
+    assert len(values.label("x" * 999)) == 256
+    assert [values.label(junk) for junk in ("", " \n", None, True, [], "\u200b")] == [None] * 6
+    assert values.identifier("m1") == "m1"
+    assert values.identifier("a\nb") not in {"a\nb", "a b", None}
+    assert values.identifier("x" * 300) != values.identifier("x" * 301)
+    assert values.text("\ud800 \0 a") == "\N{REPLACEMENT CHARACTER} \N{REPLACEMENT CHARACTER} a"
+    assert [values.share(value) for value in (0, 0.5, 1, 2, "1", True, None)] == [
         0.0,
         0.5,
         1.0,

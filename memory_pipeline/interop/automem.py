@@ -6,26 +6,14 @@ AutoMem derives itself, such as similarities, which a run finds again.
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Item, Skipped
-from memory_pipeline.interop.records import (
-    Source,
-    identifier,
-    instant,
-    kind_of,
-    labels,
-    listed,
-    mapping,
-    metadata_of,
-    text,
-)
+from memory_pipeline.interop.records import Source
 from memory_pipeline.interop.sampling import Sample
-
-FORMAT: Final = "automem"
+from memory_pipeline.interop.values import identifier, instant, kind_of, labels, listed, mapping, metadata_of, text
 
 _FOUND_ANEW: Final = {"SIMILAR_TO", "PRECEDED_BY"}
 _REVERSED: Final = {"INVALIDATED_BY": "SUPERSEDES"}
@@ -47,24 +35,18 @@ def detect(seen: Sample) -> bool:
     ) or any(one.has("graph_name", "nodes") or one.has("collection_name", "points") for one in seen.heads)
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
+def events(source: Source, path: Path) -> Iterator[Item]:
     """Yield the memories of a backup, one held in memory at a time, and their relations.
 
     Args:
         path: `.json.gz` file, archive, or folder; of several backups the newest of each kind is read.
     """
-    source = Source(FORMAT, recorded_at, profile or FORMAT)
     names = dict[object, str]()
-    newest = {
-        kind: max((m.name for m in members(path) if _kind(m) == kind), default="") for kind in ("graph", "points")
-    }
-    for kind in ("graph", "points"):
-        for member in members(path):
-            if member.name == newest[kind]:
-                try:
-                    yield from (_graph if kind == "graph" else _points)(source, member, names)
-                except Broken as error:
-                    yield source.broken(None, member.name, str(error))
+    parts = {"graph": _graph, "points": _points}
+    newest = [max((one.name for one in members(path) if _kind(one) == kind), default="") for kind in parts]
+    for name, read in zip(newest, parts.values(), strict=True):
+        for member in (one for one in members(path) if one.name == name):
+            yield from source.of_member(member, read(source, member, names))
 
 
 def _kind(member: Member) -> str | None:
@@ -124,10 +106,10 @@ def _memory(source: Source, node: Mapping[str, Any], origin: str) -> Iterator[It
         **kind,
         "importance": node.get("importance"),
         "confidence": node.get("confidence"),
-        "tags": labels([*labels(node.get("tags")), *tag]) or None,
+        "tags": [*labels(node.get("tags")), *tag],
         "valid_from": begins if instant(begins) != record.at else None,
         "valid_until": node.get("t_invalid"),
-        "metadata": metadata_of({**_metadata(node.get("metadata")), "source_state": state}),
+        "metadata": {**_metadata(node.get("metadata")), "source_state": state},
     }
     yield from record.stored(node.get("id"), node.get("content"), payload, changed_at=node.get("updated_at"))
     used, changed = instant(node.get("last_accessed")), instant(node.get("updated_at"))

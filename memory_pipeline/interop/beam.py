@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from memory_pipeline.interop.conversations import Conversation, Turn
 from memory_pipeline.interop.items import dead_letter, file_name, json_file
-from memory_pipeline.interop.records import LONGEST
 from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.values import LONGEST
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.validation_errors import shown
 

@@ -6,26 +6,18 @@ person said in voice and pictures, beyond transcripts.
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.chats import (
-    ATTACHED,
-    BRANCHES,
-    EMPTY,
-    OF_TOOLS,
-    ChatTurn,
-    conversation,
-    left_out,
-    speaker,
-)
+from memory_pipeline.interop.chats import BRANCHES, OF_TOOLS, ChatTurn, conversation
 from memory_pipeline.interop.files import Broken, Member, members
-from memory_pipeline.interop.items import Item, Skipped, stable_id
-from memory_pipeline.interop.records import Source, identifier, instant, listed, mapping, text
+from memory_pipeline.interop.items import Item, Skipped, skipped, stable_id
+from memory_pipeline.interop.records import Source
 from memory_pipeline.interop.sampling import Sample
-
-FORMAT: Final = "chatgpt"
+from memory_pipeline.interop.values import identifier, instant, listed, mapping, text
+from memory_pipeline.ledger.event import Event
 
 REMARKS: Final = "remarks and other entries beside ratings of messages"
 UNTOLD: Final = "ratings of messages that were not taken"
@@ -41,29 +33,28 @@ def detect(seen: Sample) -> bool:
     return any(_FILE.fullmatch(Path(one.name).name) and one.has("mapping") for one in seen.heads)
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False) -> Iterator[Item]:
+def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
     """Yield the conversations of an export, one held in memory at a time.
 
     Args:
         path: ZIP file, folder, or `conversations.json` itself.
     """
-    source = Source(FORMAT, recorded_at, profile or FORMAT)
     ratings, others = _ratings(path)
-    yield from [Skipped(REMARKS, others)] * bool(others)
+    yield from skipped(REMARKS, others)
     instructed = set[str]()
-    for member in members(path):
+
+    def conversations(member: Member) -> Iterator[Item]:
         if not _FILE.fullmatch(member.base):
-            continue
-        try:
-            for index, read in enumerate(member.elements("item", "conversations.item")):
-                origin = f"{member.name}[{index}]"
-                if isinstance(read, Mapping):
-                    yield from _conversation(source, read, origin, ratings, instructed, assistant=assistant)
-                else:
-                    yield source.broken(read, origin, "the conversation is not a JSON object; export it again")
-        except Broken as error:
-            yield source.broken(None, member.name, str(error))
-    yield from [Skipped(UNTOLD, len(ratings))] * bool(ratings)
+            return
+        for index, read in enumerate(member.elements("item", "conversations.item")):
+            origin = f"{member.name}[{index}]"
+            if isinstance(read, Mapping):
+                yield from _conversation(source, read, origin, ratings, instructed, assistant=assistant)
+            else:
+                yield source.broken(read, origin, "the conversation is not a JSON object; export it again")
+
+    yield from source.of_files(path, conversations)
+    yield from skipped(UNTOLD, len(ratings))
 
 
 def _conversation(
@@ -85,23 +76,18 @@ def _conversation(
     nodes = {key: mapping(node) for key, node in mapping(read.get("mapping")).items()}
     standing, others = _branch(nodes, read.get("current_node"))
     begins = instant(read.get("create_time")) or instant(read.get("update_time"))
-    yield from [Skipped(BRANCHES, others)] * bool(others)
+    yield from skipped(BRANCHES, others)
     for key in standing:
         yield from _instructions(source, mapping(nodes[key].get("message")), begins, origin, instructed)
-    turns = (turn for key in standing for turn in _turns(nodes[key], key, origin, assistant=assistant))
-    about = {"title": read.get("title")}
-    kept = set[str]()
-    yield from conversation(source, _noting(turns, kept), session=name, begins=begins, about=about)
+    turns = [_turn(message, key, origin) for key in standing if (message := mapping(nodes[key].get("message")))]
+    about, kept = {"title": read.get("title")}, set[str]()
+    for item in conversation(source, turns, session=name, assistant=assistant, begins=begins, about=about):
+        if isinstance(item, Event) and item.memory_id:
+            kept.add(item.memory_id)
+        yield item
     for turn_id in sorted(kept & ratings.keys()):
         record = source.record({"feedback": turn_id}, origin, at=begins, session_id=name)
         yield from record.rated(turn_id, "feedback", helpful=ratings.pop(turn_id))
-
-
-def _noting(turns: Iterator[ChatTurn | Item], kept: set[str]) -> Iterator[ChatTurn | Item]:
-    for turn in turns:
-        if isinstance(turn, ChatTurn):
-            kept.add(str(turn.turn_id))
-        yield turn
 
 
 def _branch(nodes: Mapping[str, Mapping[str, Any]], current: object) -> tuple[list[str], int]:
@@ -128,30 +114,23 @@ def _sent(node: Mapping[str, Any]) -> float:
     return at.timestamp() if at else 0.0
 
 
-def _turns(node: Mapping[str, Any], key: str, origin: str, *, assistant: bool) -> Iterator[ChatTurn | Item]:
-    message = mapping(node.get("message"))
-    if not message:
-        return
-    role = mapping(message.get("author")).get("role")
-    content = mapping(message.get("content"))
-    metadata = mapping(message.get("metadata"))
+def _turn(message: Mapping[str, Any], key: str, origin: str) -> ChatTurn:
+    content, metadata = mapping(message.get("content")), mapping(message.get("metadata"))
     hidden = metadata.get("is_visually_hidden_from_conversation") is True or message.get("weight") == 0
     elsewhere = message.get("recipient") not in (None, "all")
-    if skipped := left_out(role, assistant=assistant):
-        yield skipped
-    elif hidden or elsewhere or content.get("content_type", "text") not in _TEXTS:
-        yield Skipped(OF_TOOLS)
-    else:
-        parts = [part if isinstance(part, str) else mapping(part).get("text") for part in listed(content.get("parts"))]
-        found = text("\n".join(part for part in parts if isinstance(part, str)) or content.get("text"))
-        attached = sum(not isinstance(part, str) for part in parts)
-        yield from [Skipped(ATTACHED, attached)] * bool(attached)
-        if found is None:
-            yield Skipped(EMPTY)
-            return
-        turn_id = identifier(message.get("id")) or key
-        at = instant(message.get("create_time"))
-        yield ChatTurn(turn_id, found, at, f"{origin}:{turn_id}", message, speaker(role))
+    of_tools = hidden or elsewhere or content.get("content_type", "text") not in _TEXTS
+    parts = [part if isinstance(part, str) else mapping(part).get("text") for part in listed(content.get("parts"))]
+    turn_id = identifier(message.get("id")) or key
+    return ChatTurn(
+        turn_id=turn_id,
+        role=mapping(message.get("author")).get("role"),
+        content=text("\n".join(part for part in parts if isinstance(part, str)) or content.get("text")),
+        at=instant(message.get("create_time")),
+        origin=f"{origin}:{turn_id}",
+        raw=message,
+        attached=0 if of_tools else sum(not isinstance(part, str) for part in parts),
+        unfit=OF_TOOLS if of_tools else None,
+    )
 
 
 def _instructions(
@@ -167,26 +146,21 @@ def _instructions(
             instructed.add(found)
             record = source.record({name: found}, origin, at=at)
             payload = {"category": "core", "speaker": "user", "tags": ["custom instructions"]}
-            yield from record.stored(stable_id(FORMAT, "instructions", found), found, payload)
+            yield from record.stored(stable_id(source.file_format, "instructions", found), found, payload)
 
 
 def _ratings(path: Path) -> tuple[dict[str, bool], int]:
     """Return whether messages were rated as good, by message, and how much else the person wrote about them."""
     ratings, others = dict[str, bool](), 0
     for member in members(path):
-        if member.base == _FEEDBACK:
-            for read in _read(member):
-                rating = mapping(read).get("rating")
-                others += text(mapping(read).get("content")) not in (None, "{}")
-                if (name := identifier(mapping(read).get("id"))) and rating in ("thumbs_up", "thumbs_down"):
+        if member.base != _FEEDBACK:
+            continue
+        with suppress(Broken):
+            for read in map(mapping, member.elements("item")):
+                rating = read.get("rating")
+                others += text(read.get("content")) not in (None, "{}")
+                if (name := identifier(read.get("id"))) and rating in ("thumbs_up", "thumbs_down"):
                     ratings[name] = rating == "thumbs_up"
                 else:
                     others += 1
     return ratings, others
-
-
-def _read(member: Member) -> Iterator[Any]:
-    try:
-        yield from member.elements("item")
-    except Broken:
-        return

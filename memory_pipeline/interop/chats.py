@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from memory_pipeline.interop.items import Item, Skipped
-from memory_pipeline.interop.records import Record, Source, identifier, label, labels, listed, mapping, text
+from memory_pipeline.interop.items import Item, Skipped, skipped
+from memory_pipeline.interop.records import Record, Source
+from memory_pipeline.interop.values import identifier, labels, listed, mapping, text
 from memory_pipeline.schemas import EventType
 
 OF_THE_ASSISTANT: Final = "messages of the assistant (taken with --assistant)"
@@ -26,17 +27,22 @@ ROLES: Final = frozenset({*_PERSONS, *_ASSISTANTS, "system", "developer", "tool"
 _TEXTS: Final = ("text", "input_text", "output_text")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChatTurn:
-    """One turn of a conversation that is imported."""
+    """One turn of a conversation, as an export has it."""
 
     turn_id: object
-    content: str
+    role: object
+    content: str | None
+    """What was said; None without text."""
     at: datetime | None
     """When it was said; None: with the turn before it."""
     origin: str
     raw: object
-    speaker: str = "user"
+    attached: int = 0
+    """Pictures and files in it."""
+    unfit: str | None = None
+    """Why it is left out although its speaker is not, such as `OF_TOOLS`."""
     tags: tuple[str, ...] = ()
 
 
@@ -77,13 +83,14 @@ def conversation(
     turns: Iterable[ChatTurn | Item],
     *,
     session: object,
+    assistant: bool,
     begins: datetime | None = None,
     user: object = None,
     agent: object = None,
     project: str | None = None,
     about: Mapping[str, Any] | None = None,
 ) -> Iterator[Item]:
-    """Yield a memory per turn, between the start and end of their session.
+    """Yield a memory per turn that is taken, between the start and end of their session.
 
     If a conversation continues after an import, the next import ends it again.
 
@@ -91,12 +98,13 @@ def conversation(
         source: the store that the turns come from.
         turns: the turns in order, and what is skipped or broken among them.
         session: id of the conversation.
+        assistant: whether what an assistant said is taken.
         begins: instant of turns before the first dated one.
-        user: the person.
         project: the project that they talk about, in which alone hold the instructions of the turns.
         about: metadata of the start of the session.
     """
-    session, user, agent = map(identifier, (session, user, agent))  # once, however long they are
+    given = {"session_id": session, "user_id": user, "agent_id": agent}
+    who: dict[str, Any] = {name: identifier(value) for name, value in given.items()}  # once, however long they are
     last: Record | None = None
     last_turn = ""
     at = begins
@@ -104,15 +112,18 @@ def conversation(
         if not isinstance(turn, ChatTurn):
             yield turn
             continue
+        if because := left_out(turn.role, assistant=assistant):
+            yield because
+            continue
+        yield from skipped(ATTACHED, turn.attached)
+        if turn.content is None or turn.unfit:
+            yield Skipped(turn.unfit or EMPTY)
+            continue
         at = turn.at or at
-        record = source.record(turn.raw, turn.origin, at=at, user=user, session_id=session, agent_id=agent)
+        record = source.record(turn.raw, turn.origin, at=at, **who)
         if last is None:
             yield from record.session(EventType.SESSION_STARTED, "", about or {})
-        payload = {
-            "speaker": label(turn.speaker),
-            "tags": labels(turn.tags) or None,
-            "metadata": {"project": project} if project else None,
-        }
+        payload = {"speaker": speaker(turn.role), "tags": labels(turn.tags), "metadata": {"project": project}}
         yield from record.stored(turn.turn_id, turn.content, payload)
         last, last_turn = record, str(turn.turn_id)
     if last is not None:

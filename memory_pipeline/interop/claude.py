@@ -8,18 +8,16 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.chats import ATTACHED, BRANCHES, EMPTY, ChatTurn, conversation, left_out, speaker, spoken
+from memory_pipeline.interop.chats import BRANCHES, ChatTurn, conversation, spoken
 from memory_pipeline.interop.files import Broken, Member, members
-from memory_pipeline.interop.items import Item, Skipped, stable_id
+from memory_pipeline.interop.items import Item, skipped, stable_id
 from memory_pipeline.interop.markdown_text import read as read_markdown
-from memory_pipeline.interop.records import Source, identifier, instant, label, labels, listed, mapping, text
+from memory_pipeline.interop.records import Source
 from memory_pipeline.interop.sampling import Sample
-
-FORMAT: Final = "claude"
+from memory_pipeline.interop.values import identifier, instant, label, listed, mapping, text
 
 _CONVERSATIONS: Final = re.compile(r"conversations(?:[-_]\d+)?\.json")
 _MEMORIES: Final = re.compile(r"(?:.*/)?memories(?:[-_]\d+)?\.json|(?:.*/)?memories/[^/]+\.json")
@@ -32,25 +30,24 @@ def detect(seen: Sample) -> bool:
     return any(one.has("chat_messages") or one.has("conversations_memory") for one in seen.heads)
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False) -> Iterator[Item]:
+def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
     """Yield conversations, memories and project instructions, one record held in memory at a time.
 
     Args:
         path: ZIP file, folder or JSON file.
     """
-    source = Source(FORMAT, recorded_at, profile or FORMAT)
     titles = _titles(path)
-    for member in members(path):
-        try:
-            if _CONVERSATIONS.fullmatch(member.base):
-                for index, read in enumerate(member.elements("item", "conversations.item")):
-                    yield from _conversation(source, read, f"{member.name}[{index}]", assistant=assistant)
-            elif _MEMORIES.fullmatch(member.name):
-                yield from _memories(source, member, titles)
-            elif _PROJECTS.fullmatch(member.name):
-                yield from _projects(source, member)
-        except Broken as error:
-            yield source.broken(None, member.name, str(error))
+
+    def read(member: Member) -> Iterator[Item]:
+        if _CONVERSATIONS.fullmatch(member.base):
+            for index, one in enumerate(member.elements("item", "conversations.item")):
+                yield from _conversation(source, one, f"{member.name}[{index}]", assistant=assistant)
+        elif _MEMORIES.fullmatch(member.name):
+            yield from _memories(source, member, titles)
+        elif _PROJECTS.fullmatch(member.name):
+            yield from _projects(source, member)
+
+    return source.of_files(path, read)
 
 
 def _conversation(source: Source, read: Any, origin: str, *, assistant: bool) -> Iterator[Item]:
@@ -59,20 +56,18 @@ def _conversation(source: Source, read: Any, origin: str, *, assistant: bool) ->
         yield source.broken(read, origin, "uuid is missing; give each conversation its uuid")
         return
     standing, beside = _branch(read)
-    yield from [Skipped(BRANCHES, beside)] * bool(beside)
-    project = _project(read)
+    yield from skipped(BRANCHES, beside)
+    project = label(mapping(read.get("project")).get("name"))
     about = {"title": read.get("name"), "summary": read.get("summary"), "project": project}
-    begins = instant(read.get("created_at"))
-    turns = (
-        turn
-        for number, message in standing
-        for turn in _turns(message, f"{origin}:{number}", name, assistant=assistant)
+    yield from conversation(
+        source,
+        (_turn(message, f"{origin}:{number}", name) for number, message in standing),
+        session=name,
+        assistant=assistant,
+        begins=instant(read.get("created_at")),
+        project=project,
+        about=about,
     )
-    yield from conversation(source, turns, session=name, begins=begins, project=project, about=about)
-
-
-def _project(read: Mapping[str, Any]) -> str | None:
-    return label(mapping(read.get("project")).get("name"))
 
 
 def _branch(read: Mapping[str, Any]) -> tuple[list[tuple[int, Mapping[str, Any]]], int]:
@@ -91,46 +86,44 @@ def _branch(read: Mapping[str, Any]) -> tuple[list[tuple[int, Mapping[str, Any]]
     return chain[::-1], len(messages) - len(chain)
 
 
-def _turns(message: Mapping[str, Any], origin: str, name: str, *, assistant: bool) -> Iterator[ChatTurn | Item]:
-    role = message.get("sender")
-    if skipped := left_out(role, assistant=assistant):
-        yield skipped
-        return
-    attached = len(listed(message.get("attachments"))) + len(listed(message.get("files")))
-    yield from [Skipped(ATTACHED, attached)] * bool(attached)
-    found = spoken(message.get("content"))[0] or text(message.get("text"))
-    if found is None:
-        yield Skipped(EMPTY)
-        return
-    turn_id = identifier(message.get("uuid")) or stable_id(name, origin)
-    yield ChatTurn(turn_id, found, instant(message.get("created_at")), origin, message, speaker(role))
+def _turn(message: Mapping[str, Any], origin: str, name: str) -> ChatTurn:
+    return ChatTurn(
+        turn_id=identifier(message.get("uuid")) or stable_id(name, origin),
+        role=message.get("sender"),
+        content=spoken(message.get("content"))[0] or text(message.get("text")),
+        at=instant(message.get("created_at")),
+        origin=origin,
+        raw=message,
+        attached=len(listed(message.get("attachments"))) + len(listed(message.get("files"))),
+    )
+
+
+def _records(member: Member) -> Iterator[tuple[str, Any]]:
+    """Yield the records of a file, which is a list of them or one, with their origins."""
+    read = member.json()
+    for index, one in enumerate(read if isinstance(read, list) else [read]):
+        yield f"{member.name}[{index}]", one
 
 
 def _titles(path: Path) -> Mapping[str, str]:
     """Return the names of the projects of an export by their ids."""
     titles = dict[str, str]()
     for member in members(path):
-        if _PROJECTS.fullmatch(member.name):
-            with suppress(Broken):
-                read = member.json()
-                for one in read if isinstance(read, list) else [read]:
-                    if title := label(mapping(one).get("name")):
-                        titles[str(mapping(one).get("uuid"))] = title
+        with suppress(Broken):
+            for _, one in _records(member) if _PROJECTS.fullmatch(member.name) else ():
+                if title := label(mapping(one).get("name")):
+                    titles[str(mapping(one).get("uuid"))] = title
     return titles
 
 
 def _memories(source: Source, member: Member, titles: Mapping[str, str]) -> Iterator[Item]:
     """Yield what Claude remembers, an item or paragraph each, dated to the export."""
-    read = member.json()
-    for index, one in enumerate(read if isinstance(read, list) else [read]):
+    for origin, one in _records(member):
         about = mapping(one)
-        origin = f"{member.name}[{index}]"
         yield from _remembered(source, member, about.get("conversations_memory"), origin, ())
         for project, notes in mapping(about.get("project_memories")).items():
-            scope = ("project", label(project) or "")
-            yield from _remembered(
-                source, member, notes, f"{origin}:{project}", scope, project=label(titles.get(project, project))
-            )
+            scope, title = ("project", label(project) or ""), label(titles.get(project, project))
+            yield from _remembered(source, member, notes, f"{origin}:{project}", scope, project=title)
         for file in listed(about.get("memory_files")):
             notes = mapping(file).get("content", file)
             yield from _remembered(source, member, notes, f"{origin}:memory_files", ())
@@ -146,24 +139,18 @@ def _remembered(
         key = (*scope, *unit.heading, unit.text)
         ordinals[key] += 1
         record = source.record({"text": unit.text}, f"{origin}:{unit.line}", file_at=member.modified)
-        payload = {
-            "category": "semantic",
-            "tags": labels([*unit.tags, *scope[:1]]) or None,
-            "metadata": {"project": project} if project else None,
-        }
-        yield from record.stored(stable_id(FORMAT, "memory", *key, str(ordinals[key])), unit.text, payload)
+        payload = {"category": "semantic", "tags": [*unit.tags, *scope[:1]], "metadata": {"project": project}}
+        memory_id = stable_id(source.file_format, "memory", *key, str(ordinals[key]))
+        yield from record.stored(memory_id, unit.text, payload)
 
 
 def _projects(source: Source, member: Member) -> Iterator[Item]:
-    read = member.json()
-    for index, one in enumerate(read if isinstance(read, list) else [read]):
+    for origin, one in _records(member):
         project = mapping(one)
-        name = identifier(project.get("uuid"))
-        record = source.record(one, f"{member.name}[{index}]", at=project.get("created_at"))
-        documents = len(listed(project.get("docs")))
-        yield from [Skipped("documents of projects", documents)] * bool(documents)
+        name, title = identifier(project.get("uuid")), label(project.get("name"))
+        record = source.record(one, origin, at=project.get("created_at"))
+        yield from skipped("documents of projects", len(listed(project.get("docs"))))
         for field in ("description", "prompt_template"):
             if name and (content := text(project.get(field))):
-                title = label(project.get("name"))
-                payload = {"tags": labels(["project", title]), "metadata": {"project": title} if title else None}
+                payload = {"tags": ["project", title], "metadata": {"project": title}}
                 yield from record.stored(f"{name}/{field}", content, payload, changed_at=project.get("updated_at"))

@@ -5,16 +5,16 @@ Not what the program inserts as user messages: command output, reminders, projec
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, ChatTurn, conversation, left_out, speaker, spoken
+from memory_pipeline.interop.chats import OF_TOOLS, ChatTurn, conversation, spoken
 from memory_pipeline.interop.files import members
 from memory_pipeline.interop.items import Item, Skipped
-from memory_pipeline.interop.records import Source, instant, label, listed, mapping, text
+from memory_pipeline.interop.records import Source
 from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.interop.transcripts import INSERTED, OTHERS, UNKNOWN, Lines, beside, folder_of
+from memory_pipeline.interop.values import instant, label, listed, mapping, text
 
 _INJECTED: Final = re.compile(
     r"<(command-name|command-message|command-args|command-contents|local-command-stdout|local-command-stderr|"
@@ -35,9 +35,8 @@ def detect(seen: Sample) -> bool:
     return any("sessionId" in line and "uuid" in line for one in seen.heads for line in one.objects)
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False) -> Iterator[Item]:
+def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
     """Yield the sessions of Claude Code in a folder such as ~/.claude/projects, or in one file."""
-    source = Source("claude-code", recorded_at, profile or "claude-code")
     for member in members(path):
         if other := beside(member):
             yield other
@@ -48,45 +47,40 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
             yield Skipped("files without a session")
             continue
         folder = next((found for _, line in lines.objects() if (found := folder_of(line.get("cwd")))), None)
-        turns = lines.turns(lambda line, origin: _message(line, origin, assistant=assistant))
         yield from conversation(
             source,
-            turns,
+            lines.turns(_turn),
             session=first["sessionId"],
+            assistant=assistant,
             begins=instant(first.get("timestamp")),
             project=folder,
             about={"folder": folder},
         )
 
 
-def _message(line: Mapping[str, Any], origin: str, *, assistant: bool) -> Iterator[ChatTurn | Item]:
+def _turn(line: Mapping[str, Any], origin: str) -> ChatTurn | Item:
     role = line.get("type")
     if role not in ("user", "assistant"):
-        yield Skipped(OTHERS if str(role) in _NO_MESSAGES else UNKNOWN)
-        return
+        return Skipped(OTHERS if str(role) in _NO_MESSAGES else UNKNOWN)
     if any(line.get(flag) is True for flag in ("isMeta", "isSidechain", "isCompactSummary")):
-        yield Skipped(INSERTED)
-        return
-    if skipped := left_out(role, assistant=assistant):
-        yield skipped
-        return
+        return Skipped(INSERTED)
     content = mapping(line.get("message")).get("content")
     blocks = [mapping(block).get("type") for block in listed(content)]
-    if blocks and all(block in ("tool_result", "tool_use", "thinking", "redacted_thinking") for block in blocks):
-        yield Skipped(OF_TOOLS)
-        return
+    of_tools = blocks and all(block in ("tool_result", "tool_use", "thinking", "redacted_thinking") for block in blocks)
     found, _ = spoken(content)
-    attached = sum(block in ("image", "document") for block in blocks)
-    yield from [Skipped(ATTACHED, attached)] * bool(attached)
     typed = text(_without_injected(found)) if found else None
-    if found and (typed is None or typed.startswith(_CAVEATS)):
-        yield Skipped(INSERTED)
-    elif typed is None:
-        yield Skipped(EMPTY)
-    else:
-        tags = tuple(tag for tag in (folder_of(line.get("cwd")), label(line.get("gitBranch"))) if tag)
-        at = instant(line.get("timestamp"))
-        yield ChatTurn(line.get("uuid"), typed.strip(), at, origin, line, speaker(role), tags)
+    inserted = found and (typed is None or typed.startswith(_CAVEATS))
+    return ChatTurn(
+        turn_id=line.get("uuid"),
+        role=role,
+        content=typed and typed.strip(),
+        at=instant(line.get("timestamp")),
+        origin=origin,
+        raw=line,
+        attached=sum(block in ("image", "document") for block in blocks),
+        unfit=OF_TOOLS if of_tools else INSERTED if inserted else None,
+        tags=tuple(tag for tag in (folder_of(line.get("cwd")), label(line.get("gitBranch"))) if tag),
+    )
 
 
 def _without_injected(said: str) -> str:

@@ -4,31 +4,16 @@ Each stated fact of an observation is a memory below its title; without facts it
 the project of its session. Not here: its vector index, and the queue of messages that it still has to read.
 """
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.items import Item, Skipped, file_name
-from memory_pipeline.interop.records import (
-    Record,
-    Source,
-    identifier,
-    kind_of,
-    label,
-    labels,
-    listed,
-    mapping,
-    metadata_of,
-    shared,
-    text,
-)
+from memory_pipeline.interop.items import Item, Skipped, file_name, skipped
+from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.values import identifier, kind_of, label, listed, mapping, shared, text, unpacked
 from memory_pipeline.ledger import foreign_sqlite
-
-FORMAT: Final = "claude-mem"
 
 _SESSIONS: Final = "sdk_sessions"
 _OBSERVATIONS: Final = "observations"
@@ -51,13 +36,13 @@ def detect(seen: Sample) -> bool:
     return {"project", "type", "created_at_epoch"} <= columns and not columns.isdisjoint(_OF_SESSION)
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
+def events(source: Source, path: Path) -> Iterator[Item]:
     """Yield the observations of a database, the summaries of its sessions, what the person typed, and their rules.
 
     Args:
         path: `claude-mem.db`; its program may be running.
     """
-    return _Store(path, Source(FORMAT, recorded_at, profile or FORMAT)).items()
+    return _Store(path, source).items()
 
 
 class _Store:
@@ -74,27 +59,23 @@ class _Store:
             yield from self._observation(row, told_in, index)
         for index, row in enumerate(self._rows(_SUMMARIES)):
             record = self._record(row, told_in, f"{_SUMMARIES}[{index}]")
-            kept = [name for name in _LEARNED if text(row.get(name))]
-            for name in kept:
-                payload: dict[str, Any] = {
-                    "tags": [name.replace("_", " ")],
-                    "metadata": metadata_of({"project": _project(row)}),
-                }
-                yield from record.stored(_id(row, "summary", name), row.get(name), payload)
+            for name in _LEARNED:
+                payload: dict[str, Any] = {"tags": [name.replace("_", " ")], "metadata": {"project": _project(row)}}
+                if text(row.get(name)):
+                    yield from record.stored(_id(row, "summary", name), row.get(name), payload)
             left = sum(text(row.get(name)) is not None for name in _TOLD)
-            yield from [Skipped("requests and searches in summaries", left)] * bool(left)
+            yield from skipped("requests and searches in summaries", left)
         for index, row in enumerate(self._rows(_PROMPTS)):
             session = row.get("content_session_id") or row.get("claude_session_id")
             record = self._record(row, typed_in, f"{_PROMPTS}[{index}]", session=session)
-            project = mapping(typed_in.get(session)).get("project")
-            payload = {"speaker": "user", "metadata": metadata_of({"project": project})}
+            payload = {"speaker": "user", "metadata": {"project": mapping(typed_in.get(session)).get("project")}}
             yield from record.stored(_id(row, "prompt"), row.get("prompt_text"), payload)
         for index, row in enumerate(self._rows(_DIRECTIVES)):
             if row.get("status", _ACTIVE) != _ACTIVE:
                 yield Skipped("rules that are no longer active")
                 continue
             record = self._source.record(row, f"{self._name}:{_DIRECTIVES}[{index}]", at=row.get("created_at_epoch"))
-            metadata = metadata_of({"project": row.get("project")})
+            metadata = {"project": row.get("project")}
             payload = {"speaker": "user", "category": "core", "tags": ["rules"], "metadata": metadata}
             yield from record.stored(_id(row, "directive"), row.get("content"), payload)
 
@@ -117,36 +98,31 @@ class _Store:
     ) -> Iterator[Item]:
         record = self._record(row, sessions, f"{_OBSERVATIONS}[{place}]")
         kind, tag = kind_of(row.get("type"))
-        beside, left_out = shared({name: _list(row.get(name)) for name in ("concepts", "files_read", "files_modified")})
+        beside, left_out = shared(
+            {name: listed(unpacked(row.get(name))) for name in ("concepts", "files_read", "files_modified")}
+        )
         yield from left_out
-        payload = {**kind, "tags": labels([*tag, *beside.pop("concepts", ())]) or None}
+        payload = {**kind, "tags": [*tag, *beside.pop("concepts", ())]}
         metadata = {"project": label(_project(row)), **beside}
-        facts = [found for fact in _list(row.get("facts")) if (found := text(fact))]
+        titled = {**metadata, "heading": label(row.get("title"))}
+        facts = [found for fact in listed(unpacked(row.get("facts"))) if (found := text(fact))]
         if not facts:
             account = next((found for name in _ACCOUNTS if (found := text(row.get(name)))), None)
-            titled = metadata if account == text(row.get("title")) else {**metadata, "heading": label(row.get("title"))}
-            yield from record.stored(_id(row, "observation"), account, {**payload, "metadata": metadata_of(titled)})
+            about = metadata if account == text(row.get("title")) else titled
+            yield from record.stored(_id(row, "observation"), account, {**payload, "metadata": about})
             return
         has_account = any(text(row.get(name)) for name in ("narrative", "text"))
-        yield from [Skipped("accounts of observations whose facts are taken")] * has_account
-        titled = {**metadata, "heading": label(row.get("title"))}
+        yield from skipped("accounts of observations whose facts are taken", int(has_account))
         for number, fact in enumerate(facts):
-            name, own = _id(row, "observation", str(number)), replace(record, raw={"id": row.get("id"), "fact": fact})
-            yield from own.stored(name, fact, {**payload, "metadata": metadata_of(titled)})
+            own = replace(record, raw={"id": row.get("id"), "fact": fact})
+            yield from own.stored(_id(row, "observation", str(number)), fact, {**payload, "metadata": titled})
 
 
 def _id(row: Mapping[str, Any], *parts: str) -> str | None:
     number = identifier(row.get("id"))
-    return None if number is None else "-".join([FORMAT, parts[0], number, *parts[1:]])
+    return None if number is None else "-".join(["claude-mem", parts[0], number, *parts[1:]])
 
 
 def _project(row: Mapping[str, Any]) -> Any:
     """Return the project of a row: that into which its own was merged, such as the repository of a worktree."""
     return row.get("merged_into_project") or row.get("project")
-
-
-def _list(value: object) -> list[Any]:
-    try:
-        return [*listed(json.loads(value))] if isinstance(value, str | bytes) else []
-    except (ValueError, RecursionError):
-        return []

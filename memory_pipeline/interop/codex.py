@@ -2,16 +2,17 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.chats import ATTACHED, EMPTY, ChatTurn, conversation, left_out, speaker, spoken
+from memory_pipeline.interop.chats import ChatTurn, conversation, spoken
 from memory_pipeline.interop.files import members
 from memory_pipeline.interop.items import Item, Skipped
-from memory_pipeline.interop.records import Source, identifier, instant, label, mapping
+from memory_pipeline.interop.records import Source
 from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.interop.transcripts import INSERTED, OTHERS, UNKNOWN, Lines, beside, folder_of
+from memory_pipeline.interop.values import identifier, instant, label, mapping
 
 _KINDS: Final = {
     *("session_meta", "turn_context", "response_item", "event_msg", "compacted", "world_state"),
@@ -30,13 +31,12 @@ def detect(seen: Sample) -> bool:
     )
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False) -> Iterator[Item]:
+def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
     """Yield the sessions of Codex in a folder such as ~/.codex/sessions, or in one file.
 
     A message counts as typed if the program also recorded it as typed input; in a file without such records, messages
     that begin with "<" are left out.
     """
-    source = Source("codex", recorded_at, profile or "codex")
     for member in members(path):
         if other := beside(member):
             yield other
@@ -44,24 +44,13 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None, ass
         lines = Lines(source, member)
         typed, about = _typed(lines)
         name = identifier(about.get("id")) or member.base.removesuffix(".jsonl")
-        git = mapping(about.get("git"))
         folder = folder_of(about.get("cwd"))
-        tags = tuple(tag for tag in (folder, label(git.get("branch"))) if tag)
-
-        def taken(
-            line: Mapping[str, Any],
-            origin: str,
-            *,
-            tags: tuple[str, ...] = tags,
-            name: str = name,
-            typed: Counter[str] | None = typed,
-        ) -> Iterator[ChatTurn | Item]:
-            return _message(line, origin, name=name, tags=tags, typed=typed, assistant=assistant)
-
+        tags = tuple(tag for tag in (folder, label(mapping(about.get("git")).get("branch"))) if tag)
         yield from conversation(
             source,
-            lines.turns(taken),
+            lines.turns(partial(_turn, name=name, tags=tags, typed=typed)),
             session=name,
+            assistant=assistant,
             begins=instant(about.get("timestamp")),
             project=folder,
             about={"folder": folder},
@@ -87,31 +76,24 @@ def _typed(lines: Lines) -> tuple[Counter[str] | None, Mapping[str, Any]]:
     return typed or None, about
 
 
-def _message(
-    line: Mapping[str, Any],
-    origin: str,
-    *,
-    name: str,
-    tags: tuple[str, ...],
-    typed: Counter[str] | None,
-    assistant: bool,
-) -> Iterator[ChatTurn | Item]:
+def _turn(
+    line: Mapping[str, Any], origin: str, *, name: str, tags: tuple[str, ...], typed: Counter[str] | None
+) -> ChatTurn | Item:
     payload = mapping(line.get("payload")) or line
     if payload.get("type") != "message":
-        yield Skipped(OTHERS if str(line.get("type", "session_meta")) in _KINDS else UNKNOWN)
-        return
-    if skipped := left_out(payload.get("role"), assistant=assistant):
-        yield skipped
-        return
+        return Skipped(OTHERS if str(line.get("type", "session_meta")) in _KINDS else UNKNOWN)
     found, attached = spoken(payload.get("content"))
-    yield from [Skipped(ATTACHED, attached)] * bool(attached)
-    if found is None:
-        yield Skipped(EMPTY)
-    elif payload.get("role") == "user" and (
-        found.lstrip().startswith("<") if typed is None else _words(found) not in typed
-    ):
-        yield Skipped(INSERTED)
-    else:
-        turn_id = f"{name}:{origin.rpartition(':')[2]}"
-        at = instant(line.get("timestamp"))
-        yield ChatTurn(turn_id, found, at, origin, line, speaker(payload.get("role")), tags)
+    inserted = False
+    if found and payload.get("role") == "user":
+        inserted = found.lstrip().startswith("<") if typed is None else _words(found) not in typed
+    return ChatTurn(
+        turn_id=f"{name}:{origin.rpartition(':')[2]}",
+        role=payload.get("role"),
+        content=found,
+        at=instant(line.get("timestamp")),
+        origin=origin,
+        raw=line,
+        attached=attached,
+        unfit=INSERTED if inserted else None,
+        tags=tags,
+    )

@@ -4,16 +4,17 @@ Both the Python package's log and the TypeScript one, which differs, are read. N
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.files import Broken, Member, members, parsed
-from memory_pipeline.interop.items import ImportedAs, Item, Skipped
-from memory_pipeline.interop.records import (
-    Record,
-    Source,
+from memory_pipeline.interop.files import Broken, Member, parsed
+from memory_pipeline.interop.items import ImportedAs, Item, Skipped, skipped
+from memory_pipeline.interop.records import Record, Source
+from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.values import (
     identifier,
     instant,
     kind_of,
@@ -26,14 +27,13 @@ from memory_pipeline.interop.records import (
     text,
     times,
 )
-from memory_pipeline.interop.sampling import Sample
-
-FORMAT: Final = "cognitive-memory"
 
 _STATE_KINDS: Final = {"migrate_to_cold", "migrate_to_hot", "convert_to_stub"}
 _OTHER_KINDS: Final = {"meta", "delete", "memory_delete", "unlink", "link_delete", "clear"}
 _ENDS: Final = (("a", "sourceId"), ("b", "targetId"))
 _STATES: Final = ("is_cold", "cold_since", "is_stub", "stability", "contradicted_by")
+_RENAMED: Final = {"last_accessed": "last_accessed_at", "semantic_type": "memory_type"}
+"""Names of the TypeScript package, as far as they differ by more than their case."""
 _STATE_CHANGES: Final = "changes of the other system's own lifecycle"
 
 
@@ -46,16 +46,16 @@ def detect(seen: Sample) -> bool:
     )
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
-    """Yield memories, their changes and accesses as logged, and links.
+def events(source: Source, path: Path) -> Iterator[Item]:
+    """Yield memories, their changes and accesses as logged, and links."""
 
-    Args:
-        profile: profile to import into; default the user of a memory, else `cognitive-memory`.
-    """
-    source = Source(FORMAT, recorded_at, profile)
-    for member in members(path):
+    def read(member: Member) -> Iterator[Item]:
         if member.base.endswith((".jsonl", ".json")):
-            yield from _Log(source, _removed(member)).items(member)
+            log = _Log(source, _removed(member))
+            yield from source.of_member(member, log.items(member))
+            yield from log.superseded()
+
+    return source.of_files(path, read)
 
 
 @dataclass
@@ -74,7 +74,7 @@ def _removed(member: Member) -> _Removed:
     """Return what a log takes back, as far as it can be read."""
     gone = _Removed()
     known = set[object]()
-    try:
+    with suppress(Broken):
         for number, line in member.lines():
             read = mapping(parsed(line))
             match read.get("type"):
@@ -89,8 +89,6 @@ def _removed(member: Member) -> _Removed:
                 case "clear":
                     gone.memories |= known
                     gone.cleared = number
-    except Broken:
-        pass
     return gone
 
 
@@ -112,17 +110,9 @@ class _Log:
 
     def items(self, member: Member) -> Iterator[Item]:
         """Yield what the lines of the log mean, in order."""
-        try:
-            for number, line in member.lines():
-                origin, read = f"{member.name}:{number}", parsed(line)
-                if read is None:
-                    raw = line.decode("utf-8", "replace")
-                    yield self.source.broken(raw, origin, "the line is not a JSON object; copy the whole file again")
-                else:
-                    yield from self._line(read, origin, number)
-        except Broken as error:
-            yield self.source.broken(None, member.name, str(error))
-        yield from self._superseded()
+        for number, line in member.lines():
+            origin, read = f"{member.name}:{number}", parsed(line)
+            yield from self._line(read, origin, number) if read is not None else [self.source.no_object(line, origin)]
 
     def _line(self, read: Mapping[str, Any], origin: str, number: int) -> Iterator[Item]:
         kind = str(read.get("type"))
@@ -134,7 +124,7 @@ class _Log:
             if name is None:
                 yield self.source.broken(dict(read), origin, "memory.id is missing; correct the line")
             elif name in self.removed.memories:
-                yield from [Skipped("memories that were deleted there")] * (name not in self.memories)
+                yield from skipped("memories that were deleted there", int(name not in self.memories))
                 self.memories[name] = memory
             elif name in self.memories:
                 yield from self._changed(name, memory, origin)
@@ -171,7 +161,7 @@ class _Log:
         if (content := text(memory.get("content"))) and content != before.get("content") and not memory.get("is_stub"):
             changes["content"] = content
         if mapping(memory.get("metadata")) != mapping(before.get("metadata")):
-            changes["metadata"] = fields["metadata"] or {}
+            changes["metadata"] = fields["metadata"]
         at = used or self.records.get(name, record).at
         yield from record.dated(at).updated(name, origin, **changes)
         self.memories[name] = {**before, **memory}
@@ -193,18 +183,15 @@ class _Log:
         kind = label(read.get("link_type"))
         yield from record.linked(one, other, "RELATES_TO", weight=weight, **({"kind": kind} if kind else {}))
 
-    def _superseded(self) -> Iterator[Item]:
+    def superseded(self) -> Iterator[Item]:
         """Yield links from newer memories to those that they replace, whose validity ends with them."""
         for name, memory in self.memories.items():
             newer = identifier(memory.get("superseded_by"))
             if newer in self.records and name in self.records:
                 yield from self.records[newer].linked(newer, name, "SUPERSEDES")
                 if memory.get("valid_until") is None:
-                    yield from (
-                        self.records[newer]
-                        .of(self.records[name])
-                        .updated(name, f"superseded by {newer}", valid_until=self.records[newer].at)
-                    )
+                    ended = self.records[newer].of(self.records[name])
+                    yield from ended.updated(name, f"superseded by {newer}", valid_until=ended.at)
 
     def _record(self, memory: Mapping[str, Any], origin: str) -> Record:
         session = next(iter(labels(listed(memory.get("session_ids")))), None)
@@ -212,7 +199,7 @@ class _Log:
             {key: value for key, value in memory.items() if key != "embedding"},
             origin,
             at=memory.get("created_at"),
-            user=memory.get("user_id"),
+            user_id=memory.get("user_id"),
             session_id=session,
         )
 
@@ -222,9 +209,6 @@ def _unfit(memory: Mapping[str, Any]) -> Iterator[Item]:
     for name in ("access_count", "ttl_seconds"):
         if (value := memory.get(name)) not in (None, 0) and not times(value):
             yield Skipped(f"values of {name} that do not fit")
-
-
-_RENAMED: Final = {"last_accessed": "last_accessed_at", "semantic_type": "memory_type"}
 
 
 def _snake(memory: Mapping[str, Any]) -> dict[str, Any]:
@@ -251,6 +235,6 @@ def _payload(memory: Mapping[str, Any]) -> dict[str, Any]:
         "importance": memory.get("importance"),
         "valid_from": memory.get("valid_from"),
         "valid_until": until,
-        "tags": labels([*tag, *other]) or None,
-        "metadata": metadata_of(own),
+        "tags": [*tag, *other],
+        "metadata": own,
     }

@@ -1,7 +1,9 @@
 """The formats that can be imported: what each reads, how it is detected, and its options.
 
-A format is a module of its name (`claude-code`: `claude_code.py`) with the functions `detect` and `events`. It is
-loaded when it is first used, so that a list of the formats loads none. Not here: the import loop (`importing.py`).
+A format is a module of its name (`claude-code`: `claude_code.py`) with the functions `detect(seen)`, whether a path
+looks like it, and `events(source, path)`, which yields what the path holds and takes the options of the format by name.
+It is loaded when it is first used, so that a list of the formats loads none. Not here: the import loop
+(`importing.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +32,7 @@ class Format:
     options: tuple[str, ...] = ("profile",)
     """Names of the options it takes (see `OPTIONS`)."""
     checks: bool = False
-    """Whether `events` itself refuses a path of another format."""
+    """Whether its events are ours: `events` takes path, recorded_at and profile, and refuses all else."""
     asks_ledger: bool = False
     """Whether it takes the ledger, to recognise what it imported before."""
     personal: bool = False
@@ -44,9 +46,17 @@ class Format:
         """Return whether a path looks like it."""
         return bool(self._module.detect(seen))
 
-    def events(self, path: Path, *, recorded_at: datetime, **options: Any) -> "Iterator[Item]":
+    def events(
+        self, path: Path, *, recorded_at: datetime, profile: str | None = None, **options: Any
+    ) -> "Iterator[Item]":
         """Yield what a path holds, with the options that the format takes; see its module."""
-        found: Iterator[Item] = self._module.events(path, recorded_at=recorded_at, **options)
+        from memory_pipeline.interop.records import Source
+
+        found: Iterator[Item]
+        if self.checks:
+            found = self._module.events(path, recorded_at=recorded_at, profile=profile)
+        else:
+            found = self._module.events(Source(self.name, recorded_at, profile), path, **options)
         return found
 
 
@@ -217,19 +227,17 @@ def events(
     """Return what a path holds in a format.
 
     Args:
-        path: file or folder.
         ledger: ledger that is imported into; None: it does not exist yet.
         options: those that the format takes.
 
     Raises:
         ValueError: the path cannot be read, or holds nothing of that format. Raised before the first event.
     """
-    from memory_pipeline.interop.items import Skipped
+    from memory_pipeline.interop.items import skipped
     from memory_pipeline.interop.sampling import sample
 
-    known = {"ledger": ledger} if form.asks_ledger else {}
     if form.checks:
-        return form.events(path, recorded_at=recorded_at, **known, **options)
+        return form.events(path, recorded_at=recorded_at, **options)
     seen = sample(path)
     if not form.detect(seen):
         likely = next(iter(detect(path)), None)
@@ -238,5 +246,5 @@ def events(
             f"it looks like {likely.name}" if likely else next(iter([*seen.damaged, *closed]), f"give {form.reads}")
         )
         raise ValueError(f"{path}: holds no data in the format {form.name}; {remedy}")
-    left_out = [Skipped(UNREAD, len(seen.closed))] * bool(seen.closed)
-    return chain(left_out, form.events(path, recorded_at=recorded_at, **known, **options))
+    known = options | ({"ledger": ledger} if form.asks_ledger else {})
+    return chain(skipped(UNREAD, len(seen.closed)), form.events(path, recorded_at=recorded_at, **known))

@@ -7,19 +7,17 @@ those of a day are a session. Takeout writes the list as HTML unless JSON is cho
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop import takeout
 from memory_pipeline.interop.chats import ATTACHED, OF_THE_ASSISTANT
-from memory_pipeline.interop.files import Broken, Member, members
+from memory_pipeline.interop.files import Member
 from memory_pipeline.interop.html_reader import HtmlReader
-from memory_pipeline.interop.items import Item, Skipped, stable_id
-from memory_pipeline.interop.records import Source, instant, listed, mapping, text
+from memory_pipeline.interop.items import Item, Skipped, skipped, stable_id
+from memory_pipeline.interop.records import Source
 from memory_pipeline.interop.sampling import Sample
-
-FORMAT: Final = "gemini"
+from memory_pipeline.interop.values import instant, listed, mapping, text
 
 OTHERS: Final = "activities that are no prompts in English"
 
@@ -44,28 +42,26 @@ def detect(seen: Sample) -> bool:
     )
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False) -> Iterator[Item]:
+def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
     """Yield what the person asked, newest first as the list has it.
 
     Args:
         path: ZIP file of Takeout, folder, or the list itself, `MyActivity.json` or `MyActivity.html`.
     """
-    source = Source(FORMAT, recorded_at, profile or FORMAT)
-    for member in members(path):
-        if member.base.lower().endswith((".json", ".html")):
-            yield from _of_file(source, member, assistant=assistant)
+    return source.of_files(path, lambda member: _file(source, member, assistant=assistant))
 
 
-def _of_file(source: Source, member: Member, *, assistant: bool) -> Iterator[Item]:
-    try:
-        pages = member.base.lower().endswith(".html")
-        for place, read in enumerate(takeout.activities(member.text()) if pages else member.elements("item")):
-            if isinstance(read, Mapping) and _is_ours(read):
-                yield from _activity(source, read, f"{member.name}[{place}]", assistant=assistant)
-            else:
-                yield Skipped("activities of other products")
-    except Broken as error:
-        yield source.broken(None, member.name, str(error))
+def _file(source: Source, member: Member, *, assistant: bool) -> Iterator[Item]:
+    name = member.base.lower()
+    if not name.endswith((".json", ".html")):
+        return
+    for place, read in enumerate(
+        takeout.activities(member.text()) if name.endswith(".html") else member.elements("item")
+    ):
+        if isinstance(read, Mapping) and _is_ours(read):
+            yield from _activity(source, read, f"{member.name}[{place}]", assistant=assistant)
+        else:
+            yield Skipped("activities of other products")
 
 
 def _is_ours(read: Mapping[str, Any]) -> bool:
@@ -82,10 +78,9 @@ def _activity(source: Source, read: Mapping[str, Any], origin: str, *, assistant
     at = instant(time)
     session = _conversation(read) or (f"{at:%Y-%m-%d}" if at else None)
     record = source.record(dict(read), origin, at=time, session_id=session)
-    name = stable_id(FORMAT, str(time), str(title))
+    name = stable_id(source.file_format, str(time), str(title))
     yield from record.stored(name, text(read.get("text")) or asked[1], {"speaker": "user"})
-    attached = len(listed(read.get("attachedFiles"))) + len(listed(read.get("imageFile")))
-    yield from [Skipped(ATTACHED, attached)] * bool(attached)
+    yield from skipped(ATTACHED, len(listed(read.get("attachedFiles"))) + len(listed(read.get("imageFile"))))
     answers = [mapping(part).get("html") for part in listed(read.get("safeHtmlItem"))]
     for number, answer in enumerate(filter(None, map(_plain, answers))):
         if assistant:

@@ -6,29 +6,17 @@ databases.
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from memory_pipeline.interop.chats import ROLES, left_out, speaker
 from memory_pipeline.interop.files import Broken, Member, members, parsed
 from memory_pipeline.interop.items import Item, Skipped
-from memory_pipeline.interop.records import (
-    Record,
-    Source,
-    identifier,
-    instant,
-    label,
-    labels,
-    listed,
-    mapping,
-    metadata_of,
-    text,
-)
+from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
-
-FORMAT: Final = "graphiti"
+from memory_pipeline.interop.values import identifier, instant, label, labels, listed, mapping, text
 
 _Fact = tuple[str, Mapping[str, Any], Record]
 """Id of a fact, what was read of it, and its record."""
@@ -52,39 +40,44 @@ def detect(seen: Sample) -> bool:
     )
 
 
-def events(
-    path: Path, *, recorded_at: datetime, profile: str | None = None, episodes: bool = False, assistant: bool = False
-) -> Iterator[Item]:
+def events(source: Source, path: Path, *, episodes: bool = False, assistant: bool = False) -> Iterator[Item]:
     """Yield a memory per fact, links to the facts that ended others, what people said in threads, episodes on request.
 
+    Without a given profile, each is in that of its group, user or graph.
+
     Args:
-        profile: profile to import into; default the group or user of a record, else `graphiti`.
         episodes: take the texts of episodes too, with links from facts to them.
     """
-    source = Source(FORMAT, recorded_at, profile)
-    names = {
-        str(read.get("uuid")): label(read.get("name"))
-        for _, read in _records(source, path)
-        if isinstance(read, Mapping) and "labels" in read and "summary" in read
-    }
-    facts = list[_Fact]()
-    for origin, read in _records(source, path):
-        if isinstance(read, Mapping):
-            record = source.record(dict(read), origin, at=read.get("created_at"), user=_owner(read))
-            if "role" in read and "fact" not in read and "source_description" not in read:
-                yield from _message(record, read, PurePosixPath(origin.partition("[")[0]).stem, assistant=assistant)
+    names, facts = _names(path), list[_Fact]()
+
+    def read(member: Member) -> Iterator[Item]:
+        for origin, one in _records(member):
+            if not isinstance(one, Mapping):
+                yield source.broken(one, origin, "the record is not a JSON object")
+                continue
+            owner = next((one[name] for name in ("group_id", "user_id", "graph_id") if one.get(name)), None)
+            record = source.record(dict(one), origin, at=one.get("created_at"), user_id=owner)
+            if "role" in one and "fact" not in one and "source_description" not in one:
+                yield from _message(record, one, PurePosixPath(origin.partition("[")[0]).stem, assistant=assistant)
             else:
-                yield from _items_of(record, read, names, facts, episodes=episodes)
-        else:
-            yield read if isinstance(read, Item) else source.broken(read, origin, "the record is not a JSON object")
+                yield from _items_of(record, one, names, facts, episodes=episodes)
+
+    yield from source.of_files(path, read)
     yield from _superseded(facts)
     for uuid, fact, record in facts if episodes else ():
         for episode in listed(fact.get("episodes")):
             yield from record.linked(uuid, episode, "DERIVED_FROM")
 
 
-def _owner(read: Mapping[str, Any]) -> object:
-    return next((read[name] for name in ("group_id", "user_id", "graph_id") if read.get(name)), None)
+def _names(path: Path) -> dict[str, str | None]:
+    """Return the names of entities by their ids, as far as the files can be read."""
+    names = dict[str, str | None]()
+    for member in members(path):
+        with suppress(Broken):
+            for _, read in _records(member):
+                if isinstance(read, Mapping) and "labels" in read and "summary" in read:
+                    names[str(read.get("uuid"))] = label(read.get("name"))
+    return names
 
 
 def _message(record: Record, read: Mapping[str, Any], file: str, *, assistant: bool) -> Iterator[Item]:
@@ -98,7 +91,7 @@ def _message(record: Record, read: Mapping[str, Any], file: str, *, assistant: b
     own = replace(record, who={**record.who, "session_id": identifier(thread) or file})
     payload = {
         "speaker": label(read.get("name")) or label(named) or speaker(role),
-        "metadata": metadata_of(mapping(read.get("metadata"))),
+        "metadata": mapping(read.get("metadata")),
     }
     yield from own.stored(read.get("uuid"), read.get("content"), payload)
 
@@ -118,22 +111,14 @@ def _items_of(
         yield Skipped("communities, sagas and edges without a fact")
 
 
-def _records(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
-    for member in members(path):
-        if member.base.endswith((".json", ".jsonl")):
-            yield from _of_file(source, member)
-
-
-def _of_file(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
-    try:
-        if member.base.endswith(".jsonl"):
-            for number, line in member.lines():
-                yield f"{member.name}:{number}", parsed(line) or line.decode("utf-8", "replace")
-        else:
-            for index, read in enumerate(member.elements(*_LISTS)):
-                yield f"{member.name}[{index}]", read
-    except Broken as error:
-        yield member.name, source.broken(None, member.name, str(error))
+def _records(member: Member) -> Iterator[tuple[str, Any]]:
+    """Yield the records of a file with their origins."""
+    if member.base.endswith(".jsonl"):
+        for number, line in member.lines():
+            yield f"{member.name}:{number}", parsed(line) or line.decode("utf-8", "replace")
+    elif member.base.endswith(".json"):
+        for index, read in enumerate(member.elements(*_LISTS)):
+            yield f"{member.name}[{index}]", read
 
 
 def _fact(record: Record, read: Mapping[str, Any], names: Mapping[str, str | None]) -> Iterator[Item]:
@@ -146,11 +131,9 @@ def _fact(record: Record, read: Mapping[str, Any], names: Mapping[str, str | Non
         "category": "semantic",
         "valid_from": read.get("valid_at"),
         "valid_until": read.get("invalid_at") or read.get("expired_at"),
-        "tags": labels(read.get("name")) or None,
+        "tags": read.get("name"),
         "source": f"episode:{episode}" if episode else None,
-        "metadata": metadata_of(
-            {**ends, **mapping(read.get("attributes")), "reference_time": read.get("reference_time")}
-        ),
+        "metadata": {**ends, **mapping(read.get("attributes")), "reference_time": read.get("reference_time")},
     }
     yield from record.stored(read.get("uuid"), read.get("fact"), payload)
 
@@ -159,11 +142,7 @@ def _episode(record: Record, read: Mapping[str, Any]) -> Iterator[Item]:
     content = text(read.get("content"))
     actor, colon, _ = (content or "").partition(": ")
     speaker = label(actor) if read.get("source") == "message" and colon and "\n" not in actor else None
-    payload = {
-        "category": "episodic",
-        "speaker": speaker,
-        "metadata": metadata_of({key: read.get(key) for key in _REST}),
-    }
+    payload = {"category": "episodic", "speaker": speaker, "metadata": {key: read.get(key) for key in _REST}}
     yield from record.dated(read.get("valid_at")).stored(read.get("uuid"), read.get("content"), payload)
 
 

@@ -5,26 +5,16 @@ Not here: the chunks of documents; their facts are imported instead.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop.files import Broken, Member, members
-from memory_pipeline.interop.items import Item, Skipped, stable_id
-from memory_pipeline.interop.records import (
-    Source,
-    identifier,
-    kind_of,
-    label,
-    labels,
-    listed,
-    mapping,
-    metadata_of,
-    shared,
-    times,
-)
+from memory_pipeline.interop.items import Item, Skipped, skipped, stable_id
+from memory_pipeline.interop.records import Source
 from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.values import identifier, kind_of, label, labels, listed, mapping, shared, times
 
 FORMAT: Final = "hindsight"
 
@@ -44,36 +34,23 @@ def detect(seen: Sample) -> bool:
     )
 
 
-def events(
-    path: Path, *, recorded_at: datetime, profile: str | None = None, observations: bool = False
-) -> Iterator[Item]:
-    """Yield the facts of all documents with their causes, and observations on request.
+def events(source: Source, path: Path, *, observations: bool = False) -> Iterator[Item]:
+    """Yield the facts of all documents with their causes; without a given profile, in that of the bank they come from.
 
     Args:
         path: ZIP file or folder.
-        profile: profile to import into; default the bank of the export, else `hindsight`.
         observations: take what Hindsight concluded from facts too, with links to them.
     """
     bank = None
     for member in members(path):
         if member.base == _MANIFEST:
-            try:
+            with suppress(Broken):
                 bank = identifier(mapping(member.json()).get("source_bank_id"))
-            except Broken:
-                continue
-    source = Source(FORMAT, recorded_at, profile or bank or FORMAT)
-    for member in members(path):
-        try:
-            if _DOCUMENT.fullmatch(member.name):
-                yield from _document(source, member)
-        except Broken as error:
-            yield source.broken(None, member.name, str(error))
-    for member in members(path):
-        try:
-            if member.base == _OBSERVATIONS:
-                yield from _observed(source, member, observations=observations)
-        except Broken as error:
-            yield source.broken(None, member.name, str(error))
+    own = replace(source, profile=source.profile or bank)
+    yield from own.of_files(path, lambda member: _document(own, member) if _DOCUMENT.fullmatch(member.name) else ())
+    yield from own.of_files(
+        path, lambda member: _observed(own, member, observations=observations) if member.base == _OBSERVATIONS else ()
+    )
 
 
 def _fact_id(document: str, place: object) -> str:
@@ -86,7 +63,7 @@ def _document(source: Source, member: Member) -> Iterator[Item]:
     if document is None:
         yield source.broken(dict(read), member.name, "id is missing; export the bank again")
         return
-    yield from [Skipped("chunks of documents", len(listed(read.get("chunks"))))] * bool(listed(read.get("chunks")))
+    yield from skipped("chunks of documents", len(listed(read.get("chunks"))))
     tags, left_out = shared({"tags": labels(listed(read.get("tags")))})
     yield from left_out
     for index, one in enumerate(listed(read.get("facts"))):
@@ -117,8 +94,8 @@ def _payload(fact: Mapping[str, Any], tags: Sequence[Any], document: str) -> dic
     about = {"entities": entities, **{name: fact.get(name) for name in ("context", "occurred_end", "mentioned_at")}}
     return {
         **category,
-        "tags": labels([*tags, *listed(fact.get("tags")), *tag]) or None,
-        "metadata": metadata_of({**mapping(fact.get("metadata")), "document": document, **about}),
+        "tags": [*tags, *listed(fact.get("tags")), *tag],
+        "metadata": {**mapping(fact.get("metadata")), "document": document, **about},
     }
 
 
@@ -140,8 +117,8 @@ def _observed(source: Source, member: Member, *, observations: bool) -> Iterator
         payload = {
             "category": "semantic",
             "memory_type": "Insight",
-            "tags": labels(listed(read.get("tags"))) or None,
-            "metadata": metadata_of({"proof_count": times(read.get("proof_count"))}),
+            "tags": listed(read.get("tags")),
+            "metadata": {"proof_count": times(read.get("proof_count"))},
         }
         yield from record.stored(memory_id, read.get("text"), payload)
         for proof in listed(read.get("sources")):

@@ -84,6 +84,11 @@ class Noticed:
 Item = Event | DeadLetter | Skipped | Noticed
 
 
+def skipped(what: str, count: int) -> list[Item]:
+    """Return what is left out, if there is anything."""
+    return [Skipped(what, count)] if count > 0 else []
+
+
 def stable_id(*parts: str) -> str:
     """Return an event id (uuid5) that depends on these parts alone."""
     return str(uuid5(_NAMESPACE, json.dumps(parts)))

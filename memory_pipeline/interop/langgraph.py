@@ -6,17 +6,18 @@ Items that our own export wrote become the memories that they were. Not here: ch
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop import scopes
 from memory_pipeline.interop.exports.langgraph import OWN, PUT, SAID, TEXT_FIELD, TEXT_FIELDS, digest, plain_value
-from memory_pipeline.interop.files import Broken, Member, members
-from memory_pipeline.interop.items import Item, Skipped, file_name
-from memory_pipeline.interop.records import (
-    Source,
+from memory_pipeline.interop.files import Member
+from memory_pipeline.interop.items import Item, file_name, skipped
+from memory_pipeline.interop.records import Source
+from memory_pipeline.interop.sampling import DUMP, Head, Sample
+from memory_pipeline.interop.values import (
     fields_of,
     kind_of,
     label,
@@ -25,13 +26,11 @@ from memory_pipeline.interop.records import (
     mapping,
     metadata_of,
     text,
+    unpacked,
 )
-from memory_pipeline.interop.sampling import DUMP, Head, Sample
 from memory_pipeline.ledger import foreign_postgres, foreign_sqlite
 from memory_pipeline.ledger.payloads import MAX_LEVELS, canonical_json, deeper
 from memory_pipeline.ledger.sqlite_file import is_database
-
-FORMAT: Final = "langgraph"
 
 UNKEPT: Final = "values of which only text and fields are kept: too long, too deep, or no JSON"
 _LONGEST: Final = 90_000
@@ -40,7 +39,6 @@ CLASHES: Final = "fields of a value under a name that another has"
 _TABLE: Final = "store"
 _COLUMNS: Final = {"prefix", "key", "value", "created_at", "updated_at"}
 _BESIDE: Final = {"prefix", "key", "item"}
-_CHECKPOINTS: Final = "checkpoints"
 _DUMPED: Final = re.compile(r"(?:CREATE TABLE|COPY) (?:\w+\.)?store \(\s*prefix\b")
 
 
@@ -55,9 +53,7 @@ def _is_dump(head: Head) -> bool:
     return head.name.lower().endswith(DUMP) and _DUMPED.search(head.text) is not None
 
 
-def events(
-    path: Path, *, recorded_at: datetime, profile: str | None = None, scope: str | None = None
-) -> Iterator[Item]:
+def events(source: Source, path: Path, *, scope: str | None = None) -> Iterator[Item]:
     """Yield a memory per item.
 
     Its text is `content` of the value, plain or within an object, else one of `TEXT_FIELDS`, whose name is kept
@@ -65,42 +61,38 @@ def events(
 
     Args:
         path: database, URL of a PostgreSQL server, a plain-text dump of one by pg_dump, or JSON.
-        profile: profile to import into; default the user whom `scope` finds, else `langgraph`.
         scope: where the namespace names the user, such as `memories/{user_id}`.
 
     Raises:
         ValueError: the template is wrong.
     """
     by = scopes.pattern(scope)
-    source = Source(FORMAT, recorded_at, profile)
-    return (item for origin, row in _rows(source, path) for item in _item(source, row, origin, by))
 
+    def read(rows: Iterable[tuple[str, Any]]) -> Iterator[Item]:
+        return (item for origin, row in rows for item in _item(source, row, origin, by))
 
-def _rows(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
     if foreign_postgres.is_url(path):
-        yield from (_named("postgresql", row) for row in foreign_postgres.rows(path, _TABLE))
-    elif path.is_file() and is_database(path):
-        name, beside = file_name(path), dict[tuple[Any, Any], Any]()
-        if set(foreign_sqlite.tables(path).get(OWN, ())) >= _BESIDE:
-            beside = {(row["prefix"], row["key"]): _value(row["item"]) for row in foreign_sqlite.rows(path, OWN)}
-        for row in foreign_sqlite.rows(path, _TABLE):
-            yield _named(name, {**row, OWN: beside.get((row["prefix"], row["key"]))})
-        if checkpoints := foreign_sqlite.count(path, _CHECKPOINTS):
-            yield name, Skipped("checkpoints of threads", checkpoints)
+        return read(_named("postgresql", row) for row in foreign_postgres.rows(path, _TABLE))
+    if path.is_file() and is_database(path):
+        checkpoints = skipped("checkpoints of threads", foreign_sqlite.count(path, "checkpoints"))
+        return chain(read(_of_database(path)), checkpoints)
+    return source.of_files(path, lambda member: read(_of_file(member)))
+
+
+def _of_database(path: Path) -> Iterator[tuple[str, Any]]:
+    beside = dict[tuple[Any, Any], Any]()
+    if set(foreign_sqlite.tables(path).get(OWN, ())) >= _BESIDE:
+        beside = {(row["prefix"], row["key"]): _value(row["item"]) for row in foreign_sqlite.rows(path, OWN)}
+    for row in foreign_sqlite.rows(path, _TABLE):
+        yield _named(file_name(path), {**row, OWN: beside.get((row["prefix"], row["key"]))})
+
+
+def _of_file(member: Member) -> Iterator[tuple[str, Any]]:
+    if member.base.lower().endswith(DUMP):
+        with member.reading() as file, io.TextIOWrapper(file, "utf-8", "replace", newline="\n") as lines:
+            yield from (_named(member.name, row) for row in foreign_postgres.dumped(lines, _TABLE))
     else:
-        yield from (row for member in members(path) for row in _of_file(source, member))
-
-
-def _of_file(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
-    try:
-        if member.base.lower().endswith(DUMP):
-            with member.reading() as file, io.TextIOWrapper(file, "utf-8", "replace", newline="\n") as lines:
-                yield from (_named(member.name, row) for row in foreign_postgres.dumped(lines, _TABLE))
-            return
-        for index, read in enumerate(member.elements("item")):
-            yield f"{member.name}[{index}]", read
-    except Broken as error:
-        yield member.name, source.broken(None, member.name, str(error))
+        yield from ((f"{member.name}[{index}]", read) for index, read in enumerate(member.elements("item")))
 
 
 def _named(place: str, row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -109,11 +101,7 @@ def _named(place: str, row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
 
 def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     if not isinstance(row, Mapping):
-        yield (
-            row
-            if isinstance(row, Item)
-            else source.broken(row, origin, "the item is not an object; give a JSON object")
-        )
+        yield source.broken(row, origin, "the item is not an object; give a JSON object")
         return
     value = _value(row.get("value"))
     if value is None:
@@ -127,16 +115,9 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
         return
     namespace = listed(row.get("namespace")) or str(row.get("prefix") or "").split(".")
     known = [name for part in namespace if (name := label(part))]
-    who = scopes.read("/".join(known), by)
+    who: Mapping[str, Any] = scopes.read("/".join(known), by)
     raw = {"namespace": known, "key": row.get("key"), "value": value}
-    record = source.record(
-        raw,
-        origin,
-        at=row.get("created_at"),
-        user=who.get("user_id"),
-        agent_id=who.get("agent_id"),
-        session_id=who.get("session_id"),
-    )
+    record = source.record(raw, origin, at=row.get("created_at"), **who)
     content, rest = _content(value)
     content = content or text(row.get("key")) or ""
     fields, rest = fields_of(rest)
@@ -144,22 +125,19 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     tags = labels([*fields.pop("tags", []), *(name for name in known if name not in who.values()), *tag])
     kept = {"namespace": ".".join(known), "ttl_minutes": row.get("ttl_minutes")}
     inner = mapping(rest.get("metadata"))
-    yield from [Skipped(CLASHES)] * (len(kept.keys() & (rest.keys() | inner.keys())) + len(rest.keys() & inner.keys()))
+    clashes = len(kept.keys() & (rest.keys() | inner.keys())) + len(rest.keys() & inner.keys())
+    yield from skipped(CLASHES, clashes)
     metadata = {**rest, **kept}
     if isinstance(rest.get("metadata"), Mapping):
         metadata = {**metadata.pop("metadata"), **metadata}
     if not _same(plain_value(metadata_of(metadata) or {}, content), value):
         put = _put(namespace, row, value, content)
-        yield from [Skipped(UNKEPT)] * (not put)
+        yield from skipped(UNKEPT, int(not put))
         metadata |= put
-    payload = {"valid_until": row.get("expires_at"), **fields, **kind, "tags": tags or None}
+    payload = {"valid_until": row.get("expires_at"), **fields, **kind, "tags": tags, "metadata": metadata}
     key = label(row.get("key"))
-    yield from record.stored(
-        f"{'.'.join(known)}/{key}" if key else None,
-        content,
-        {**payload, "metadata": metadata_of(metadata)},
-        changed_at=row.get("updated_at"),
-    )
+    memory_id = f"{'.'.join(known)}/{key}" if key else None
+    yield from record.stored(memory_id, content, payload, changed_at=row.get("updated_at"))
 
 
 def _own(
@@ -180,8 +158,8 @@ def _own(
         value.pop("value", None)
     elif "content" not in value and (name := label(mapping(value.get("metadata")).get(TEXT_FIELD))):
         value["content"] = value.pop(name, None)
-    user, session_id, agent_id = (value.get(name) for name in ("user_id", "session_id", "agent_id"))
-    record = source.record(raw, origin, at=row.get("created_at"), user=user, session_id=session_id, agent_id=agent_id)
+    who = {name: value.get(name) for name in scopes.FIELDS}
+    record = source.record(raw, origin, at=row.get("created_at"), **who)
     outside = {*scopes.FIELDS, "content", "profile_id", "memory_id"}
     fields, rest = fields_of({name: part for name, part in value.items() if name not in outside})
     named = {name: found for name in ("speaker", "source") if (found := text(rest.pop(name, None)))}
@@ -189,7 +167,7 @@ def _own(
     yield from record.into(source.profile or label(own.get("profile_id"))).stored(
         own.get("memory_id") or row.get("key"),
         value.get("content"),
-        {**fields, **named, "metadata": metadata_of(metadata)},
+        {**fields, **named, "metadata": metadata},
         changed_at=row.get("updated_at"),
     )
 
@@ -216,11 +194,7 @@ def _compact(value: Mapping[str, Any]) -> str:
 
 
 def _value(value: object) -> Mapping[str, Any] | None:
-    try:
-        read = json.loads(value) if isinstance(value, str | bytes) else value
-    except (ValueError, RecursionError):
-        return None
-    return read if isinstance(read, Mapping) else None
+    return read if isinstance(read := unpacked(value), Mapping) else None
 
 
 def _content(value: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -3,31 +3,19 @@
 Archival passages are not in such files. Not here: folders of Letta Code, which are Markdown (`markdown.py`).
 """
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.chats import ATTACHED, EMPTY, OF_TOOLS, ChatTurn, conversation, left_out, speaker, spoken
-from memory_pipeline.interop.files import Broken, Member, members
-from memory_pipeline.interop.items import Item, Skipped, stable_id
+from memory_pipeline.interop.chats import OF_TOOLS, ChatTurn, conversation, spoken
+from memory_pipeline.interop.files import Member
+from memory_pipeline.interop.items import Item, Skipped, skipped, stable_id
 from memory_pipeline.interop.markdown_text import read as read_markdown
-from memory_pipeline.interop.records import (
-    Record,
-    Source,
-    identifier,
-    instant,
-    label,
-    labels,
-    listed,
-    mapping,
-    shared,
-    text,
-)
+from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.values import identifier, instant, label, labels, listed, mapping, shared, text, unpacked
 
 FORMAT: Final = "letta"
 
@@ -35,8 +23,6 @@ _MOST_OWNERS: Final = 100
 """Most agents that get the memories of a block that they share."""
 _CORE: Final = {"persona", "human"}
 """Labels of blocks that say who the agent and the person are."""
-
-
 _SHARED: Final = f"agents beyond {_MOST_OWNERS} that share a block, of that block"
 
 
@@ -45,58 +31,55 @@ def detect(seen: Sample) -> bool:
     return any(one.name.endswith(".af") or one.has("agents", "blocks", "in_context_message_ids") for one in seen.heads)
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None, assistant: bool = False) -> Iterator[Item]:
-    """Yield the memories of the blocks of an agent file, and its messages.
+def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
+    """Yield the memories of the blocks of an agent file, and its messages; each agent has a profile, by its name."""
+    profiles = _Profiles(source.profile)
+    return source.of_files(path, lambda member: _file(source, member, profiles, assistant=assistant))
 
-    Args:
-        profile: profile to import into; default: each agent has its own, by its name.
-    """
-    source, profiles = Source(FORMAT, recorded_at, profile or FORMAT), _Profiles(profile)
-    for member in members(path):
-        if not member.base.endswith((".af", ".json")):
-            continue
-        try:
-            read = mapping(member.json())
-        except Broken as error:
-            yield source.broken(None, member.name, str(error))
-            continue
-        files = len(listed(read.get("files")))
-        yield from [Skipped("files of agents", files)] * bool(files)
-        found = listed(read.get("agents")) or [read]  # files of the first version are one agent
-        agents = [_Agent.of(agent, member, index, profiles) for index, agent in enumerate(map(mapping, found))]
-        blocks = listed(read.get("blocks")) or listed(read.get("core_memory"))
-        owning = defaultdict[str, list[_Agent]](list)
-        for agent in agents:
-            for name in agent.blocks:
-                owning[name].append(agent)
-        for index, block in enumerate(map(mapping, blocks)):
-            owners = owning.get(str(block.get("id"))) or agents[:1]
-            yield from [Skipped(_SHARED, len(owners) - _MOST_OWNERS)] * (len(owners) > _MOST_OWNERS)
-            for agent in owners[:_MOST_OWNERS]:
-                own, origin = replace(source, profile=agent.profile), f"{member.name}:blocks[{index}]"
-                record = own.record(None, origin, at=read.get("created_at"), agent_id=agent.name)
-                yield from _block(record, block, agent)
-        for index, agent in enumerate(agents):
-            origin = f"{member.name}:agents[{index}]"
-            own = replace(source, profile=agent.profile)
-            yield from _agent(own, agent, origin, read.get("created_at"), assistant=assistant)
+
+def _file(source: Source, member: Member, profiles: "_Profiles", *, assistant: bool) -> Iterator[Item]:
+    if not member.base.endswith((".af", ".json")):
+        return
+    read = mapping(member.json())
+    yield from skipped("files of agents", len(listed(read.get("files"))))
+    found = listed(read.get("agents")) or [read]  # files of the first version are one agent
+    agents = [_Agent.of(agent, member, index, profiles) for index, agent in enumerate(map(mapping, found))]
+    blocks = listed(read.get("blocks")) or listed(read.get("core_memory"))
+    owning = defaultdict[str, list[_Agent]](list)
+    for agent in agents:
+        for name in agent.blocks:
+            owning[name].append(agent)
+    for index, block in enumerate(map(mapping, blocks)):
+        owners = owning.get(str(block.get("id"))) or agents[:1]
+        yield from skipped(_SHARED, len(owners) - _MOST_OWNERS)
+        for agent in owners[:_MOST_OWNERS]:
+            own, origin = replace(source, profile=agent.profile), f"{member.name}:blocks[{index}]"
+            record = own.record(None, origin, at=read.get("created_at"), agent_id=agent.name)
+            yield from _block(record, block, agent)
+    for index, agent in enumerate(agents):
+        origin = f"{member.name}:agents[{index}]:messages"
+        messages = enumerate(map(mapping, listed(agent.read.get("messages"))))
+        yield from conversation(
+            replace(source, profile=agent.profile),
+            (_turn(message, f"{origin}[{number}]", agent.name) for number, message in messages),
+            session=agent.name,
+            assistant=assistant,
+            begins=instant(read.get("created_at")),
+            agent=agent.name,
+            project=agent.project,
+        )
 
 
 class _Profiles:
     """The profiles of agents: each has its own, so that no run compares or merges what two of them know."""
 
     def __init__(self, given: str | None) -> None:
-        self._given, self._taken = given, set[str]()
-
-    @property
-    def shared(self) -> bool:
-        """Whether several agents may have one profile."""
-        return self._given is not None
+        self.given, self._taken = given, set[str]()
 
     def of(self, name: str, file: str, place: int) -> str:
         """Return the profile given, else the name of an agent, with file and place if an earlier one has that name."""
-        if self._given is not None:
-            return self._given
+        if self.given is not None:
+            return self.given
         own = name if name not in self._taken else label(f"{file} {place}: {name}") or name
         self._taken.add(own)
         return own
@@ -117,7 +100,7 @@ class _Agent:
         name = label(read.get("name")) or identifier(read.get("id")) or label(member.base) or FORMAT
         blocks = frozenset(map(str, listed(read.get("block_ids"))))
         own = profiles.of(name, member.base, place)
-        return cls(name, own, read, blocks, name if profiles.shared else None)
+        return cls(name, own, read, blocks, name if profiles.given else None)
 
 
 def _block(record: Record, block: Mapping[str, Any], owner: _Agent) -> Iterator[Item]:
@@ -136,7 +119,7 @@ def _block(record: Record, block: Mapping[str, Any], owner: _Agent) -> Iterator[
         ordinals[unit.text] += 1
         payload = {
             "category": "core",
-            "tags": labels([name, *unit.tags, *tags.get("tags", ())]) or None,
+            "tags": [name, *unit.tags, *tags.get("tags", ())],
             "protected": core or None,
             "protected_reason": f"block {name}" if core else None,
             "metadata": {"block": name, "project": owner.project, **about},
@@ -146,42 +129,20 @@ def _block(record: Record, block: Mapping[str, Any], owner: _Agent) -> Iterator[
         yield from line.stored(memory_id, unit.text, payload)
 
 
-def _agent(source: Source, agent: _Agent, origin: str, created: object, *, assistant: bool) -> Iterator[Item]:
-    turns = (
-        turn
-        for index, message in enumerate(listed(agent.read.get("messages")))
-        for turn in _turns(mapping(message), f"{origin}:messages[{index}]", agent.name, assistant=assistant)
-    )
-    begins = instant(created)
-    yield from conversation(source, turns, session=agent.name, begins=begins, agent=agent.name, project=agent.project)
-
-
-def _turns(message: Mapping[str, Any], origin: str, name: str | None, *, assistant: bool) -> Iterator[ChatTurn | Item]:
-    if skipped := left_out(message.get("role"), assistant=assistant):
-        yield skipped
-        return
+def _turn(message: Mapping[str, Any], origin: str, name: str) -> ChatTurn:
     found, attached = spoken(message.get("content"))
-    yield from [Skipped(ATTACHED, attached)] * bool(attached)
-    found, is_event = _unpacked(found)
-    if is_event:
-        yield Skipped(OF_TOOLS)
-    elif found is None:
-        yield Skipped(EMPTY)
-    else:
-        at = instant(message.get("created_at"))
-        turn_id = stable_id(FORMAT, str(name), str(at), found)
-        yield ChatTurn(turn_id, found, at, origin, dict(message), speaker(message.get("role")))
-
-
-def _unpacked(found: str | None) -> tuple[str | None, bool]:
-    """Return the text of a message that Letta wraps as JSON, and whether it is an event of the system instead."""
-    if found is None or not found.startswith("{"):
-        return found, False
-    try:
-        event = mapping(json.loads(found))
-    except (ValueError, RecursionError):
-        return found, False
-    kind = event.get("type")
+    wrapped = mapping(unpacked(found)) if found and found.startswith("{") else {}
+    kind = wrapped.get("type")
     if kind == "user_message":
-        return text(event.get("message")), False
-    return found, isinstance(kind, str)
+        found = text(wrapped.get("message"))
+    at = instant(message.get("created_at"))
+    return ChatTurn(
+        turn_id=stable_id(FORMAT, name, str(at), str(found)),
+        role=message.get("role"),
+        content=found,
+        at=at,
+        origin=origin,
+        raw=dict(message),
+        attached=attached,
+        unfit=OF_TOOLS if isinstance(kind, str) and kind != "user_message" else None,
+    )

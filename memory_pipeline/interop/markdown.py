@@ -24,21 +24,13 @@ from memory_pipeline.interop.commits import first_committed
 from memory_pipeline.interop.dreaming import Place
 from memory_pipeline.interop.exports import folder
 from memory_pipeline.interop.files import OF_AGENTS, Broken, Member, members
-from memory_pipeline.interop.items import Imported, ImportedAs, Item, Noticed, Skipped, raw_bytes, stable_id
+from memory_pipeline.interop.items import Imported, ImportedAs, Item, Noticed, Skipped, raw_bytes, skipped, stable_id
 from memory_pipeline.interop.markdown_notes import READ_ONLY
 from memory_pipeline.interop.markdown_text import Note, Unit, is_pointer, read, resolved
 from memory_pipeline.interop.reconciling import fields_now, open_memories
-from memory_pipeline.interop.records import (
-    Record,
-    Source,
-    kind_of,
-    label,
-    labels,
-    mapping,
-    metadata_of,
-    shared,
-)
+from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.values import kind_of, label, labels, mapping, metadata_of, shared
 from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import written
@@ -55,7 +47,10 @@ _UNDATED: Final = (
     "newer; date them by a day at the head of the line, a heading, the name of the file, or `date` in front matter"
 )
 _NAMES: Final = ("name", "title", "permalink")
-_STORED: Final = ("valid_from", "valid_until", "importance_hint", "protected", "protected_reason", "speaker", "source")
+_STORED: Final = (
+    *("importance", "importance_hint", "confidence", "valid_from", "valid_until"),
+    *("protected", "protected_reason", "speaker", "source"),
+)
 _WHO: Final = ("session_id", "agent_id", "user_id")
 _AUTO_MEMORY: Final = ("memory", "memory.md")
 """Folder and file in which coding agents keep what they learn, within a folder for the project."""
@@ -74,16 +69,16 @@ class _Folder:
     places: list["_Place"]
     broken: list[tuple[str, str]]
     """Files that cannot be read, and why."""
-    skipped: list[Skipped]
+    left_out: list[Item]
 
     @classmethod
     def of(cls, path: Path) -> Self:
         """Read every file of Markdown of a folder or archive, or one such file."""
-        read_places, broken, skipped = list[_Place](), list[tuple[str, str]](), list[Skipped]()
+        read_places, broken, left_out = list[_Place](), list[tuple[str, str]](), list[Item]()
         names = list[str]()
         for member in members(path):
             if not member.name.lower().endswith(SUFFIXES):
-                skipped += [] if member.base.startswith(".") else [Skipped("files that are not Markdown")]
+                left_out += skipped("files that are not Markdown", int(not member.base.startswith(".")))
                 continue
             names.append(member.name)
             try:
@@ -91,24 +86,24 @@ class _Folder:
             except Broken as error:
                 broken.append((member.name, str(error)))
                 continue
-            skipped += [] if note.readable else [Skipped("front matter that is not YAML (its plain lines were read)")]
-            skipped += [Skipped(what, count) for what, count in note.left_out.items()]
+            left_out += skipped("front matter that is not YAML (its plain lines were read)", int(not note.readable))
+            left_out += [Skipped(what, count) for what, count in note.left_out.items()]
             note, of_agent = openclaw.turns(note)
-            skipped += [Skipped("what the agent said in sessions", of_agent)] * bool(of_agent)
+            left_out += skipped("what the agent said in sessions", of_agent)
             if len(note.units) > 1:
-                front, left_out = shared(note.front)
-                note, skipped = replace(note, front=front), [*skipped, *left_out]
+                front, too_long = shared(note.front)
+                note = replace(note, front=front)
+                left_out += too_long
             read_places += [_Place(member.name, note, unit, member) for unit in note.units]
         own = openclaw.of_agent(names)
         read_places = [place for place in read_places if place.file not in own]
-        skipped += [Skipped("files that instruct the agent of a workspace, and its diary", len(own))] * bool(own)
+        left_out += skipped("files that instruct the agent of a workspace, and its diary", len(own))
         of_agents = _projects(path, {place.file for place in read_places})
         read_places = [replace(place, project=of_agents.get(place.file)) for place in read_places]
         files = _files(read_places)
         kept = [place for place in read_places if place.unit.memory_id or not is_pointer(place.unit, files)]
-        pointers = len(read_places) - len(kept)
-        skipped += [Skipped("index lines that lead to a file of the folder", pointers)] if pointers else []
-        return cls(kept, broken, skipped)
+        left_out += skipped("index lines that lead to a file of the folder", len(read_places) - len(kept))
+        return cls(kept, broken, left_out)
 
 
 @dataclass(frozen=True)
@@ -133,30 +128,22 @@ def detect(seen: Sample) -> bool:
     return any(name.lower().endswith(SUFFIXES) for name in seen.names)
 
 
-def events(
-    path: Path,
-    *,
-    recorded_at: datetime,
-    profile: str | None = None,
-    ledger: Ledger | None = None,
-    name: str | None = None,
-) -> Iterator[Item]:
+def events(source: Source, path: Path, *, ledger: Ledger | None = None, name: str | None = None) -> Iterator[Item]:
     """Yield the memories of a folder or file of Markdown, the links between them, and the end of those that are gone.
 
     A memory is a note with name and description as a whole, else a list item, else a paragraph; headings, tags and
     type are its tags. It is dated by the day at its head, else by the front matter, else by a date in the headings
     above it or in the name of the file or its folder, else by the day of the next item beside it, else by the commit
-    that added the file, else by the file.
+    that added the file, else by the file. Without a given profile, a folder that is an export is that of its profile.
 
     Args:
         path: folder, archive or file to read.
-        profile: profile to import into; default: that of which the folder is an export, else `markdown`.
         ledger: recognises what an earlier import of the folder stored; None: no ledger yet.
         name: name by which later imports recognise the folder; default: its path.
     """
-    source = _source(path, recorded_at, profile, name)
+    source = _own(source, path, name)
     found = _Folder.of(path)
-    yield from found.skipped
+    yield from found.left_out
     yield from (source.broken(None, file, why) for file, why in found.broken)
     owner = source.profile or FORMAT
     before = open_memories(ledger, owner, source.instance) | _exported(path, owner, ledger)
@@ -173,7 +160,7 @@ def events(
 
 def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None) -> list[Place]:
     """Return the place of each memory of a folder that was just imported; arguments as for `events`."""
-    source = _source(path, datetime.now(UTC), profile, name)
+    source = _own(Source(FORMAT, datetime.now(UTC), profile), path, name)
     before = open_memories(ledger, profile, source.instance) | _exported(path, profile, ledger)
     dated = [*_dated(_Folder.of(path).places, before, source)]
     return [_place(one) for one in _named(dated, before, source, ledger, _taken_out(ledger, profile))]
@@ -201,9 +188,10 @@ def texts(path: Path) -> dict[str, str]:
     return found
 
 
-def _source(path: Path, recorded_at: datetime, profile: str | None, name: str | None) -> Source:
-    owner = profile or folder.owner(path) or FORMAT
-    return Source(FORMAT, recorded_at, owner, stable_id(FORMAT, name or str(path.resolve())))
+def _own(source: Source, path: Path, name: str | None) -> Source:
+    """Return the source with its profile, and the name by which it recognises the folder."""
+    owner = source.profile or folder.owner(path) or FORMAT
+    return replace(source, profile=owner, name=stable_id(FORMAT, name or str(path.resolve())))
 
 
 def _exported(path: Path, profile: str, ledger: Ledger | None) -> dict[str, dict[str, Any]]:
@@ -254,23 +242,18 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
     fields = {**place.note.front, **place.unit.fields}
     stands = day_of(place.file, place.unit.heading, until=source.recorded_at)
     stated = (place.unit.fields, {} if place.day is None else {"date": place.day}, place.note.front)
-    created = next(
-        (said[key] for said in stated for key in _CREATED if key in said),
-        stands or place.by or committed,
-    )
+    dates = (said[key] for said in stated for key in _CREATED if key in said)
+    created = next(dates, stands or place.by or committed)
     changed = next((fields[key] for key in _CHANGED if key in fields), place.member.modified)
     record = _record(source, place, at=created, file_at=place.member.modified)
-    ours = place.unit.memory_id is not None
-    kind = next(
-        (fields[key] for key in ("memory_type", "type") if key in fields), mapping(fields.get("metadata")).get("type")
-    )
-    typed, tag = kind_of(kind)
-    category, other = kind_of(fields.get("category"))
-    used = {*_CREATED, *_CHANGED, *_STORED, *_WHO, *READ_ONLY, "memory_id", "tags", "importance", "confidence"}
-    used |= {"memory_type", "type", "category", "metadata"}
-    rest = metadata_of(fields, without=used) or {}
     metadata = dict(mapping(fields.get("metadata")))
-    if not ours:
+    kinds = (fields[key] for key in ("memory_type", "type") if key in fields)
+    typed, tag = kind_of(next(kinds, metadata.get("type")))
+    category, other = kind_of(fields.get("category"))
+    used = {*_CREATED, *_CHANGED, *_STORED, *_WHO, *READ_ONLY}
+    used |= {"memory_id", "tags", "memory_type", "type", "category", "metadata"}
+    if place.unit.memory_id is None:
+        rest = metadata_of(fields, without=used) or {}
         heading = " / ".join(place.unit.heading)
         named = {key: fields.get(key) for key in ("name", "description")}
         metadata |= {"file": place.file, "heading": heading, "project": place.project, **named, **rest}
@@ -278,10 +261,8 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
         **{key: fields.get(key) for key in _STORED},
         **typed,
         **category,
-        "metadata": metadata_of(metadata),
-        "tags": labels([*labels(fields.get("tags")), *place.unit.tags, *tag, *other]) or None,
-        "importance": fields.get("importance"),
-        "confidence": fields.get("confidence"),
+        "metadata": metadata,
+        "tags": [*labels(fields.get("tags")), *place.unit.tags, *tag, *other],
     }
     restated = any(key in fields for key in _CHANGED)
     yield from [Noticed(_UNDATED)] * (created is None)
@@ -290,10 +271,9 @@ def _stored(source: Source, place: _Place, committed: str | None) -> Iterator[It
 
 def _record(source: Source, place: _Place, *, at: object = None, file_at: datetime | None = None) -> Record:
     fields = {**place.note.front, **place.unit.fields}
-    who = {name: fields.get(name) for name in ("session_id", "agent_id")}
+    who = {name: fields.get(name) for name in _WHO}
     raw = {"file": place.file, "line": place.unit.line, "text": place.unit.text}
-    origin = f"{place.file}:{place.unit.line}"
-    return source.record(raw, origin, at=at, file_at=file_at, user=fields.get("user_id"), **who)
+    return source.record(raw, f"{place.file}:{place.unit.line}", at=at, file_at=file_at, **who)
 
 
 def _projects(path: Path, files: Iterable[str]) -> dict[str, str]:
@@ -451,7 +431,7 @@ def _links(source: Source, named: list[_Place]) -> Iterator[Item]:
                 lost += 1
             else:
                 yield from _record(source, place).linked(place.memory_id, first[file], kind)
-    yield from [Skipped("links to missing notes", lost)] * bool(lost)
+    yield from skipped("links to missing notes", lost)
 
 
 def _gone(source: Source, left: Mapping[str, Mapping[str, Any]], broken: set[str]) -> Iterator[Item]:

@@ -17,7 +17,7 @@ import yaml
 
 from memory_pipeline.interop import markdown_notes
 from memory_pipeline.interop.markdown_notes import INDEX_BEGINS, INDEX_ENDS
-from memory_pipeline.interop.records import labels, mapping
+from memory_pipeline.interop.values import labels, mapping
 from memory_pipeline.text.parse.written_days import is_entry
 
 WHOLE: Final = 2000

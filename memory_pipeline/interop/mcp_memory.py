@@ -5,7 +5,6 @@ The file has no instants, ids or users: memories are dated by the file, and iden
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,10 +18,11 @@ from memory_pipeline.interop.exports.mcp_memory import (
     TARGET_TYPE,
     sentence,
 )
-from memory_pipeline.interop.files import Broken, Member, members, objects
+from memory_pipeline.interop.files import Member, objects
 from memory_pipeline.interop.items import Item, Skipped, stable_id
-from memory_pipeline.interop.records import Record, Source, label, labels, listed, text
+from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.values import label, listed, text
 
 FORMAT: Final = "mcp-memory"
 
@@ -40,40 +40,44 @@ def detect(seen: Sample) -> bool:
     )
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
+def events(source: Source, path: Path) -> Iterator[Item]:
     """Yield a memory per observation and relation, and links between first observations.
 
     An observation that does not name its entity begins with the name; names and types are kept as metadata, so that an
     export gives back what was there.
     """
-    source = Source(FORMAT, recorded_at, profile or FORMAT)
-    for member in members(path):
+
+    def read(member: Member) -> Iterator[Item]:
         if member.base.endswith((".jsonl", ".json")):
-            yield from _graph(source, member)
+            entities, relations = dict[str, _Entity](), list[tuple[Record, Mapping[str, Any]]]()
+            yield from source.of_member(member, _lines(source, member, entities, relations))
+            for record, relation in relations:
+                yield from _relation(record, relation, entities)
+
+    return source.of_files(path, read)
 
 
-def _graph(source: Source, member: Member) -> Iterator[Item]:
-    entities = dict[str, _Entity]()
-    relations = list[tuple[Record, Mapping[str, Any]]]()
-    try:
-        for number, line in member.lines():
-            origin = f"{member.name}:{number}"
-            found, rest = objects(line)
-            for read in found:
-                record = source.record(read, origin, file_at=member.modified)
-                match read.get("type"):
-                    case "entity":
-                        yield from _entity(record, read, entities)
-                    case "relation":
-                        relations.append((record, read))
-                    case _:
-                        yield Skipped("lines that are neither entity nor relation")
-            if rest:
-                yield source.broken(rest, origin, "this part of the line is not a JSON object; correct it")
-    except Broken as error:
-        yield source.broken(None, member.name, str(error))
-    for record, relation in relations:
-        yield from _relation(record, relation, entities)
+def _lines(
+    source: Source,
+    member: Member,
+    entities: dict[str, "_Entity"],
+    relations: list[tuple[Record, Mapping[str, Any]]],
+) -> Iterator[Item]:
+    """Yield the observations of a file, and collect its entities and relations."""
+    for number, line in member.lines():
+        origin = f"{member.name}:{number}"
+        found, rest = objects(line)
+        for read in found:
+            record = source.record(read, origin, file_at=member.modified)
+            match read.get("type"):
+                case "entity":
+                    yield from _entity(record, read, entities)
+                case "relation":
+                    relations.append((record, read))
+                case _:
+                    yield Skipped("lines that are neither entity nor relation")
+        if rest:
+            yield source.broken(rest, origin, "this part of the line is not a JSON object; correct it")
 
 
 @dataclass
@@ -94,25 +98,22 @@ def _entity(record: Record, entity: Mapping[str, Any], entities: dict[str, _Enti
         yield record.broken("name is missing; give each entity its name")
         return
     known = entities.setdefault(name, _Entity(_short(entity["name"]) or name, _short(entity.get("entityType"))))
-    kinds = labels(entity.get("entityType")) or None
     if not listed(entity.get("observations")):
         yield Skipped("entities without observations")
     for observation in listed(entity.get("observations")):
+        own = replace(record, raw={ENTITY: name, "observation": observation})
         observed = text(observation)
         if observed is None:
-            yield replace(record, raw={ENTITY: name, "observation": observation}).broken(
-                "an observation is not a text; give a list of texts"
-            )
+            yield own.broken("an observation is not a text; give a list of texts")
             continue
         memory_id = stable_id(FORMAT, name, observed)
         known.first = known.first or memory_id
         content = observed if name.lower() in observed.lower() else f"{name}{AFTER_NAME}{observed}"
         payload = {
             "category": "semantic",
-            "tags": kinds,
+            "tags": entity.get("entityType"),
             "metadata": {ENTITY: known.name, ENTITY_TYPE: known.kind, NAMED: content != observed or None},
         }
-        own = replace(record, raw={ENTITY: name, "observation": observation})
         yield from own.stored(memory_id, content, payload)
 
 

@@ -7,7 +7,7 @@ Pickled points are read without being unpickled. Not here: exports of the hosted
 import base64
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, time, timedelta
 from itertools import combinations
@@ -15,26 +15,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.interop import inert_pickle
-from memory_pipeline.interop.files import Broken, Member, members
+from memory_pipeline.interop.files import Member
 from memory_pipeline.interop.items import ImportedAs, Item, Skipped
-from memory_pipeline.interop.records import (
-    Record,
-    Source,
-    fields_of,
-    identifier,
-    instant,
-    label,
-    labels,
-    listed,
-    mapping,
-    metadata_of,
-    text,
-)
+from memory_pipeline.interop.records import Record, Source
 from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.values import fields_of, identifier, instant, label, labels, listed, mapping, text
 from memory_pipeline.ledger import foreign_sqlite
 from memory_pipeline.ledger.sqlite_file import is_database
-
-FORMAT: Final = "mem0"
 
 _TEXT: Final = re.compile(r'"memory"\s*:\s*"')
 """How a record of JSON gives its text."""
@@ -67,24 +54,27 @@ def detect(seen: Sample) -> bool:
     )
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
+def events(source: Source, path: Path) -> Iterator[Item]:
     """Yield the memories of a file or folder, their changes, and links among those of one entity.
 
     Args:
         path: JSON file, `history.db`, Qdrant's `storage.sqlite`, or a folder with some of them.
-        profile: profile to import into; default the user whom a record names, else `mem0`.
     """
-    source = Source(FORMAT, recorded_at, profile)
     histories = _Histories.of(path)
     entities = list[tuple[str, Mapping[str, Any]]]()
     found = dict[str, Record]()
-    for origin, read in _records(source, path):
-        if not isinstance(read, Mapping):
-            yield read if isinstance(read, Item) else source.broken(read, origin, "the record is not a JSON object")
-        elif "linked_memory_ids" in read and "entity_type" in read:
-            entities.append((origin, read))
-        else:
-            yield from _memory(source, read, origin, histories, found)
+
+    def taken(records: Iterable[tuple[str, Any]]) -> Iterator[Item]:
+        for origin, read in records:
+            if not isinstance(read, Mapping):
+                yield read if isinstance(read, Item) else source.broken(read, origin, "the record is not a JSON object")
+            elif "linked_memory_ids" in read and "entity_type" in read:
+                entities.append((origin, read))
+            else:
+                yield from _memory(source, read, origin, histories, found)
+
+    yield from taken(_points(source, path))
+    yield from source.of_files(path, lambda member: taken(_of_file(member)))
     yield from _only_in_history(source, histories, found)
     yield from _links(source, entities, found)
 
@@ -120,44 +110,32 @@ def _databases(path: Path) -> Iterator[Path]:
     yield from (file for file in files if file.is_file() and is_database(file))
 
 
-def _records(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
-    """Yield the records of every store below a path, flat or not, with their origins."""
+def _points(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
+    """Yield the points of every local Qdrant below a path with their origins."""
     for file in _databases(path):
         if set(foreign_sqlite.tables(file).get("points", ())) == _POINTS:
             for index, row in enumerate(foreign_sqlite.rows(file, "points")):
                 yield f"{file.parent.name}/{file.name}:{index}", _point(source, row, f"{file.name}:{index}")
-    for member in members(path):
-        if member.base.endswith(".json") and member.base != "meta.json":
-            yield from _listed(source, member)
-        elif member.base.endswith(".md") and member.base.startswith("mem0-export"):
-            yield from _blocks(source, member)
 
 
-def _listed(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
-    try:
-        for index, read in enumerate(member.elements(*_LISTS)):
-            yield f"{member.name}[{index}]", read
-    except Broken as error:
-        yield member.name, source.broken(None, member.name, str(error))
+def _of_file(member: Member) -> Iterator[tuple[str, Any]]:
+    if member.base.endswith(".json") and member.base != "meta.json":
+        yield from ((f"{member.name}[{index}]", read) for index, read in enumerate(member.elements(*_LISTS)))
+    elif member.base.endswith(".md") and member.base.startswith("mem0-export"):
+        yield from _blocks(member)
 
 
-def _blocks(source: Source, member: Member) -> Iterator[tuple[str, Any]]:
+def _blocks(member: Member) -> Iterator[tuple[str, Any]]:
     """Yield the blocks of an export of mem0's plugin: `key: value` lines between lines of dashes, then the text."""
-    try:
-        parts = member.text().split("\n---\n")
-    except Broken as error:
-        yield member.name, source.broken(None, member.name, str(error))
-        return
+    parts = member.text().split("\n---\n")
     for index in range(0, len(parts) - 1, 2):
         pairs = (line.partition(": ") for line in parts[index].strip("-\n").split("\n"))
         fields = {key.strip(): value.strip() for key, colon, value in pairs if colon}
         known = {key: fields.pop(key, None) for key in ("id", "created_at")}
         metadata = {key: value for key, value in fields.items() if key not in {"categories", "type"}}
         categories = [part.strip() for part in f"{fields.get('categories', '')},{fields.get('type', '')}".split(",")]
-        yield (
-            f"{member.name}:{index // 2}",
-            {**known, "memory": parts[index + 1].strip(), "categories": categories, "metadata": metadata},
-        )
+        own = {"memory": parts[index + 1].strip(), "categories": categories, "metadata": metadata}
+        yield f"{member.name}:{index // 2}", known | own
 
 
 def _point(source: Source, row: Mapping[str, Any], origin: str) -> Any:
@@ -180,7 +158,7 @@ def _memory(
         dict(read),
         origin,
         at=read.get("created_at"),
-        user=read.get("user_id"),
+        user_id=read.get("user_id"),
         agent_id=read.get("agent_id"),
         session_id=read.get("run_id"),
     )
@@ -206,11 +184,11 @@ def _payload(read: Mapping[str, Any]) -> dict[str, Any]:
     until = instant(read.get("expiration_date"))
     if until and "valid_until" not in fields:
         fields["valid_until"] = (datetime.combine(until, time(), UTC) + timedelta(days=1)).isoformat()
-    tags = labels([*fields.pop("tags", []), *labels(listed(read.get("categories")))])
+    tags = [*fields.pop("tags", []), *labels(listed(read.get("categories")))]
     actor, role = label(read.get("actor_id")), label(read.get("role"))
     speaker = actor or role or label(rest.pop("speaker", None))
-    beside_actor = {"role": role} if actor and role else {}
-    return {**fields, "tags": tags or None, "speaker": speaker, "metadata": metadata_of({**beside_actor, **rest})}
+    metadata = {"role": role if actor else None, **rest}
+    return {**fields, "tags": tags, "speaker": speaker, "metadata": metadata}
 
 
 def _history(record: Record, name: str, payload: Mapping[str, Any], histories: _Histories) -> Iterator[Item]:

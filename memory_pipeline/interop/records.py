@@ -1,151 +1,46 @@
 """Makes events from the records of other systems' stores: lenient in what it reads, strict in what it yields.
 
 A value that does not fit is left out and counted, a record without its essentials becomes a dead letter, and the next
-record is read as if nothing had happened. Not here: reading files (`files.py`), and the formats.
+record is read as if nothing had happened. Not here: reading files (`files.py`) and values (`values.py`), and the
+formats.
 """
 
-import math
 import re
-import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
+from pathlib import Path
 from typing import Any, Final
 
 from memory_pipeline.consolidation.whereabouts import DATED_BY
+from memory_pipeline.interop.files import Broken, Member, members
 from memory_pipeline.interop.items import Imported, ImportedAs, Item, Skipped, dead_letter, raw_bytes, stable_id
 from memory_pipeline.interop.reconciling import IMPORTER
-from memory_pipeline.ledger.event import EPOCH, Event, InvalidEvent, parse
-from memory_pipeline.ledger.payloads import canonical_json, written
+from memory_pipeline.interop.values import (
+    identifier,
+    in_our_form,
+    instant,
+    label,
+    labels,
+    mapping,
+    metadata_of,
+    share,
+    text,
+)
+from memory_pipeline.ledger.event import InvalidEvent, parse
 from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.schemas import EventType
-from memory_pipeline.text import credentials
-from memory_pipeline.text.classification import CATEGORIES, MEMORY_TYPES
 
-LONGEST: Final = 256
-"""Characters of an id, a name or a tag."""
-MILLISECONDS: Final = 1e11
-"""Epoch seconds lie below this number, epoch milliseconds above it."""
-MOST_SHARED: Final = 2_000
-"""Characters of what stands beside every memory of a record of several; more would multiply with their number."""
 LOOSE: Final = "links without a kind and two different ends"
 NO_TEXT: Final = "records without text"
-TOO_LONG_TO_SHARE: Final = "values that are too long to stand beside each of several memories"
 VALIDITY: Final = "validities that end before they begin"
 UNDATED: Final = "instants that cannot be read, with that of the import in their place"
 
-_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
-_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
-_TYPES: Final = {name.lower(): name for name in MEMORY_TYPES}
-
-
-def instant(value: object) -> datetime | None:
-    """Return an instant as other systems write it, in UTC; None if it is not one.
-
-    Takes epoch seconds and milliseconds, as number or text, and ISO 8601 with or without offset, a date alone as its
-    first moment. Without an offset it is UTC, which is a convention: some systems write local time.
-    """
-    try:
-        if isinstance(value, datetime):
-            return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
-        if isinstance(value, str) and not _NUMBER.fullmatch(value.strip()):
-            read = datetime.fromisoformat(value.strip())
-            return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            return None
-        seconds = float(value)
-        if not math.isfinite(seconds):
-            return None
-        return EPOCH + timedelta(seconds=seconds / 1000 if abs(seconds) > MILLISECONDS else seconds)
-    except (ValueError, OverflowError):
-        return None
-
-
-def text(value: object) -> str | None:
-    """Return a text with half surrogate pairs and null characters replaced; None if it is not a text, or blank."""
-    if not isinstance(value, str) or not value.strip():
-        return None
-    whole = value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return whole.replace("\0", "\N{REPLACEMENT CHARACTER}")
-
-
-def label(value: object) -> str | None:
-    """Return a name, id or tag that fits (see `payloads.Identifier`), shortened if need be; None if there is none."""
-    if isinstance(value, bool) or not isinstance(value, str | int):
-        return None
-    fitting = (text(_CONTROL.sub(" ", credentials.redacted(str(value)))) or "").strip()[:LONGEST].strip()
-    return fitting if any(not unicodedata.category(letter).startswith("C") for letter in fitting) else None
-
-
-def identifier(value: object) -> str | None:
-    """Return an id unchanged if it fits, else one made from it; None if there is none."""
-    found = label(value)
-    return found if found is None or found == str(value) else stable_id("id", str(value).encode(errors="replace").hex())
-
-
-def labels(values: object) -> list[str]:
-    """Return the names in a list, or a single name, each once."""
-    listed = values if isinstance(values, Sequence) and not isinstance(values, str | bytes) else [values]
-    return list(dict.fromkeys(found for value in listed if (found := label(value))))
-
-
-def share(value: object) -> float | None:
-    """Return a number from 0 to 1; None if it is not one or lies outside."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return float(value) if 0 <= value <= 1 else None
-
-
-def times(value: object) -> int:
-    """Return a count; 0 if it is not one, or negative."""
-    return min(max(value, 0), 10**9) if isinstance(value, int) and not isinstance(value, bool) else 0
-
-
-def mapping(value: object) -> Mapping[str, Any]:
-    """Return a JSON object, or an empty one."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def listed(value: object) -> Sequence[Any]:
-    """Return a list, or an empty one."""
-    return value if isinstance(value, list | tuple) else ()
-
-
-def kind_of(value: object) -> tuple[dict[str, str], list[str]]:
-    """Return `memory_type` or `category` if a name is a known one, else the name as a tag."""
-    name = label(value)
-    if name is None:
-        return {}, []
-    if name.lower() in _TYPES:
-        return {"memory_type": _TYPES[name.lower()]}, []
-    return ({"category": name.lower()}, []) if name.lower() in CATEGORIES else ({}, [name])
-
-
-def metadata_of(values: Mapping[str, Any], *, without: Iterable[str] = ()) -> dict[str, Any] | None:
-    """Return those values that JSON can hold and that are not empty; None if there is none."""
-    left_out = set(without)
-    kept = {}
-    for name, value in values.items():
-        if str(name) in left_out or value in (None, "", [], {}):
-            continue
-        try:
-            canonical_json(value)
-        except ValueError:
-            continue
-        kept[str(name)] = value
-    return kept or None
-
-
-def shared(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]:
-    """Return the values that may stand beside each of several memories, and what is left out: those too long for it."""
-    kept, room = dict[str, Any](), MOST_SHARED
-    for name, value in values.items():
-        size = len(name) + len(raw_bytes(value))
-        if size <= room:
-            kept[name] = value
-            room -= size
-    left_out = len(values) - len(kept)
-    return kept, [Skipped(TOO_LONG_TO_SHARE, left_out)] * bool(left_out)
+_FORMS: Final[Mapping[str, Callable[[object], float | str | None]]] = {
+    **dict.fromkeys(("importance", "confidence", "weight"), share),
+    **dict.fromkeys(("valid_from", "valid_until"), in_our_form),
+}
+"""How values are read that may not fit."""
 
 
 @dataclass(frozen=True)
@@ -166,14 +61,7 @@ class Source:
         return f"{IMPORTER}{self.file_format}" + (f":{self.name}" if self.name else "")
 
     def record(
-        self,
-        raw: object,
-        origin: str,
-        *,
-        at: object = None,
-        file_at: datetime | None = None,
-        user: object = None,
-        **who: object,
+        self, raw: object, origin: str, *, at: object = None, file_at: datetime | None = None, **who: object
     ) -> "Record":
         """Return a record of this store.
 
@@ -182,25 +70,45 @@ class Source:
             origin: file and position.
             at: its instant in any form; without one it is dated by the file, else to the import.
             file_at: when the file was last written.
-            user: the person it belongs to; without a given profile also its profile.
-            who: `session_id` and `agent_id` in any form.
+            who: `user_id`, `session_id` and `agent_id` in any form; without a given profile, the user is the profile.
         """
-        named = {"user_id": identifier(user), **{name: identifier(value) for name, value in who.items()}}
+        named = {name: found for name, value in who.items() if (found := identifier(value)) is not None}
         read = instant(at)
         return Record(
             self,
             raw,
             origin,
-            profile=self.profile or named["user_id"] or self.file_format,
+            profile=self.profile or named.get("user_id") or self.file_format,
             at=read or file_at or self.recorded_at,
             by_file=read is None and file_at is not None,
-            who={name: value for name, value in named.items() if value is not None},
+            who=named,
             undated=read is None and at not in (None, ""),
         )
 
     def broken(self, raw: object, origin: str, reason: str) -> Item:
         """Return the dead letter for a part that cannot be read."""
         return dead_letter(raw, reason=reason, recorded_at=self.recorded_at, origin=origin)
+
+    def no_object(self, line: bytes, origin: str) -> Item:
+        """Return the dead letter for a line that should be a JSON object."""
+        raw = line.decode("utf-8", "replace")
+        return self.broken(raw, origin, "the line is not a JSON object; copy the whole file again")
+
+    def of_files(self, path: Path, read: Callable[[Member], Iterable[Item]]) -> Iterator[Item]:
+        """Yield what `read` yields of each file of an export, and a dead letter where one cannot be read further.
+
+        Raises:
+            ValueError: the path cannot be read.
+        """
+        for member in members(path):
+            yield from self.of_member(member, read(member))
+
+    def of_member(self, member: Member, found: Iterable[Item]) -> Iterator[Item]:
+        """Yield what is found in a file, and a dead letter where it cannot be read further."""
+        try:
+            yield from found
+        except Broken as error:
+            yield self.broken(None, member.name, str(error))
 
 
 @dataclass(frozen=True)
@@ -264,19 +172,19 @@ class Record:
         if content is None or (isinstance(content, str) and text(content) is None):
             yield Skipped(NO_TEXT)
             return
-        yield from [Skipped(UNDATED)] * self.undated
         fields, unfit = _fitting(payload or {})
-        yield from unfit
+        yield from [Skipped(UNDATED)] * self.undated + unfit
         fields = {"source": self.source.file_format, **fields, "content": text(content) or content}
         if self.by_file:
             fields["metadata"] = {**mapping(fields.get("metadata")), DATED_BY: "file"}
+        changed = instant(changed_at)
         yield self._event(
             EventType.STORED,
             (name,),
             memory_id=name,
             payload=fields,
             imported_as=imported_as,
-            changed=changed_at,
+            changed_at=changed and min(changed, self.source.recorded_at),
             states_change=states_change,
         )
 
@@ -314,8 +222,8 @@ class Record:
     def session(self, kind: EventType, revision: str, metadata: Mapping[str, Any]) -> Iterator[Item]:
         """Yield the start or end of the record's session; nothing if it names none."""
         if session_id := self.who.get("session_id"):
-            kept = metadata_of(metadata)
-            yield self._event(kind, (session_id, revision), payload={"metadata": kept} if kept else {})
+            payload, _ = _fitting({"metadata": metadata})
+            yield self._event(kind, (session_id, revision), payload=payload)
 
     def broken(self, reason: str) -> Item:
         """Return the dead letter for this record."""
@@ -329,7 +237,7 @@ class Record:
         payload: Mapping[str, object],
         memory_id: str | None = None,
         imported_as: ImportedAs = ImportedAs.EVENT,
-        changed: object = None,
+        changed_at: datetime | None = None,
         states_change: bool = False,
     ) -> Item:
         fields = {
@@ -343,12 +251,9 @@ class Record:
             **self.who,
         }
         try:
-            event: Event = parse(fields, recorded_at=self.source.recorded_at, origin=self.origin, future=None)
+            event = parse(fields, recorded_at=self.source.recorded_at, origin=self.origin, future=None)
         except InvalidEvent as error:
             return self.broken(error.reason)
-        changed_at = instant(changed)
-        if changed_at is not None:
-            changed_at = min(changed_at, self.source.recorded_at)
         return Imported.of(
             event,
             self.origin,
@@ -360,48 +265,18 @@ class Record:
 
 
 def _fitting(payload: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]:
-    """Return the fields that are given and fit, instants written in our form, and what is left out of the others."""
-    fields = {name: value for name, value in payload.items() if value is not None and value != {}}
-    unfit = list[Skipped]()
-    for name in [name for name in fields if name in _FORMS]:
-        value = fields[name]
-        fields[name] = _FORMS[name](value)
-        if fields[name] is None:
-            del fields[name]
-            unfit += [Skipped(f"values of {name} that do not fit")] if value != "" else []
-    if isinstance(fields.get("metadata"), Mapping):
-        fields["metadata"] = metadata_of(fields["metadata"]) or {}
+    """Return the fields that say something and fit, instants in our form, and what is left out of the others."""
+    fields, unfit = dict(payload), list[Skipped]()
+    for name, form in _FORMS.items():
+        if name in payload:
+            fields[name] = form(payload[name])
+            if fields[name] is None and payload[name] not in (None, {}, ""):
+                unfit.append(Skipped(f"values of {name} that do not fit"))
+    fields["tags"] = labels(payload.get("tags"))
+    if isinstance(metadata := payload.get("metadata"), Mapping):
+        fields["metadata"] = metadata_of(metadata)
+    fields = {name: value for name, value in fields.items() if value is not None and value not in ({}, [])}
     if "valid_from" in fields and "valid_until" in fields and fields["valid_until"] < fields["valid_from"]:
         del fields["valid_from"], fields["valid_until"]
         unfit.append(Skipped(VALIDITY))
     return fields, unfit
-
-
-def fields_of(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the values that are fields of a memory under our names, in our form, and the others."""
-    read: dict[str, Callable[[Any], Any]] = {
-        "importance": share,
-        "importance_hint": share,
-        "confidence": share,
-        "valid_from": _at,
-        "valid_until": _at,
-        "protected_reason": text,
-        "memory_type": lambda value: kind_of(value)[0].get("memory_type"),
-        "category": lambda value: kind_of(value)[0].get("category"),
-        "tags": lambda value: labels(value) if isinstance(value, list) else None,
-        "protected": lambda value: value if isinstance(value, bool) else None,
-    }
-    known = {name: found for name, form in read.items() if name in values and (found := form(values[name])) is not None}
-    return known, {name: value for name, value in values.items() if name not in known}
-
-
-def _at(value: object) -> str | None:
-    at = instant(value)
-    return written(at) if at else None
-
-
-_FORMS: Final[Mapping[str, Callable[[object], float | str | None]]] = {
-    **dict.fromkeys(("importance", "confidence", "weight"), share),
-    **dict.fromkeys(("valid_from", "valid_until"), _at),
-}
-"""How values are read that may not fit."""

@@ -3,33 +3,28 @@
 The database is opened for reading only. Not here: links that it derives itself, such as entities and co-activation.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.items import Item, Skipped, file_name
-from memory_pipeline.interop.records import (
-    Record,
-    Source,
+from memory_pipeline.interop.items import Item, Skipped, file_name, skipped
+from memory_pipeline.interop.records import Record, Source
+from memory_pipeline.interop.sampling import Sample
+from memory_pipeline.interop.values import (
     identifier,
     instant,
     kind_of,
     label,
-    labels,
     listed,
     mapping,
     metadata_of,
     shared,
     text,
     times,
+    unpacked,
 )
-from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.ledger import foreign_sqlite
-
-FORMAT: Final = "superlocalmemory"
 
 _FACTS: Final = "atomic_facts"
 _RECALLS: Final = {"recall", "search", "auto_invoke"}
@@ -43,14 +38,13 @@ def detect(seen: Sample) -> bool:
     return {"fact_id", "memory_id", "content"} <= set(seen.tables.get(_FACTS, ()))
 
 
-def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> Iterator[Item]:
-    """Yield the facts of a database, and what was done with them.
+def events(source: Source, path: Path) -> Iterator[Item]:
+    """Yield the facts of a database, and what was done with them; without a given profile, in the profile of each.
 
     Args:
         path: `memory.db`; its program may be running.
-        profile: profile to import into; default the profile of a fact, else `superlocalmemory`.
     """
-    return _Store(path, Source(FORMAT, recorded_at, profile)).items()
+    return _Store(path, source).items()
 
 
 class _Store:
@@ -74,7 +68,7 @@ class _Store:
         for index, row in enumerate(self._rows(_FACTS)):
             with_facts.add(row.get("memory_id"))
             yield from self._fact(row, mapping(memories.get(row.get("memory_id"))), index, logged)
-        yield from [Skipped("turns of conversation without facts")] * len(memories.keys() - with_facts)
+        yield from skipped("turns of conversation without facts", len(memories.keys() - with_facts))
         yield from self._accesses()
         yield from self._feedback()
         yield from self._links()
@@ -89,11 +83,10 @@ class _Store:
         if row.get("quarantined") == 1:
             yield Skipped("facts in quarantine")
             return
-        at = row.get("created_at") or row.get("observation_date")
         record = self._source.record(
             {key: value for key, value in row.items() if key != "embedding"},
             f"{self._name}:{_FACTS}[{place}]",
-            at=at,
+            at=row.get("created_at") or row.get("observation_date"),
             session_id=row.get("session_id") or memory.get("session_id"),
         )
         record = record if self._source.profile else record.into(identifier(row.get("profile_id")))
@@ -102,7 +95,7 @@ class _Store:
             self._records[name] = record
             count, known = times(row.get("access_count")), logged[row.get("fact_id")]
             if known:
-                yield from [Skipped("accesses that its log no longer has", count - known)] * (count > known)
+                yield from skipped("accesses that its log no longer has", count - known)
             else:
                 last = record.dated(self._used.get(row.get("fact_id")))
                 yield from last.accessed(name, f"count {count}", count=count)
@@ -154,7 +147,7 @@ class _Store:
 
 def _turn(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a turn of conversation says of each fact in it, as far as it may stand beside all of them."""
-    metadata, left_out = shared(_object(row.get("metadata_json")))
+    metadata, left_out = shared(mapping(unpacked(row.get("metadata_json"))))
     speaker = label(row.get("speaker")) or label(row.get("role"))
     session_id = identifier(row.get("session_id"))
     return {"speaker": speaker, "session_id": session_id, "metadata": metadata, "left_out": left_out}
@@ -162,13 +155,12 @@ def _turn(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _payload(row: Mapping[str, Any], memory: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a fact, with what its turn of conversation says."""
-    pinned = row.get("pinned") == 1
-    kind, tag = kind_of("episodic" if row.get("fact_type") == "prospective" else row.get("fact_type"))
-    tags = [*tag, *(["prospective"] if row.get("fact_type") == "prospective" else [])]
-    state = metadata_of({key: row.get(key) for key in _STATES if row.get(key) != 0})
+    pinned, planned = row.get("pinned") == 1, row.get("fact_type") == "prospective"
+    kind, tag = kind_of("episodic" if planned else row.get("fact_type"))
+    entities = (listed(unpacked(row.get(name))) for name in ("canonical_entities_json", "entities_json"))
     return {
         **kind,
-        "tags": labels(tags) or None,
+        "tags": [*tag, "prospective"] if planned else tag,
         "importance": row.get("importance"),
         "confidence": row.get("confidence"),
         "speaker": memory.get("speaker"),
@@ -176,27 +168,10 @@ def _payload(row: Mapping[str, Any], memory: Mapping[str, Any]) -> dict[str, Any
         "valid_until": row.get("valid_until") or row.get("interval_end"),
         "protected": pinned or None,
         "protected_reason": "pinned" if pinned else None,
-        "metadata": metadata_of(
-            {
-                "entities": _list(row.get("canonical_entities_json")) or _list(row.get("entities_json")),
-                "referenced_date": row.get("referenced_date"),
-                "source_state": state,
-                **mapping(memory.get("metadata")),
-            }
-        ),
+        "metadata": {
+            "entities": next(filter(None, entities), None),
+            "referenced_date": row.get("referenced_date"),
+            "source_state": metadata_of({key: row.get(key) for key in _STATES if row.get(key) != 0}),
+            **mapping(memory.get("metadata")),
+        },
     }
-
-
-def _list(value: object) -> list[Any]:
-    return list(listed(_json(value)))
-
-
-def _object(value: object) -> Mapping[str, Any]:
-    return mapping(_json(value))
-
-
-def _json(value: object) -> Any:
-    try:
-        return json.loads(value) if isinstance(value, str | bytes) else None
-    except (ValueError, RecursionError):
-        return None

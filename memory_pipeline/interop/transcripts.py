@@ -11,7 +11,8 @@ from typing import Any, Final
 from memory_pipeline.interop.chats import ChatTurn
 from memory_pipeline.interop.files import Broken, Member, parsed
 from memory_pipeline.interop.items import Item, Skipped
-from memory_pipeline.interop.records import Source, label, text
+from memory_pipeline.interop.records import Source
+from memory_pipeline.interop.values import label, text
 
 OTHERS: Final = "lines that are not messages"
 UNKNOWN: Final = "lines of unknown kinds"
@@ -36,16 +37,12 @@ class Lines:
         except Broken:
             return
 
-    def turns(self, taken: Callable[[Mapping[str, Any], str], Iterator[ChatTurn | Item]]) -> Iterator[ChatTurn | Item]:
-        """Yield what `taken` makes of every line, and dead letters for those that are not JSON objects."""
+    def turns(self, made: Callable[[Mapping[str, Any], str], ChatTurn | Item]) -> Iterator[ChatTurn | Item]:
+        """Yield what `made` makes of every line, and dead letters for those that are not JSON objects."""
         try:
             for number, line in self._member.lines():
                 origin, read = f"{self._member.name}:{number}", parsed(line)
-                if read is None:
-                    raw = line.decode("utf-8", "replace")
-                    yield self._source.broken(raw, origin, "the line is not a JSON object; copy the whole file again")
-                else:
-                    yield from taken(read, origin)
+                yield made(read, origin) if read is not None else self._source.no_object(line, origin)
         except Broken as error:
             yield self._source.broken(None, self._member.name, str(error))
 
@@ -56,11 +53,8 @@ def beside(member: Member) -> Skipped | None:
         return Skipped("files of subagents and tool results")
     if member.base.endswith(".jsonl"):
         return None
-    return Skipped(
-        "notes in Markdown (taken by import markdown)"
-        if member.base.endswith(".md")
-        else "files that are not transcripts"
-    )
+    in_markdown = member.base.endswith(".md")
+    return Skipped("notes in Markdown (taken by import markdown)" if in_markdown else "files that are not transcripts")
 
 
 def folder_of(path: object) -> str | None:
