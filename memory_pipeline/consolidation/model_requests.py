@@ -121,7 +121,6 @@ def judged(
         context: the policy, and the function that answers requests.
         within: `profile_id` and `memory_id` of the memories that the run may decide about; default: all. Nothing is
             asked about others.
-
     """
     table = TABLES["verdicts"]
     wanted = pairs if within is None else scope.touching(within, pairs, "memory_id", "other_id")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from memory_pipeline.interop.items import Skipped, raw_bytes, stable_id
+from memory_pipeline.interop.items import Item, raw_bytes, skipped, stable_id
 from memory_pipeline.ledger.event import EPOCH
 from memory_pipeline.ledger.payloads import canonical_json, written
 from memory_pipeline.text import credentials
@@ -127,7 +127,7 @@ def metadata_of(values: Mapping[str, Any], *, without: Iterable[str] = ()) -> di
     return kept or None
 
 
-def shared(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]:
+def shared(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Item]]:
     """Return the values that may stand beside each of several memories, and what is left out: those too long for it."""
     kept, room = dict[str, Any](), MOST_SHARED
     for name, value in values.items():
@@ -135,8 +135,7 @@ def shared(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]:
         if size <= room:
             kept[name] = value
             room -= size
-    left_out = len(values) - len(kept)
-    return kept, [Skipped(TOO_LONG_TO_SHARE, left_out)] * bool(left_out)
+    return kept, skipped(TOO_LONG_TO_SHARE, len(values) - len(kept))
 
 
 def unpacked(value: object) -> Any:

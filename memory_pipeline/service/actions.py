@@ -94,7 +94,7 @@ def remember(
     Args:
         home: data folder; created if it does not exist.
         occurred_at: when it was said; default: the past day at the head of the text, else now.
-        expires_in: how long it is kept from then on, such as "30 days".
+        expires_in: how long it is kept from `occurred_at`, else from now on, such as "30 days".
         fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
 
     Returns:
