@@ -48,7 +48,7 @@ def test_equal_lines_in_one_place_are_one(tmp_path):
 
 
 NOTES = {
-    "work.md": "# Project A\n\n- Uses Postgres 15.\n- Tests run with pytest.\n\n"
+    "work.md": "# Project A\n\n- Uses Postgres 15.\n- Tests run with pytest.\n- Tests run with pytest.\n\n"
     "# Project B\n\n- Uses Postgres 16.\n- Tests run with pytest.\n\n"
     "# Rules\n\n## Repository\n\n- Never push to main.\n- I am allergic to latex.\n",
     "log.md": "## 2026-02-01\n\n- The ferry was late.\n",
@@ -65,12 +65,22 @@ def test_the_headings_above_a_line_are_searched_and_shown(tmp_path):
             assert client.get(first.memory_id).line() == f"Project {project} \u203a {line}"
         assert client.recall("Which repository rules are there?")[0].heading == "Rules \u203a Repository"
         assert client.recall("When was the ferry late?")[0].heading is None
-        client.consolidate()
+        items = [{"namespace": [one], "key": "k", "value": {"text": "The kiln is hot."}} for one in ("ana", "bo")]
+        (tmp_path / "items.json").write_text(json.dumps(items))
+        told = call("import", "langgraph", tmp_path / "items.json", "--profile", "markdown", home=tmp_path / "data")
+        assert told.returncode == 0
+        changes, day = client.consolidate().changes, f"{client.list()[0].created_at:%Y-%m-%d}"
         start = client.session_start().text()
-        assert "Rules \u203a Repository \u203a Never push to main." in start
-        assert "Rules \u203a Repository \u203a I am allergic to latex." in start
+        assert f"Rules \u203a Repository \u203a Never push to main. ({day}; dated by its file)" in start
+        assert f"Rules \u203a Repository \u203a I am allergic to latex. ({day}; dated by its file)" in start
+        assert {"ana/k", "bo/k"} <= {one.memory_id for one in client.list(limit=100)}
+        (older,) = changes.filter(group="merged")["older"]
+        assert {one["text"] for one in older} == {"Project A \u203a Tests run with pytest. (dated by its file)"}
+        merged = next(one for one in client.recall("How do the tests of Project A run?") if one.kind != "original")
+        assert (merged.heading, merged.text, merged.undated) == ("Project A", "Tests run with pytest.", True)
     listed = call("list", "--profile", "markdown", home=tmp_path / "data").stdout
-    assert "Project B \u203a Uses Postgres 16." in listed
+    assert "Project B \u203a Uses Postgres 16. (dated by its file)" in listed
+    assert "The ferry was late.\n" in listed
 
 
 @pytest.mark.usefixtures("unpublished")

@@ -15,7 +15,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from memory_pipeline import schemas
-from memory_pipeline.consolidation import model_prompts
+from memory_pipeline.consolidation import model_prompts, whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups import lineage
 from memory_pipeline.consolidation.model_prompts import NOT_ASKED, NOT_JSON, REQUESTS
@@ -293,8 +293,8 @@ def summaries(
         policy: the model.
 
     Returns:
-        Table `summaries`. A fact has the speaker, session and tags of its entry, and inherits from it what a summary
-        inherits from its members; a date no later than the entry's day starts its validity.
+        Table `summaries`. A fact has the speaker, session, tags and place of its entry, and inherits from it what a
+        summary inherits from its members; a date no later than the entry's day starts its validity.
     """
     named = _named(accepted, memories)
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select("profile_id", fact_id="memory_id")
@@ -316,6 +316,7 @@ def summaries(
             members=pl.concat_list("memory_id"),
             valid_from=pl.when(began <= pl.col("created_at")).then(began).otherwise("valid_from"),
             said_at=pl.lit(None, INSTANT),
+            metadata=whereabouts.shared().over("profile_id", "fact_id"),
             protected=pl.lit(value=False),
             protected_reason=pl.lit(None, pl.String),
             replaces=pl.lit([], pl.List(pl.String)),

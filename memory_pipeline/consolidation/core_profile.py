@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import currency, reuse
+from memory_pipeline.consolidation import currency, reuse, whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.ownership import OWNER
 from memory_pipeline.schemas import INSTANT, TABLES
@@ -69,6 +69,7 @@ _SENTENCE: Final = (
 _COLUMNS: Final = (
     *("index", "memory_id", "text", "introduces", "lasting", "harm", "importance", "access_count", "created_at"),
     *("doubted_since", "doubted_by", "disputed_by", "disputed_at", "vital", "past", "person", "project"),
+    "by_file",
 )
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
 
@@ -126,12 +127,14 @@ def facts(
         descending=[False, False, True, False, *[True] * 5, False, False],
     )
     ranked = _with_repeats(_with_what_doubts(ranked, present), edges)
-    mark = pl.struct("disputed_at", "disputed_by", "doubted_by", "doubted_since", said_at="created_at")
+    mark = pl.struct("by_file", "disputed_at", "disputed_by", "doubted_by", "doubted_since", said_at="created_at")
     return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", "past", mark=mark)
 
 
 def shown(mark: pl.Expr, zone: str = "UTC") -> pl.Expr:
-    """Return what stands behind a fact: the day on which it was said, and any doubt; null where there is no mark.
+    """Return what stands behind a fact: the day on which it was said, or that of its file, and any doubt.
+
+    Null where there is no mark.
 
     Args:
         mark: as `facts` returns it.
@@ -143,6 +146,7 @@ def shown(mark: pl.Expr, zone: str = "UTC") -> pl.Expr:
 
     parts = pl.concat_str(
         day("said_at"),
+        pl.when(mark.struct.field("by_file")).then(pl.lit(whereabouts.BY_FILE)),
         pl.format("maybe outdated since {}", day("doubted_since"))
         + pl.format(': "{}"', mark.struct.field("doubted_by")).fill_null(""),
         pl.format('disputed: "{}", {}', mark.struct.field("disputed_by"), day("disputed_at")),
@@ -372,6 +376,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
         harm=pl.when(health).then(pl.col("harm").round()).otherwise(0.0),
         index=block,
         project=pl.when("commands").then("project"),
+        by_file=whereabouts.undated().fill_null(value=False),
     )
     return (
         _whole(told, stated, known)

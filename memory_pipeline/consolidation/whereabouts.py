@@ -23,18 +23,19 @@ DATED_BY: Final = "dated_by"
 """Stands in the metadata of a memory without a day of its own, before what dates it."""
 BY_FILE: Final = "dated by its file"
 """Stands behind such a memory where it is shown with a day."""
+_PLACE: Final = ("file", "heading", "namespace", "project")
 _LONGEST: Final = 60
 """Characters of a heading that are shown."""
 _DATE: Final = r"[0-9]{4}[-_./]?[0-9]{2}[-_./]?[0-9]{2}"
 
 
 def file() -> pl.Expr:
-    """Return the file of each memory that is a part of it, by its column `metadata`; null without one.
+    """Return the file of each memory that is a part of it, else its namespace, by its column `metadata`; null without.
 
     A file with name and description is one memory as a whole, which another file may repeat.
     """
     whole = _value("name").is_not_null() & _value("description").is_not_null()
-    return pl.when(~whole).then(_value("file"))
+    return pl.coalesce(pl.when(~whole).then(_value("file")), _value("namespace"))
 
 
 def heading() -> pl.Expr:
@@ -59,6 +60,11 @@ def is_undated(metadata: Mapping[str, Any] | None) -> bool:
     return (metadata or {}).get(DATED_BY) is not None
 
 
+def noted(text: str, metadata: Mapping[str, Any] | None) -> str:
+    """Return the text of a memory, and behind it that its day is only that of its file, if it is."""
+    return f"{text} ({BY_FILE})" if is_undated(metadata) else text
+
+
 def of_project(name: str) -> pl.Expr:
     """Return whether each memory is of a project, given by its name; null for those that are of none.
 
@@ -81,6 +87,15 @@ def inherited(memories: pl.DataFrame) -> pl.DataFrame:
     given = named.select(*KEY, of_members=pl.struct(pl.col("project").list.join(", ")).struct.json_encode())
     joined = memories.join(given, on=KEY, how="left", maintain_order="left")
     return joined.with_columns(pl.coalesce("metadata", "of_members")).drop("of_members")
+
+
+def shared() -> pl.Expr:
+    """Aggregate `metadata` of memories, by age, that become one: where all of them stand, and what dates the newest."""
+    dated = _value(DATED_BY).last().alias(DATED_BY)
+    same = (pl.when(_value(name).n_unique() == 1).then(_value(name).first()).alias(name) for name in _PLACE)
+    fields = [pl.when(one.is_not_null()).then(pl.struct(one).struct.json_encode()) for one in (dated, *same)]
+    joined = pl.concat_str([one.str.slice(1).str.strip_suffix("}") for one in fields], separator=",", ignore_nulls=True)
+    return pl.when(joined != "").then(pl.format("{{{}}}", joined)).alias("metadata")
 
 
 def searched() -> pl.Expr:

@@ -36,8 +36,11 @@ UNKEPT: Final = "values of which only text and fields are kept: too long, too de
 _LONGEST: Final = 90_000
 """Characters of an item that is kept as metadata; a memory's metadata may have as many as its text."""
 CLASHES: Final = "fields of a value under a name that another has"
+BESIDE: Final = "fields of items beside namespace, key, value and times"
+VECTORS: Final = "vectors of items, which an index computes anew"
 _TABLE: Final = "store"
 _COLUMNS: Final = {"prefix", "key", "value", "created_at", "updated_at"}
+_FIELDS: Final = {*_COLUMNS, "namespace", "expires_at", "ttl_minutes", OWN}
 _BESIDE: Final = {"prefix", "key", "item"}
 _DUMPED: Final = re.compile(r"(?:CREATE TABLE|COPY) (?:\w+\.)?store \(\s*prefix\b")
 
@@ -74,8 +77,9 @@ def events(source: Source, path: Path, *, scope: str | None = None) -> Iterator[
     if foreign_postgres.is_url(path):
         return read(_named("postgresql", row) for row in foreign_postgres.rows(path, _TABLE))
     if path.is_file() and is_database(path):
-        checkpoints = skipped("checkpoints of threads", foreign_sqlite.count(path, "checkpoints"))
-        return chain(read(_of_database(path)), checkpoints)
+        others = {VECTORS: "store_vectors", "checkpoints of threads": "checkpoints"}
+        left = (skipped(what, foreign_sqlite.count(path, table)) for what, table in others.items())
+        return chain(read(_of_database(path)), *left)
     return source.of_files(path, lambda member: read(_of_file(member)))
 
 
@@ -127,15 +131,17 @@ def _item(source: Source, row: Any, origin: str, by: Any) -> Iterator[Item]:
     inner = mapping(rest.get("metadata"))
     clashes = len(kept.keys() & (rest.keys() | inner.keys())) + len(rest.keys() & inner.keys())
     yield from skipped(CLASHES, clashes)
+    yield from skipped(BESIDE, len(row.keys() - _FIELDS))
     metadata = {**rest, **kept}
     if isinstance(rest.get("metadata"), Mapping):
         metadata = {**metadata.pop("metadata"), **metadata}
-    if not _same(plain_value(metadata_of(metadata) or {}, content), value):
+    key = label(row.get("key"))
+    named = [str(part) for part in namespace] == ".".join(known).split(".") and key == row.get("key")
+    if not named or not _same(plain_value(metadata_of(metadata) or {}, content), value):
         put = _put(namespace, row, value, content)
         yield from skipped(UNKEPT, int(not put))
         metadata |= put
     payload = {"valid_until": row.get("expires_at"), **fields, **kind, "tags": tags, "metadata": metadata}
-    key = label(row.get("key"))
     memory_id = f"{'.'.join(known)}/{key}" if key else None
     yield from record.stored(memory_id, content, payload, changed_at=row.get("updated_at"))
 

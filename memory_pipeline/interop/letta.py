@@ -21,8 +21,11 @@ FORMAT: Final = "letta"
 
 _MOST_OWNERS: Final = 100
 """Most agents that get the memories of a block that they share."""
-_CORE: Final = {"persona", "human"}
+_PERSONA: Final = "persona"
+_CORE: Final = {_PERSONA, "human"}
 """Labels of blocks that say who the agent and the person are."""
+_UNREAD: Final = ("files", "sources", "tools", "groups", "mcp_servers")
+"""Lists of a file that hold no memories."""
 _SHARED: Final = f"agents beyond {_MOST_OWNERS} that share a block, of that block"
 
 
@@ -41,8 +44,10 @@ def _file(source: Source, member: Member, profiles: "_Profiles", *, assistant: b
     if not member.base.endswith((".af", ".json")):
         return
     read = mapping(member.json())
-    yield from skipped("files of agents", len(listed(read.get("files"))))
+    for name in _UNREAD:
+        yield from skipped(f"{name.replace('_', ' ')} of agents", len(listed(read.get(name))))
     found = listed(read.get("agents")) or [read]  # files of the first version are one agent
+    yield from skipped("system prompts of agents", sum(text(mapping(one).get("system")) is not None for one in found))
     agents = [_Agent.of(agent, member, index, profiles) for index, agent in enumerate(map(mapping, found))]
     blocks = listed(read.get("blocks")) or listed(read.get("core_memory"))
     owning = defaultdict[str, list[_Agent]](list)
@@ -122,6 +127,7 @@ def _block(record: Record, block: Mapping[str, Any], owner: _Agent) -> Iterator[
             "tags": [name, *unit.tags, *tags.get("tags", ())],
             "protected": core or None,
             "protected_reason": f"block {name}" if core else None,
+            "speaker": "assistant" if name == _PERSONA else None,
             "metadata": {"block": name, "project": owner.project, **about},
         }
         memory_id = stable_id(FORMAT, owner.name, str(name), unit.text, str(ordinals[unit.text]))

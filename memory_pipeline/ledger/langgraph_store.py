@@ -21,9 +21,9 @@ CREATE INDEX store_prefix_idx ON store (prefix);
 CREATE INDEX idx_store_expires_at ON store (expires_at) WHERE expires_at IS NOT NULL;
 """
 
-Row = tuple[str, str, bytes, str, str, str | None]
-"""Prefix (the labels of the namespace joined by full stops), key, value (JSON), created and updated (UTC), and what is
-kept beside the value (JSON), if anything."""
+Row = tuple[str, str, bytes, str, str, str | None, float | None, str | None]
+"""Prefix (the labels of the namespace joined by full stops), key, value (JSON), created, updated and, if it ends, when
+(UTC) and after how many minutes, and what is kept beside the value (JSON), if anything."""
 
 
 def write(path: Path, rows: Iterable[Row], *, table: str) -> None:
@@ -40,9 +40,7 @@ def write(path: Path, rows: Iterable[Row], *, table: str) -> None:
             connection.executemany("INSERT INTO store_migrations (v) VALUES (?)", versions)
             connection.execute(f'CREATE TABLE "{table}" (prefix TEXT, key TEXT, item TEXT, PRIMARY KEY (prefix, key))')
             for *item, beside in rows:
-                connection.execute(
-                    "INSERT INTO store (prefix, key, value, created_at, updated_at) VALUES (?, ?, ?, ?, ?)", item
-                )
+                connection.execute("INSERT INTO store VALUES (?, ?, ?, ?, ?, ?, ?)", item)
                 if beside is not None:
                     connection.execute(f'INSERT INTO "{table}" VALUES (?, ?, ?)', (*item[:2], beside))  # noqa: S608
         draft.replace(path)

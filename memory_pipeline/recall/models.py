@@ -334,8 +334,7 @@ def within(
 def said(memory: Memory, *, in_quotes: bool = False) -> str:
     """Return the day and the line of a memory, and whether the day is that of its file."""
     line = quoted(told(memory)) if in_quotes else one_line(told(memory))
-    by_file = f" ({whereabouts.BY_FILE})" if whereabouts.is_undated(memory.metadata) else ""
-    return f"[{memory.created_at:%Y-%m-%d}] {line}{by_file}"
+    return whereabouts.noted(f"[{memory.created_at:%Y-%m-%d}] {line}", memory.metadata)
 
 
 def told(memory: Memory) -> str:

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 import polars as pl
 
-from memory_pipeline.consolidation import questions
+from memory_pipeline.consolidation import questions, whereabouts
 from memory_pipeline.recall.models import Memory, as_json, listed, quoted, said
 
 
@@ -94,7 +94,10 @@ class Review(Sequence[Pair]):
                 f"{name}_day": f"{one.created_at:%Y-%m-%d}"
                 for name, one in (("older", pair.older), ("newer", pair.newer))
             }
-            | {"older": pair.older.line(), "newer": pair.newer.line()}
+            | {
+                name: whereabouts.noted(one.line(), one.metadata)
+                for name, one in (("older", pair.older), ("newer", pair.newer))
+            }
             for pair in self.pairs
         ]
         return pl.DataFrame(rows, schema=digest.DOUBTS)

@@ -120,6 +120,7 @@ class Summaries(dy.Schema):
     user_id = text("Person for whom all members were stored, if it replaces them.", nullable=True)
     tags = words("Tags of the members, if it replaces them.")
     said_at = instant("When the newest member was stored, if it replaces them.", nullable=True)
+    metadata = text("Project, file and headings of all members, and what dates the newest, as JSON.", nullable=True)
     replaces = words("Live summaries that it replaces.")
     supersedes = dy.Bool(description="Whether it replaces its members, which then leave the live set.")
     plan_id = text("Plan the row belongs to.")

@@ -139,6 +139,7 @@ class CoreMemoryBlocks(dy.Schema):
     marks = dy.List(
         dy.Struct(
             {
+                "by_file": dy.Bool(description="Whether that day is only the day of its file.", nullable=True),
                 "disputed_at": instant("When what contradicts it was stated.", nullable=True),
                 "disputed_by": text("What contradicts it, on one line.", nullable=True),
                 "doubted_by": text("What may outdate it, on one line, if no other fact tells it.", nullable=True),

@@ -24,14 +24,14 @@ from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.filters import instant
-from memory_pipeline.recall.models import Memory, told, within
+from memory_pipeline.recall.models import Memory, said, within
 from memory_pipeline.recall.openings import Opening
 from memory_pipeline.recall.wording import STATES
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import period as periods
 from memory_pipeline.service.mcp_access import allowed_profile, chosen_profile, grant_of
 from memory_pipeline.service.report import moment
-from memory_pipeline.text.display import BUDGET, one_line
+from memory_pipeline.text.display import BUDGET
 
 SHOWN: Final = 50
 """Memories that a text shows; more would fill an agent's context."""
@@ -173,7 +173,7 @@ def core_of(profile_id: str) -> Resource:
 
 def _line(memory: Memory) -> str:
     gone = "" if memory.lifecycle in LIVE else f" ({STATES[memory.lifecycle]})"
-    return f"- [{memory.created_at:%Y-%m-%d}] {one_line(told(memory))}{gone}"
+    return f"- {said(memory)}{gone}"
 
 
 def _section(title: str, count: int, lines: list[str]) -> str:

@@ -8,6 +8,7 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
+from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.recall import wording
 from memory_pipeline.recall.closed_statements import marked
 from memory_pipeline.recall.models import Answer, Memory, Recalled
@@ -74,7 +75,7 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
     fields = {
         "id": row.memory_id,
         "what it is": wording.kind(vars(row), len(row.members)),
-        "stored": moment(row.created_at),
+        "stored": whereabouts.noted(moment(row.created_at), row.metadata),
         "changed": row.updated_at and moment(row.updated_at),
         "session": row.session_id,
         "agent": row.agent_id,
@@ -107,6 +108,7 @@ def memories(console: Console, listed: Sequence[Memory], *, limit: int) -> None:
             *([] if row.lifecycle in LIVE else [wording.STATES[row.lifecycle]]),
         ]
         mark = f"[{', '.join(marks)}] " if marks else ""
-        line(console, f"{row.memory_id}  {when(row.created_at)}  {mark}{shorten(row.line(), _TEXT)}")
+        text = whereabouts.noted(shorten(row.line(), _TEXT), row.metadata)
+        line(console, f"{row.memory_id}  {when(row.created_at)}  {mark}{text}")
     if len(listed) == limit and console.is_terminal:
         line(console, f"the newest {limit}; more with --limit N", style="dim")

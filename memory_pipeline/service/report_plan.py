@@ -7,6 +7,7 @@ import polars as pl
 from rich.console import Console
 from rich.text import Text
 
+from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.consolidation.plans import telling
 from memory_pipeline.service.report import flat, line, shortened
 from memory_pipeline.text.difference import Part, parts
@@ -71,7 +72,7 @@ def sides(row: Mapping[str, Any]) -> list[tuple[str, str, list[Part]]]:
 
 def compared(console: Console, memories: Mapping[str, "Memory"]) -> None:
     """Print two memories below each other with their names and days, and where they differ."""
-    apart = parts(*(flat(memory.line()) for memory in memories.values()))
+    apart = parts(*(whereabouts.noted(flat(one.line()), one.metadata) for one in memories.values()))
     for (name, memory), text in zip(memories.items(), apart, strict=True):
         shown = Text(f"  {name} [{memory.created_at:%Y-%m-%d}] ")
         console.print(_differing(shown, text), soft_wrap=True)

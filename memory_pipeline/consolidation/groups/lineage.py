@@ -8,6 +8,7 @@ from typing import Final
 
 import polars as pl
 
+from memory_pipeline.consolidation import whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.groups.strategies import SUPERSEDING, summary_kind
 from memory_pipeline.consolidation.state.derived_ids import summary_id
@@ -19,7 +20,7 @@ META_PATTERN: Final = "MetaPattern"
 """Memory type of the summary of a cluster of similar memories."""
 CLUSTER: Final = ["profile_id", "cluster_id"]
 SUMMARY: Final = ["profile_id", "summary_id"]
-VOICE: Final = ("speaker", "agent_id", "user_id", "session_id", "tags", "said_at")
+VOICE: Final = ("speaker", "agent_id", "user_id", "session_id", "tags", "said_at", "metadata")
 """Columns that record who said a memory, when and where."""
 LEAST_MEMBERS: Final = 3
 """Minimum number of members, outdated ones excluded, of a summary that stays beside them."""
@@ -150,15 +151,16 @@ def inherited(members: pl.DataFrame) -> pl.DataFrame:
 def voice() -> list[pl.Expr]:
     """Return aggregations that give a superseding memory its speaker, time and place; rows are its members by age.
 
-    Speaker, agent and user if all members share them; session and instant of the newest; all tags. Columns as in
-    `VOICE`.
+    Speaker, agent, user, project, file and headings if all members share them; session and instant of the newest; all
+    tags. Columns as in `VOICE`.
     """
     shared = (
         pl.when(pl.col(name).n_unique() == 1).then(pl.col(name).first()).alias(name)
         for name in ("speaker", "agent_id", "user_id")
     )
     tags = pl.col("tags").list.explode(keep_nulls=False, empty_as_null=False).unique().sort()
-    return [*shared, pl.col("session_id").last(), tags, pl.col("created_at").max().alias("said_at")]
+    said_at = pl.col("created_at").max().alias("said_at")
+    return [*shared, pl.col("session_id").last(), tags, said_at, whereabouts.shared()]
 
 
 def without_shared_speaker(members: pl.DataFrame) -> pl.DataFrame:

@@ -311,14 +311,17 @@ class _Texts:
         }
 
     def side(self, profile_id: str, memory_id: str | None, text: str | None = None) -> dict[str, str | None] | None:
-        """Return the day and the text of a memory, or another text in its place; None if it is not known."""
+        """Return the day and the text of a memory, or another text in its place; None if it is not known.
+
+        Behind a text that is shown with the day of its file stands that it is.
+        """
         row = self._known.get((profile_id, memory_id or ""))
         if row is None:
             return None if text is None else {"memory_id": memory_id, "day": None, "text": text}
         metadata = json.loads(row["metadata"]) if row["metadata"] else None
         shown = whereabouts.below(whereabouts.shown_path(metadata), row["content"] if text is None else text)
         who = f"{row['speaker']}: " if row["several"] and row["speaker"] else ""
-        return {"memory_id": memory_id, "day": row["day"], "text": f"{who}{shown}"}
+        return {"memory_id": memory_id, "day": row["day"], "text": whereabouts.noted(f"{who}{shown}", metadata)}
 
     def since(self, profile_id: str, side: Mapping[str, str | None]) -> tuple[datetime, int]:
         """Return from when on the memory of a side holds, and its place in the ledger: what a run calls older."""

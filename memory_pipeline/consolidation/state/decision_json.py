@@ -47,7 +47,7 @@ SUMMARY: Final = _fields(
     *MOVE,
     *("kind", "content", "content_hash", "memory_type", "category", "importance_given", "confidence", "valid_from"),
     *("valid_until", "protected", "protected_reason", "seq", "access_count", "members", "cluster_id", "index_text"),
-    *("stability_given", "speaker", "session_id", "agent_id", "user_id", "tags", "said_at"),
+    *("stability_given", "speaker", "session_id", "agent_id", "user_id", "tags", "said_at", "metadata"),
 )
 """Fields of a summary that a decision makes."""
 

@@ -7,12 +7,13 @@ store. As a database, what SqliteStore opens.
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.exports.current import Current
+from memory_pipeline.interop.exports.current import Current, fields
+from memory_pipeline.interop.values import mapping
 from memory_pipeline.ledger import langgraph_store
 from memory_pipeline.ledger.payloads import written
 
@@ -44,14 +45,12 @@ def text(current: Current) -> str:
     which only a text that was changed here is another; the others are in the namespace (`memories`, user, else
     profile). Other values have the text as `content` and every field of the memory under our names.
     """
-    items = [_item(current.profile_id, fields, content) for fields, content in current.rows()]
-    return json.dumps(items, ensure_ascii=False, indent=1, default=written) + "\n"
+    return json.dumps([*_items(current)], ensure_ascii=False, indent=1, default=written) + "\n"
 
 
 def database(current: Current, path: Path) -> None:
     """Write the same items as a database of SqliteStore."""
-    items = (_item(current.profile_id, fields, content) for fields, content in current.rows())
-    langgraph_store.write(path, map(_row, items), table=OWN)
+    langgraph_store.write(path, map(_row, _items(current)), table=OWN)
 
 
 def digest(text: str) -> str:
@@ -73,12 +72,15 @@ def with_text(value: Mapping[str, Any], content: str) -> dict[str, Any]:
 
 
 def _row(item: dict[str, Any]) -> langgraph_store.Row:
+    expires_at = item.get("expires_at")
     return (
         ".".join(item["namespace"]),
         item["key"],
         _json(item["value"]).encode(),
         _timestamp(item["created_at"]),
         _timestamp(item["updated_at"]),
+        expires_at and _timestamp(expires_at),
+        item.get("ttl_minutes"),
         _json(item[OWN]) if OWN in item else None,
     )
 
@@ -91,10 +93,21 @@ def _timestamp(at: datetime) -> str:
     return at.astimezone(UTC).replace(tzinfo=None).isoformat(" ")
 
 
+def _items(current: Current) -> Iterator[dict[str, Any]]:
+    for row in current.memories.iter_rows(named=True):
+        known = fields(row)
+        item = _item(current.profile_id, known, row["content"])
+        metadata = known.get("metadata", {})
+        ttl = metadata.get("ttl_minutes", mapping(metadata.get(PUT)).get("ttl"))
+        lives = {} if ttl is None else {"expires_at": known.get("valid_until"), "ttl_minutes": ttl}
+        times = {"created_at": known["occurred_at"], "updated_at": row["updated_at"] or known["occurred_at"]}
+        yield item | times | lives
+
+
 def _item(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, Any]:
     owner = re.sub(r"\.", "_", fields.get("user_id", profile_id))  # a label of a namespace holds no full stop
     rest = {name: value for name, value in fields.items() if name not in {"memory_id", "occurred_at"}}
-    own, at, metadata = {"profile_id": profile_id}, fields["occurred_at"], fields.get("metadata", {})
+    own, metadata = {"profile_id": profile_id}, fields.get("metadata", {})
     namespace, key = [_ROOT, owner], fields["memory_id"]
     value = {"content": content, **rest}
     came_from, put = metadata.get("namespace"), metadata.get(PUT)
@@ -104,13 +117,13 @@ def _item(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, An
         own |= {"memory_id": fields["memory_id"], "content": content, **rest, "metadata": metadata | {PUT: item}}
         own |= {"value": digest(_json(value))}
         place = {"namespace": put["namespace"], "key": put["key"]}
-        return place | {"value": value, "created_at": at, "updated_at": at, OWN: own}
-    if isinstance(came_from, str) and key.startswith(f"{came_from}/"):
+        return place | {"value": value, OWN: own}
+    if isinstance(came_from, str) and came_from:
         own |= {"memory_id": key, "content": content, **rest}
         namespace, key, value = came_from.split("."), key.removeprefix(f"{came_from}/"), plain_value(metadata, content)
         own |= {"value": digest(_json(value))}
-        return {"namespace": namespace, "key": key, "value": value, "created_at": at, "updated_at": at, OWN: own}
-    return {"namespace": namespace, "key": key, "value": value | {OWN: own}, "created_at": at, "updated_at": at}
+        return {"namespace": namespace, "key": key, "value": value, OWN: own}
+    return {"namespace": namespace, "key": key, "value": value | {OWN: own}}
 
 
 def plain_value(metadata: Mapping[str, Any], content: str) -> dict[str, Any]:

@@ -200,7 +200,7 @@ def review(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
 
 def _said(memory: Memory) -> str:
     """Return what a memory says below its headings, without who said it."""
-    return whereabouts.below(memory.heading, memory.text)
+    return whereabouts.noted(whereabouts.below(memory.heading, memory.text), memory.metadata)
 
 
 @dataclass(frozen=True, kw_only=True)

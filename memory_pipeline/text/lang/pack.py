@@ -7,7 +7,7 @@ import re
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import Stemmer
 
@@ -21,6 +21,11 @@ RARITY_UNLISTED: Final = 100
 """Rarity of a word that is in no list."""
 NEVER: Final = r"[^\s\S]"
 """Pattern that matches nothing."""
+_NO_LISTS: Final[Mapping[str, Any]] = {
+    **dict.fromkeys(("stop_words", "negations", "numbers", "safety", "safety_inside"), ""),
+    **dict.fromkeys(("dates", "larger_numbers", "questions", "elides"), ()),
+}
+"""Lists of a language of which only the words of dates are known."""
 _ELISION: Final = re.compile(r"^\w{1,7}'(?=\w)")
 """An article, pronoun or preposition that has lost its vowel before the word: l', qu', dell'."""
 _LOCAL: Final = threading.local()
@@ -83,7 +88,7 @@ WEEKDAYS: Final = ("monday", "tuesday", "wednesday", "thursday", "friday", "satu
 
 
 _LEFT_OUT: Final = "-"
-"""Stands in a list of numbers for a word that has another meaning more often."""
+"""Stands in a list in order for a word that has another meaning more often."""
 
 
 def dates(lists: WordLists) -> dict[str, str]:
@@ -92,7 +97,8 @@ def dates(lists: WordLists) -> dict[str, str]:
         *zip(lists.spellings("months"), MONTHS, strict=False),
         *zip(lists.spellings("weekdays"), WEEKDAYS, strict=True),
     ]
-    return {word: english for spellings, english in pairs for word in spellings} | lists.table("dates")
+    named = {word: english for spellings, english in pairs for word in spellings if word != _LEFT_OUT}
+    return named | lists.table("dates")
 
 
 def numbers(lists: WordLists) -> dict[str, str]:
@@ -131,8 +137,8 @@ class WordPack:
 
     @classmethod
     def of(cls, code: str) -> Self:
-        """Return the pack of a language that has word lists."""
-        lists = WordLists.of(code)
+        """Return the pack of a language that has word lists; of all but those of dates it may have none."""
+        lists = WordLists({**_NO_LISTS, **WordLists.of(code).lists})
         return cls(
             code=code,
             algorithm=lists.text("stemmer"),

@@ -12,28 +12,15 @@ from memory_pipeline.text.lang.pack import NEVER, LanguagePack, WordPack
 from memory_pipeline.text.lang.unspaced import UnspacedPack
 
 ENGLISH: Final = ENGLISH_PACK.code
-_STEMMED_ONLY: Final = {
-    "nl": "dutch",
-    "pt": "portuguese",
-    "sv": "swedish",
-    "da": "danish",
-    "no": "norwegian",
-    "fi": "finnish",
-    "ro": "romanian",
-    "hu": "hungarian",
-    "tr": "turkish",
-    "ru": "russian",
-    "ca": "catalan",
-}
-"""Languages known only by their Snowball stemmer."""
+_DATES_ONLY: Final = ("nl", "pt", "sv", "da", "no", "fi", "ro", "hu", "tr", "ru", "ca")
+"""Languages known only by their Snowball stemmer and their words of dates."""
 _OWN: Final[tuple[LanguagePack, ...]] = (
     ENGLISH_PACK,
     *map(WordPack.of, ("de", "es", "fr", "it")),
     *map(UnspacedPack.of, ("zh", "ja")),
+    *map(WordPack.of, _DATES_ONLY),
 )
-PACKS: Final[Mapping[str, LanguagePack]] = {pack.code: pack for pack in _OWN} | {
-    code: WordPack(code, algorithm) for code, algorithm in _STEMMED_ONLY.items()
-}
+PACKS: Final[Mapping[str, LanguagePack]] = {pack.code: pack for pack in _OWN}
 """Pack of each language that has one."""
 SAFETY: Final = "|".join(pack.safety for pack in PACKS.values() if pack.safety != NEVER)
 """Pattern over folded text for what does harm if forgotten, in languages that the reader does not read: a false match

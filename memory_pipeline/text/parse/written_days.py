@@ -29,10 +29,13 @@ _WEEKDAY: Final = (
 _OPENING: Final = r"[\[(]{0,2}"
 _ENDS: Final = r"(?:[0-9]{4}(?:[0-9]{2})?)?(?:T[0-9]|[^\w./]|[_.](?![0-9])|\Z)"
 """What follows a date: a time, or anything that is no further part of a number, word or path."""
-_IN_DIGITS: Final = (_DIGITS, _UNPADDED)
+_WEEK: Final = r"(?P<year>(?:19|20)[0-9]{2})-?W(?P<week>[0-9]{2})(?:-?(?P<of_week>[1-7]))?(?![\w-]*[0-9])"
+"""A week of ISO 8601, or a day of one: notes of a week are of its Monday."""
+_IN_DIGITS: Final = (_DIGITS, _UNPADDED, _WEEK)
 _IN_WORDS: Final = (
     rf"{_DAY}[ _-](?:(?:de|of)[ _])?{_MONTH},?[ _-](?:de[ _])?{_YEAR}(?!\w)",
     rf"{_MONTH}[ _-]{_DAY},?[ _-]{_YEAR}(?!\w)",
+    rf"{_YEAR}\.?[ _-]{_MONTH}[ _-]{_DAY}(?!\w)",
     r"(?P<day>[0-9]{1,2})\.[ ]?(?P<month>[0-9]{1,2})\.[ ]?" + _YEAR + r"(?!\w)",
     rf"(?P<day>{_LATE})(?P<mark>[-/])(?P<month>[0-9]{{1,2}})(?P=mark){_YEAR}(?!\w)",
     rf"(?P<month>[0-9]{{1,2}})(?P<mark>[-/])(?P<day>{_LATE})(?P=mark){_YEAR}(?!\w)",
@@ -59,16 +62,18 @@ _ENTRIES: Final = tuple(
         *(form + _BEFORE_CAPITAL for form in _IN_DIGITS),
     )
 )
-_HEADING_END: Final = re.compile(rf"(?:(?<=[ ][-\u2013\u2014][ ])|(?<=[ ]\()){_DIGITS}\)?\Z")
+_HEADING_ENDS: Final = tuple(
+    re.compile(rf"(?:(?<=[ ][-\u2013\u2014][ ])|(?<=[ ]\()){form}\)?\Z") for form in (_DIGITS, _WEEK)
+)
 """A date at the end of a heading counts behind a dash or in parentheses: "Due 2026-03-01" names another day."""
-_NAME_END: Final = re.compile(rf"(?<![0-9]){_DIGITS}\Z")
+_NAME_ENDS: Final = tuple(re.compile(rf"(?<![0-9]){form}\Z") for form in (_DIGITS, _WEEK))
 _FOLDERS: Final = re.compile(
     rf"(?:\A|/){_YEAR}[/-](?P<month>[0-9]{{2}})(?:[ _-][^\W\d_]+)?[/-](?P<day>[0-9]{{2}})(?:[ _-][^\W\d_]+)?\Z"
 )
 _ANY_YEAR: Final = re.compile(r"(?:19|20)[0-9]{2}")
 _SIGNS: Final = re.compile(r"\A[^\w(\[]+")
 """Signs before a date, such as a picture."""
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_LETTERS: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 _WORDS: Final[Mapping[str, str]] = {
     word: english
     for pack in PACKS.values()
@@ -97,9 +102,9 @@ def day_of(file: str, headings: Sequence[str], *, until: datetime) -> datetime |
     """
     *folders, name = file.split("/")
     stem = name.rpartition(".")[0] or name
-    found = [_first((*_FORMS, _HEADING_END), heading) for heading in reversed(headings)]
-    found += [_first((*_FORMS, _NAME_END), stem), _first([_FOLDERS], "/".join([*folders, stem]))]
-    found += [_first((*_FORMS, _NAME_END), name) for name in reversed(folders)]
+    found = [_first((*_FORMS, *_HEADING_ENDS), heading) for heading in reversed(headings)]
+    found += [_first((*_FORMS, *_NAME_ENDS), stem), _first([_FOLDERS], "/".join([*folders, stem]))]
+    found += [_first((*_FORMS, *_NAME_ENDS), name) for name in reversed(folders)]
     days = (datetime.combine(day, time(), UTC) for day in found if day is not None)
     return next((day for day in days if day <= until), None)
 
@@ -211,6 +216,8 @@ def _day(parts: dict[str, str | None]) -> date | None:
     name = (parts.get("name") or "")[:3].lower()
     month = next((at for at, known in enumerate(MONTHS, start=1) if name and known.startswith(name)), 0)
     try:
+        if week := parts.get("week"):
+            return date.fromisocalendar(int(parts["year"] or 0), int(week), int(parts["of_week"] or 1))
         return date(int(parts["year"] or 0), month or int(parts.get("month") or 0), int(parts["day"] or 0))
     except ValueError:
         return None
