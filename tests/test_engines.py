@@ -85,6 +85,7 @@ def test_two_processes_and_two_shards_publish_what_one_process_does(store, in_tu
             assert rebuilt[name].equals(lake.read(name, profiles=["sample-3"])), name
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("small_parts")
 def test_a_spark_cluster_publishes_what_one_process_does_and_several_of_its_workers_took_part(store, in_turn, tmp_path):
     with spark_server.running(tmp_path) as server, homes.copied(store, tmp_path / "store") as lake:

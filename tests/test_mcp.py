@@ -25,6 +25,7 @@ from waiting import PATIENCE
 import memory_pipeline
 from memory_pipeline import MemoryClient
 from memory_pipeline.lake.tables import Lake
+from memory_pipeline.ledger.event import parse
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service import actions, auth_tokens
 from memory_pipeline.service.auth_tokens import Role
@@ -50,7 +51,13 @@ TOKENIZER = Path(memory_pipeline.__file__).parent / "models" / "reader" / "token
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("mcp") / "data"
-    homes.filled(folder, homes.events(profiles=1, memories=60)).close()
+    repeats = [
+        {"event_type": "memory.stored", "profile_id": "sample-1", "occurred_at": homes.NIGHT - homes.days(9 - number)}
+        | {"payload": {"content": f"Bo likes green tea in the morning{sign}"}}
+        for number, sign in enumerate(("", ".", "!"))
+    ]
+    told = [parse(event, recorded_at=homes.RECORDED, origin="test") for event in repeats]
+    homes.filled(folder, [*homes.events(profiles=1, memories=12), *told]).close()
     return folder
 
 
@@ -570,7 +577,7 @@ def test_status_tells_what_waits(home):
     (home / "memory_pipeline.toml").write_text(f'nightly = "{hour_ago:%M %H} * * *"\n', "utf-8")
     result = talk(home, lambda client: client.call_tool("status", {"profile_id": "sample-1"}))
     found = said(result)
-    assert re.match(r"sample-1: 60 memories, [1-9]\d* events waiting\n", found)
+    assert re.match(r"sample-1: 15 memories, [1-9]\d* events waiting\n", found)
     assert "consolidated: never; " in found
     assert "due now: the nightly run of " in found
     assert str(home) not in found

@@ -68,6 +68,13 @@ def agrees(lake, attach, first):
     assert changes == [("insert", lake.read("memories", seq=first).height)]
 
 
+def test_a_live_store_is_read_where_it_is(consolidated, tmp_path):
+    with homes.copied(consolidated, tmp_path / "data") as lake:
+        first = lake.ledger.runs()["commit_seq"].min()
+        agrees(lake, f"ATTACH 'ducklake:sqlite:{lake.home}/ledger.sqlite' AS live (READ_ONLY)", first)
+
+
+@pytest.mark.drill
 def test_a_live_store_of_one_machine(tmp_path):
     home = tmp_path / "the däta of 100 %20"
     with homes.filled(home, homes.events(memories=15)) as lake:

@@ -44,10 +44,27 @@ def lived(lake):
 
 def seen(lake):
     """What the store says; the pipeline's own events have ids of chance and of the clock."""
-    events = lake.events().filter(~pl.col("event_type").is_in(PIPELINE))
-    return homes.published(lake) | {name: lake.read(name) for name in ("decisions", "reverted")} | {"events": events}
+    decided = {name: lake.read(name) for name in ("decisions", "reverted")}
+    return homes.published(lake) | decided | {"events": seen_events(lake)}
 
 
+def seen_events(lake):
+    return lake.events().filter(~pl.col("event_type").is_in(PIPELINE))
+
+
+def test_what_is_stored_on_the_server_is_read_as_from_a_file(place, tmp_path):
+    history = homes.events(memories=10)
+    with homes.filled(tmp_path / "file", history) as lake, homes.filled(place, history) as served:
+        for one in (lake, served):
+            one.project()
+            revert(one.ledger, "sample-1", ["d"], reason="wrong", occurred_at=homes.NIGHT, recorded_at=homes.NIGHT)
+        homes.same(*({name: one.read(name) for name in ("decisions", "reverted")} for one in (served, lake)))
+        homes.same(*({"events": seen_events(one)} for one in (served, lake)))
+        in_place.same(served)
+        assert not (place / "ledger.sqlite").exists()
+
+
+@pytest.mark.drill
 def test_both_databases_give_the_same_tables(place, tmp_path):
     history = homes.events(memories=10)
     with homes.filled(tmp_path / "file", history) as lake, homes.filled(place, history) as served:

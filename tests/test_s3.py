@@ -56,6 +56,20 @@ def unwell(home):
     return [one.detail for one in doctor.examine(load(home, environment={}), repair=False) if not one.well]
 
 
+def test_what_is_stored_there_is_read_as_from_the_disk(place, tmp_path):
+    history = homes.events(memories=10)
+    with homes.filled(tmp_path / "disk", history) as lake, homes.filled(place, history) as there:
+        tables = []
+        for one in (lake, there):
+            homes.enriched(one)
+            tables.append({name: one.read(name) for name in ("events", "enrichment", "vectors")})
+        homes.same(*tables)
+        in_place.same(there)
+        assert there.verify().is_empty()
+        assert not {"lake", "runs", "archive", "store.json"} & {path.name for path in place.iterdir()}
+
+
+@pytest.mark.drill
 def test_a_store_lives_there_as_on_the_disk(place, tmp_path, s3):
     history = homes.events(memories=10)
     with homes.filled(tmp_path / "disk", history) as lake, homes.filled(place, history) as there:

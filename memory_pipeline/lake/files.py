@@ -53,7 +53,7 @@ def collect(
     files' statistics, so that most of a file without a match is not read. Raises ComputeError: a file is damaged.
     """
     if not keys:
-        return table.empty().select(columns or pl.all())
+        return table.empty().select(columns) if columns else table.empty()
     rows = pl.scan_parquet(
         [store.uri(key) for key in keys],
         storage_options=dict(store.scan_options) or None,

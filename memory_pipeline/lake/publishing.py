@@ -196,7 +196,7 @@ def replace_rows(
         Conflict: `standing` found a head that has moved.
     """
     others = ~pl.col("profile_id").is_in(sorted(unchanged))
-    new = {name: TABLES[name].conform(frame.filter(others)) for name, frame in tables.items()}
+    new = {name: TABLES[name].conform(frame.filter(others) if unchanged else frame) for name, frame in tables.items()}
 
     def attempt() -> dict[str, int] | None:
         with ledger.reading() as transaction:
@@ -205,7 +205,8 @@ def replace_rows(
         if not names:
             return {}
         changed = [name for name in names if name not in unchanged]
-        own = {name: rows.filter(pl.col("profile_id").is_in(changed)) for name, rows in new.items()}
+        of_changed = pl.col("profile_id").is_in(changed)
+        own = {name: rows if rows.is_empty() else rows.filter(of_changed) for name, rows in new.items()}
         with unlisted_removed(ledger, store) as written:
 
             def write(name: str) -> _Change:

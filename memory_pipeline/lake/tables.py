@@ -112,7 +112,8 @@ class Lake:
             rows = self._in_ledger(table, seq, profiles)
         else:
             needed = None if columns is None else sorted({*definition.key, *columns})
-            rows = self.scan(table, *_of_profiles(profiles), seq=seq, columns=needed).sort(definition.key)
+            rows = self.scan(table, *_of_profiles(profiles), seq=seq, columns=needed)
+            rows = rows.sort(definition.key) if rows.height > 1 else rows
         return rows if columns is None else rows.select(columns)
 
     def scan(
@@ -209,9 +210,10 @@ class Lake:
         definition = TABLES[table]
         if definition.write_mode != "appended" or table == "events":
             raise ValueError(f"table {table!r} cannot be appended to; a commit or the projection writes it")
-        rows = definition.conform(frame).unique(definition.key, keep="first", maintain_order=True)
+        rows = definition.conform(frame)
         if rows.is_empty():
             return 0
+        rows = rows.unique(definition.key, keep="first", maintain_order=True)
         read_to = self.ledger.position() if since is None else since
         added = publishing.add_rows(self.ledger, self.store, table=definition, rows=rows, since=read_to)
         publishing.merge_small(self.ledger, self.store, table=definition)

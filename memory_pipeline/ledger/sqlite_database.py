@@ -9,13 +9,23 @@ import weakref
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import filelock
 import sqlalchemy as sa
 
-from memory_pipeline.ledger.database import ERASURES, WRITE_SECONDS, WRITERS, Database, LakeError, explained
+from memory_pipeline.ledger import ducklake
+from memory_pipeline.ledger.database import (
+    ERASURES,
+    WRITE_SECONDS,
+    WRITERS,
+    Database,
+    LakeError,
+    Transaction,
+    explained,
+)
 from memory_pipeline.ledger.disk import private, sync, writable
 from memory_pipeline.ledger.tables import META, METADATA, SCHEMA
 from memory_pipeline.settings.values import LEDGER_FILE
@@ -257,13 +267,25 @@ def create(file: Path) -> None:
     if file.exists():
         return
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=file.parent) as folder:
-        engine = _engine(Path(folder) / file.name)
+        aside = Path(folder) / file.name
+        aside.write_bytes(_empty())
+        sync(aside)
+        aside.rename(file)
+    sync(file.parent)
+
+
+@cache
+def _empty() -> bytes:
+    """Return the file of an empty ledger; its DuckLake catalogue is filled, for files whose location is to be noted."""
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / FILE_NAME
+        engine = _engine(file)
         with engine.begin() as connection:
             METADATA.create_all(connection)
             connection.execute(META.insert().values(key="schema", value=str(SCHEMA)))
+            ducklake.fill(Transaction(connection), "", files=[], sizes={}, oldest=0)
         raw = engine.raw_connection()
         raw.cursor().execute("PRAGMA journal_mode=WAL")
         raw.close()
         engine.dispose()
-        (Path(folder) / file.name).rename(file)
-    sync(file.parent)
+        return file.read_bytes()

@@ -158,6 +158,8 @@ def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:
     version of the program, and what they keep for the next run was made from the same.
     """
     idle = tables["profiles"].join(tables["consolidation_plan"], on="profile_id", how="anti").filter(row_limit=0)
+    if idle.is_empty():
+        return {}
     runs = lake.ledger.runs(idle["profile_id"].to_list()).filter(~pl.col("outcome").is_in(["unchanged", "reverted"]))
     last = runs.sort("commit_seq").unique("profile_id", keep="last").filter(decisions=0, held=0, version=VERSION)
     alike = idle.join(last, on=["profile_id", "task", "scope", "policy_hash"], how="semi")

@@ -151,9 +151,9 @@ def commit_all(
             except Conflict:
                 if number == _ATTEMPTS:
                     raise
-        left = {name: rows.filter(~pl.col("profile_id").is_in(list(positions))) for name, rows in left.items()}
-        if left["profiles"].is_empty():
+        if positions.keys() >= set(left["profiles"]["profile_id"]):
             break
+        left = {name: rows.filter(~pl.col("profile_id").is_in(list(positions))) for name, rows in left.items()}
     return positions, committed
 
 

@@ -1,8 +1,7 @@
 """Cases of the five designs through the command line: events in, consolidations, numbers out of the snapshot.
 
 One store, with one profile per case under the preset of its design. Inputs and numbers are copies of those of the real
-systems. What is not here: the same cases, and all others, on the functions themselves (the other modules of this
-folder).
+systems. Each push tries these cases, and all others, on the functions themselves (the other modules of this folder).
 """
 
 import json
@@ -15,7 +14,7 @@ from commands import text
 
 from memory_pipeline.lake.tables import Lake
 
-pytestmark = pytest.mark.xdist_group("through_the_command")
+pytestmark = [pytest.mark.drill, pytest.mark.xdist_group("through_the_command")]
 
 AS_OF = datetime(2026, 1, 1, tzinfo=UTC)
 RELEASE = {"preset": "automem", "access_base": 0.3, "access_weight": 0.3, "importance_floor_factor": 0.3}
