@@ -47,7 +47,7 @@ def store(tmp_path_factory):
     home = tmp_path_factory.mktemp("store")
     policies = "".join(f'[profiles.sample-{n}]\npreset = "{name}"\n' for n, name in enumerate(PRESETS, 1))
     (home / "memory_pipeline.toml").write_text(policies, "utf-8")
-    with homes.filled(home, homes.events(profiles=len(PRESETS), memories=30)) as lake:
+    with homes.filled(home, homes.events(profiles=len(PRESETS), memories=20)) as lake:
         states = {}
         for as_of in NIGHTS:
             homes.night(lake, as_of=as_of, run_id=f"{as_of:%m-%d}")

@@ -35,7 +35,7 @@ def instance():
 
 @pytest.fixture(scope="module")
 def history():
-    return homes.events(memories=25)
+    return homes.events(memories=12)
 
 
 @pytest.fixture

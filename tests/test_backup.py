@@ -31,7 +31,7 @@ def stored(number):
 def store(tmp_path_factory):
     """A store after a night and an event, its backup, and what the store had then; afterwards it went on."""
     folder = tmp_path_factory.mktemp("store")
-    with homes.filled(folder / "data", homes.events(memories=20, profiles=1)) as lake:
+    with homes.filled(folder / "data", homes.events(memories=8, profiles=1)) as lake:
         homes.settings(folder / "data", archive_threshold=0.01)
         homes.night(lake)
         snapshot.publish(lake)

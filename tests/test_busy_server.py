@@ -148,7 +148,7 @@ def test_a_body_without_an_end_is_answered():
 @pytest.mark.drill
 def test_45_dry_runs_of_one_agent_block_nobody_and_end_with_the_server(tmp_path):
     home = tmp_path / "data"
-    homes.filled(home, homes.events(memories=60)).close()
+    homes.filled(home, homes.events(memories=10)).close()
     token, _ = auth_tokens.create(home, Role.AGENT, profile_id="sample-1")
     admin, _ = auth_tokens.create(home, Role.ADMIN)
     with listening("--home", home, "serve", "--port", "0", ended=(0, -signal.SIGTERM)) as (address, server):

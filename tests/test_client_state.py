@@ -89,7 +89,7 @@ def happening(chance, known, number):
     ("seed", "nights"), [(7, 1), *(pytest.param(seed, 4, marks=pytest.mark.drill) for seed in range(3))]
 )
 def test_the_tail_folds_to_what_the_whole_ledger_folds_to(tmp_path, preset, seed, nights):
-    history = homes.events(profiles=1, memories=20)
+    history = homes.events(profiles=1, memories=10)
     lake = homes.filled(tmp_path, history)
     settings = homes.settings(tmp_path, preset=preset)
     own = history[0].profile_id

@@ -16,7 +16,7 @@ from memory_pipeline.runs import rebuild
 
 @pytest.fixture
 def lake(tmp_path):
-    with homes.filled(tmp_path, homes.events(profiles=1, memories=40)) as opened:
+    with homes.filled(tmp_path, homes.events(profiles=1, memories=12)) as opened:
         opened.project()
         yield opened
 
@@ -46,7 +46,7 @@ def test_payloads_move_word_for_word_and_the_ledger_still_knows_its_events(lake)
     assert set(payloads(lake)) == {tables.MOVED}
     assert lake.ledger.read() == rows
     assert compaction.compact(lake.ledger, lake.store, before=later(days=7)) == 0
-    history = homes.events(profiles=1, memories=40)
+    history = homes.events(profiles=1, memories=12)
     assert lake.ledger.append(history).accepted == 0, "an event is known by its id for ever"
 
 
@@ -74,7 +74,7 @@ def test_a_run_a_rebuild_and_a_projection_from_nothing_see_no_difference(lake):
 
 
 def test_only_what_is_projected_moves(tmp_path):
-    with homes.filled(tmp_path, homes.events(profiles=1, memories=40)) as fresh:
+    with homes.filled(tmp_path, homes.events(profiles=1, memories=12)) as fresh:
         assert compaction.compact(fresh.ledger, fresh.store, before=later(days=7)) == 0
 
 

@@ -141,7 +141,7 @@ def test_a_changed_fact_is_closed_and_stays():
 
 @pytest.mark.parametrize("name", sampling.first("cognitive", "default"))
 def test_the_figures_are_those_of_real_runs(tmp_path, name):
-    events = homes.events(profiles=1, memories=60, days=80)
+    events = homes.events(profiles=1, memories=40, days=80)
     nights = [homes.START + homes.days(40), homes.START + homes.days(81)]
     with homes.filled(tmp_path, events) as lake:
         (row,) = compare(lambda night: lake.events(as_of=night), {name: Policy(**preset(name))}, nights=nights).rows(
@@ -161,7 +161,7 @@ def test_the_figures_are_those_of_real_runs(tmp_path, name):
     assert row["promoted"] == tables["tier_changes"].height
     assert row["blocks"] == tables["core_memory_blocks"]["content"].str.len_chars().sum()
     gone = ("live", "merged", "archived", "cold", "expired", "deleted")
-    assert sum(row[name] for name in gone) == row["originals"] == 60
+    assert sum(row[name] for name in gone) == row["originals"] == 40
 
 
 def test_every_policy_has_its_row_and_says_when_it_begins():

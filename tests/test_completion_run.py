@@ -33,7 +33,7 @@ def instance():
 
 @pytest.fixture(scope="module")
 def history():
-    return homes.events(profiles=1, memories=40, days=60)
+    return homes.events(profiles=1, memories=32, days=60)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -92,6 +92,7 @@ def finished(settings, instance, **options):
     return result
 
 
+@pytest.mark.drill
 def test_a_model_is_asked_once_and_its_words_are_kept(worded):
     lake, _, (first, second), _ = worded
     verdicts = lake.read("verdicts")
@@ -106,6 +107,7 @@ def test_a_model_is_asked_once_and_its_words_are_kept(worded):
     assert set(blocks.filter(pl.col("compiled_by") == "m")["block"]) == {"project_context", "user_profile"}
 
 
+@pytest.mark.drill
 def test_the_facts_of_entries_are_memories_that_a_recall_finds_and_explains(worded):
     lake, settings, _, _ = worded
     memories = lake.read("memories")
@@ -119,6 +121,7 @@ def test_the_facts_of_entries_are_memories_that_a_recall_finds_and_explains(word
     assert entries[fact["members"][0]] in explained.text()
 
 
+@pytest.mark.drill
 def test_a_rebuild_asks_nobody_and_gives_the_same(worded):
     """The server is gone by then; the words are those that it gave."""
     lake, settings, _, _ = worded
@@ -127,6 +130,7 @@ def test_a_rebuild_asks_nobody_and_gives_the_same(worded):
         homes.same({name: again[name].drop("plan_id")}, {name: lake.read(name).drop("plan_id")})
 
 
+@pytest.mark.drill
 def test_the_key_is_in_no_table_and_in_no_event_of_a_run(worded):
     lake, _, _, events = worded
     for name in TABLES:

@@ -21,19 +21,23 @@ def few(tmp_path_factory):
     return correction_protocol.measure([told[kind] for kind in FEW], tmp_path_factory.mktemp("few"))
 
 
+@pytest.mark.drill
 def test_an_old_transcript_that_is_imported_again_brings_nothing_back(few):
     changed = few.filter(~pl.col("kind").is_in(corpus_files.UNCHANGED))
     assert changed.filter("after")["again"].all()
 
 
+@pytest.mark.drill
 def test_what_others_say_or_do_closes_nothing(few):
     assert not few.filter(pl.col("kind").is_in(corpus_files.UNCHANGED))["closed"].any()
 
 
+@pytest.mark.drill
 def test_unrelated_facts_are_found_as_before(few):
     assert few["beside"].all()
 
 
+@pytest.mark.drill
 def test_what_changed_since_the_last_run_comes_first_without_another(few):
     assert few.filter(pl.col("kind") == "correction")["before"].all()
 

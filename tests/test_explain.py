@@ -1,6 +1,7 @@
 import json
 from datetime import UTC, datetime, timedelta
 
+import homes
 import polars as pl
 import pytest
 from frames import AS_OF, ago
@@ -33,13 +34,20 @@ def accessed(memory_id):
     }
 
 
-@pytest.fixture
-def lake(tmp_path):
-    with Lake(tmp_path) as opened:
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
+    home = tmp_path_factory.mktemp("committed")
+    with Lake(home) as opened:
         written = [stored("g"), accessed("g"), stored("a"), stored("a", "q") | {"event_id": "event of q's a"}]
         opened.ledger.append([parse(event, recorded_at=AS_OF, origin="test") for event in written])
         opened.project()
         commit(opened, tables(), as_of=ago(1))
+    return home
+
+
+@pytest.fixture
+def lake(committed, tmp_path):
+    with homes.copied(committed, tmp_path) as opened:
         yield opened
 
 

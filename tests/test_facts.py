@@ -64,7 +64,16 @@ class Host:
         result = launches.run(self.lake.home, self.instance, job, as_of=as_of, task=task)
         assert result.success, launches.why(result)
         self.run_id = result.run_id
-        return {event.asset_key.path[-1]: event.materialization for event in result.get_asset_materialization_events()}
+        made = result.get_asset_materialization_events()
+        self.made = {event.asset_key.path[-1]: event.materialization for event in made}
+        return self.made
+
+    def settle(self):
+        """Let nights pass until one is idle; `made` is then what that one materialised, `position` where it began."""
+        while self.run().keys() - {"consolidation_commit"}:
+            self.automation()
+            self.position = self.lake.ledger.position()
+        self.automation()  # Dagster forgets an update that the tick after a request sees
 
 
 @pytest.fixture(scope="module")
@@ -72,20 +81,16 @@ def host(tmp_path_factory):
     """A store after a first night and a quiet one."""
     home = tmp_path_factory.mktemp("host")
     homes.settings(home)
-    with homes.filled(home, homes.events(memories=12)) as lake, dg.DagsterInstance.ephemeral() as instance:
+    with homes.filled(home, homes.events(memories=5)) as lake, dg.DagsterInstance.ephemeral() as instance:
         opened = Host(lake, instance)
-        while opened.run().keys() - {"consolidation_commit"}:
-            opened.automation()
-        opened.automation()  # Dagster forgets an update that the tick after a request sees
+        opened.settle()
         yield opened
 
 
 def test_an_idle_night_materialises_nothing_but_its_record_and_starts_nothing_of_the_host(host):
-    position = host.lake.ledger.position()
-    made = host.run()
-    assert set(made) == {"consolidation_commit"}
-    assert made["consolidation_commit"].metadata["decisions"].value == 0
-    assert host.lake.ledger.position() > position
+    assert set(host.made) == {"consolidation_commit"}
+    assert host.made["consolidation_commit"].metadata["decisions"].value == 0
+    assert host.lake.ledger.position() > host.position
     assert host.automation() == 0
 
 
@@ -98,8 +103,12 @@ def test_a_night_that_changed_something_starts_the_hosts_asset_once(host):
     published = changes.versions(host.lake, catalogue.TABLES)
     assert all(versions[name] == published[name].digest for name in set(made) & set(published))
     assert (host.automation(), host.automation()) == (1, 0)
-    while host.run().keys() - {"consolidation_commit"}:  # what the new memory leads to
-        host.automation()
+
+
+@pytest.mark.drill
+def test_after_what_a_new_memory_leads_to_nights_are_idle_again(host):
+    remembered(host.lake, "Ana keeps a boat in Porto.", at=homes.NIGHT + homes.days(host.night))
+    host.settle()
     assert host.automation() == 0
 
 

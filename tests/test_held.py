@@ -140,7 +140,7 @@ class Names:
 
 @pytest.mark.drill
 def test_a_plan_that_an_invariant_refuses_is_counted(tmp_path, monkeypatch):
-    with homes.filled(tmp_path, homes.events(memories=20)) as lake:
+    with homes.filled(tmp_path, homes.events(memories=10)) as lake:
         broken = pl.DataFrame({"check": ["c"], "profile_id": ["p"], "memory_id": ["m"], "detail": ["d"]})
         monkeypatch.setattr(commit, "violations", lambda *_: broken)
         with pytest.raises(commit.InvariantBroken):

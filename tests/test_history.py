@@ -20,7 +20,7 @@ NOW = datetime(2026, 6, 2, tzinfo=UTC)
 
 @pytest.fixture(scope="module")
 def told():
-    return homes.events(memories=60)
+    return homes.events(memories=40)
 
 
 @pytest.fixture
@@ -47,10 +47,10 @@ def consolidated(night, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def month_before(tmp_path_factory, told):
-    """A store after one night, two months before the last event."""
+def month_before(tmp_path_factory):
+    """A smaller store after one night, two months before the last event."""
     home = tmp_path_factory.mktemp("month_before")
-    with homes.filled(home, told) as lake:
+    with homes.filled(home, homes.events(memories=15)) as lake:
         homes.night(lake, as_of=datetime(2026, 3, 1, tzinfo=UTC), run_id="first")
     return home
 
@@ -145,10 +145,9 @@ def test_a_rebuild_gives_the_published_tables_and_undo_of_the_run_the_former_one
     with homes.copied(month_before, tmp_path) as lake:
         former = homes.published(lake)
         homes.night(lake, run_id="second")
-        for profile_id in ("sample-1", "sample-2"):
-            rebuilt = rebuild.rebuild(lake, profile_id)
-            for name in commit.PUBLISHED:
-                assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
+        rebuilt = rebuild.rebuild(lake, "sample-2")
+        for name in commit.PUBLISHED:
+            assert rebuilt[name].equals(lake.read(name, profiles=["sample-2"])), name
         assert not homes.published(lake)["memories"].equals(former["memories"])
         undo.undo(lake, "second", now=NOW)
         homes.same(former, homes.published(lake))

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::dagster_shared.utils.warnings.B
 
 @pytest.fixture(scope="module")
 def history():
-    return homes.events(profiles=1, memories=40)
+    return homes.events(profiles=1, memories=10)
 
 
 @pytest.fixture

@@ -130,6 +130,7 @@ def test_of_every_kind_of_quote_some_are_chosen():
     assert found["what"].to_list() == ["closed"] * (quality_quotes.MOST - 1) + ["merged"]
 
 
+@pytest.mark.drill
 def test_the_cost_of_comparing_is_a_row_of_the_page():
     row = compare_cost.row(60)
     assert row.label.startswith("`compare` of 60 memories")

@@ -30,7 +30,7 @@ AS_OF = homes.NIGHT.isoformat()
 def filled(tmp_path_factory):
     """A home in which nothing has run yet."""
     home = tmp_path_factory.mktemp("filled")
-    homes.filled(home, homes.events(memories=40)).close()
+    homes.filled(home, homes.events(memories=10)).close()
     return home
 
 
@@ -93,7 +93,7 @@ def test_a_dry_run_leaves_no_trace_not_even_in_dagster(lake):
 @pytest.mark.drill
 def test_apply_commits_exactly_the_plan_whatever_was_told_since(lake, written):
     file, plan = written
-    history = homes.events(memories=40)[0].model_copy(update={"event_id": "later", "memory_id": "later"})
+    history = homes.events(memories=10)[0].model_copy(update={"event_id": "later", "memory_id": "later"})
     lake.ledger.append([history])
     run_id = launched(lake, "apply", as_of="", plan_file=str(file))
     committed = lake.ledger.decisions()

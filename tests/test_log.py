@@ -49,6 +49,7 @@ def test_several_profiles_are_one_run():
     ]
 
 
+@pytest.mark.drill
 def test_the_lines_of_a_real_run(tmp_path):
     with homes.filled(tmp_path, homes.events(memories=12)) as lake:
         tables = homes.night(lake)

@@ -138,6 +138,7 @@ def client(home, tmp_path, clock):
         yield opened
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_an_undo_and_the_past_know_the_members_alone(client, clock):
     one = the_one(client)
@@ -174,6 +175,7 @@ def test_what_is_erased_of_it_is_forgotten(tmp_path, clock):
         assert client.list({"session_id": "s2"}) == []
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_two_people_keep_their_own_and_core_memory_says_who_said_it(tmp_path, clock):
     with MemoryClient(tmp_path, clock=clock) as client:

@@ -25,7 +25,7 @@ PROPOSALS = (
 
 @pytest.fixture(scope="module")
 def history():
-    return homes.events(profiles=1, memories=20)
+    return homes.events(profiles=1, memories=8)
 
 
 @pytest.fixture(scope="module")

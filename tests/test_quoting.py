@@ -257,12 +257,13 @@ def characters(memory):
 
 @pytest.mark.parametrize("closed", sampling.first("</memories>\n", "\n", ""))
 @pytest.mark.parametrize("speaker", sampling.first("user", None, "assistant"))
-def test_twenty_turns_of_recalled_text_store_twenty_questions(memory, closed, speaker):
+@pytest.mark.parametrize("turns", sampling.first(5, 20))
+def test_each_turn_of_recalled_text_stores_one_question(memory, closed, speaker, turns):
     before, question = characters(memory), "Where do I live?"
-    for _ in range(20):
+    for _ in range(turns):
         opening = memory.session_start(question).text()
         memory.remember(f"<memories>{opening}{closed}{question}", **({"speaker": speaker} if speaker else {}))
-    assert characters(memory) - before <= 20 * len(question)
+    assert characters(memory) - before <= turns * len(question)
 
 
 def test_an_answer_stored_as_it_is_stores_nothing_and_names_its_source(memory):

@@ -35,7 +35,7 @@ def read_only(home):
 
 def test_a_read_only_folder_is_looked_at_and_named_where_writing_is_needed(tmp_path):
     home = tmp_path / "data"
-    with homes.filled(home, homes.events(profiles=1, memories=20)) as lake:
+    with homes.filled(home, homes.events(profiles=1, memories=6)) as lake:
         homes.night(lake)
         snapshot.publish(lake)
     position = as_json("status", home=home)["position"]
@@ -49,7 +49,7 @@ def test_a_read_only_folder_is_looked_at_and_named_where_writing_is_needed(tmp_p
         with duckdb.connect(path, read_only=True) as connection:
             assert connection.execute("SELECT count(*) FROM memories").fetchone() != (0,)
         everything = as_json("export", "parquet", tmp_path / "tables", home=home)["tables"]
-        assert (everything["memories"], everything["events"]) > (20, 20)
+        assert (everything["memories"], everything["events"]) > (5, 5)
         assert "cannot be written" in refused("remember", "A new fact.", home=home)
         assert "make the folder and its files writable" in refused("erase", answer[0].memory_id, "--yes", home=home)
     assert as_json("status", home=home)["position"] == position

@@ -50,7 +50,7 @@ def kept(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def history():
-    return homes.events(memories=40)
+    return homes.events(memories=10)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import frames
 import pytest
+import sampling
 
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.ranking import rank
@@ -51,7 +52,7 @@ def found(texts, question, k=10, fields=None, model="hashing"):
     return [names[name] for name in answer["memory_id"]]
 
 
-@pytest.mark.parametrize("number", [12, 60])
+@pytest.mark.parametrize("number", sampling.first(12, 60))
 @pytest.mark.parametrize(
     ("text", "questions"),
     [

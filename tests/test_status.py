@@ -16,7 +16,7 @@ NOW = homes.NIGHT + timedelta(hours=1)
 @pytest.fixture(scope="module")
 def after_a_night(tmp_path_factory):
     folder = tmp_path_factory.mktemp("night")
-    with homes.filled(folder, homes.events(memories=20)) as opened:
+    with homes.filled(folder, homes.events(memories=6)) as opened:
         homes.night(opened)
     return folder
 
@@ -30,7 +30,7 @@ def ran(after_a_night, tmp_path):
 
 @pytest.fixture
 def lake(tmp_path):
-    with homes.filled(tmp_path, homes.events(memories=20)) as opened:
+    with homes.filled(tmp_path, homes.events(memories=6)) as opened:
         yield opened
 
 
