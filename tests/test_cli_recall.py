@@ -181,6 +181,7 @@ def test_a_list_has_one_line_a_memory_newest_first(home):
     assert text("list", "-p", ANA, "--tag", "dog", home=home) == "no memory matches\n"
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_what_was_merged_is_found_deep_and_can_be_restored(consolidated, tmp_path):
     with homes.copied(consolidated, tmp_path) as lake:

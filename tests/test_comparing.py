@@ -139,6 +139,7 @@ def test_a_changed_fact_is_closed_and_stays():
     assert (found["live"], found["closed"]) == (2, 1)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("name", sampling.first("cognitive", "default"))
 def test_the_figures_are_those_of_real_runs(tmp_path, name):
     events = homes.events(profiles=1, memories=40, days=80)

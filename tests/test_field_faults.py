@@ -152,6 +152,7 @@ def test_clusters_of_thousands_do_not_take_a_loop_over_pairs():
 # cognitive-memory
 
 
+@pytest.mark.drill
 def test_fading_groups_of_thousands_do_not_take_a_call_for_each_cosine():
     """9.5 million calls and 125 seconds of CPU for 10,000 memories."""
     vectors = subjects(10_000, of=10)
@@ -164,6 +165,7 @@ def test_fading_groups_of_thousands_do_not_take_a_call_for_each_cosine():
 # SuperLocalMemory
 
 
+@pytest.mark.drill
 def test_light_work_on_a_large_store_is_light():
     """38 seconds of CPU at 10,000 facts and 100,000 edges, where 100 milliseconds are promised."""
     count, policy = 10_000, Policy(**preset("superlocal"))

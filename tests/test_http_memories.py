@@ -253,6 +253,7 @@ def test_ids_with_slashes_are_addressed_percent_encoded(client, granted):
     assert client.delete("/profiles/team%2Fnotes", **admin).json()["already"] == ["a/b/"]
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_an_agent_ticks_and_takes_back_in_its_own_profile_alone(consolidated, tmp_path):
     home = tmp_path / "data"

@@ -96,6 +96,7 @@ def test_a_run_follows_and_the_first_one_is_undone(lake):
         assert rows.equals(lake.read(name, profiles=["ada"])), f"table {name} differs from a rebuild"
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("at", sampling.first(NIGHTS[0] + timedelta(days=1), NIGHTS[0] - timedelta(days=5)))
 def test_a_past_instant_is_shown_with_what_was_decided_by_then(lake, at):
     path = rebuild.snapshot_at(lake, at)

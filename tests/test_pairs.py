@@ -6,7 +6,13 @@ import pytest
 
 from memory_pipeline.evaluation import pairs
 
-RENT = ("My rent is $900 a month.", "My rent went up to $950 a month.")
+
+def raised(what):
+    """Two texts of which the second one says that an amount is another one now."""
+    return f"My {what} is $900 a month.", f"My {what} went up to $950 a month."
+
+
+RENT = raised("rent")
 LINES = [
     {"a": RENT[0], "b": RENT[1]},
     {"a": "Tea is served at five.", "b": "Tea is served at five."},
@@ -63,21 +69,25 @@ def test_a_text_that_comes_again_is_the_same_memory_and_given_labels_are_kept(re
 
 
 def test_the_later_text_is_the_newer_and_one_instant_closes_nothing():
-    said = {"a": RENT[1], "b": RENT[0]}
-    (turned,) = written(said | {"times": ["2025-02-01", "2025-01-01T10:00:00Z"]})
+    turned, beside, before, at_once = written(
+        dict(zip("ba", raised("rent"), strict=True)) | {"times": ["2025-02-01", "2025-01-01T10:00:00Z"]},
+        dict(zip("ba", raised("gym fee"), strict=True)) | {"a_at": "2025-02-01"},
+        {"a": "The office closes at 17:00.", "b": "The office now closes at 18:30.", "b_at": 0},
+        dict(zip("ab", raised("allowance"), strict=True)) | {"times": ["2025-02-01", "2025-02-01"]},
+    )
     assert (turned["outcome"], turned["later"]) == ("closed", "first")
-    (beside,) = written(said | {"a_at": "2025-02-01"})
     assert beside["later"] == "second"
-    (before,) = written({"a": RENT[0], "b": RENT[1], "b_at": 0})
     assert (before["outcome"], before["later"]) == ("closed", "second")
-    (at_once,) = written({"a": RENT[0], "b": RENT[1], "times": ["2025-02-01", "2025-02-01"]})
     assert at_once["outcome"] != "closed"
 
 
 def test_speakers_count():
-    said = {"a": RENT[0], "b": RENT[1]}
-    assert written(said | {"speakers": ["Ada", "Ada"]})[0]["outcome"] == "closed"
-    assert written(said | {"speakers": ["Ada", "Bo"]})[0]["outcome"] != "closed"
+    own, others = written(
+        dict(zip("ab", raised("rent"), strict=True)) | {"speakers": ["Ada", "Ada"]},
+        dict(zip("ab", raised("phone bill"), strict=True)) | {"speakers": ["Ada", "Bo"]},
+    )
+    assert own["outcome"] == "closed"
+    assert others["outcome"] != "closed"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import random
 from datetime import UTC, datetime
 
 import pytest
+import sampling
 from commands import as_json, call
 
 from memory_pipeline import MemoryClient
@@ -110,11 +111,11 @@ def test_of_short_memories_the_first_that_does_not_fit_is_shortened_and_a_single
 
 @pytest.mark.parametrize(
     ("question", "unrelated"),
-    [
+    sampling.first_row(
         ("Where does Omar keep the spare key?", "Omar paints the fence every spring. It takes him two long weekends."),
         ("When is the boiler serviced?", "The committee met on Monday. Hana took the chair. Lots of papers were read."),
         ("What does Ida's dentist charge?", "Ida rows on Sundays. The boat is called Gull. It leaks at the bow."),
-    ],
+    ),
 )
 def test_the_last_room_of_a_budget_holds_no_scrap_of_what_does_not_answer(tmp_path, question, unrelated):
     answers = ["Omar keeps the spare key under the pot.", "The boiler is serviced in May.", "Ida's dentist charges 80."]

@@ -220,6 +220,7 @@ def test_a_passage_names_its_memory():
     assert own(line, known=known) == (None, ("m0",))
 
 
+@pytest.mark.drill
 def test_the_cost_grows_with_the_length():
     told = [f"Item {index} of the stock list costs {index * 7} crowns in shop {index % 13}." for index in range(4_000)]
     known = sources(told)

@@ -12,6 +12,7 @@ import frames
 import numpy as np
 import polars as pl
 import pytest
+import sampling
 from example_counts import examples
 from frames import AS_OF, ago
 from hypothesis import given
@@ -354,7 +355,7 @@ def test_sessions_of_two_profiles_are_two():
 # Floods
 
 
-@pytest.mark.parametrize("linkage", ["single", "average"])
+@pytest.mark.parametrize("linkage", sampling.first("average", "single"))
 def test_thousands_of_copies_are_grouped_at_once(linkage):
     """5,000 copies of one text, and as many of one that differs in when it holds: no pair of copies is looked at."""
     memories = frames.memories(

@@ -150,8 +150,9 @@ def test_under_a_budget_only_summaries_are_made_that_take_the_place_of_others(ma
 
 @pytest.mark.drill
 def test_a_preview_is_what_is_then_committed_and_the_second_run_decides_nothing(tmp_path, history, made, lake):
-    homes.settings(tmp_path, token_budget=BUDGET, max_archived_share=1.0)
-    with homes.filled(tmp_path, history) as before:
+    (tmp_path / "before").mkdir()
+    homes.settings(tmp_path / "before", token_budget=BUDGET, max_archived_share=1.0)
+    with homes.filled(tmp_path / "before", history) as before:
         foreseen = planned(before)
     assert made["consolidation_plan"].equals(foreseen)
     assert "trim" in set(foreseen["action"])

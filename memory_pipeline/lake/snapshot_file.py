@@ -126,7 +126,7 @@ def _fill(connection: duckdb.DuckDBPyConnection, tables: Sequence[tuple[Relation
     DuckDB 1.0 cannot read a row group in which a column of lists has no element at all. Such a table is written with a
     row of one-element lists at the head of each row group, which is deleted once it is on disk.
     """
-    lacking = [relation.name for relation, frame in tables if _lacks_elements(frame)]
+    lacking = [relation.name for relation, frame in tables if frame.height and _lacks_elements(frame)]
     connection.execute("BEGIN")
     for relation, frame in tables:
         if not frame.is_empty():

@@ -91,7 +91,7 @@ def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions:
         problem = "is missing" if wrong[0] in required else "is not written by commits"
         raise ValueError(f"table {wrong[0]!r} {problem}; give the new rows of exactly {', '.join(sorted(required))}")
     for name, frame in tables.items():
-        if foreign := sorted(set(frame["profile_id"].unique()) - set(profiles["profile_id"])):
+        if frame.height and (foreign := sorted(set(frame["profile_id"].unique()) - set(profiles["profile_id"]))):
             raise ValueError(
                 f"table {name!r} has rows of profile {foreign[0]!r}, which does not take part; leave them out"
             )

@@ -354,9 +354,11 @@ class Ledger:
         if seq is not None:
             query = query.where(RUNS.c.commit_seq <= seq)
         undone = self.undone_plans(as_of=as_of, seq=seq).select("profile_id", "plan_id", undone=True)
+        runs = self._table("consolidation_runs", query, profiles)
+        if undone.is_empty():
+            return runs
         return (
-            self._table("consolidation_runs", query, profiles)
-            .join(undone, on=["profile_id", "plan_id"], how="left", maintain_order="left")
+            runs.join(undone, on=["profile_id", "plan_id"], how="left", maintain_order="left")
             .with_columns(outcome=pl.when("undone").then(pl.lit("reverted")).otherwise("outcome"))
             .drop("undone")
         )

@@ -190,8 +190,10 @@ def _touches(
 
 def _starts(numbered: pl.DataFrame, tier_changes: pl.DataFrame) -> tuple[NDArray[np.int64], ...]:
     """Return when each memory enters each tier above the lowest; a tier that it skips lasts no time."""
-    starts: list[NDArray[np.int64]] = []
     above = np.full(len(numbered), _NEVER)
+    if tier_changes.is_empty():
+        return (above,) * len(_TIERS[1:])
+    starts: list[NDArray[np.int64]] = []
     for tier in reversed(_TIERS[1:]):
         changes = tier_changes.filter(pl.col("to_tier") == tier)
         since = changes.group_by(_KEY).agg(since=pl.col("at").min().dt.epoch("us"))
