@@ -2,6 +2,8 @@
 
 import time
 from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import product
 from random import Random
 
 import frames
@@ -547,24 +549,40 @@ def test_a_group_that_has_its_summary_gets_no_other():
     assert again["summary_id"].to_list() == [made]
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "replaced"),
-    [
-        ((0, 1, 2), (0, 1, 2, 3), True),
-        ((0, 1, 2, 3), (0, 1), True),  # two of four
-        ((0, 1, 2, 3, 4), (0, 1), False),  # two of five
-        ((0, 1, 2), (2, 3, 4), False),
-        ((0, 1), (0, 1, 2, 3, 4), True),  # two of five, but all of the old one
-    ],
-)
-def test_a_summary_replaces_one_of_its_kind_with_half_of_the_members(old, new, replaced):
-    for kind, other in (("meta_pattern", "compression"), ("compression", "meta_pattern")):
-        known = {"memory_id": "s", "kind": kind, "members": ids(*old)}
-        made = summarised(store(known), clusters(ids(*new), kind=kind))
-        assert made["replaces"].to_list() == [["s"] if replaced else []]
-        assert summarised(store(known), clusters(ids(*new), kind=other))["replaces"].to_list() == [[]]
-        elsewhere = known | {"profile_id": "q"}
-        assert summarised(store(elsewhere), clusters(ids(*new), kind=kind))["replaces"].to_list() == [[]]
+REPLACED = {
+    ((0, 1, 2), (0, 1, 2, 3)): True,
+    ((0, 1, 2, 3), (0, 1)): True,  # two of four
+    ((0, 1, 2, 3, 4), (0, 1)): False,  # two of five
+    ((0, 1, 2), (2, 3, 4)): False,
+    ((0, 1), (0, 1, 2, 3, 4)): True,  # two of five, but all of the old one
+}
+"""Whether a summary of the second members replaces one of the first."""
+KINDS = {"meta_pattern": "compression", "compression": "meta_pattern"}
+
+
+@cache
+def replaces():
+    """What new summaries replace, by profile: each case of each kind has one of its own, all are made at once."""
+    rows, found = [], []
+    for (old, new), (kind, other) in product(REPLACED, KINDS.items()):
+        for beside, (own, owner) in {"alike": (kind, ""), "other": (other, ""), "elsewhere": (kind, "not ")}.items():
+            name = f"{old} {new} {kind} {beside}"
+            known = {"memory_id": "s", "kind": kind, "members": ids(*old), "profile_id": owner + name}
+            rows.append(
+                store(known).with_columns(profile_id=pl.when(memory_id="s").then("profile_id").otherwise(pl.lit(name)))
+            )
+            found.append(clusters(ids(*new), kind=own, profile=name))
+    made = summarised(
+        pl.concat(rows).sort("profile_id", "memory_id"), [pl.concat(tables) for tables in zip(*found, strict=True)]
+    )
+    return dict(made.select("profile_id", "replaces").iter_rows())
+
+
+@pytest.mark.parametrize(("old", "new"), REPLACED)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_summary_replaces_one_of_its_kind_with_half_of_the_members(old, new, kind):
+    found = [replaces()[f"{old} {new} {kind} {beside}"] for beside in ("alike", "other", "elsewhere")]
+    assert found == [["s"] if REPLACED[old, new] else [], [], []]
 
 
 def test_no_archived_member_is_left_without_a_summary():
