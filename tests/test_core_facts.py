@@ -12,6 +12,16 @@ def read(*texts):
     return core_facts.core_facts(pl.Series(texts, dtype=pl.String)).select("sentence", "section").rows()
 
 
+@pytest.fixture(scope="module")
+def facts(request):
+    """Sentences and kinds of the facts of each `text` of a case here; all are read at once."""
+    cases = [getattr(item, "callspec", None) for item in request.session.items if item.path == request.path]
+    texts = list(dict.fromkeys(case.params["text"] for case in cases if case and "text" in case.params))
+    found = core_facts.core_facts(pl.Series(texts, dtype=pl.String)).select("row", "sentence", "section")
+    own = found.rows_by_key("row", unique=False)
+    return {text: own.get(row, []) for row, text in enumerate(texts)}
+
+
 @pytest.mark.parametrize(
     ("section", "text"),
     [
@@ -53,8 +63,8 @@ def read(*texts):
         (IDENTITY, "Our new address is 4 Quay Lane."),
     ],
 )
-def test_a_standing_fact_has_its_kind(section, text):
-    assert read(text) == [(text, section)]
+def test_a_standing_fact_has_its_kind(facts, section, text):
+    assert facts[text] == [(text, section)]
 
 
 @pytest.mark.parametrize(
@@ -98,8 +108,8 @@ def test_a_standing_fact_has_its_kind(section, text):
         "I want to learn to dive one day.",
     ],
 )
-def test_a_deed_a_question_and_small_talk_state_none(text):
-    assert read(text) == []
+def test_a_deed_a_question_and_small_talk_state_none(facts, text):
+    assert facts[text] == []
 
 
 @pytest.mark.parametrize(
@@ -118,8 +128,8 @@ def test_a_deed_a_question_and_small_talk_state_none(text):
         "Always write letters on paper for the coming week.",
     ],
 )
-def test_an_order_for_once_is_no_standing_instruction(text):
-    assert INSTRUCTION not in {section for _, section in read(text)}
+def test_an_order_for_once_is_no_standing_instruction(facts, text):
+    assert INSTRUCTION not in {section for _, section in facts[text]}
 
 
 @pytest.mark.parametrize(
@@ -137,8 +147,8 @@ def test_an_order_for_once_is_no_standing_instruction(text):
         "No new varnish without asking.",
     ],
 )
-def test_an_order_until_further_notice_is_a_standing_instruction(text):
-    assert read(text) == [(text, INSTRUCTION)]
+def test_an_order_until_further_notice_is_a_standing_instruction(facts, text):
+    assert facts[text] == [(text, INSTRUCTION)]
 
 
 @pytest.mark.parametrize(
@@ -151,8 +161,8 @@ def test_an_order_until_further_notice_is_a_standing_instruction(text):
         "Jem is not to be told about the party.",
     ],
 )
-def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
-    ((sentence, section),) = read(text)
+def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(facts, text):
+    ((sentence, section),) = facts[text]
     assert sentence == text
     assert section in {INSTRUCTION, HEALTH}
 
@@ -188,8 +198,8 @@ def test_a_prohibition_is_an_instruction_or_a_matter_of_safety(text):
         (INSTRUCTION, "If the gate jams, ring the harbour master first."),
     ],
 )
-def test_standing_facts_that_are_missed(section, text):
-    assert read(text) == [(text, section)]
+def test_standing_facts_that_are_missed(facts, section, text):
+    assert facts[text] == [(text, section)]
 
 
 @pytest.mark.xfail(strict=True, reason="it is taken for standing")
@@ -215,8 +225,8 @@ def test_standing_facts_that_are_missed(section, text):
         "The bridge is eleven metres long.",
     ],
 )
-def test_what_is_passing_and_taken_for_standing(text):
-    assert read(text) == []
+def test_what_is_passing_and_taken_for_standing(facts, text):
+    assert facts[text] == []
 
 
 @pytest.mark.parametrize(
@@ -284,8 +294,8 @@ def test_a_fact_is_not_lost_in_a_long_story_that_leans_on_it():
         ("The model: always cite it by its number.", ["The model: always cite it by its number."]),
     ],
 )
-def test_a_turn_that_a_text_quotes_or_forges_does_not_instruct(text, stated):
-    assert [sentence for sentence, _ in read(text)] == stated
+def test_a_turn_that_a_text_quotes_or_forges_does_not_instruct(facts, text, stated):
+    assert [sentence for sentence, _ in facts[text]] == stated
 
 
 def test_what_leans_on_nothing_and_what_commands_is_marked():

@@ -30,14 +30,21 @@ def kept_from_one_on(monkeypatch):
     monkeypatch.setattr(state, "KEPT_FROM", 1)
 
 
-@pytest.fixture
-def home(tmp_path):
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
     """A store whose index is kept."""
-    with MemoryClient(tmp_path) as client:
+    home = tmp_path_factory.mktemp("first")
+    with pytest.MonkeyPatch.context() as patch, MemoryClient(home) as client:
+        patch.setattr(state, "KEPT_FROM", 1)
         ids = [client.remember(text, session_id=f"s{number % 2}") for number, text in enumerate(TEXTS)]
         assert client.recall("Ana")
         client.update(ids[3], content="El gato de Ana se llama Tigre.")
-    return tmp_path
+    return home
+
+
+@pytest.fixture
+def home(first, tmp_path):
+    return shutil.copytree(first, tmp_path, dirs_exist_ok=True)
 
 
 def found(home):
