@@ -1,6 +1,7 @@
 """A server stays up: it bounds heavy requests, turns slow clients away, answers /health, and stops in seconds."""
 
 import asyncio
+import resource
 import signal
 import socket
 import time
@@ -97,6 +98,39 @@ def test_a_header_that_does_not_come_closes_the_connection(sent):
         return found
 
     assert asyncio.run(closed()) == b""
+
+
+@pytest.mark.parametrize(("requests", "kept"), [(1, "first"), (2, "second")])
+def test_requests_that_a_client_sends_ahead_keep_no_place(monkeypatch, requests, kept):
+    async def still_open():
+        reached = asyncio.Event()
+
+        async def never(_scope, _receive, _send):
+            reached.set()
+            await asyncio.Event().wait()
+
+        config = uvicorn.Config(never, log_config=None)
+        loop, state = asyncio.get_running_loop(), ServerState()
+        server = await loop.create_server(lambda: ImpatientProtocol(config, state, {}), "127.0.0.1", 0)
+        place = server.sockets[0].getsockname()
+        first, writer = await asyncio.open_connection(*place)
+        writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n" * requests)
+        await reached.wait()
+        second, other = await asyncio.open_connection(*place)
+        ends = {"first": first.read(1), "second": second.read(1)}
+        tasks = {asyncio.create_task(end): name for name, end in ends.items()}
+        done, waiting = await asyncio.wait(tasks, timeout=10, return_when=asyncio.FIRST_COMPLETED)
+        for task in [*waiting, *state.tasks]:
+            task.cancel()
+        await asyncio.gather(*tasks, *state.tasks, return_exceptions=True)
+        writer.close()
+        other.close()
+        server.close()
+        assert len(done) == 1
+        return {tasks[task] for task in waiting}
+
+    monkeypatch.setattr(ImpatientProtocol, "open", Connections(1, 1))
+    assert asyncio.run(still_open()) == {kept}
 
 
 def test_a_body_that_does_not_come_is_answered():
@@ -207,12 +241,13 @@ def test_a_body_that_goes_on_after_its_answer_ends(tmp_path):
 
 @pytest.mark.drill
 def test_idle_and_slow_connections_stop_nobody(tmp_path):
-    """Idle ones, half headers, endless bodies: the bound is kept, and the health of the server is told meanwhile."""
+    """Idle ones, half headers, endless bodies, requests ahead: bounded, and the server's health is told meanwhile."""
     settings(tmp_path, max_connections=40, max_connections_per_address=20, body_seconds=1)
     Lake(tmp_path).close()
     with serving(tmp_path) as client, ExitStack() as opened:
         place = (client.base_url.host, client.base_url.port)
-        for sent in (b"", b"GET /health HTTP/1.1\r\nHost:", CHUNKED):
+        asked = b"GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        for sent in (b"", b"GET /health HTTP/1.1\r\nHost:", CHUNKED, asked * 300):
             held = [opened.enter_context(socket.create_connection(place, 10)) for _ in range(60)]
             for one in held:
                 with suppress(OSError):  # closed already: one too many
@@ -229,6 +264,21 @@ def test_idle_and_slow_connections_stop_nobody(tmp_path):
                 answer = endless.recv(65_536)
                 break
         assert answer.startswith((b"HTTP/1.1 408", b"HTTP/1.1 401"))
+
+
+@pytest.mark.drill
+def test_connections_leave_a_server_files_to_open(tmp_path):
+    Lake(tmp_path).close()
+    files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with ExitStack() as opened:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (128, files[1]))
+        try:
+            client = opened.enter_context(serving(tmp_path))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, files)
+        for _ in range(200):
+            opened.enter_context(socket.create_connection((client.base_url.host, client.base_url.port), 10))
+        assert client.get("/health").status_code == 200
 
 
 def test_connections_of_one_address_take_no_place_of_others():

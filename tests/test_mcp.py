@@ -332,7 +332,7 @@ def test_over_http_a_profile_of_another_type_is_refused_as_any_wrong_argument(ov
         assert re.search(r"profile_id is .*; give a text", said(refusal))
 
 
-def test_over_http_nothing_is_answered_without_a_token_or_to_another_host_or_origin(over_http):
+def test_over_http_nothing_is_answered_without_a_token_to_another_host_or_origin_or_as_a_stream(over_http):
     home, url = over_http
     token, grant = auth_tokens.create(home, Role.ADMIN)
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
@@ -349,6 +349,8 @@ def test_over_http_nothing_is_answered_without_a_token_or_to_another_host_or_ori
         assert ask() == ask(Host="memory.example") == ask(Origin="https://memory.example") == 200
         assert ask(Host="evil.example") == 421
         assert ask(Origin="http://evil.example") == 403
+        stream = client.get(url, headers=accept | bearer(token))
+        assert (stream.status_code, stream.headers["allow"]) == (405, "POST")  # it would never end
         auth_tokens.revoke(home, grant.token_id)
         assert ask() == 401
 

@@ -4,6 +4,7 @@ Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies 
 """
 
 import asyncio
+import resource
 import socket
 from collections import Counter
 from collections.abc import Collection
@@ -29,7 +30,7 @@ def listen(
 
     Args:
         runs: the runs that the application requests; stopped first.
-        settings: `idle_seconds` and `stop_seconds`.
+        settings: `idle_seconds`, `stop_seconds`, and the bounds on connections.
     """
     config = uvicorn.Config(
         app,
@@ -38,7 +39,9 @@ def listen(
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
     )
-    ImpatientProtocol.open = Connections(settings.max_connections, settings.max_connections_per_address)
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # those of the store need the other half
+    most = settings.max_connections if files == resource.RLIM_INFINITY else min(settings.max_connections, files // 2)
+    ImpatientProtocol.open = Connections(most, settings.max_connections_per_address)
     try:
         _Server(config, runs).run(sockets=[listener])
     except KeyboardInterrupt:  # uvicorn raises it again after a clean shutdown
@@ -119,8 +122,12 @@ class ImpatientProtocol(H11Protocol):
 
     @property
     def waiting(self) -> bool:
-        """Whether the server waits for the client: for a header, for more of a body, or until it reads its answer."""
-        return self.idle or self.cycle.more_body or self.flow.write_paused
+        """Whether the server waits for the client, or its next request for an answer to the one before.
+
+        For a header, for more of a body, or until it reads its answer. Who sends many requests at once takes no place
+        of others with them.
+        """
+        return self.idle or self.cycle.more_body or self.flow.write_paused or self.flow.read_paused
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start the clock of the first header, and count the connection."""

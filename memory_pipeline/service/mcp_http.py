@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
+from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from memory_pipeline.service.body_limit import BodyLimit
@@ -38,4 +39,7 @@ def application(server: MCPServer[Any], home: Path, address: Address, host_names
     app = server.streamable_http_app(
         streamable_http_path=PATH, stateless_http=True, json_response=True, transport_security=security
     )
+    for route in app.routes:
+        if isinstance(route, Route):
+            route.methods = {"POST"}  # a GET opens a stream, which nothing is sent on and which takes a connection
     return TokenGate(BodyLimit(app, partial(limits, home)), home)

@@ -152,7 +152,10 @@ class Settings(LanguageModel):
         7200, ge=1, description="Longest run that a server executes, in seconds; a longer one is ended."
     )
     max_connections: int = Field(
-        512, ge=16, description="Connections that a server holds at once; for more, the one idle longest is closed."
+        512,
+        ge=16,
+        description="Connections that a server holds at once, at most half as many as the files it may open; for more, "
+        "the one idle longest is closed.",
     )
     max_connections_per_address: int = Field(
         256,
