@@ -1,6 +1,7 @@
 """A folder's git history dates its notes, and nothing that the folder configures is run."""
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -75,6 +76,7 @@ def trapped(notes, tmp_path):
         f"[include]\n\tpath = {included}\n[extensions]\n\tworktreeConfig = true\n\tpartialClone = origin\n"
         f'[remote "origin"]\n\turl = ext::{trap}\n\tpromisor = true\n[credential]\n\thelper = {trap}\n'
         "[commit]\n\tgpgSign = true\n[protocol]\n\tallow = always\n"
+        f'[hook "a=b c"]\n\tcommand = {trap}\n\tevent = reference-transaction\n\tevent = post-index-change\n'
     )
     (notes / ".git" / "config.worktree").write_text(f"[core]\n\tfsmonitor = {trap}\n")
     (notes / ".gitattributes").write_text("*.md diff=md filter=md\n")
@@ -105,6 +107,51 @@ def test_nothing_that_the_folder_configures_is_run(notes, trapped):
     ]
     assert git(notes, "status", "--short") == ""
     git(notes, "fsck", "--strict")
+
+
+def test_a_hook_that_the_configuration_names_is_off_where_git_would_run_it(notes, trapped, tmp_path, monkeypatch):
+    """Of git from 2.54 on; an older one knows no such hooks, so the options are what is checked here."""
+    real, log = shutil.which("git"), tmp_path / "log"
+    stand_in = tmp_path / "bin" / "git"
+    stand_in.parent.mkdir()
+    stand_in.write_text(f'#!/bin/sh\necho "$@" >> "{log}"\nexec "{real}" "$@"\n')
+    stand_in.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{stand_in.parent}:{os.environ['PATH']}")
+    (notes / "a b.md").write_text("- milk\n")
+    assert commit(notes, "Dream", paths=["a b.md"])
+    writes = [line for line in log.read_text().splitlines() if re.search("fast-import|update-ref|update-index", line)]
+    assert len(writes) == 4
+    assert all("--config-env=hook.a=b c.enabled=MEMORY_PIPELINE_OFF" in line for line in writes)
+    assert not trapped.exists()
+
+
+@pytest.mark.parametrize("kind", ["a file", "a worktree", "a submodule", "a link"])
+def test_nothing_runs_where_the_repository_is_elsewhere(notes, trapped, tmp_path, kind):
+    config, attributes = (notes / ".git" / "config").read_text(), (notes / ".gitattributes").read_bytes()
+    (notes / ".git" / "config").write_text("")
+    there = tmp_path / "there"
+    if kind == "a worktree":
+        git(notes, "worktree", "add", "-q", str(there), "-b", "side")
+        shutil.copy(notes / ".git" / "config.worktree", notes / ".git" / "worktrees" / "there" / "config.worktree")
+        own = notes / ".git"
+    elif kind == "a submodule":
+        outer = tmp_path / "outer"
+        outer.mkdir()
+        git(outer, "init", "-q")
+        git(outer, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(notes), "sub")
+        there, own = outer / "sub", outer / ".git" / "modules" / "sub"
+    else:
+        there.mkdir()
+        own = notes / ".git"
+        (there / ".git").write_text(f"gitdir: {own}\n") if kind == "a file" else (there / ".git").symlink_to(own)
+    with (own / "config").open("a") as file:
+        file.write(config)
+    (there / ".gitattributes").write_bytes(attributes)
+    trapped.unlink(missing_ok=True)
+    first_committed(there)
+    (there / "a b.md").write_text("- milk\n")
+    assert commit(there, "Dream", paths=["a b.md"])
+    assert not trapped.exists()
 
 
 def test_no_filter_runs_over_files_that_are_as_old_as_the_index(notes, trapped):

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Final
 
 _SAFE: Final = ("-c", f"core.hooksPath={os.devnull}", "-c", "core.fsmonitor=false")
-_NO_TRANSPORT: Final = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
+_OFF: Final = "MEMORY_PIPELINE_OFF"
+"""Variable that holds the value of what is turned off."""
+_ENVIRONMENT: Final = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    _OFF: "false",
+}
 _AUTHOR: Final = ("-c", "user.name=memory-pipeline", "-c", "user.email=memory-pipeline@localhost")
 _OWN: Final = "refs/memory-pipeline/written"
 """Holds the commit until it becomes that of the branch."""
@@ -46,10 +53,11 @@ def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:
     if not changed:
         return None
     files = {path: (entries[path][0], contents[path]) if path in entries else None for path in changed}
-    _git(folder, "fast-import", "--quiet", "--date-format=raw", given=_stream(_author(folder), message, head, files))
+    safe, stream = _hooks_off(folder), _stream(_author(folder), message, head, files)
+    _git(folder, *safe, "fast-import", "--quiet", "--date-format=raw", given=stream)
     made = _git(folder, "rev-parse", "--verify", _OWN)
-    _git(folder, "update-ref", "-m", f"commit: {message}", "HEAD", made, head or "0" * len(made))
-    _git(folder, "update-ref", "-d", _OWN)
+    _git(folder, *safe, "update-ref", "-m", f"commit: {message}", "HEAD", made, head or "0" * len(made))
+    _git(folder, *safe, "update-ref", "-d", _OWN)
     gone = (_GONE, "0" * len(made))
     index = ((*entries.get(path, gone), path) for path in changed)
     given = [f"{mode} {blob}\t{path}\0".encode() for mode, blob, path in index]
@@ -58,8 +66,14 @@ def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:
     where = _git(folder, "rev-parse", "--absolute-git-dir")
     with tempfile.TemporaryDirectory() as nothing:
         apart = ("-C", nothing, f"--git-dir={where}", f"--work-tree={nothing}")
-        _git(folder, *apart, "update-index", "-z", "--index-info", given=given)
+        _git(folder, *safe, *apart, "update-index", "-z", "--index-info", given=given)
     return made
+
+
+def _hooks_off(folder: Path) -> list[str]:
+    """Return the options that turn off each hook that a configuration names, which `core.hooksPath` does not."""
+    names = _git(folder, "config", "-z", "--name-only", "--get-regexp", r"^hook\..*\.command$", may_fail=True)
+    return [f"--config-env={name.removesuffix('command')}enabled={_OFF}" for name in names.split("\0") if name]
 
 
 def _committed(folder: Path) -> dict[str, tuple[str, str]]:
@@ -111,9 +125,9 @@ def _git(folder: Path, *arguments: str, given: Iterable[bytes] = (), may_fail: b
         input=b"".join(given),
         capture_output=True,
         check=False,
-        env=own | _NO_TRANSPORT,
+        env=own | _ENVIRONMENT,
     )
-    out, problem = (text.decode(errors="replace").strip() for text in (done.stdout, done.stderr))
+    out, problem = os.fsdecode(done.stdout).strip(), done.stderr.decode(errors="replace").strip()
     if done.returncode and not may_fail:
         raise RuntimeError(
             f"{folder}: the files are written, but git refused to commit them: {problem or out}; commit them"
