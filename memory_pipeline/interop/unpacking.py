@@ -108,7 +108,7 @@ class Limits:
         self.spooled += count
         most = min(SPOOLED_MOST, _most(self.size, SPOOLED_FREE, SPOOLED_RATIO))
         if self.spooled > most:
-            self._refuse(f"has {self.size:,} bytes and holds archives of more than {most:,}")
+            self._refuse(f"has {self.size:,} bytes and takes more than {most:,} of temporary space")
 
     def deeper(self, name: str, depth: int) -> None:
         """Check how deep an archive lies.

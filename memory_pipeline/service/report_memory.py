@@ -15,7 +15,7 @@ from memory_pipeline.recall.models import Answer, Memory, Recalled
 from memory_pipeline.recall.openings import Opening
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service.report import command, flat, line, many, moment, when
-from memory_pipeline.text.display import BUDGET, escaped, preview
+from memory_pipeline.text.display import BUDGET, escaped, preview, unmarked
 
 _MARGIN: Final = "   "
 """Before what a line that shows a memory goes on with."""
@@ -67,7 +67,7 @@ def memory(console: Console, row: Memory, *, whole: bool) -> None:
     begun = text if whole else preview(text, BUDGET)
     parts = begun.splitlines()
     for part in parts:
-        line(console, f"| {part}" if len(parts) > 1 else part)
+        line(console, f"| {part}" if len(parts) > 1 else unmarked(part))
     if begun != text:
         line(console, f"  cut: {len(text):,} characters in all; --whole prints them")
     if row.text != marked(row.content, row.closed_statements):
