@@ -133,6 +133,7 @@ def test_what_was_remembered_while_a_clock_ran_ahead_is_dated_back_and_outranks_
     assert any("memories stored in the future: 4" in one.detail for one in told_by_doctor)
     told_now = as_json("undo", "--ahead", home=tmp_path)
     assert told_now["dated_back"] >= 4
+    assert told_now["again"] == ("the next run decides anew" if consolidated else None)
     assert as_json("undo", "--ahead", home=tmp_path)["dated_back"] == 0
     with MemoryClient(tmp_path) as client:
         newest = client.remember(texts[3])

@@ -25,6 +25,8 @@ NOT_AGAIN: Final = (
     "no later run proposes this again for the same texts; `memory-pipeline consolidate --retry-reverted` does"
 )
 """What follows from an undo, as people and agents are told."""
+ANEW: Final = "the next run decides anew"
+"""What follows where the clock of the runs was wrong, not their decisions."""
 
 
 def undo(

@@ -352,12 +352,13 @@ def undo(
         changes = telling.tell(undone, lake.read("memories", profiles=[*undone["profile_id"].unique()]))
         path = snapshot.publish_after(lake, "the undo is committed")
         note = rebuild.note(lake)
+    again = runs_undo.ANEW if ahead else runs_undo.NOT_AGAIN
     if as_json:
         moved = {"dated_back": dated} if ahead else {}
-        again = runs_undo.NOT_AGAIN if undone.height else None
-        shell.show_json({"undone": undone.to_dicts(), "again": again, "snapshot": str(path), "note": note} | moved)
+        document = {"undone": undone.to_dicts(), "again": again if undone.height else None, "snapshot": str(path)}
+        shell.show_json(document | {"note": note} | moved)
     else:
-        report_runs.undone(shell.out(), changes, path, note)
+        report_runs.undone(shell.out(), changes, path, again=again, note=note)
         if ahead:
             shell.say(f"dated back: {dated:,} events of a clock ahead, each before what was stored next")
 

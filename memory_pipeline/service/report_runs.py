@@ -268,14 +268,14 @@ def _refusals(console: Console, refused: pl.DataFrame) -> None:
         prose(console, f"kept apart: {many(refused.height, 'pair')} of near duplicates, which differ in {apart}")
 
 
-def undone(console: Console, changes: pl.DataFrame, path: Path, note: str | None) -> None:
-    """Print what was undone, as told (`telling.TOLD`)."""
+def undone(console: Console, changes: pl.DataFrame, path: Path, *, again: str, note: str | None) -> None:
+    """Print what was undone, as told (`telling.TOLD`), and what follows (`again`)."""
     if changes.is_empty():
         line(console, "Taken back. Nothing that a run had decided was undone by it.")
     for (profile,), own in changes.group_by("profile_id", maintain_order=True):
         line(console, f"undone in {profile}: {'; '.join(telling.summary(own))}")
     if not changes.is_empty():
-        prose(console, undo.NOT_AGAIN)
+        prose(console, again)
     if note:
         prose(console, note)
     line(console, f"all of it for SQL: {path}")
