@@ -13,6 +13,8 @@ from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import consolidate, due_work, inputs, undo
 from memory_pipeline.settings import load
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 NOW = datetime(2026, 6, 2, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 

@@ -19,6 +19,8 @@ from memory_pipeline.recall.client import access_writer
 from memory_pipeline.recall.client.access_writer import AccessWriter
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 
 def accesses(home):
     with Lake(home) as lake:

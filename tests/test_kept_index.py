@@ -15,6 +15,8 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.live import ledger_tail, state
 from memory_pipeline.settings import Policy
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 TEXTS = [
     "Ana moved to Porto in May.",
     "Ana's sister Inês studies law in Coimbra.",

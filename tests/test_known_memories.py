@@ -19,6 +19,8 @@ from memory_pipeline.ledger.event import parse
 from memory_pipeline.ledger.references import KnownMemory
 from memory_pipeline.recall.client.memory_client import MemoryClient
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 TAKEN = r"memory_id is 'n1', under which profile 'default' has another text; .* with update, or .* another memory_id"
 

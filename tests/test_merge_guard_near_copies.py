@@ -182,6 +182,7 @@ def test_copies_that_differ_in_form_are_merged(one, other):
     assert both_ways(one, other) == [None, None]
 
 
+@pytest.mark.usefixtures("unpublished")
 def test_a_store_keeps_differing_texts_and_merges_copies(tmp_path):
     said = [line for pair in given(APART)[3:4] + given(COPIES)[:1] for line in pair]
     with MemoryClient(tmp_path, profile_id="u") as memory:

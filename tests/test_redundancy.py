@@ -11,6 +11,8 @@ from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.rank.ranking import rank
 from memory_pipeline.text.embed.embedding import embed_texts
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 LAUNCH = ("The website launch is on 12 June.", "Actually, the website launch moved to 26 June.")
 BOOKED = [f"Room {place} of the hotel is booked for guest {place}." for place in range(12)]
 

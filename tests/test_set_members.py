@@ -6,6 +6,8 @@ import pytest
 from memory_pipeline import MemoryClient
 from memory_pipeline.text.compare import set_members
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 
 def told_apart(find, older, newer):
     (found,) = find(pl.Series([older]), pl.Series([newer]))

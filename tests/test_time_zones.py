@@ -12,6 +12,8 @@ from memory_pipeline import MemoryClient
 from memory_pipeline.recall.index import queries
 from memory_pipeline.settings import Settings
 
+pytestmark = pytest.mark.usefixtures("unpublished")
+
 EVENING = datetime(2026, 3, 1, 23, 30, tzinfo=ZoneInfo("America/New_York"))
 """2 March in UTC."""
 
