@@ -199,16 +199,19 @@ def test_a_folder_is_dreamt_written_and_taken_back(tmp_path, unpublished):
         "MEMORY.md": "# Notes\n\n- [Editor](editor.md)\n- [Again](again.md)\n\nThe staging server is called heron.\n",
         "again.md": "---\nname: again\ndescription: yaml\n---\n\nAlways use two spaces for indentation in YAML!\n",
         "editor.md": "---\nname: editor\ndescription: yaml\n---\n\nAlways use two spaces for indentation in YAML.\n",
+        "2026-03-01.md": "- Rent is 840 euros.\n",
+        "2026-03-10.md": "- Rent was raised to 885 euros.\n",
     }
     for name, text in texts.items():
         (notes / name).write_text(text, "utf-8")
     shown = commands.as_json("dream", notes, home=home)
-    assert (shown["profile_id"], shown["imported"]) == (f"{tmp_path.name}/notes", 3)
+    assert (shown["profile_id"], shown["imported"]) == (f"{tmp_path.name}/notes", 5)
     assert {path.name: path.read_text("utf-8") for path in notes.iterdir()} == texts
     assert (shown["run_id"], shown["files"]) == (None, ["MEMORY.md", "again.md", "editor.md"])
+    assert shown["reasons"] == ["One text stands for 2 memories."], "the day keeps its line"
 
     done = commands.as_json("dream", notes, "--apply", home=home)
-    assert (done["diff"], done["imported"], done["known"]) == (shown["diff"], 0, 3)
+    assert (done["diff"], done["imported"], done["known"]) == (shown["diff"], 0, 5)
     assert not (notes / "editor.md").exists()
     assert "Editor" not in (notes / "MEMORY.md").read_text("utf-8")
     assert "\nname: again\n" in (notes / "again.md").read_text("utf-8")

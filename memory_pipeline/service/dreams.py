@@ -51,6 +51,7 @@ def dream(lake: Lake, settings: Settings, directory: Path, owner: str, *, apply:
     plan = tables["consolidation_plan"]
     held = plan.filter(pl.col("status") == "held").height
     leaving, changed = _changes(texts, places, tables["settled_memories"], now)
+    written = {place.memory_id for place in places if place.file in changed}
     commit = None
     if run_id is not None and changed:
         decided_by = run_id if held < plan.height else None
@@ -64,7 +65,7 @@ def dream(lake: Lake, settings: Settings, directory: Path, owner: str, *, apply:
         "refused": taken.dead_letters,
         "files": list(changed),
         "diff": list(dreaming.diff(texts, changed)),
-        "reasons": _reasons(plan, leaving) if changed else [],
+        "reasons": _reasons(plan, leaving & written),
         "held": held,
         "commit": commit,
     }
