@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import homes
 import pytest
+import sampling
 
 from memory_pipeline.consolidation.stages.s170_plan import REST
 from memory_pipeline.interop.importing import import_events
@@ -11,6 +12,8 @@ from memory_pipeline.runs import consolidate, inputs, rebuild, resting, undo
 
 QUIET = 2
 """Nights after which nothing is left to decide about the profile."""
+LAST = QUIET - 1 + REST.days - 1
+"""The last night at which the profile is left alone."""
 
 
 def profiles_of(lake, night, *, settings=None):
@@ -33,22 +36,23 @@ def home(tmp_path_factory):
     return folder
 
 
-def test_a_night_over_profiles_left_alone_is_recorded_and_decides_what_a_computed_one_would(home, tmp_path):
-    last = QUIET - 1
+@pytest.mark.parametrize("nights", sampling.first((LAST,), (QUIET, LAST)), ids=len)
+def test_a_night_over_profiles_left_alone_is_recorded_and_decides_what_a_computed_one_would(home, tmp_path, nights):
+    rests_until = homes.NIGHT + (QUIET - 1) * homes.days(1) + REST
     with homes.copied(home, tmp_path / "home") as lake:
-        assert left(lake, QUIET) == dict.fromkeys(("sample-1", "sample-2"), homes.NIGHT + last * homes.days(1) + REST)
+        assert left(lake, QUIET) == dict.fromkeys(("sample-1", "sample-2"), rests_until)
         before, files = homes.published(lake), sorted(lake.home.glob("lake/*/*"))
-        for night in (QUIET, last + REST.days - 1):
+        for night in nights:
             profiles = profiles_of(lake, night)
             planned = consolidate.preview(lake, homes.settings(lake.home), profiles)["consolidation_plan"]
             assert planned.is_empty()
             assert resting.leave(lake, profiles, run_id=f"night {night}").is_empty()
         assert sorted(lake.home.glob("lake/*/*")) == files
         homes.same(homes.published(lake), before)
-        runs = lake.ledger.runs(["sample-1"]).sort("commit_seq").tail(2)
+        runs = lake.ledger.runs(["sample-1"]).sort("commit_seq").tail(len(nights))
         assert set(runs["outcome"]) == {"unchanged"}
-        assert runs["memories"].to_list() == [lake.ledger.runs(["sample-1"])["memories"].max()] * 2
-        assert left(lake, last + REST.days) == {}, "a profile is looked at again in the end"
+        assert runs["memories"].to_list() == [lake.ledger.runs(["sample-1"])["memories"].max()] * len(nights)
+        assert left(lake, LAST + 1) == {}, "a profile is looked at again in the end"
         rebuilt = rebuild.rebuild(lake, "sample-1")
         for name, rows in rebuilt.items():
             assert rows.equals(lake.read(name, profiles=["sample-1"])), name
