@@ -3,6 +3,7 @@
 import multiprocessing
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from pathlib import Path
 
 import polars as pl
@@ -75,6 +76,7 @@ def accessed(event_id: str, *memory_ids: str, occurred_at: datetime, recorded_at
     )
 
 
+@cache
 def rows(table: str, profile_id: str, plan_id: str, count: int = 2) -> pl.DataFrame:
     """Rows of a table whose every text says `plan_id`."""
     kept = TABLES[table]
