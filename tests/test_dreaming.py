@@ -143,11 +143,11 @@ def test_a_summary_stands_below_nothing_that_stays():
 def test_a_file_without_a_memory_goes_with_the_lines_that_lead_to_it():
     texts = {
         "tea.md": LIST,
-        "MEMORY.md": "# All\n\n- [Tea](tea.md) - hours\n- [[tea]]\n- [Rain](rain.md)\n",
+        "MEMORY.md": "# All\n\n- [Tea](tea.md) - hours\n- [[tea]]\n- [Rain](rain.md)\n- [Tea](tea.md) makes Bo ill.\n",
         "rain.md": "R\n",
     }
     made = changes(texts, TEA, leaving={"a", "b", "c", "p"}, summaries=[])
-    assert made == {"MEMORY.md": "# All\n\n- [Rain](rain.md)\n", "tea.md": None}
+    assert made == {"MEMORY.md": "# All\n\n- [Rain](rain.md)\n- [Tea](tea.md) makes Bo ill.\n", "tea.md": None}
 
 
 def test_files_that_are_one_memory_each_become_one_file():

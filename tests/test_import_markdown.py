@@ -367,6 +367,20 @@ def test_a_note_without_a_body_is_its_description(tmp_path, ledger):
     assert imported(ledger, tmp_path / "notes").accepted == 0
 
 
+def test_what_is_said_behind_a_link_is_a_memory_but_in_an_index(tmp_path, ledger):
+    (tmp_path / "notes").mkdir()
+    said = ["[[Boats]] need antifouling before June.", "[Per](Per.md) is allergic to nuts.", "[[Per]]'s keel is red."]
+    said += ["[[Per]], [[Boats]] and I sailed to Hven."]
+    index = ["[[Boats]]", "[[Boats]] \u2014 all of them", "[Per](Per.md): a friend", "[[Per]], [[Boats]]"]
+    notes = {"Boats": "Oak.\n", "Per": "He sails.\n", "n": "".join(f"- {one}\n" for one in [*said, *index])}
+    for name, text in (notes | {"2026-03-01": "- [[Boats]]: sold the dinghy.\n- [[Per]]\n"}).items():
+        (tmp_path / "notes" / f"{name}.md").write_text(text)
+    assert imported(ledger, tmp_path / "notes").skipped == {"index lines that lead to a file of the folder": 5}
+    lines = ["Boats need antifouling before June.", "[Per](Per.md) is allergic to nuts.", "Per's keel is red."]
+    lines += ["Per, Boats and I sailed to Hven.", "Boats: sold the dinghy.", "Oak.", "He sails."]
+    assert set(written(ledger).drop_nulls("content")["content"]) == set(lines)
+
+
 def test_it_is_said_how_many_notes_only_their_file_dates(folder, ledger, tmp_path):
     (folder / "2026-03-01.md").write_text("- The boat was painted green.\n")
     notes = imported(ledger, folder).noticed

@@ -18,8 +18,11 @@ from memory_pipeline.interop import markdown_notes
 from memory_pipeline.interop.exports.markdown import line_of, note_name
 from memory_pipeline.text.parse import written_days
 
-_LINK: Final = re.compile(r"^[ \t]*[-*+][ \t].*?\]\(<?([^()\s<>]+)>?\)|^[ \t]*[-*+][ \t]+\[\[([^\[\]|#\n]+)")
-"""A line of an index: a list item that leads to a file."""
+_LINK: Final = re.compile(
+    r"^[ \t]*[-*+][ \t]+[*_]*(?:\[[^\[\]\n]*\]\(<?([^()\s<>]+)>?\)|\[\[([^\[\]|#\n]+)[^\[\]\n]*\]\])"
+    r"(?![*_]*\s*\w|['\u2019])"
+)
+"""A line of an index: a list item that begins with a link to a file, of which no words right behind it make more."""
 _ALONE: Final = re.compile(r"\[[^\[\]]\] .*|(?:\w+ )?!?\[\[[^\[\]\n]*\]\]|!?\[[^\[\]\n]*\]\([^()\s]*\)", re.DOTALL)
 """A task, or a text that is only a link or an embedded file, perhaps behind the kind of the link."""
 _BLOCK: Final = re.compile(r"[ \t]*(?:[|>]|`{3}|~{3}|(?:[-*+]|[0-9]{1,9}[.)])[ \t])")

@@ -101,7 +101,7 @@ class _Folder:
         of_agents = _projects(path, {place.file for place in read_places})
         read_places = [replace(place, project=of_agents.get(place.file)) for place in read_places]
         files = _files(read_places)
-        kept = [place for place in read_places if place.unit.memory_id or not is_pointer(place.unit, files)]
+        kept = [place for place in read_places if not place.is_pointer(files)]
         left_out += skipped("index lines that lead to a file of the folder", len(read_places) - len(kept))
         return cls(kept, broken, left_out)
 
@@ -121,6 +121,14 @@ class _Place:
     """The day that it bears at its head."""
     by: datetime | None = None
     """By when it was written, since it or a line beside it bears a day."""
+
+    def is_pointer(self, files: Mapping[str, Any]) -> bool:
+        """Return whether it is a line of an index (see `markdown_text.is_pointer`)."""
+
+        def of_a_day() -> bool:
+            return day_of(self.file, self.unit.heading, until=datetime.max.replace(tzinfo=UTC)) is not None
+
+        return self.unit.memory_id is None and is_pointer(self.unit, files, of_a_day=of_a_day)
 
 
 def detect(seen: Sample) -> bool:

@@ -9,7 +9,7 @@ import re
 import tomllib
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -93,7 +93,10 @@ _PAGE_LINK: Final = re.compile(r"\[([^\[\]\n]+)\]\(\[\[([^\[\]\n]+)\]\]\)")
 _FILE_LINK: Final = re.compile(r"\[[^\[\]\n]*\]\(<?([^()\s<>]+\.md)>?(?:#[^()\s]*)?\)")
 _RELATION: Final = re.compile(r"([^\W\d_][\w -]{1,40}) (\[\[[^\[\]\n]+\]\])(?: \(.*\))?")
 _PLAIN: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*):[ \t]+(\S.*)")
-_LINK_FIRST: Final = re.compile(r"(?:\[\[[^\[\]\n]+\]\]|\[[^\[\]\n]*\]\([^()\s]+\))(.*)", re.DOTALL)
+_LINKS_FIRST: Final = re.compile(
+    r"(?:[\s,;&]*(?:\[\[[^\[\]\n]+\]\]|\[[^\[\]\n]*\]\([^()\s]+\)))++(?!\s*\w|['\u2019])(.*)", re.DOTALL
+)
+"""A text that begins with links, of which no sentence is made by words right behind them."""
 
 
 @dataclass(frozen=True)
@@ -194,11 +197,15 @@ def _unix(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def is_pointer(unit: Unit, files: Mapping[str, Any]) -> bool:
-    """Return whether a unit only names another file of the folder, as the lines of an index do."""
-    match = _LINK_FIRST.fullmatch(unit.text if unit.written is None else unit.written)
+def is_pointer(unit: Unit, files: Mapping[str, Any], *, of_a_day: Callable[[], bool]) -> bool:
+    """Return whether a unit only names another file of the folder, as the lines of an index do.
+
+    What it says of the file behind a dash or colon is of the index, too, unless it stands in notes of a day.
+    """
+    match = _LINKS_FIRST.fullmatch(unit.text if unit.written is None else unit.written)
     targets = [target for _, target in unit.links]
-    return bool(match and len(unit.text) < WHOLE // 4 and targets and resolved(targets[0], files) is not None)
+    named = bool(match and len(unit.text) < WHOLE // 4 and targets and resolved(targets[0], files) is not None)
+    return named and not (match and match[1].strip() and of_a_day())
 
 
 def resolved(target: str, files: Mapping[str, Any]) -> Any:

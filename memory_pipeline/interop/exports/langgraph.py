@@ -96,7 +96,7 @@ def _timestamp(at: datetime) -> str:
 def _items(current: Current) -> Iterator[dict[str, Any]]:
     for row in current.memories.iter_rows(named=True):
         known = fields(row)
-        item = _item(current.profile_id, known, row["content"])
+        item = _item(current.profile_id, known, row["content"], made=bool(row["members"]))
         metadata = known.get("metadata", {})
         ttl = metadata.get("ttl_minutes", mapping(metadata.get(PUT)).get("ttl"))
         lives = {} if ttl is None else {"expires_at": known.get("valid_until"), "ttl_minutes": ttl}
@@ -104,7 +104,8 @@ def _items(current: Current) -> Iterator[dict[str, Any]]:
         yield item | times | lives
 
 
-def _item(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, Any]:
+def _item(profile_id: str, fields: dict[str, Any], content: str, *, made: bool) -> dict[str, Any]:
+    """Return the item of a memory; one that a run has `made` is in the namespace that all its members have."""
     owner = re.sub(r"\.", "_", fields.get("user_id", profile_id))  # a label of a namespace holds no full stop
     rest = {name: value for name, value in fields.items() if name not in {"memory_id", "occurred_at"}}
     own, metadata = {"profile_id": profile_id}, fields.get("metadata", {})
@@ -118,7 +119,7 @@ def _item(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, An
         own |= {"value": digest(_json(value))}
         place = {"namespace": put["namespace"], "key": put["key"]}
         return place | {"value": value, OWN: own}
-    if isinstance(came_from, str) and came_from:
+    if isinstance(came_from, str) and came_from and (made or key.startswith(f"{came_from}/")):
         own |= {"memory_id": key, "content": content, **rest}
         namespace, key, value = came_from.split("."), key.removeprefix(f"{came_from}/"), plain_value(metadata, content)
         own |= {"value": digest(_json(value))}
