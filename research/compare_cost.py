@@ -83,10 +83,10 @@ def memories(said: list[str]) -> pl.DataFrame:
 def compared(said: list[str]) -> tuple[pl.DataFrame, float]:
     """Return the changes that are found among texts, and the CPU seconds that it took."""
     given = memories(said)
-    enrichment, vectors, edges = (TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges"))
+    enrichment, vectors = (TABLES[name].empty() for name in ("enrichment", "vectors"))
     began = time.process_time()
     found = change_detection.compare(
-        given, enrichment, vectors, edges, Policy(), as_of=_START + timedelta(days=3650), plan_id="plan"
+        given, enrichment, vectors, Policy(), as_of=_START + timedelta(days=3650), plan_id="plan"
     )
     return found.fact_changes, time.process_time() - began
 

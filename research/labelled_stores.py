@@ -250,7 +250,6 @@ def _answered(store: LabelledStore, night: Night, policy: Policy) -> pl.DataFram
         memories=night.after["memories"],
         enrichment=of_run["enrichment"],
         vectors=of_run["vectors"],
-        edges=night.after["association_edges"],
         policy=policy.model_copy(update={"llm_model": "labels"}),
         as_of=night.at,
         plan_id="",

@@ -41,7 +41,7 @@ def test_every_module_is_a_judge_and_an_unknown_one_is_refused():
 def test_the_named_judge_judges(monkeypatch):
     texts = ("The kiln is fired on Mondays.", "The kiln has a new door.")
     memories = frames.memories({"content": text, "created_at": ago(9 - n)} for n, text in enumerate(texts))
-    empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
+    empty = [TABLES[name].empty() for name in ("enrichment", "vectors")]
     monkeypatch.setitem(JUDGES, Policy().judge, Repeating())
     found = change_detection.compare(memories, *empty, Policy(), as_of=AS_OF, plan_id="plan")
     assert found.fact_changes.select("memory_id", "other_id", "relation", "rule").rows() == [
@@ -53,7 +53,7 @@ def test_the_named_judge_judges(monkeypatch):
 def test_what_is_too_unsure_for_a_link_counts_under_a_token_budget_alone(monkeypatch, budget, odds):
     texts = ("The kiln is fired on Mondays.", "The kiln has a new door.")
     memories = frames.memories({"content": text, "created_at": ago(9 - n)} for n, text in enumerate(texts))
-    empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
+    empty = [TABLES[name].empty() for name in ("enrichment", "vectors")]
     monkeypatch.setitem(JUDGES, Policy().judge, Repeating(0.2))
     found = change_detection.compare(memories, *empty, Policy(token_budget=budget), as_of=AS_OF, plan_id="plan")
     assert found.fact_changes.is_empty()
@@ -74,7 +74,7 @@ def test_a_language_model_may_be_asked_about_the_likeliest_pairs_of_each_memory(
     memories = frames.memories(
         {"content": f"The kiln stands in the {room}.", "created_at": ago(9 - n)} for n, room in enumerate(rooms)
     )
-    empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
+    empty = [TABLES[name].empty() for name in ("enrichment", "vectors")]
     monkeypatch.setitem(JUDGES, Policy().judge, Doubting())
     assert change_detection.compare(memories, *empty, Policy(), as_of=AS_OF, plan_id="plan").possible.is_empty()
     found = change_detection.compare(memories, *empty, Policy(llm_model="m"), as_of=AS_OF, plan_id="plan").possible

@@ -40,8 +40,6 @@ SAID = (
 class Counting:
     """The default judge; it notes whose memories it read."""
 
-    reads = True
-
     def __init__(self):
         self.default, self.read = JUDGES["reader"], []
 

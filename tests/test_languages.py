@@ -205,7 +205,6 @@ def test_only_a_language_with_rules_is_judged(older, newer, changes):
         memories,
         known,
         TABLES["vectors"].empty(),
-        TABLES["association_edges"].empty(),
         Policy(),
         as_of=frames.AS_OF + timedelta(days=1),
         plan_id="plan",

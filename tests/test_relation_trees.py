@@ -17,7 +17,6 @@ from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import alignment, relation_trees
 from memory_pipeline.text.compare.judge import RELATIONS
-from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.compare.relation_trees import OF_PAIRS
 
 TEXTS = ("The kiln is fired on Mondays.", "The kiln has a new door.", "We fire the kiln on Fridays from this week.")
@@ -80,14 +79,9 @@ def test_a_feature_that_nothing_computes_is_named():
         relation_trees.probabilities(("shared",), np.zeros((1, 1)))
 
 
-def test_the_reader_says_what_it_needs():
-    with pytest.raises(ValueError, match="closeness = None"):
-        JUDGES["reader"].judge(None, None, None)
-
-
 def compared(**kept):
     memories = frames.memories({"content": text, "created_at": ago(9 - n)} for n, text in enumerate(TEXTS))
-    empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
+    empty = [TABLES[name].empty() for name in ("enrichment", "vectors")]
     return change_detection.compare(memories, *empty, Policy(), as_of=frames.AS_OF, plan_id="plan", **kept)
 
 

@@ -108,7 +108,7 @@ def found(older, newer, *, speakers=("ida", "ida")):
 
 
 def compared(rows):
-    empty = [TABLES[name].empty() for name in ("enrichment", "vectors", "association_edges")]
+    empty = [TABLES[name].empty() for name in ("enrichment", "vectors")]
     as_of = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(days=60)
     found = change_detection.compare(frames.memories(rows), *empty, Policy(), as_of=as_of, plan_id="plan")
     return found.fact_changes.to_dicts()

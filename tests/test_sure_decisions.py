@@ -144,7 +144,7 @@ def first_repeats(points, *pairs, recorded=None, left=(0.0, 0.0)):
         pl.all(), profile_id=pl.lit("p"), model=pl.lit(alignment.MODEL), numbers=pl.lit(numbers.tolist())
     )
     known = pl.concat([known, TABLES["pair_readings"].conform(aligned)])
-    return judging.first_repeats(found, points, Policy(), known, None)
+    return judging.first_repeats(found, points, known, None)
 
 
 def test_how_surely_two_texts_repeat_is_what_was_judged_first():

@@ -29,13 +29,12 @@ def told(*texts, days=10.0, **columns):
     ]
 
 
-def compared(rows, *, edges=(), vectors=None, policy=None, as_of=AS_OF):
+def compared(rows, *, vectors=None, policy=None, as_of=AS_OF):
     memories = frames.memories(rows)
     return change_detection.compare(
         memories,
         frames.enrichment({}, of=memories),
         frames.vectors(vectors or {}, of=memories),
-        frames.edges(edges),
         policy or Policy(),
         as_of=as_of,
         plan_id="plan",
@@ -224,13 +223,6 @@ def test_the_cosine_is_exact_and_null_where_unknown():
     known = compared(rows, vectors={"a": [3.0, 4.0], "b": [4.0, 3.0]})
     assert known["similarity"].to_list() == pytest.approx([0.96])
     assert compared(rows, vectors={"a": [3.0, 4.0], "b": [0.0, 0.0]})["similarity"].to_list() == [None]
-
-
-def test_similar_memories_are_compared_too():
-    rows = told("My bike lock is numbered 4.", "I moved to Quito.")
-    edge = {"source": "b", "target": "a", "edge_type": "SIMILAR_TO", "similarity": 0.8}
-    assert compared(rows, edges=[edge]).is_empty()
-    assert len(compared(told(*RENTS[:2]), edges=[edge])) == 1
 
 
 @pytest.mark.drill

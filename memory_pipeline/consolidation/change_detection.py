@@ -1,6 +1,6 @@
 """Finds newer memories that update older ones, and memories that contradict or repeat each other.
 
-Only memories of one profile are compared, and only if they share enough informative words or are similar. Sure updates
+Only memories of one profile are compared: each with older ones near to it or sharing words with it. Sure updates
 are decided; everything else becomes links. Not here: which pairs are judged, and what is kept of it
 (`judging`), how two texts are judged (`text.compare`), and what a plan makes of the result (`planning`).
 """
@@ -37,8 +37,6 @@ POSSIBLE: Final = pl.Schema(
 """Columns of the pairs that a language model may judge: see `Compared`."""
 _WORD: Final = r"[\p{L}\p{N}]"
 """What a text must have to be compared."""
-MOST_SIMILAR: Final = 8
-"""Maximum number of older SIMILAR_TO neighbours that a memory is compared with, besides those that share words."""
 MOST_UPDATES: Final = 3
 """Maximum number of newer memories reported as outdating one memory: the most probable ones."""
 
@@ -62,7 +60,6 @@ def compare(
     memories: pl.DataFrame,
     enrichment: pl.DataFrame,
     vectors: pl.DataFrame,
-    edges: pl.DataFrame,
     policy: Policy,
     *,
     as_of: datetime,
@@ -81,7 +78,6 @@ def compare(
     Args:
         enrichment: table `enrichment`; texts in a language without full rules are not compared.
         vectors: table `vectors`; only those of the policy's embedder and of the reader are read.
-        edges: table `association_edges`; pairs joined by SIMILAR_TO are compared too.
         policy: whether facts are compared (`fact_changes`), by which `judge`, and the confidence for links and for
             closing.
         as_of: instant of the state; memories that become valid later change nothing yet.
@@ -101,16 +97,15 @@ def compare(
     if not judging.compares(policy) or points.is_empty():
         nothing = [*(TABLES[name].empty() for name in Compared._fields[:-1]), POSSIBLE.to_frame()]
         return Compared(*nothing)
-    similar = _similar(points, edges)
     judgements, readings = judging.judge(
-        points, similar, policy, vectors=vectors, kept=kept, recorded=recorded, sentences=sentences
+        points, policy, vectors=vectors, kept=kept, recorded=recorded, sentences=sentences
     )
     pairs = judging.pairs(judgements, points)
     open_pairs = _unsettled(pairs, points, policy)
     unsettled = open_pairs.filter(judging.likely(policy)).with_columns(relation=judging.reported_as(policy))
     found = _described(unsettled, points, vectors, policy)
     known = readings if recorded is None else pl.concat([recorded, readings])
-    repeats = judging.first_repeats(unsettled, points, policy, known, sentences)
+    repeats = judging.first_repeats(unsettled, points, known, sentences)
     odds = pairs.clear() if policy.token_budget is None else pairs
     return Compared(
         TABLES["fact_changes"].conform(found.with_columns(plan_id=pl.lit(plan_id))),
@@ -286,21 +281,6 @@ def _possible(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
         sides.append(of_side.rename({"content": f"{side}_text", "speaker": f"{side}_speaker", "since": f"{side}_at"}))
     rows = pairs.with_columns(likelihood=judging.likelihood()).hstack(pl.concat(sides, how="horizontal"))
     return rows.select(POSSIBLE.names()).cast(POSSIBLE)
-
-
-def _similar(points: pl.DataFrame, edges: pl.DataFrame) -> Rows:
-    """Return pairs of rows joined by SIMILAR_TO, [n, 2], older first: for each newer row the most similar ones."""
-    place = points.select("profile_id", "memory_id", "row")
-    joined = (
-        edges.filter(pl.col("edge_type") == "SIMILAR_TO")
-        .join(place.rename({"memory_id": "source", "row": "one"}), on=["profile_id", "source"])
-        .join(place.rename({"memory_id": "target", "row": "other"}), on=["profile_id", "target"])
-        .select("similarity", older=pl.min_horizontal("one", "other"), newer=pl.max_horizontal("one", "other"))
-        .sort("newer", "similarity", "older", descending=[False, True, True], nulls_last=True)
-        .group_by("newer", maintain_order=True)
-        .head(MOST_SIMILAR)
-    )
-    return joined.select("older", "newer").to_numpy().reshape(-1, 2)
 
 
 def _unsettled(judged: pl.DataFrame, points: pl.DataFrame, policy: Policy) -> pl.DataFrame:

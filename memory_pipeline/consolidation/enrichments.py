@@ -12,7 +12,6 @@ from memory_pipeline.consolidation.edges import centrality
 from memory_pipeline.schemas import Enrichment, Frame, Memories, Vectors, conform, empty
 from memory_pipeline.settings import Policy
 from memory_pipeline.text import enrich
-from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import embedding, encoder
 
 
@@ -33,7 +32,7 @@ def new_texts(
     keys = ["profile_id", "content_hash"]
     texts = enrich.texts(memories)
     models = {policy.embedder} if "embedding" in policy.enrichments else set[str]()
-    if judging.compares(policy) and JUDGES[policy.judge].reads:
+    if judging.compares(policy):
         models.add(encoder.NAME)
     added = [empty(Vectors)]
     for model in sorted(models):

@@ -21,14 +21,12 @@ from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import (
     alignment,
     closeness,
-    relation_candidates,
     relation_reading,
     relation_trees,
 )
 from memory_pipeline.text.compare.closeness import Closeness
 from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, WHOLE
 from memory_pipeline.text.compare.judges import JUDGES
-from memory_pipeline.text.compare.relation_reading import Reading
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.embed.embedding import attributed
 
@@ -77,13 +75,12 @@ class Judged(NamedTuple):
 
 
 def compares(policy: Policy) -> bool:
-    """Return whether facts are compared under a policy: not where its judge needs weights that are not installed."""
-    return policy.fact_changes and not (JUDGES[policy.judge].reads and encoder.missing())
+    """Return whether facts are compared under a policy: not where the weights of the reader are not installed."""
+    return policy.fact_changes and not encoder.missing()
 
 
 def judge(
     points: pl.DataFrame,
-    similar: Rows,
     policy: Policy,
     *,
     vectors: pl.DataFrame,
@@ -96,8 +93,6 @@ def judge(
     Args:
         points: `relation_reading.MEMORY_COLUMNS`, user_id, file, heading, project and undated of the memories, by
             profile and start of validity; `row` numbers them from 0, `place` those of each profile.
-        similar: pairs of rows that are compared whether or not they share words, [n, 2], older first; a judge that
-            reads vectors finds its own.
         policy: the judge, and the least confidence that is of use.
         vectors: table `vectors`, with the reader's.
         kept: table `judgements` as any earlier run left it; default: none.
@@ -107,9 +102,9 @@ def judge(
     Cost: about 2 ms per short memory of a profile that is judged, and 10 ms for each text whose pairs are not recorded
     yet; a hundredth of a millisecond for other profiles.
     """
-    judged = reuse.reused("judgements", kept, _read(points, similar, policy))
+    judged = reuse.reused("judgements", kept, _read(points, policy))
     recorded = TABLES["pair_readings"].empty() if recorded is None else recorded
-    found, added = _judged(judged.missing(points), similar, policy, vectors, recorded, sentences)
+    found, added = _judged(judged.missing(points), policy, vectors, recorded, sentences)
     return Judged(judged.completed(found), TABLES["pair_readings"].conform(added))
 
 
@@ -158,7 +153,7 @@ def sure(policy: Policy) -> pl.Expr:
 
 
 def first_repeats(
-    found: pl.DataFrame, points: pl.DataFrame, policy: Policy, recorded: pl.DataFrame, sentences: pl.DataFrame | None
+    found: pl.DataFrame, points: pl.DataFrame, recorded: pl.DataFrame, sentences: pl.DataFrame | None
 ) -> pl.DataFrame:
     """Return rows of `pair_readings`: how surely two texts are one fact, as judged when first found to repeat.
 
@@ -170,11 +165,10 @@ def first_repeats(
     Args:
         found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
         points: the memories that are compared.
-        policy: the judge.
         recorded: table `pair_readings`, with what was read of these pairs.
         sentences: table `core_sentences`, if there is one.
     """
-    rows = found.filter((pl.col("relation") == "duplicate") & pl.lit(JUDGES[policy.judge].reads))
+    rows = found.filter(pl.col("relation") == "duplicate")
     named = rows.select(
         *("older", "newer", "confidence"),
         profile_id=points["profile_id"].gather(rows["older"]),
@@ -229,18 +223,15 @@ def answered_repeats(
     return TABLES["pair_readings"].conform(named.join(known, on=_TEXTS, how="anti", maintain_order="left"))
 
 
-def _read(points: pl.DataFrame, similar: Rows, policy: Policy) -> pl.DataFrame:
+def _read(points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
     """Return for each profile the digest of all that the judge reads of it: profile_id, read."""
     asked = policy.llm_pairs if asks(policy) else 0
     settings = (policy.judge, sorted(_least(policy).items()), policy.fact_confidence, policy.close_confidence, asked)
-    older, newer = (points["place"].gather(similar[:, side]) for side in (0, 1))
-    linked = pl.DataFrame({"profile_id": points["profile_id"].gather(similar[:, 0]), "older": older, "newer": newer})
-    return reuse.digests(settings, points.select(_GUARDED), linked)
+    return reuse.digests(settings, points.select(_GUARDED))
 
 
 def _judged(
     points: pl.DataFrame,
-    similar: Rows,
     policy: Policy,
     vectors: pl.DataFrame,
     recorded: pl.DataFrame,
@@ -250,7 +241,6 @@ def _judged(
 
     Args:
         points: the memories of these profiles, as `judge` takes them.
-        similar: as `judge` takes them, of these and other profiles.
         policy: the judge, and the least confidence that is of use.
         recorded: table `pair_readings` so far.
         sentences: table `core_sentences`, if there is one.
@@ -258,14 +248,10 @@ def _judged(
     if points.is_empty():
         return TABLES["judgements"].empty().drop("read"), recorded.clear()
     reading = relation_reading.read(points.select(_SEEN))
-    readings, near = _Readings(points, recorded), None
-    if JUDGES[policy.judge].reads:
-        read_vectors, profile = _vectors(points, vectors), points["profile_id"].rle_id().to_numpy().astype(np.int64)
-        older, newer = closeness.candidates(reading, read_vectors, profile)
-        near = _closeness(points, read_vectors, profile, (older, newer), readings, sentences)
-    else:
-        rows = points["row"].to_numpy()
-        older, newer = _candidates(reading, np.searchsorted(rows, similar[np.isin(similar[:, 0], rows)]))
+    readings = _Readings(points, recorded)
+    read_vectors, profile = _vectors(points, vectors), points["profile_id"].rle_id().to_numpy().astype(np.int64)
+    older, newer = closeness.candidates(reading, read_vectors, profile)
+    near = _closeness(points, read_vectors, profile, (older, newer), readings, sentences)
     judged = JUDGES[policy.judge].judge(reading, older, newer, closeness=near, least=_least(policy))
     placed = judged.with_columns(older=older, newer=newer)
     useful = placed.filter(likely(policy) | _counts(policy) | _may_be_asked(policy))
@@ -281,12 +267,6 @@ def _judged(
         pl.col("pairs").fill_null([])
     )
     return pairs, pl.concat(readings.added)
-
-
-def _candidates(reading: Reading, similar: Rows) -> tuple[Rows, Rows]:
-    """Return pairs worth comparing by words, (older, newer) rows of the reading, each once."""
-    sharing = np.stack(relation_candidates.candidates(reading), axis=1)
-    return relation_candidates.each_once(np.concatenate([sharing, similar]), len(reading.memories))
 
 
 def _vectors(points: pl.DataFrame, vectors: pl.DataFrame) -> Vectors:

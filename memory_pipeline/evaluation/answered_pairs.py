@@ -12,7 +12,7 @@ from memory_pipeline.consolidation import change_detection
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import answers
 from memory_pipeline.lake.tables import Lake
-from memory_pipeline.schemas import TABLES, Lifecycle
+from memory_pipeline.schemas import Lifecycle
 from memory_pipeline.settings import Policy
 
 MEANS: Final = dict.fromkeys(answers.CLOSING, "update") | answers.LINKING
@@ -62,7 +62,6 @@ def judged(tables: dict[str, pl.DataFrame], policy: Policy, *, as_of: datetime) 
         opened,
         tables["enrichment"],
         tables["vectors"],
-        TABLES["association_edges"].empty(),
         policy.model_copy(update=everything | {"token_budget": None}),
         as_of=as_of,
         plan_id="answered",

@@ -27,7 +27,6 @@ from memory_pipeline.settings import Policy, load
 from memory_pipeline.text import enrich
 from memory_pipeline.text.classification import MEMORY_TYPES
 from memory_pipeline.text.compare.judge import ASIDE
-from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import embedding
 
 PROFILE: Final = "replayed"
@@ -250,7 +249,7 @@ class LiveIndex:
         self._edges = after.get("association_edges", TABLES["association_edges"].empty())
         judged = night.tables["fact_changes"] if night is not None else TABLES["fact_changes"].empty()
         changes = judged.filter(pl.col("relation").is_in(["doubt", ASIDE]))
-        compares = policy.fact_changes and JUDGES[policy.judge].reads and night is not None
+        compares = policy.fact_changes and night is not None
         edges = after.get("decided_edges", TABLES["decided_edges"].empty())
         self._links = FactLinks.of(
             fact_links.pairs(edges, changes, judged),

@@ -35,9 +35,7 @@ class Judgements(dy.Schema):
     """What the judge found in the memories of a profile; the next run takes it over if it would read the same."""
 
     profile_id = profile()
-    read = text(
-        "Digest of all that the judge read: memories, similar pairs, policy, fitted models, and the program itself."
-    )
+    read = text("Digest of all that the judge read: memories, policy, fitted models, and the program itself.")
     pairs = dy.List(
         dy.Struct(
             {

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from memory_pipeline import schemas
-from memory_pipeline.consolidation import core_profile, judging, memory_types, scope
-from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation import core_profile, judging, memory_types
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import foldings as folded
@@ -18,7 +17,6 @@ from memory_pipeline.consolidation.state import projection
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import Frame, Lifecycle, conform
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.compare.judges import JUDGES
 
 
 class Inputs(NamedTuple):
@@ -50,8 +48,8 @@ def project(inputs: Inputs, context: Context) -> Outputs:
     """Fold the ledger into the state before anything was decided at this instant.
 
     Profiles in which nothing was written or decided since the last run have the state that it left. Texts are read
-    once; types, categories and importance that no agent gave follow from what was read, in a run about a part of a
-    profile for that part.
+    once; types, categories and importance that no agent gave follow from what was read, also in a run about a part of a
+    profile.
     """
     before = projection.unmasked(inputs.decisions, inputs.reverted).filter(pl.col("as_of") < context.as_of)
     read = folded.digests(inputs.events, before)
@@ -62,10 +60,6 @@ def project(inputs: Inputs, context: Context) -> Outputs:
     read_texts = state.memories.filter(~pl.col("lifecycle").is_in(_UNREADABLE) & _reads_sentences(context.policy))
     sentences = core_profile.sentences(read_texts, inputs.core_sentences)
     named = memory_types.named(state.memories, sentences)
-    if (inside := scope.inside(context.scope, state.memories)) is not None:
-        left = memory_types.taken_over(state.memories, inputs.memories)
-        rows = pl.concat([named.join(inside, on=KEY, how="semi"), left.join(inside, on=KEY, how="anti")])
-        named = state.memories.select(KEY).join(rows, on=KEY, how="left", maintain_order="left").select(named.columns)
     if "importance" not in context.policy.enrichments:
         named = named.with_columns(importance_read=pl.lit(None, pl.Float64))
     return Outputs(
@@ -85,6 +79,5 @@ _UNREADABLE: Final = tuple(one.value for one in (Lifecycle.STUB, Lifecycle.DELET
 
 def _reads_sentences(policy: Policy) -> bool:
     """Return whether anything in a policy reads sentences, or types, categories and importance that no agent gave."""
-    judged = judging.compares(policy) and JUDGES[policy.judge].reads
     typed = policy.protected_types or "creative" in policy.associations or policy.strength == "retention"
-    return bool(policy.core_blocks or judged or typed or policy.token_budget is not None)
+    return bool(policy.core_blocks or judging.compares(policy) or typed or policy.token_budget is not None)

@@ -19,7 +19,6 @@ from memory_pipeline.consolidation import (
     scope,
 )
 from memory_pipeline.consolidation.context import Context
-from memory_pipeline.consolidation.edges import associations
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import answers
 from memory_pipeline.schemas import Action, Frame, conform
@@ -30,8 +29,6 @@ class Inputs(NamedTuple):
     deferred: Frame[schemas.Deferred]
     enrichment: Frame[schemas.Enrichment]
     vectors: Frame[schemas.Vectors]
-    decided_edges: Frame[schemas.DecidedEdges]
-    derived_edges: Frame[schemas.DerivedEdges]
     judgements: Frame[schemas.Judgements]
     pair_readings: Frame[schemas.PairReadings]
     verdicts: Frame[schemas.Verdicts]
@@ -60,12 +57,10 @@ def detect_changes(inputs: Inputs, context: Context) -> Outputs:
         deferral.without(inputs.memories, inputs.deferred),
         enrichments.enabled(inputs.enrichment, context.policy),
     )
-    similar = pl.col("edge_type") == "SIMILAR_TO"
     changes, judged, odds, readings, possible = change_detection.compare(
         memories=compared,
         enrichment=enabled,
         vectors=inputs.vectors,
-        edges=associations.union(inputs.decided_edges.filter(similar), inputs.derived_edges.filter(similar)),
         kept=inputs.judgements,
         recorded=inputs.pair_readings,
         sentences=inputs.core_sentences,

@@ -61,6 +61,7 @@ class Inputs(NamedTuple):
     scored_memories: Frame[schemas.ScoredMemories]
     clusters: Frame[schemas.Clusters]
     cluster_members: Frame[schemas.ClusterMembers]
+    groupings: Frame[schemas.Groupings]
     completions: Frame[schemas.Completions]
     summaries: Frame[schemas.Summaries]
     archived_set: Frame[schemas.ArchivedSet]
@@ -140,7 +141,6 @@ def _rests(inputs: Inputs, *, planned: pl.DataFrame, context: Context) -> Frame[
     ahead = replace(context, as_of=context.as_of + REST, complete=recorded_only)
     tables = {name: rows.join(idle, on="profile_id", how="semi") for name, rows in inputs._asdict().items()}
     tables["profiles"] = tables["profiles"].with_columns(as_of=pl.lit(ahead.as_of, INSTANT))
-    tables["groupings"] = empty(schemas.Groupings)
     for one in DECLARED:
         if one.name in _CLOCKED:
             tables |= one.made(tables, ahead)

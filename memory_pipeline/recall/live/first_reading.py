@@ -80,7 +80,7 @@ class FirstReading:
     @property
     def reads(self) -> bool:
         """Whether facts are compared, by a judge that reads."""
-        return self._policy.fact_changes and JUDGES[self._policy.judge].reads and not encoder.missing()
+        return judging.compares(self._policy)
 
     def pairs(self, index: Index, rows: Sequence[int]) -> pl.DataFrame:
         """Return how some memories relate to the live ones nearest to them: `FOUND`, unrelated pairs left out.
@@ -167,14 +167,13 @@ class FirstReading:
         )
         own = np.flatnonzero(points["row"] == row)
         others = np.delete(np.arange(points.height), own)
-        judge = JUDGES[self._policy.judge]
-        if not (own.size and others.size) or (judge.reads and encoder.missing()):
+        if not (own.size and others.size) or encoder.missing():
             return FOUND.to_frame()
         older, newer = np.minimum(others, own), np.maximum(others, own)
         reading = relation_reading.read(points.select(list(relation_reading.MEMORY_COLUMNS)))
         kinds = partial(self._kinds_of, reading.memories)
-        near = closeness.of_few(reading, older, newer, kinds) if judge.reads else None
-        judged = judge.judge(reading, older, newer, closeness=near, least=_LEAST)
+        near = closeness.of_few(reading, older, newer, kinds)
+        judged = JUDGES[self._policy.judge].judge(reading, older, newer, closeness=near, least=_LEAST)
         related = (pl.col("relation") != "unrelated") | (pl.col("rule") == ASIDE)
         found = judged.with_columns(older=older, newer=newer).filter(related)
         if found.height:

@@ -333,12 +333,8 @@ class StateCache:
         return state
 
     def _compared_until(self, seq: int) -> int:
-        """Return up to where a judge that reads has compared the memories, if the last run read up to `seq`."""
-        if seq == 0 or not self._policy.fact_changes:
-            return 0
-        from memory_pipeline.text.compare.judges import JUDGES
-
-        return seq if JUDGES[self._policy.judge].reads else 0
+        """Return up to where the memories have been compared, if the last run read up to `seq`."""
+        return seq if self._policy.fact_changes else 0
 
     def _pool_of(self, memories: pl.DataFrame, previous: SearchPool | None) -> SearchPool:
         """Return the pool of memories: the previous one with the differences, if there is one."""

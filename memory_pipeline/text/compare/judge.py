@@ -60,18 +60,13 @@ NO_LEAST: Final[Mapping[str, float]] = MappingProxyType({})
 class RelationJudge(Protocol):
     """Judge of pairs of memories. Pure: equal memories and pairs give equal judgements, in any order of the pairs."""
 
-    @property
-    def reads(self) -> bool:
-        """Whether it needs `closeness`."""
-        ...
-
     def judge(
         self,
         reading: "Reading",
         older: Rows,
         newer: Rows,
         *,
-        closeness: "Closeness | None" = None,
+        closeness: "Closeness",
         least: Mapping[str, float] = NO_LEAST,
     ) -> pl.DataFrame:
         """Judge pairs of memories of one profile each.
@@ -81,7 +76,7 @@ class RelationJudge(Protocol):
                 `relation_reading.MEMORY_COLUMNS`.
             older: index of the older memory of each pair.
             newer: index of the newer one, as many.
-            closeness: what the reader says of them; default: nothing.
+            closeness: what the reader says of them.
             least: minimum confidence at which each relation has an effect; a pair below it may be judged unrelated,
                 which saves most of the work.
 

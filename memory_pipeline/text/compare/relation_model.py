@@ -57,26 +57,19 @@ _OTHER_NAME: Final = 0.85
 class ReaderModel:
     """The judge `reader`, by trees over words, vectors and aligned tokens. Deterministic, offline; judges English."""
 
-    reads: Final = True
-
     def judge(
         self,
         reading: Reading,
         older: Rows,
         newer: Rows,
         *,
-        closeness: Closeness | None = None,
+        closeness: Closeness,
         least: Mapping[str, float] = NO_LEAST,
     ) -> pl.DataFrame:
         """Judge pairs of memories: see `RelationJudge.judge`.
 
         Cost: about 0.2 ms per pair of short memories, and what it costs to read two pairs of each newer memory.
-
-        Raises:
-            ValueError: `closeness` is missing.
         """
-        if closeness is None:
-            raise ValueError("closeness = None: the judge `reader` needs the features of the reader's vectors")
         pair, left, right = statement_pairs(reading, older, newer)
         names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
         known, table = relation_trees.features(reading, older, newer, (names, words[best]), closeness.table)
