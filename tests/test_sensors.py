@@ -572,6 +572,10 @@ def test_the_address_of_the_alarm_is_read_by_itself(tmp_path):
     )
     file.write_text('shards = [\n["a"],\nalert_url = "http://f"\n[policy\nalert_url = "http://b"\n', "utf-8")
     assert alert_address(tmp_path, environment={}) == "http://f", "a list that does not end is no table"
+    file.write_text('[policy]\nalert_url = "http://g"\n', "utf-8")
+    assert alert_address(tmp_path, environment={}) == "http://g", "the run says that it does not belong there"
+    file.write_text('keep_snapshots = 3\n[policy.\n[[profiles\nalert_url = "http://h"\n', "utf-8")
+    assert alert_address(tmp_path, environment={}) == "http://h"
     file.write_bytes('alert_url = "http://e"\ntoken_bugdet = .5\n'.encode("utf-16"))
     assert alert_address(tmp_path, environment={}) == "http://e", "as some shells write"
     file.write_text("timezone = 'Mars'\nnightly = '1 1 * * *'\nkeep_snapshots = 0\n", "utf-8")

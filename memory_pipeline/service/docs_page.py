@@ -1,4 +1,4 @@
-"""The documentation page of the HTTP service: drawn by the browser from `/openapi.json`, without any other request.
+"""The description of the HTTP service, and its page: drawn by the browser from the former, without other requests.
 
 FastAPI's own pages load scripts from a CDN, so this one is self-contained. It needs no token; the token that a reader
 types in stays in the page.
@@ -8,7 +8,7 @@ import secrets
 from functools import cache
 from importlib import resources
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
 from fastapi.responses import HTMLResponse
 
 router = APIRouter(include_in_schema=False)
@@ -24,6 +24,12 @@ def documentation() -> HTMLResponse:
     )
     headers = {"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
     return HTMLResponse(_template().replace("{{nonce}}", nonce), headers=headers)
+
+
+@router.get("/openapi.json")
+async def document(request: Request) -> Response:
+    """Return the description of the API. It is written once a process: anybody may ask for it, and it is long."""
+    return Response(request.app.state.document(), media_type="application/json")
 
 
 @cache

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from datetime import UTC, datetime
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -94,6 +94,7 @@ def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, page
         version=version("memory-pipeline"),
         summary="Consolidates the long-term memory of AI agents.",
         lifespan=lifespan,
+        openapi_url=None,  # FastAPI writes the document anew for every request; see docs_page
         docs_url=None,  # FastAPI's pages load scripts from a CDN; see docs_page
         redoc_url=None,
         responses={401: {"model": Problem, "description": "No valid token."}},
@@ -101,6 +102,7 @@ def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, page
     )
     app.state.home, app.state.runs, app.state.slots = home, runs, Slots(home)
     app.state.times = RequestTimes()
+    app.state.document = cache(lambda: bytes(JSONResponse(app.openapi()).body))
     app.add_middleware(BodyLimit, limits=partial(limits, home))
     app.add_middleware(TokenGate, home=home, is_open=partial(is_open, pages=pages))
     app.add_middleware(HostCheck, names=names)

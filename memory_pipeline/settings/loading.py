@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -129,11 +129,17 @@ def _place(home: Path, name: str, default: str, check: Callable[[str], str]) -> 
 def alert_address(home: Path, *, environment: Mapping[str, str] | None = None) -> str | None:
     """Return the setting `alert_url`, even if any other setting is wrong or the settings file is not TOML.
 
+    One that stands in a table where it does not belong counts where there is no other: the run says that it is wrong
+    there, and the alarm tells whom it is meant for.
+
     Raises:
         SettingsError: the setting itself is invalid, or the settings file cannot be opened.
     """
+    name, file = "alert_url", home / SETTINGS_FILE
     given = _readable(home, os.environ if environment is None else environment)
-    return _validated(Settings, {name: given[name] for name in ("alert_url",) if name in given}, "").alert_url
+    misplaced = [(value, file.name) for value in _below(_written(file, whole=True), name)]
+    found = [given[name]] if name in given else misplaced[:1]
+    return _validated(Settings, {name: found[0]} if found else {}, "").alert_url
 
 
 def salvaged(home: Path | str | None = None, *, environment: Mapping[str, str] | None = None) -> Settings:
@@ -155,23 +161,39 @@ def salvaged(home: Path | str | None = None, *, environment: Mapping[str, str] |
 def _readable(home: Path, variables: Mapping[str, str]) -> Given:
     """Return the settings of the deployment that can be read, by themselves, from file and environment; unchecked."""
     file, names = home / SETTINGS_FILE, deployment_names()
+    given = {name: (value, file.name) for name, value in unset(_written(file)).items() if name in names}
+    for name in names:
+        if (raw := variables.get(f"{ENVIRONMENT_PREFIX}{name.upper()}")) is not None:
+            given[name] = (literal(raw, name), f"environment {ENVIRONMENT_PREFIX}{name.upper()}")
+    return given
+
+
+def _written(file: Path, *, whole: bool = False) -> dict[str, Any]:
+    """Return what a settings file says; of one that is not TOML, what its lines say that are.
+
+    Those above its tables, or, with `whole`, all of them.
+    """
     try:
         data = file.read_bytes() if file.exists() else b""
     except OSError as error:
         raise SettingsError(f"{file}: cannot be read: {error}; correct or remove it") from error
     encoding = "utf-16" if data.startswith(_UTF_16) else "utf-8-sig"  # some shells write the former
     text, written = data.decode(encoding, errors="replace"), dict[str, Any]()
-    try:
-        written = tomllib.loads(text)
-    except (ValueError, RecursionError):  # not TOML as a whole; single lines above the tables may be
-        for line in itertools.takewhile(lambda line: not _TABLE.match(line), text.splitlines()):
-            with suppress(ValueError, RecursionError):
-                written |= tomllib.loads(line)
-    given = {name: (value, file.name) for name, value in unset(written).items() if name in names}
-    for name in names:
-        if (raw := variables.get(f"{ENVIRONMENT_PREFIX}{name.upper()}")) is not None:
-            given[name] = (literal(raw, name), f"environment {ENVIRONMENT_PREFIX}{name.upper()}")
-    return given
+    with suppress(ValueError, RecursionError):
+        return tomllib.loads(text)
+    for line in itertools.takewhile(lambda line: whole or not _TABLE.match(line), text.splitlines()):
+        with suppress(ValueError, RecursionError):
+            written |= tomllib.loads(line)
+    return written
+
+
+def _below(written: Mapping[str, Any], name: str) -> Iterator[Any]:
+    """Yield the values of a name in tables at any depth."""
+    for key, value in written.items():
+        if key == name:
+            yield value
+        elif isinstance(value, Mapping):
+            yield from _below(value, name)
 
 
 def under_preset(settings: Settings, preset_name: str) -> Settings:
