@@ -44,6 +44,13 @@ def lake(tmp_path, history):
         yield opened
 
 
+@pytest.fixture
+def larger(tmp_path):
+    """A store in which a run finds something to merge, and has much to forget."""
+    with homes.filled(tmp_path, homes.events(memories=25)) as opened:
+        yield opened
+
+
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory, history, instance):
     """A store after one full run, and that run."""
@@ -299,7 +306,7 @@ def with_a_row_twice(frame):
 
 @pytest.mark.drill
 @pytest.mark.parametrize("name", sampling.first("summaries", "memories", "association_edges"))
-def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance, monkeypatch, name):
+def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(larger, instance, monkeypatch, name):
     real = steps.pipeline.run
 
     def run(tables, policies, **options):
@@ -307,8 +314,8 @@ def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance
         return made | {name: with_a_row_twice(made[name])} if name in made else made
 
     monkeypatch.setattr(steps.pipeline, "run", run)
-    before = launches.state(lake)
-    result = launches.run(lake.home, instance, as_of=AS_OF)
+    before = launches.state(larger)
+    result = launches.run(larger.home, instance, as_of=AS_OF)
     assert not result.success
     failed = launches.checked(result)[name, "schema_and_grain"]
     assert (failed.passed, failed.blocking) == (False, True)
@@ -316,9 +323,9 @@ def test_a_table_that_breaks_its_schema_stops_what_comes_after_it(lake, instance
     assert not launches.materialized(result)
     (said,) = launches.why(result).values()
     assert said.startswith(f"table {name}: rules broken: ")
-    after = launches.state(lake)
+    after = launches.state(larger)
     assert (after[2], after[3]) == (before[2], before[3])
-    assert lake.read("memories").is_empty()
+    assert larger.read("memories").is_empty()
 
 
 @pytest.mark.parametrize("name", catalogue.TABLES)
@@ -334,9 +341,9 @@ def test_the_check_of_every_table_finds_a_row_that_is_there_twice(finished, name
 
 
 @pytest.mark.drill
-def test_a_quota_that_is_exceeded_fails_its_check_holds_one_profile_and_lets_the_others_commit(lake, instance):
-    launches.forgetful(lake.home, "profiles.sample-1")
-    result = launches.run(lake.home, instance, as_of=AS_OF)
+def test_a_quota_that_is_exceeded_fails_its_check_holds_one_profile_and_lets_the_others_commit(larger, instance):
+    launches.forgetful(larger.home, "profiles.sample-1")
+    result = launches.run(larger.home, instance, as_of=AS_OF)
     assert result.success, launches.why(result)
     check = launches.checked(result)["consolidation_plan", "quota"]
     assert (check.passed, check.blocking, check.severity) == (False, False, dg.AssetCheckSeverity.ERROR)
@@ -344,15 +351,15 @@ def test_a_quota_that_is_exceeded_fails_its_check_holds_one_profile_and_lets_the
     (record,) = check.metadata["held"].records
     assert record.data["leaving"] <= record.data["live"]
     assert record.data["share"] > record.data["max_archived_share"]
-    assert dict(lake.ledger.runs().select("profile_id", "outcome").iter_rows()) == {
+    assert dict(larger.ledger.runs().select("profile_id", "outcome").iter_rows()) == {
         "sample-1": "held",
         "sample-2": "committed",
     }
-    store = Store(lake.home, Run(as_of=AS_OF, max_archived_share=1.0), homes.settings(lake.home))
-    released = consolidate.consolidate(lake, store.settings, store.participants(), run_id="released")
+    store = Store(larger.home, Run(as_of=AS_OF, max_archived_share=1.0), homes.settings(larger.home))
+    released = consolidate.consolidate(larger, store.settings, store.participants(), run_id="released")
     store.close()
     assert checks.quota_of(dg.AssetKey("consolidation_plan"), released["consolidation_plan"], released).passed
-    assert lake.read("memories", profiles=["sample-1"]).filter(pl.col("lifecycle") == "archived").height > 20
+    assert larger.read("memories", profiles=["sample-1"]).filter(pl.col("lifecycle") == "archived").height > 20
 
 
 @pytest.mark.drill

@@ -74,8 +74,8 @@ def test_what_was_remembered_while_a_clock_ran_ahead_is_found_after_it_was_set_b
 @pytest.mark.drill
 def test_the_snapshot_shows_the_undo_of_a_run_without_decisions(tmp_path):
     with MemoryClient(tmp_path) as client:
-        client.remember("The rent is 900 crowns.")
-        client.remember("The gate code is 1111.")
+        client.remember("A tram went by.")
+        client.remember("Somebody saw a heron.")
         client.consolidate()
     with Lake(tmp_path) as lake:
         assert lake.ledger.decisions().is_empty()

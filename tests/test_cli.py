@@ -399,7 +399,7 @@ def test_undo_takes_back_a_merge_and_then_the_run(copy):
     explained = as_json("explain", merged["members"][0], "-p", "sample-1", home=copy)
     assert explained["memory"]["lifecycle"] == "active"
     run = as_json("status", home=copy)["history"][0]["run_id"]
-    told = text("undo", run, home=copy)
+    told = " ".join(text("undo", run, home=copy).split())
     assert "undone in sample-1: " in told
     assert "`memory-pipeline consolidate --retry-reverted` does" in told
     assert {row["outcome"] for row in as_json("status", home=copy)["history"]} == {"reverted"}

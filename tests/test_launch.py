@@ -104,20 +104,24 @@ def test_apply_commits_exactly_the_plan_whatever_was_told_since(lake, written):
 
 
 @pytest.mark.drill
-def test_rows_that_are_left_out_of_a_plan_are_not_decided_then_or_later(lake, written):
-    file, plan = written
-    merge = plan.filter(action="summarise").row(0, named=True)
-    left = leaving_out.left_out(plan, [merge["decision_id"]])
-    launched(lake, "apply", as_of="", plan_file=str(file), without=[merge["decision_id"][:12]])
-    in_force = undo.in_force(lake)
-    assert set(left["decision_id"]).isdisjoint(in_force["decision_id"])
-    kept = plan.filter(pl.col("action") != "compile")
-    assert set(kept["decision_id"]) - set(in_force["decision_id"]) == set(left["decision_id"])
-    memories = lake.read("memories", profiles=[merge["profile_id"]])
-    assert merge["memory_id"] not in set(memories["memory_id"])
-    assert rebuild.rebuild(lake, merge["profile_id"])["memories"].equals(memories)
-    again = actions.dry_run(homes.settings(lake.home))["consolidation_plan"]
-    assert merge["memory_id"] not in set(again["memory_id"])
+def test_rows_that_are_left_out_of_a_plan_are_not_decided_then_or_later(tmp_path):
+    file = tmp_path / "plan.json"
+    with homes.filled(tmp_path / "home", homes.events(memories=40)) as lake:
+        planned = actions.dry_run(homes.settings(lake.home), as_of=homes.NIGHT)
+        plan = planned["consolidation_plan"]
+        file.write_text(json.dumps(plan_document.write(plan, planned["profiles"])), "utf-8")
+        merge = plan.filter(action="summarise").row(0, named=True)
+        left = leaving_out.left_out(plan, [merge["decision_id"]])
+        launched(lake, "apply", as_of="", plan_file=str(file), without=[merge["decision_id"][:12]])
+        in_force = undo.in_force(lake)
+        assert set(left["decision_id"]).isdisjoint(in_force["decision_id"])
+        kept = plan.filter(pl.col("action") != "compile")
+        assert set(kept["decision_id"]) - set(in_force["decision_id"]) == set(left["decision_id"])
+        memories = lake.read("memories", profiles=[merge["profile_id"]])
+        assert merge["memory_id"] not in set(memories["memory_id"])
+        assert rebuild.rebuild(lake, merge["profile_id"])["memories"].equals(memories)
+        again = actions.dry_run(homes.settings(lake.home))["consolidation_plan"]
+        assert merge["memory_id"] not in set(again["memory_id"])
 
 
 def test_apply_is_refused_for_a_row_that_the_plan_does_not_have(lake, written):
