@@ -34,6 +34,8 @@ RIDGES: Final = (30.0, 100.0, 300.0)
 SHARES: Final = {"update": 1.0, "duplicate": 2.0, "conflict": 2.5, "unrelated": 1.0}
 """Weight of a pair of each relation: relations rarer in the made-up stores than elsewhere count more."""
 _LABELS: Final = {"update": 0, "weak update": 0, "duplicate": 1, "contradiction": 2}
+COMPARED: Final = 24
+"""Number of older memories that each memory is compared with."""
 _UNRELATED: Final = RELATIONS.index("unrelated")
 _ACCURACY: Final = {"maxiter": 200, "ftol": 1e-8}
 
@@ -51,7 +53,7 @@ def tabulate(store: LabelledStore) -> Table:
     """Return the features and relations of all candidates of a store of short memories."""
     turns = store.turns.with_columns(profile_id=pl.lit(store.name), content_hash="id", since="at")
     reading = read(turns.select(MEMORY_COLUMNS.keys()).cast(pl.Schema(MEMORY_COLUMNS)))
-    older, newer = candidates(reading)
+    older, newer = candidates(reading, most=COMPARED)
     start = reading.start
     names, table = features(reading, start[older], start[newer])
     rows = {memory: row for row, memory in enumerate(turns["id"])}

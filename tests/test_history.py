@@ -145,9 +145,10 @@ def test_a_rebuild_gives_the_published_tables_and_undo_of_the_run_the_former_one
     with homes.copied(month_before, tmp_path) as lake:
         former = homes.published(lake)
         homes.night(lake, run_id="second")
-        rebuilt = rebuild.rebuild(lake, "sample-2")
-        for name in commit.PUBLISHED:
-            assert rebuilt[name].equals(lake.read(name, profiles=["sample-2"])), name
+        for profile_id in ("sample-1", "sample-2"):
+            rebuilt = rebuild.rebuild(lake, profile_id)
+            for name in commit.PUBLISHED:
+                assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
         assert not homes.published(lake)["memories"].equals(former["memories"])
         undo.undo(lake, "second", now=NOW)
         homes.same(former, homes.published(lake))

@@ -399,13 +399,13 @@ def test_a_score_does_not_depend_on_how_many_rows_are_scored_with_it():
     rows = [
         {
             "memory_id": f"m{index:03}",
-            "created_at": ago(index * 6.2345678),
-            "last_accessed_at": ago(index * 3.7654321) if index % 3 else None,
+            "created_at": ago(index * 1.2345678),
+            "last_accessed_at": ago(index * 0.7654321) if index % 3 else None,
             "access_count": index % 7,
-            "importance_given": index / 40,
+            "importance_given": index / 200,
             "category": sorted(scoring.RETENTION_DAYS)[index % 5],
         }
-        for index in range(40)
+        for index in range(200)
     ]
     together = scored(frames.memories(rows))
     single = [frames.memories([row]) for row in rows]

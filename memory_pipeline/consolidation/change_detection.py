@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import judging, languages, ownership, similarity, whereabouts
 from memory_pipeline.consolidation.columns import KEY
@@ -19,8 +18,6 @@ from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Memories
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.parse.speakers import by_assistant
-
-Rows = NDArray[np.int64]
 
 POSSIBLE: Final = pl.Schema(
     {

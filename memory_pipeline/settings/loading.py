@@ -137,9 +137,9 @@ def alert_address(home: Path, *, environment: Mapping[str, str] | None = None) -
     """
     name, file = "alert_url", home / SETTINGS_FILE
     given = _readable(home, os.environ if environment is None else environment)
-    misplaced = [(value, file.name) for value in _below(_written(file, whole=True), name)]
-    found = [given[name]] if name in given else misplaced[:1]
-    return _validated(Settings, {name: found[0]} if found else {}, "").alert_url
+    elsewhere = ((value, file.name) for value in _below(_written(file, whole=True), name))
+    found = given.get(name) or next(elsewhere, None)
+    return _validated(Settings, {name: found} if found else {}, "").alert_url
 
 
 def salvaged(home: Path | str | None = None, *, environment: Mapping[str, str] | None = None) -> Settings:

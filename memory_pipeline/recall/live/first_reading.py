@@ -77,11 +77,6 @@ class FirstReading:
         self._asked = OrderedDict[int, tuple[float, float]]()
         self._lock = threading.Lock()
 
-    @property
-    def reads(self) -> bool:
-        """Whether facts are compared, by a judge that reads."""
-        return judging.compares(self._policy)
-
     def pairs(self, index: Index, rows: Sequence[int]) -> pl.DataFrame:
         """Return how some memories relate to the live ones nearest to them: `FOUND`, unrelated pairs left out.
 

@@ -324,17 +324,13 @@ class StateCache:
         state = State(
             position,
             self._pool_of(memories, previous).with_graph(),
-            FactLinks.of(self._tail.fact_links(), compared_until=self._compared_until(self._tail.run[0])),
+            FactLinks.of(self._tail.fact_links(), compared_until=self._tail.run[0] if self._policy.fact_changes else 0),
             _without(used, closure),
             erasing=erasing,
         )
         if opening:
             self._keep(state, last_erasure)
         return state
-
-    def _compared_until(self, seq: int) -> int:
-        """Return up to where the memories have been compared, if the last run read up to `seq`."""
-        return seq if self._policy.fact_changes else 0
 
     def _pool_of(self, memories: pl.DataFrame, previous: SearchPool | None) -> SearchPool:
         """Return the pool of memories: the previous one with the differences, if there is one."""

@@ -49,7 +49,7 @@ class Alone:
     @property
     def compare(self) -> Compare | None:
         """Finds the links of memories that no run has compared; None of a past state, and where no run has compared."""
-        reads = self.state.edges is None and self.links.compared_until > 0 and self.cache.first_reading.reads
+        reads = self.state.edges is None and self.links.compared_until > 0 and not encoder.missing()
         return self.cache.first_links if reads else None
 
     @property

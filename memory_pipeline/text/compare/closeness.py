@@ -21,8 +21,6 @@ Floats = NDArray[np.float64]
 Vectors = NDArray[np.float32]
 Rows = NDArray[np.int64]
 
-SHARING: Final = 4
-"""Number of older memories that a memory is compared with because they share most of its words."""
 DIGITS: Final = 2
 """Decimals of the reader's scores: differences of rounding between processors lie far below."""
 
@@ -46,7 +44,7 @@ def candidates(reading: Reading, vectors: Vectors, profile: Rows) -> tuple[Rows,
         vectors: their unit vectors.
         profile: number of the profile of each, ascending.
     """
-    sharing = np.stack(relation_candidates.candidates(reading, most=SHARING), axis=1)
+    sharing = np.stack(relation_candidates.candidates(reading), axis=1)
     return relation_candidates.each_once(np.concatenate([sharing, rivals.nearest(vectors, profile)]), len(vectors))
 
 

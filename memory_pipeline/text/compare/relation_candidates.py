@@ -20,8 +20,8 @@ MOST_SHARED: Final = 128
 """Maximum number of statements that share a word for it to pair all of them."""
 NEAREST_BEFORE: Final = 12
 """Number of earlier statements that a more frequent word pairs a statement with."""
-MOST_CANDIDATES: Final = 24
-"""Maximum number of older memories that a memory is compared with."""
+SHARING: Final = 4
+"""Number of older memories that a memory is compared with because they share most of its words."""
 _LEAST_SIMILARITY: Final = 0.03
 _CONTEXT_WEIGHT: Final = 0.3
 _ROWS_AT_ONCE: Final = 2048
@@ -29,7 +29,7 @@ _DIGITS: Final = 9
 """Decimals of a similarity that count: the rest depends on the order of its sum."""
 
 
-def candidates(reading: Reading, *, most: int = MOST_CANDIDATES) -> tuple[Rows, Rows]:
+def candidates(reading: Reading, *, most: int = SHARING) -> tuple[Rows, Rows]:
     """Return pairs of memories worth judging, (older, newer): for each memory the older ones that share most with it.
 
     A word in more than `MOST_SHARED` statements pairs each of them only with the `NEAREST_BEFORE` statements before it,
