@@ -25,7 +25,7 @@ from memory_pipeline.service.background_runs import Ended, Runs
 from memory_pipeline.service.body_limit import BodyLimit
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.limits import Busy, Slots
-from memory_pipeline.service.listening import Connections, ImpatientProtocol
+from memory_pipeline.service.listening import Connections, ImpatientProtocol, Turns
 from memory_pipeline.settings import Settings
 
 HEAVY = (
@@ -131,6 +131,28 @@ def test_requests_that_a_client_sends_ahead_keep_no_place(monkeypatch, requests,
 
     monkeypatch.setattr(ImpatientProtocol, "open", Connections(1, 1))
     assert asyncio.run(still_open()) == {kept}
+
+
+def test_requests_begin_in_turns_of_their_addresses_and_health_at_once():
+    begun = []
+
+    async def app(scope, _receive, _send):
+        begun.append(scope["path"])
+
+    async def crowd():
+        turns = Turns(app)
+        asked = [("/a1", "a"), ("/a2", "a"), ("/a3", "a"), ("/b1", "b"), ("/health", "a"), ("/c1", None)]
+        requests = [
+            asyncio.create_task(turns({"type": "http", "path": path, "client": name and (name, 1)}, None, None))
+            for path, name in asked
+        ]
+        await asyncio.sleep(0)
+        requests[1].cancel()
+        await asyncio.gather(*requests, return_exceptions=True)
+        await turns({"type": "http", "path": "/a4", "client": ("a", 1)}, None, None)
+
+    asyncio.run(crowd())
+    assert begun == ["/health", "/a1", "/b1", "/c1", "/a3", "/a4"]
 
 
 def test_a_body_that_does_not_come_is_answered():
@@ -264,6 +286,18 @@ def test_idle_and_slow_connections_stop_nobody(tmp_path):
                 answer = endless.recv(65_536)
                 break
         assert answer.startswith((b"HTTP/1.1 408", b"HTTP/1.1 401"))
+
+
+@pytest.mark.drill
+def test_crowds_that_ask_for_long_documents_delay_health_by_little(tmp_path):
+    Lake(tmp_path).close()
+    with serving(tmp_path) as client, ExitStack() as opened:
+        place = (client.base_url.host, client.base_url.port)
+        for _ in range(200):
+            one = opened.enter_context(socket.create_connection(place, 10))
+            one.sendall(b"GET /openapi.json HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 60)
+        for _ in range(3):
+            assert httpx.get(f"{client.base_url}/health", timeout=5).status_code == 200
 
 
 @pytest.mark.drill

@@ -217,7 +217,10 @@ def detect(path: Path) -> list[Format]:
     """
     from memory_pipeline.interop.sampling import sample
 
-    seen = sample(path)
+    return _seen_in(sample(path))
+
+
+def _seen_in(seen: "Sample") -> list[Format]:
     return sorted((one for one in FORMATS.values() if one.detect(seen)), key=lambda one: one is FORMATS["markdown"])
 
 
@@ -225,6 +228,8 @@ def events(
     form: Format, path: Path, *, recorded_at: datetime, ledger: "Ledger | None" = None, **options: Any
 ) -> "Iterator[Item]":
     """Return what a path holds in a format.
+
+    What the beginnings of its files do not show as another format is read once to its first event, before all of it is.
 
     Args:
         ledger: ledger that is imported into; None: it does not exist yet.
@@ -235,16 +240,21 @@ def events(
     """
     from memory_pipeline.interop.items import skipped
     from memory_pipeline.interop.sampling import sample
+    from memory_pipeline.ledger.event import Event
 
     if form.checks:
         return form.events(path, recorded_at=recorded_at, **options)
+    known = options | ({"ledger": ledger} if form.asks_ledger else {})
+
+    def found() -> "Iterator[Item]":
+        return form.events(path, recorded_at=recorded_at, **known)
+
     seen = sample(path)
     if not form.detect(seen):
-        likely = next(iter(detect(path)), None)
-        closed = [f"{name} is not read where it is; unpack it" for name in seen.closed]
-        remedy = (
-            f"it looks like {likely.name}" if likely else next(iter([*seen.damaged, *closed]), f"give {form.reads}")
-        )
-        raise ValueError(f"{path}: holds no data in the format {form.name}; {remedy}")
-    known = options | ({"ledger": ledger} if form.asks_ledger else {})
-    return chain(skipped(UNREAD, len(seen.closed)), form.events(path, recorded_at=recorded_at, **known))
+        others = _seen_in(seen)
+        unlike = any(one is not FORMATS["markdown"] for one in others)  # notes may lie beside anything
+        if unlike or not any(isinstance(one, Event) for one in found()):
+            closed = [f"{name} is not read where it is; unpack it" for name in seen.closed]
+            remedies = [f"it looks like {one.name}" for one in others] + [*seen.damaged, *closed, f"give {form.reads}"]
+            raise ValueError(f"{path}: holds no data in the format {form.name}; {remedies[0]}")
+    return chain(skipped(UNREAD, len(seen.closed)), found())

@@ -16,8 +16,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 """Names of the loopback address in URLs."""
 _LAST_PORT: Final = 65_535
-_UNCHECKED: Final = "/health"
-"""Path that probes may call by any address."""
+HEALTH: Final = "/health"
+"""Path that probes may call by any address, and whose requests wait for no others."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class HostCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one connection or lifespan event."""
-        if scope["type"] == "http" and scope["path"] != _UNCHECKED:
+        if scope["type"] == "http" and scope["path"] != HEALTH:
             headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
             origin = headers.get(b"origin")
             refused = (

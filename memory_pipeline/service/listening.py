@@ -1,4 +1,4 @@
-"""Serves an ASGI application on a socket, with timeouts for slow clients and a stop within seconds.
+"""Serves an ASGI application on a socket, with timeouts for slow clients, turns, and a stop within seconds.
 
 Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies (`body_limit`).
 """
@@ -6,16 +6,17 @@ Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies 
 import asyncio
 import resource
 import socket
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection
 from typing import ClassVar, Final, Literal
 
 import h11
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memory_pipeline.service.background_runs import Runs
+from memory_pipeline.service.host_check import HEALTH
 from memory_pipeline.settings import Settings
 
 LINGER_SECONDS: Final = 2
@@ -33,7 +34,7 @@ def listen(
         settings: `idle_seconds`, `stop_seconds`, and the bounds on connections.
     """
     config = uvicorn.Config(
-        app,
+        Turns(app),
         http=ImpatientProtocol,
         log_level=log_level,
         timeout_keep_alive=settings.idle_seconds,
@@ -46,6 +47,43 @@ def listen(
         _Server(config, runs).run(sockets=[listener])
     except KeyboardInterrupt:  # uvicorn raises it again after a clean shutdown
         return
+
+
+class Turns:
+    """ASGI middleware that begins requests one after another, those of each address in turn, /health at once.
+
+    What a request does in the event loop takes about a millisecond. Begun together, those of hundreds of connections
+    would hold the loop for their sum, over and over, and everybody else's with it.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        """Wrap an application."""
+        self._app = app
+        self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request, when it is its turn, or lifespan event."""
+        if scope["type"] == "http" and scope["path"] != HEALTH:
+            await self._turn((scope.get("client") or ("",))[0])
+        await self._app(scope, receive, send)
+
+    async def _turn(self, address: str) -> None:
+        loop = asyncio.get_running_loop()
+        if not self._waiting:
+            loop.call_soon(self._begin_one, loop)
+        self._waiting.setdefault(address, deque()).append(turn := loop.create_future())
+        await turn
+
+    def _begin_one(self, loop: asyncio.AbstractEventLoop) -> None:
+        address = next(iter(self._waiting))
+        turns = self._waiting.pop(address)
+        turn = turns.popleft()
+        if turns:
+            self._waiting[address] = turns  # behind the other addresses
+        if not turn.done():  # it is, where the server stops
+            turn.set_result(None)
+        if self._waiting:
+            loop.call_soon(self._begin_one, loop)
 
 
 class _Server(uvicorn.Server):
