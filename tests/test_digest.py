@@ -50,6 +50,7 @@ def written(changes, doubts=(DOUBT,), waiting=1, stored=RECENT):
         waiting=waiting,
         review="memory-pipeline review",
         resolve="memory-pipeline resolve PAIR same|both",
+        whole="memory-pipeline digest --json",
         **times,
     )
 
@@ -88,11 +89,42 @@ def test_texts_stay_on_their_line(changes):
 
 def test_a_digest_of_nothing_is_short_and_long_ones_are_cut(changes):
     assert written(changes.clear(), (), 0).splitlines()[2:] == ["- 62 memories stored"]
+    assert "--json" not in written(changes)
     many = pl.concat([changes.filter(group="left")] * 400)
     text = written(many, [DOUBT] * 10, 300)
-    assert "- and 393 more" in text
-    assert "- and 293 more" in text
-    assert len(text.split()) < 500
+    shown = [text.count(one) for one in ("“The bus was late.”", "`85d733a9`")]
+    assert min(shown) >= 2
+    assert [f"- and {count - one} more\n" in text for count, one in zip((400, 300), shown, strict=True)] == [True] * 2
+    assert text.endswith("All changes: `memory-pipeline digest --json`\n")
+    assert len(text.split()) < 300
+
+
+def test_a_digest_of_long_texts_is_still_read_in_a_minute_and_has_a_line_of_each_kind(changes):
+    words = " ".join(f"word{number}" for number in range(90))
+    sides = [{"memory_id": f"m{side}", "day": "2026-01-02", "text": f"{side} {words}"} for side in range(3)]
+    long = changes.with_columns(
+        older=pl.lit(pl.Series([sides[:2]], dtype=changes.schema["older"]).first()),
+        newer=pl.lit(pl.Series([sides[2:]], dtype=changes.schema["newer"]).first()),
+    )
+    text = written(pl.concat([long] * 9), [DOUBT | {"older": words, "newer": words}] * 9, 9)
+    assert len(text.split()) < 400
+    assert text.count("\n## ") == 4
+    assert text.count("\n- and ") == 4
+
+
+def test_a_repeat_whose_words_the_merged_memory_has_is_shown_once(changes):
+    def merged(older, newer):
+        side = {"memory_id": "m", "day": "2026-01-02"}
+        own = pl.DataFrame({"older": [[side | {"text": one} for one in older]], "newer": [[side | {"text": newer}]]})
+        row = changes.filter(group="merged").head(1)
+        own = own.cast({name: row.schema[name] for name in own.columns})
+        return digest.sections(row.with_columns(own), "merged")[-1]
+
+    dated = "2026-01-02: We opened the shop two years ago."
+    assert merged([dated[12:], "The shop opened two years ago."], dated) == (
+        f"- “The shop opened two years ago.” -> “{dated}” (2 x: 2026-01-02)"
+    )
+    assert merged([dated[12:]] * 2, dated) == f"- “{dated}” (2 x: 2026-01-02)"
 
 
 def test_what_counts_is_when_it_was_stored_not_the_day_it_tells_of(tmp_path):

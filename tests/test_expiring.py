@@ -80,6 +80,8 @@ def test_the_time_counts_from_when_it_was_said(tmp_path):
         (memory_id,) = client.remember_many([row])
         assert client.get(memory_id).valid_until == datetime(2026, 2, 2, tzinfo=UTC)
         assert not client.recall("spare key")
+        dated = client.remember("2026-02-27: The bicycle is with Ben.", expires_in="3 days")
+        assert client.get(dated).valid_until == datetime(2026, 3, 2, tzinfo=UTC)
 
 
 def test_an_end_of_two_kinds_is_refused(tmp_path):

@@ -1,4 +1,5 @@
 import json
+import re
 from datetime import UTC, datetime, timedelta
 
 import homes
@@ -65,6 +66,8 @@ def test_edges_come_strongest_first_and_refused_merges_with_the_reason(lake):
     told = explain(lake, "g")
     assert [(edge["other"], edge["weight"]) for edge in told.edges] == [("c", 0.9), ("f", 0.5)]
     assert [(refusal["other"], refusal["reason"]) for refusal in told.refusals] == [("f", "numbers")]
+    (apart,) = (line for line in told.lines() if "not merged" in line)
+    assert re.search(r": they differ in numbers( \([^\[\]]+\))?\.$", apart), apart
 
 
 def test_a_member_leads_to_cluster_decision_event_and_summary(lake):

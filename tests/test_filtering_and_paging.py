@@ -77,6 +77,21 @@ def test_metadata_that_no_memory_can_have_is_refused(client, metadata):
         client.list({"metadata": metadata})
 
 
+@pytest.mark.parametrize(
+    ("name", "value"), [("speaker", ""), ("session_id", " "), ("user_id", 3), ("tags", [""]), ("memory_types", ["\n"])]
+)
+def test_a_filter_that_is_blank_or_no_text_is_refused(client, name, value):
+    with pytest.raises(ValueError, match=rf"filters\.{name} is .* not blank, or leave it out"):
+        client.list({name: value})
+
+
+def test_a_page_goes_on_only_behind_a_memory(client):
+    with pytest.raises(
+        ValueError, match=r"^after is 'm9', which is not a memory of profile 'default'; correct the id$"
+    ):
+        client.list(after="m9")
+
+
 def test_what_has_ended_or_not_begun_is_left_out_on_request(client):
     assert ids(client.list()) == ids(client.recall(QUESTION, record=False)) == {f"m{at}" for at in range(6)}
     assert ids(client.list(current=True)) == {"m0", "m1", "m2", "m5"}
@@ -167,7 +182,9 @@ def test_http_filters_and_pages(home):
 
         assert listed(metadata='{"project": "shop"}') == {"m0", "m2"}
         assert listed(current=True) == {"m0", "m1", "m2", "m5"}
-        assert http.get("/memories", params={"metadata": "shop"}).status_code == 422
+        odd = http.get("/memories", params={"metadata": "{"})
+        assert odd.status_code == 422
+        assert odd.json()["detail"].startswith("filters.metadata is '{'; give an object such as")
         question = {"query": QUESTION, "k": 1, "filters": {"metadata": {"project": "shop"}}, "current": True}
         one = http.post("/recall", json=question).json()
         two = http.post("/recall", json={**question, "after": one["cursor"]}).json()
@@ -193,11 +210,15 @@ def test_mcp_filters_and_pages(home):
             one = await said("recall", query=QUESTION, k=1, ids=True, **filters)
             two = await said("recall", query=QUESTION, k=1, ids=True, after=one.rpartition("after=")[2], **filters)
             listed = await said("list", **filters)
+            pages = [await said("list", limit=4)]
+            pages.append(await said("list", limit=4, after=pages[0].rpartition("next page: after=")[2]))
             late = await said("remember", text="The lamp is on loan.", expires_in="soon")
-            return one, two, listed, late
+            return one, two, listed, pages, late
 
     with Clients(home) as clients, Runs(home) as runs:
-        one, two, listed, late = anyio.run(conversation)
+        one, two, listed, pages, late = anyio.run(conversation)
     assert {"m0", "m2"} == {name for name in ("m0", "m2") for text in (one, two) if f"memory_id {name}" in text}
-    assert listed.count("memory_id") == 2
+    assert (listed.count("memory_id"), "next page" in listed) == (2, False)
+    assert [(page.count("memory_id"), "next page" in page) for page in pages[:1]] == [(4, True)]
+    assert not {name for name in ("m0", "m1", "m2", "m3", "m4", "m5") if all(f"memory_id {name})" in p for p in pages)}
     assert 'give a duration such as "36 hours"' in late

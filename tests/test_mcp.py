@@ -643,8 +643,17 @@ def test_a_wrong_prompt_is_the_callers_mistake_and_no_fault_in_the_log(home, cap
     assert unknown == (INVALID_PARAMS, "Unknown prompt: nothing")
     assert odd[0] == INVALID_PARAMS
     assert odd[1].startswith("'what' is not a known argument of session_start; choose one of ")
-    assert (other[0], "single profile" in other[1]) == (INVALID_PARAMS, True)
+    assert (other[0], "this server has a single profile, leave it out" in other[1]) == (INVALID_PARAMS, True)
     assert not [record for record in caplog.records if record.exc_info]
+
+
+@pytest.mark.parametrize(("exposure", "asked"), [({}, True), ({"profile_id": "sample-1"}, False)])
+def test_prompts_ask_for_a_profile_only_where_a_server_has_several(home, exposure, asked):
+    async def conversation(client):
+        return (await client.list_prompts()).prompts
+
+    arguments = [{one.name for one in prompt.arguments} for prompt in talk(home, conversation, **exposure)]
+    assert ["profile_id" in names for names in arguments] == [asked] * 3
 
 
 @pytest.mark.drill
@@ -688,7 +697,7 @@ def test_resources_and_prompts_tell_what_is_remembered_and_what_changed(tmp_path
     listed, templates, prompts, texts, starts, changes, refusals = told_by["legacy"]
     assert listed == ["memory://a%2Fna/core"]
     assert len(templates) == 3
-    assert {argument.name for argument in prompts["session_start"].arguments} == {"topic", "profile_id", "project"}
+    assert {argument.name for argument in prompts["session_start"].arguments} == {"topic", "project"}
     core, one, session = texts
     assert "allergic to peanuts" in core
     assert json.loads(one)["memory_id"] == told

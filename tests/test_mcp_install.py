@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import tomllib
 
 import pytest
@@ -25,6 +26,26 @@ OWN = {"command": COMMAND[0], "args": [*COMMAND[1:]]}
 )
 def test_each_client_has_its_file(tmp_path, client, below):
     assert mcp_install.place(client, project=None, home=tmp_path, environment={}) == tmp_path / below
+
+
+@pytest.mark.parametrize(
+    ("client", "variable", "below"),
+    [
+        ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
+        ("codex", "CODEX_HOME", "config.toml"),
+        pytest.param(
+            "zed",
+            "XDG_CONFIG_HOME",
+            "zed/settings.json",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="elsewhere"),
+        ),
+    ],
+)
+def test_a_client_whose_settings_were_moved_has_its_file_there(tmp_path, client, variable, below):
+    given = {"home": tmp_path, "environment": {variable: str(tmp_path / "moved")}}
+    assert mcp_install.place(client, project=None, **given) == tmp_path / "moved" / below
+    if client == "claude-code":
+        assert mcp_install.place(client, project=tmp_path, **given) == tmp_path / ".mcp.json"
 
 
 def test_a_project_and_an_application_have_their_own(tmp_path):

@@ -44,6 +44,8 @@ FACT = "Ana is allergic to peanuts and carries an adrenaline pen."
         (LOG, "Ana", "it is the output of a program"),
         (TRACE, None, "it is the output of a program"),
         ("diff --git a/x b/x\n-port = 80\n+port = 81", None, "it is the output of a program"),
+        (f"```\n{TRACE}\n```", "Ana", "it is the output of a program"),
+        ('```json\n{"rows": [{"id": 1}]}\n```\n', "assistant", "it is a document of a program"),
     ],
 )
 def test_what_is_no_memory_is_told_by_its_form(said, speaker, why):
@@ -61,6 +63,9 @@ def test_what_is_no_memory_is_told_by_its_form(said, speaker, why):
         ("You are allergic to peanuts.", "assistant"),
         ("You are an agent of change, said my grandmother.", None),
         ('{"name": "Ana", "age": 34}', None),
+        ('```json\n{"name": "Ana", "age": 34}\n```', None),
+        ("```sh\nmake demo\n```", None),
+        (f"```\n{TRACE}\n```\nThis fails since I moved to Python 3.13.", "Ana"),
         ("[bold]Never[/bold] deploy on a Friday.", "assistant"),
         ("The commit is 3f786850e387550fdab836ed7e6dc881de23001b.", None),
         (f"The picture of the cat: {PICTURE[:100]}. She sleeps on the piano, on the sofa and in the wardrobe.", None),

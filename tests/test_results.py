@@ -13,6 +13,20 @@ def test_the_package_lists_what_it_offers_and_nothing_else():
     assert dir(memory_pipeline) == sorted(memory_pipeline.__all__)
 
 
+def test_a_list_of_memories_prints_a_line_each_and_is_a_list(tmp_path):
+    with MemoryClient(tmp_path) as memory:
+        memory.remember_many({"text": f"Shelf {shelf} holds paint.", "memory_id": f"m{shelf}"} for shelf in range(200))
+        few, many, none = memory.list(limit=2), memory.list(limit=200), memory.list({"speaker": "Bo"})
+    day = f"{few[0].created_at:%Y-%m-%d}"
+    assert str(few).splitlines() == [
+        "2 memories", *(f"  [{day}] Shelf {one.memory_id[1:]} holds paint. in use {one.memory_id}" for one in few)
+    ]  # fmt: skip
+    assert few == [*few]
+    assert (str(none), none) == ("0 memories", [])
+    assert len(str(many).splitlines()) < 100
+    assert str(many).endswith("print them one by one")
+
+
 @pytest.mark.drill
 def test_results_print_as_a_few_lines(tmp_path):
     with MemoryClient(tmp_path / "data", profile_id="ana") as memory:

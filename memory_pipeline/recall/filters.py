@@ -41,8 +41,8 @@ class Filters:
 
     def __post_init__(self) -> None:
         for name in ("session_id", "agent_id", "user_id", "speaker"):
-            if not isinstance(value := getattr(self, name), str | None):
-                raise ValueError(f"filters.{name} is {shown(value)}; give a string, or leave it out")  # noqa: TRY004
+            if (value := getattr(self, name)) is not None and not _is_word(value):
+                raise ValueError(f"filters.{name} is {shown(value)}; give a text that is not blank, or leave it out")
         for name in ("memory_types", "tags"):
             object.__setattr__(self, name, _words(name, getattr(self, name)))
         object.__setattr__(self, "metadata", _object(self.metadata))
@@ -109,6 +109,10 @@ def _object(value: Any) -> str | None:
 def _words(name: str, value: Any) -> tuple[str, ...] | None:
     """Return one string or several as a tuple; an empty collection would admit nothing and is refused."""
     words = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, Iterable) else value
-    if words is None or (isinstance(words, tuple) and words and all(isinstance(word, str) for word in words)):
+    if words is None or (isinstance(words, tuple) and words and all(map(_is_word, words))):
         return words
-    raise ValueError(f"filters.{name} is {shown(value)}; give a list of strings, or leave it out")
+    raise ValueError(f"filters.{name} is {shown(value)}; give a list of texts that are not blank, or leave it out")
+
+
+def _is_word(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())

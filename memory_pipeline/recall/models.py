@@ -149,7 +149,7 @@ class Recalled:
             [f"profile_id {one_line(self.profile_id)}"] if len({other.profile_id for other in others_shown}) > 1 else []
         )
         marks += [f"memory_id {one_line(self.memory_id)}"] if ids and self.passage is None else []
-        day, text = self._dated()
+        day, text = dated(self)
         text = doubted(text, self.outdated_sentences)
         if self.passage is not None:
             marks += [f"{self.passage.where()}; all of it: memory {one_line(self.memory_id)}"]
@@ -167,14 +167,7 @@ class Recalled:
     @property
     def day(self) -> str:
         """The date that its paragraph shows."""
-        return self._dated()[0]
-
-    def _dated(self) -> tuple[str, str]:
-        """Return the date to show, and the text without that date at its start."""
-        day, leading = f"{self.created_at:%Y-%m-%d}", _DAY.match(self.text)
-        if leading is not None and (self.kind != ORIGINAL or leading[1] == day):
-            return leading[1], self.text[leading.end() :]
-        return day, self.text
+        return dated(self)[0]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -318,23 +311,47 @@ class Memory:
         return as_json(asdict(self))
 
 
+class Memories(list[Memory]):
+    """A list of memories that prints as lines."""
+
+    def __str__(self) -> str:
+        """Return how many there are, and a line for each that fits a budget of tokens."""
+        count = "1 memory" if len(self) == 1 else f"{len(self)} memories"
+        return listed(count, within([*map(str, self)], BUDGET, remedy="print them one by one"))
+
+    __repr__ = __str__
+
+
 def within(
     lines: Sequence[str], token_budget: int | None, *, remedy: str = "a larger token budget shows them"
 ) -> list[str]:
     """Return the first lines that fit a budget, at least one, and a line that counts those left out, with a remedy."""
-    costs = count_tokens(pl.Series(lines, dtype=pl.String))
-    if token_budget is None or costs.sum() <= token_budget:
+    shown = len(lines) if token_budget is None else fitting(lines, token_budget)
+    if not (left := len(lines) - shown):
         return [*lines]
-    shown = max(1, int((costs.cum_sum() <= token_budget).sum()))
-    left = len(lines) - shown
-    more = f"- and {left:,} more, {int(costs[shown:].sum()):,} tokens; {remedy}"
-    return [*lines[:shown], more] if left else [*lines]
+    tokens = int(count_tokens(pl.Series(lines[shown:], dtype=pl.String)).sum())
+    return [*lines[:shown], f"- and {left:,} more, {tokens:,} tokens; {remedy}"]
+
+
+def fitting(lines: Sequence[str], token_budget: int) -> int:
+    """Return how many of the first lines fit a budget, at least one of any."""
+    costs = count_tokens(pl.Series(lines, dtype=pl.String))
+    return max(min(1, len(lines)), int((costs.cum_sum() <= token_budget).sum()))
 
 
 def said(memory: Memory, *, in_quotes: bool = False) -> str:
     """Return the day and the line of a memory, and whether the day is that of its file."""
-    line = quoted(told(memory)) if in_quotes else one_line(told(memory))
-    return whereabouts.noted(f"[{memory.created_at:%Y-%m-%d}] {line}", memory.metadata)
+    day, text = dated(memory)
+    shown = told(replace(memory, text=text))
+    return whereabouts.noted(f"[{day}] {quoted(shown) if in_quotes else one_line(shown)}", memory.metadata)
+
+
+def dated(memory: Memory | Recalled) -> tuple[str, str]:
+    """Return the day to show of a memory, and its text without that day at its start."""
+    day, leading = f"{memory.created_at:%Y-%m-%d}", _DAY.match(memory.text)
+    if leading is not None and (memory.kind != ORIGINAL or leading[1] == day):
+        return leading[1], memory.text[leading.end() :]
+    return day, memory.text
 
 
 def told(memory: Memory) -> str:

@@ -65,7 +65,7 @@ def require_memories(lake: Lake, profile_id: str | None) -> None:
 async def invalid(request: Request, error: Exception) -> JSONResponse:
     """Answer an invalid request with field, value and remedy."""
     first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
-    if first["type"] == "json_invalid":
+    if first["type"] == "json_invalid" and first["loc"][0] == "body":
         return problem(request, 422, f"the body is not JSON: {first['ctx']['error']}; send JSON")
     part, *place = first["loc"]
     document = request.app.openapi()

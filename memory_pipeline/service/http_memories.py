@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from fastapi import APIRouter, Depends, HTTPException, Path, Query, Request
 from fastapi.encoders import jsonable_encoder
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Json, Tag
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 from starlette.convertors import Convertor, register_url_convertor
 
 from memory_pipeline.ledger.payloads import Moment
@@ -115,7 +115,7 @@ class Listing(Conditions):
     after: Id | None = Field(None, description="Id of the last memory of the page before.")
     deep: bool = Field(False, description="Include archived, cold and superseded memories.")
     current: bool = Field(False, description="Only memories that hold now.")
-    metadata: Json[dict[str, Any]] | None = Field(
+    metadata: Id | None = Field(  # type: ignore[assignment] # the filter reads JSON too
         None, description="With these values in the metadata, as JSON; of a list, any."
     )
     profile_id: str | None = Field(None, min_length=1, description="Profile; a token for one profile needs none.")

@@ -25,16 +25,18 @@ class _Place:
     """Name of the table of servers."""
     application: bool = False
     """Whether the user's file lies below the folder in which applications keep their settings."""
+    moved: str | None = None
+    """Variable that names another folder for the user's file, without those above it."""
     kind: str | None = None
     """What an entry says of how the server is reached; None where clients infer it."""
 
 
 PLACES: Final = {
-    "claude-code": _Place(user=".claude.json", project=".mcp.json", table="mcpServers"),
+    "claude-code": _Place(user=".claude.json", project=".mcp.json", table="mcpServers", moved="CLAUDE_CONFIG_DIR"),
     "claude-desktop": _Place(
         user="Claude/claude_desktop_config.json", project=None, table="mcpServers", application=True
     ),
-    "codex": _Place(user=".codex/config.toml", project=None, table="mcp_servers"),
+    "codex": _Place(user=".codex/config.toml", project=None, table="mcp_servers", moved="CODEX_HOME"),
     "cursor": _Place(user=".cursor/mcp.json", project=".cursor/mcp.json", table="mcpServers"),
     "gemini-cli": _Place(user=".gemini/settings.json", project=".gemini/settings.json", table="mcpServers"),
     "vscode": _Place(
@@ -80,8 +82,10 @@ def place(client: str, *, project: Path | None, home: Path, environment: Mapping
         if found.project is None:
             raise ValueError(f"{client} has no servers per project; leave out --project")
         return project / found.project
-    if client == "zed" and os.name == "nt":
-        return _applications(home, environment) / "Zed" / "settings.json"
+    if client == "zed" and sys.platform != "darwin":
+        return _applications(home, environment) / ("Zed" if os.name == "nt" else "zed") / "settings.json"
+    if found.moved and (folder := environment.get(found.moved)):
+        return Path(folder) / Path(found.user).name
     return (_applications(home, environment) if found.application else home) / found.user
 
 

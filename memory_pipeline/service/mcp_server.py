@@ -14,6 +14,7 @@ from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, GetPromptResult, InputRequiredResult, Resource, ToolAnnotations
+from mcp.types import Prompt as MCPPrompt
 from mcp.types import Tool as MCPTool
 from pydantic import ConfigDict, Field, SkipValidation, ValidationError
 
@@ -143,6 +144,7 @@ def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None =
     )
     built.unlisted = {offer.name for offer in exposure.offers() if not (offer.listed or exposure.tools)}
     built.listed = [] if exposure.profile_id is None else [core_of(exposure.profile_id)]
+    built.single = exposure.profile_id is not None
     MemoryReads(home, clients, profile_id=exposure.profile_id, records=not exposure.read_only).offer(built)
     return built
 
@@ -153,6 +155,8 @@ class _Server(MCPServer[Any]):
     listed: Sequence[Resource] = ()
     unlisted: Collection[str] = ()
     """Tools that are only for programs."""
+    single: bool = False
+    """Whether it has a single profile, so that no prompt asks for one."""
 
     async def list_tools(self) -> list[MCPTool]:
         """Return the tools that agents are told of."""
@@ -162,6 +166,15 @@ class _Server(MCPServer[Any]):
         """Return the resources that clients list without an id."""
         return [*self.listed]
 
+    async def list_prompts(self) -> list[MCPPrompt]:
+        """Return the prompts."""
+        prompts = await super().list_prompts()
+        if not self.single:
+            return prompts
+        asked = [[one for one in prompt.arguments or () if one.name not in _OWNERS] for prompt in prompts]
+        pairs = zip(prompts, asked, strict=True)
+        return [prompt.model_copy(update={"arguments": arguments}) for prompt, arguments in pairs]
+
     async def get_prompt(
         self, name: str, arguments: dict[str, Any] | None = None, context: Context[Any, Any] | None = None
     ) -> GetPromptResult | InputRequiredResult:
@@ -170,7 +183,10 @@ class _Server(MCPServer[Any]):
             known = [argument.name for argument in prompt.arguments or ()]
             odd = sorted({*(arguments or ())} - {*known})
             if prompt.name == name and odd:
-                message = f"{shown(odd[0])} is not a known argument of {name}; {nearest(odd[0], known)}"
+                remedy = nearest(odd[0], known) if known else "it takes none"
+                if self.single and odd[0] in _OWNERS:
+                    remedy = "this server has a single profile, leave it out"
+                message = f"{shown(odd[0])} is not a known argument of {name}; {remedy}"
                 raise MCPError(code=INVALID_PARAMS, message=message)
         try:
             return await super().get_prompt(name, arguments, context)

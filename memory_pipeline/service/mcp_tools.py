@@ -22,7 +22,7 @@ from memory_pipeline.ledger.payloads import Moment
 from memory_pipeline.ledger.validation_errors import reason
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
-from memory_pipeline.recall.models import Memory, within
+from memory_pipeline.recall.models import Memory, dated, fitting, within
 from memory_pipeline.recall.wording import STATES
 from memory_pipeline.runs import status
 from memory_pipeline.runs.undo import NOT_AGAIN
@@ -132,8 +132,11 @@ class MemoryTools:
         """List memories with ids, newest first; filters as in recall."""
         with self._memory(profile_id) as memory:
             conditions = None if filters is None else present_fields(filters)
-            listed = memory.list(conditions, limit, deep=deep, current=current, after=after)
-        return "\n".join(within([_listed(row) for row in listed], BUDGET)) or "No memory matches."
+            found = memory.list(conditions, limit + 1, deep=deep, current=current, after=after)
+        lines = [_listed(row) for row in found[:limit]]
+        shown = fitting(lines, BUDGET)
+        more = [f"next page: after={found[shown - 1].memory_id}"] if shown < len(found) else []
+        return "\n".join([*lines[:shown], *more]) or "No memory matches."
 
     def remember(
         self,
@@ -418,7 +421,8 @@ def _listed(memory: Memory) -> str:
     gone = [] if memory.lifecycle in LIVE else [STATES[memory.lifecycle]]
     by_file = [whereabouts.BY_FILE] if whereabouts.is_undated(memory.metadata) else []
     marks = "; ".join([*by_file, *gone, f"memory_id {one_line(memory.memory_id)}"])
-    return f"- [{memory.created_at:%Y-%m-%d}] {one_line(replace(memory, text=preview(memory.text)).line())} ({marks})"
+    day, text = dated(memory)
+    return f"- [{day}] {one_line(replace(memory, text=preview(text)).line())} ({marks})"
 
 
 def _run_text(row: dict[str, Any]) -> str:

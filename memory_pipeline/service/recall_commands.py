@@ -135,21 +135,21 @@ def recall(
         for name in (owner, *(also or ())):
             _check_spelling(name, empty=not any(hit.profile_id == name for hit in answer))
         if answer:  # told before its access is recorded, for which a full disk has no room
-            _tell(answer, home=home, profile=owner, as_json=as_json)
+            _tell(answer, home=home, profile=owner, budget=tokens, as_json=as_json)
     if not answer:
-        _tell(answer, home=home, profile=owner, as_json=as_json)
+        _tell(answer, home=home, profile=owner, budget=tokens, as_json=as_json)
     elif not no_record and not writable(home):
         report.line(shell.err(), f"data folder {home} is read-only: this recall is not recorded")
 
 
-def _tell(answer: "Answer", *, home: "Path", profile: str, as_json: bool) -> None:
+def _tell(answer: "Answer", *, home: "Path", profile: str, budget: int | None, as_json: bool) -> None:
     """Print an answer."""
     from memory_pipeline.service import report_memory
 
     if as_json:
         shell.show_json(answer.to_dict())
     else:
-        report_memory.answer(shell.out(), answer, home=home, profile=profile)
+        report_memory.answer(shell.out(), answer, home=home, profile=profile, budget=budget)
 
 
 @app.command("session-start")
@@ -298,6 +298,7 @@ def digest(
         waiting=pairs.waiting,
         review=report.command(home, "review", "--profile", owner),
         resolve=f"{report.command(home, 'resolve', '--profile', owner)} PAIR {words}",
+        whole=report.command(home, "digest", "--profile", owner, *(["--since", since] if since else []), "--json"),
     )
     shell.out().print(text.rstrip(), soft_wrap=True, markup=False, highlight=False)
 

@@ -23,10 +23,10 @@ _TEXT: Final = 100
 """Characters of a text that a list shows."""
 
 
-def answer(console: Console, hits: Answer, *, home: Path, profile: str) -> None:
-    """Print the memories that answer a query, and the command that explains the first."""
+def answer(console: Console, hits: Answer, *, home: Path, profile: str, budget: int | None) -> None:
+    """Print the memories that answer a query within a budget, if any, and the command that explains the first."""
     if not hits:
-        line(console, "No memory answers this.")
+        line(console, "No memory answers this." if budget is None else f"No answer fits {many(budget, 'token')}.")
         return
     several = {hit.profile_id for hit in hits} != {profile}
     for hit in hits:

@@ -16,6 +16,7 @@ _TAG: Final = (
     r"(?:system|tool|function|environment|command|local-command|bash)[-_][a-z_-]{1,40}|function_calls|task-notification"
 )
 _OPENED: Final = re.compile(rf"\s*<({_TAG})(?: [^<>\n]{{0,200}})?>")
+_FENCE: Final = re.compile(r"```[\w+-]{0,20}\n")
 _PROMPT: Final = re.compile(
     r"\W{0,20}You are (?:now )?(?:an? |the )?[^.!?\n]{0,80}?\b(?:assistant|agent|chatbot|language model|AI)\b"
 )
@@ -50,8 +51,14 @@ def reason(text: str, speaker: str | None = None) -> str | None:
 
     Cost: linear in the length of the text.
     """
-    body, role = text.strip(), (speaker or "").strip().lower()
+    body, role = _unfenced(text.strip()), (speaker or "").strip().lower()
     return next((why for why, is_so in _KINDS.items() if is_so(body, role)), None)
+
+
+def _unfenced(body: str) -> str:
+    """Return what a fence of Markdown holds, if the text is nothing else."""
+    fence = _FENCE.match(body)
+    return body[fence.end() : -3].strip() if fence and body.find("```", fence.end()) == len(body) - 3 else body
 
 
 def _is_wrapped(body: str) -> bool:

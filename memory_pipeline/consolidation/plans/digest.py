@@ -4,6 +4,7 @@ Pure. Not here: how decisions are told (`telling`), and which pairs need an answ
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -22,7 +23,9 @@ DOUBTS: Final = pl.Schema(
 """One row per pair of memories of which it is unsure how they relate, those most worth an answer first."""
 
 _SHOWN: Final = 7
-"""Rows of a section; the others are counted."""
+"""Most rows of a section; the others are counted."""
+_MINUTE: Final = 240
+"""Words that people read in a minute; a page that has more rows than fit it shows fewer, at least one a section."""
 _WORDS: Final = 24
 """Words and marks of a text that are quoted."""
 _TITLES: Final = {
@@ -33,6 +36,10 @@ _TITLES: Final = {
     "shortened": "Shortened",
 }
 """Sections beside that of what is in doubt, by group of the told decisions."""
+_STAYS: Final = ("changed", "merged")
+"""Groups before what is in doubt."""
+_GOES: Final = ("left", "deleted", "shortened")
+"""Groups after it."""
 
 
 def write(
@@ -46,8 +53,11 @@ def write(
     waiting: int,
     review: str,
     resolve: str,
+    whole: str,
 ) -> str:
     """Return the digest of a profile: counts, then what changed, was merged, is in doubt and left.
+
+    It shows as many rows as are read in a minute.
 
     Args:
         changes: the decisions of that time as people read them (`telling.TOLD`).
@@ -58,17 +68,21 @@ def write(
         waiting: all pairs that wait for an answer.
         review: the command line that asks about them.
         resolve: the command line that answers one.
+        whole: the command line that shows all changes.
     """
     rows = _decided(changes)
     counts = [_count(stored, since)]
     counts += telling.headlines(rows)["headline"].to_list()
     counts += [f"{waiting:,} {'pair waits' if waiting == 1 else 'pairs wait'} for an answer"] if waiting else []
+    doubtful = _Section("In doubt", [_doubt(row) for row in doubts.iter_rows(named=True)], waiting)
+    before, after = _told_sections(changes, _STAYS, since), _told_sections(changes, _GOES, since)
+    shown = _in_a_minute([*before, doubtful, *after])
     parts = [f"# Memory of {one_line(profile_id)}, {since:%Y-%m-%d} to {until:%Y-%m-%d}", _list(counts)]
-    parts += sections(changes, "changed", "merged", since=since)
-    asked = _section("In doubt", [_doubt(row) for row in doubts.iter_rows(named=True)], count=waiting)
-    answers = f"Answer them: `{review}`; one alone: `{resolve}`"
-    parts += [*asked, answers] if asked else []
-    parts += sections(changes, "left", "deleted", "shortened", since=since)
+    for section in shown:
+        parts += section.parts()
+        parts += [f"Answer them: `{review}`; one alone: `{resolve}`"] if section.title == doubtful.title else []
+    cut = any(section.left for section in shown if section.title != doubtful.title)
+    parts += [f"All changes: `{whole}`"] if cut else []
     return "\n\n".join(parts) + "\n"
 
 
@@ -88,25 +102,49 @@ def sections(changes: pl.DataFrame, *groups: str, since: datetime | None = None)
         groups: of changed, merged, left, deleted and shortened; default: all.
         since: where the time begins in which they were made; what was said before says so.
     """
-    rows = _decided(changes)
+    return [part for section in _told_sections(changes, groups or [*_TITLES], since) for part in section.parts()]
+
+
+@dataclass(frozen=True)
+class _Section:
+    """A title, the lines below it that are shown, and how many there are in all."""
+
+    title: str
+    lines: Sequence[str]
+    count: int
+
+    @property
+    def left(self) -> int:
+        """How many are not shown."""
+        return self.count - len(self.lines)
+
+    def parts(self) -> list[str]:
+        """Return it as parts of a page."""
+        return [f"## {self.title}", _list([*self.lines, *([f"and {self.left:,} more"] if self.left else [])])]
+
+
+def _told_sections(changes: pl.DataFrame, groups: Sequence[str], since: datetime | None) -> list[_Section]:
+    """Return a section of at most `_SHOWN` rows for each group of decisions that has any."""
+    rows = {group: _decided(changes).filter(group=group) for group in groups}
     return [
-        part
-        for group in groups or _TITLES
-        for part in _section(
-            _TITLES[group], [_told(row, since) for row in rows.filter(group=group).iter_rows(named=True)]
-        )
+        _Section(_TITLES[group], [_told(row, since) for row in of.head(_SHOWN).iter_rows(named=True)], of.height)
+        for group, of in rows.items()
+        if of.height
     ]
+
+
+def _in_a_minute(sections: Sequence[_Section]) -> list[_Section]:
+    """Return the sections that have lines, the longest without their last lines while there are too many words."""
+    shown = [replace(section, lines=section.lines[:_SHOWN]) for section in sections if section.lines]
+    words = [[len(line.split()) for line in section.lines] for section in shown]
+    while sum(map(sum, words)) > _MINUTE and (more := [at for at, lines in enumerate(words) if len(lines) > 1]):
+        longest = max(more, key=lambda at: sum(words[at]))
+        words[longest].pop()
+    return [replace(section, lines=section.lines[: len(of)]) for section, of in zip(shown, words, strict=True)]
 
 
 def _decided(changes: pl.DataFrame) -> pl.DataFrame:
     return changes.filter(pl.col("group").is_in(list(_TITLES)), ~pl.col("held"))
-
-
-def _section(title: str, lines: list[str], *, count: int | None = None) -> list[str]:
-    if not lines:
-        return []
-    left = (len(lines) if count is None else count) - len(lines[:_SHOWN])
-    return [f"## {title}", _list([*lines[:_SHOWN], *([f"and {left:,} more"] if left > 0 else [])])]
 
 
 def _list(lines: Iterable[str]) -> str:
@@ -123,7 +161,9 @@ def _told(row: Mapping[str, Any], since: datetime | None) -> str:
         before = "said " if day and since and day < f"{since:%Y-%m-%d}" else ""
         return f"{' / '.join(older)} -> {' / '.join(newer)}{f' ({before}{day})' if day else ''}"
     if row["group"] == "merged":
-        others = [text for text in older if text not in newer]
+        kept = [side["text"] for side in row["newer"]]
+        apart = (side["text"] for side in row["older"] if not any(side["text"] in text for text in kept))
+        others = list(dict.fromkeys(map(_quoted, apart)))
         told = [*([" / ".join(others), "->"] if others else []), *newer]
         return f"{' '.join(told)} ({len(row['older'])} x: {', '.join(days)})"
     if row["group"] == "shortened" and newer:

@@ -185,7 +185,10 @@ class Explanation:
             yield "It may fade if nobody asks for it."
 
     def _refused(self, row: Row) -> str:
-        return f"It was not merged with {self._named(row['other'])}: {row['detail'] or row['reason']}."
+        what = "what they claim" if row["reason"] == "conflict" else row["reason"]
+        sides = (row["detail"] or "").removeprefix("[").removesuffix("]").split("] / [")
+        apart = f" ({' / '.join(side or 'nothing' for side in sides)})" if row["detail"] else ""
+        return f"It was not merged with {self._named(row['other'])}: they differ in {what}{apart}."
 
     def _related(self) -> Iterator[str]:
         others = list(dict.fromkeys(row["other"] for row in self.edges if row["edge_type"] not in _SAID_OF_FACTS))

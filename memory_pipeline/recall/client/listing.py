@@ -15,7 +15,7 @@ from memory_pipeline.recall.client.validation import check_bool, check_count, ch
 from memory_pipeline.recall.filters import Filters
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.recall.live.state import State
-from memory_pipeline.recall.models import Memory
+from memory_pipeline.recall.models import Memories
 from memory_pipeline.recall.openings import Block
 
 
@@ -27,7 +27,7 @@ def newest(
     deep: bool,
     current: bool,
     after: str | None,
-) -> list[Memory]:
+) -> Memories:
     """Return memories, newest first (see `MemoryClient.list`)."""
     check_count("limit", limit)
     check_bool("deep", deep)
@@ -43,7 +43,7 @@ def newest(
         later = (pl.col("said_at") == at) & (pl.col("memory_id") > after)
         matching = matching.filter((pl.col("said_at") < at) | later)
     ids = matching.sort("said_at", "memory_id", descending=[True, False])["memory_id"].to_list()
-    return own.cache.memories(state, ids[:limit])
+    return Memories(own.cache.memories(state, ids[:limit]))
 
 
 def _said_at(own: OpenProfile, state: State, memory_id: str) -> datetime:
@@ -54,7 +54,7 @@ def _said_at(own: OpenProfile, state: State, memory_id: str) -> datetime:
         return at
     with own.lake.ledger.reading() as transaction:
         stored_at = profile_events.stored_at(transaction, own.profile_id, memory_id)
-    return stored_at or own.memory(memory_id, state).created_at  # raises: nobody ever stored it
+    return stored_at or own.memory(memory_id, state, name="after").created_at  # raises: nobody ever stored it
 
 
 def blocks(own: OpenProfile, project: str | None) -> tuple[Block, ...]:

@@ -134,6 +134,9 @@ class MemoryClient:
         The old memory stays, marked as closed, and comes back with `undo` of the answer (see `resolve`). To mend a text
         that was never meant so, use `update`. Fields as for `remember`.
         """
+        self._own.check()
+        check_id("older", older)
+        self._own.memory(older, name="older")
         return self.remember(text, supersedes=older, **fields)
 
     @property

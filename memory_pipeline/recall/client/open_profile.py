@@ -123,12 +123,15 @@ class OpenProfile:
         self.append({"event_type": kind.value, "memory_id": memory_id, "payload": payload})
         return self.memory(memory_id)
 
-    def memory(self, memory_id: str, state: State | None = None) -> Memory:
-        """Return a memory of a state, by default the current one; raises UnknownMemory if there is none of this id."""
+    def memory(self, memory_id: str, state: State | None = None, *, name: str = "memory_id") -> Memory:
+        """Return a memory of a state, by default the current one.
+
+        Raises UnknownMemory, with the name of the argument, if there is none of this id.
+        """
         state = state or self.cache.current()
         if memory_id not in state.pool.row_ids:
             raise UnknownMemory(
-                f"memory_id is {shown(memory_id)}, which is not a memory of profile {self.profile_id!r}; correct the id"
+                f"{name} is {shown(memory_id)}, which is not a memory of profile {self.profile_id!r}; correct the id"
             )
         return self.cache.memories(state, [memory_id])[0]
 

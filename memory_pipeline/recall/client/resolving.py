@@ -24,7 +24,7 @@ def resolve(
             raise ValueError(f"newer is {shown(newer)}, which is not one of the two memories; give {older} or {later}")
         older, later = (later if newer == older else older), newer
     state = own.cache.current()
-    replaced, _ = own.memory(older, state), own.memory(later, state)
+    replaced, _ = (own.memory(one, state, name="pair") for one in (older, later))
     if relation == "skip":
         return None
     if relation == "partial":

@@ -127,14 +127,17 @@ def checked(own: OpenProfile, stored: Remembered, *, but: str | None) -> Remembe
 def likely(own: OpenProfile, memory_id: str) -> tuple[Pair, ...]:
     """Return the live memories that a new one may replace, repeat or contradict, the likeliest first.
 
-    There are none if the policy compares no facts. Cost: see `FirstReading.pairs`.
+    There are none if the policy compares no facts, and none of the same words, which a run merges unasked. Cost: see
+    `FirstReading.pairs`.
     """
     own.memory(memory_id)
     if not own.policy.fact_changes:
         return ()
     cache, state = own.cache, own.cache.current()
-    pairs = cache.first_reading.pairs(state.pool.index, [state.pool.row_ids[memory_id]])
-    found = pairs.filter(pl.col("relation").is_in(list(questions.ANSWERS)))
+    row_ids, hashes = state.pool.row_ids, state.pool.index.memories["content_hash"]
+    pairs = cache.first_reading.pairs(state.pool.index, [row_ids[memory_id]])
+    same = [hashes[row_ids[one]] == hashes[row_ids[other]] for one, other in pairs[["memory_id", "other_id"]].rows()]
+    found = pairs.filter(pl.col("relation").is_in(list(questions.ANSWERS)), ~pl.Series(same, dtype=pl.Boolean))
     return _described(cache, state, found.sort("confidence", "memory_id", descending=[True, False]).head(MOST_LIKELY))
 
 

@@ -80,6 +80,8 @@ def stored_event(row: Mapping[str, Any] | str, now: datetime, zone: tzinfo) -> d
     text = fields.get("text")
     check_text("text", text)
     present = zoned({name: value for name, value in fields.items() if value is not None}, zone)
+    if "occurred_at" not in present and (day := written_days.said_on(str(text), now=now, zone=zone)):
+        present["occurred_at"] = day
     payload = {
         name: as_list(value) if name == "tags" else value
         for name, value in present.items()
@@ -92,8 +94,6 @@ def stored_event(row: Mapping[str, Any] | str, now: datetime, zone: tzinfo) -> d
     if (expires_in := present.get("expires_in")) is not None:
         payload = expiry.limited(payload, expires_in, instant("occurred_at", present.get("occurred_at")) or now)
     event_fields = {name: value for name, value in present.items() if name in _EVENT_FIELDS}
-    if "occurred_at" not in event_fields and (day := written_days.said_on(str(text), now=now, zone=zone)):
-        event_fields["occurred_at"] = day
     return {"event_type": EventType.STORED.value, **event_fields, "payload": {**payload, "content": text}}
 
 

@@ -108,7 +108,7 @@ def _separated(own: OpenProfile, events: Sequence[Event]) -> list[Separated]:
 def _superseding(own: OpenProfile, event: Event, older: Any) -> Event:
     """Return the answer that a new memory replaces an older one."""
     check_id("supersedes", older)
-    own.memory(older)
+    own.memory(older, name="supersedes")
     return own.answer(older, str(event.memory_id), "update")
 
 
