@@ -1,6 +1,7 @@
 """Equal lines under two headings, or in two files, are two facts: no run takes one of them away."""
 
 import json
+import os
 
 import polars as pl
 import pytest
@@ -81,6 +82,51 @@ def test_the_headings_above_a_line_are_searched_and_shown(tmp_path):
     listed = call("list", "--profile", "markdown", home=tmp_path / "data").stdout
     assert "Project B \u203a Uses Postgres 16. (dated by its file)" in listed
     assert "The ferry was late.\n" in listed
+
+
+PAGES = {
+    "Lina.md": "- Eats two scoops in the evening.\n\n## Vet\n\n- Next visit in May.\n",
+    "cats/Bo.md": "- Eats three scoops in the evening.\n\n## Vet\n\n- Next visit in June.\n",
+    "cats/Tom.md": "# Tom\n\n- Eats one scoop in the evening.\n",
+    "2026-03-01.md": "- Eats at noon, the guest.\n",
+    "Oslo.md": "- Rent per month: 840 euros.\n",
+    "Bergen.md": "- Rent per month: 910 euros.\n",
+}
+
+
+def test_the_page_of_a_line_is_searched(tmp_path):
+    (tmp_path / "notes" / "cats").mkdir(parents=True)
+    for name, text in PAGES.items():
+        (tmp_path / "notes" / name).write_text(text)
+    os.utime(tmp_path / "notes" / "Oslo.md", (1.7e9, 1.7e9))
+    assert call("import", "markdown", tmp_path / "notes", home=tmp_path / "data").returncode == 0
+    with MemoryClient(tmp_path / "data", profile_id="markdown") as client:
+        for cat, scoops, month in (("Lina", "two", "May"), ("Bo", "three", "June")):
+            assert scoops in client.recall(f"What does {cat} eat in the evening?")[0].text
+            assert month in client.recall(f"When does {cat} visit the vet?")[0].text
+        assert "one scoop" in client.recall("What does Tom eat in the evening?")[0].text
+        for town, rent in (("Oslo", 840), ("Bergen", 910)):
+            assert f"{rent}" in client.recall(f"What is the rent in {town}?")[0].text
+        assert "910" in client.recall("What is the rent per month?")[0].text, "of no place: the newest"
+
+
+@pytest.mark.parametrize(
+    ("file", "heading", "above"),
+    [
+        ("a/Sourdough.md", None, "Sourdough\n"),
+        ("Sourdough.md", "Feeding / Old", "Sourdough \u203a Feeding \u203a Old\n"),
+        ("Shop.md", "shop / Mail", "shop \u203a Mail\n"),
+        ("2026-02-01.md", "Log", "Log\n"),
+        ("journals/2026_02_01.md", None, ""),
+        ("2026-02-01 Trip.md", None, "Trip\n"),
+        (None, "Log", "Log\n"),
+        (5, None, ""),
+    ],
+)
+def test_page_and_headings_stand_before_what_is_searched(file, heading, above):
+    known = {name: value for name, value in (("file", file), ("heading", heading)) if value is not None}
+    row = pl.DataFrame({"metadata": [json.dumps(known)], "content": ["T"], "index_text": [None]})
+    assert row.select(whereabouts.searched()).item() == above + "T"
 
 
 @pytest.mark.usefixtures("unpublished")

@@ -98,11 +98,21 @@ def shared() -> pl.Expr:
     return pl.when(joined != "").then(pl.format("{{{}}}", joined)).alias("metadata")
 
 
+def above() -> pl.Expr:
+    """Return page and headings above each memory by its column `metadata`; empty without any.
+
+    The page is the file of a line of notes, unless its name is a day or the headings begin with it.
+    """
+    headings = _value("heading").fill_null("").str.replace_all(JOIN, SEPARATOR, literal=True)
+    page = _value("file").str.extract(r"([^/]+)\.\w+$").str.replace_all(_DATE, "").str.strip_chars(" -_.").fill_null("")
+    known = headings.str.to_lowercase().str.starts_with(page.str.to_lowercase())
+    return pl.when(known).then(headings).when(headings == "").then(page).otherwise(page + SEPARATOR + headings)
+
+
 def searched() -> pl.Expr:
-    """Return the words by which each memory is found: the headings above it, then its text or that of its index."""
+    """Return the words by which each memory is found: page and headings, then its text or that of its index."""
     text = pl.coalesce("index_text", "content")
-    named = _value("heading").str.replace_all(JOIN, SEPARATOR, literal=True)
-    return pl.when(named != "").then(named + "\n" + text).otherwise(text)
+    return pl.when(above() != "").then(above() + "\n" + text).otherwise(text)
 
 
 def shown_path(metadata: Mapping[str, Any] | None) -> str | None:

@@ -17,6 +17,7 @@ NOT_COVERED: Final = (
     "names of profiles, even if they are a person's id, and the hashes in ids of decisions and summaries",
     "ids of people, sessions and agents, unless a person or a whole profile is erased",
     "the settings file, and what other people said of the person, in texts, tags and metadata",
+    "programs that have a removed snapshot open, which read its old state until they close it",
     "disk blocks that the file system has freed but not yet overwritten",
 )
 """What an erasure does not reach."""

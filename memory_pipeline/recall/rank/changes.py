@@ -16,6 +16,7 @@ from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.recall.rank import places
 from memory_pipeline.recall.rank.matching import over_top
 from memory_pipeline.text.lang.ascii_patterns import contains
 from memory_pipeline.text.lang.en.cues import CHANGING
@@ -124,9 +125,8 @@ def change_features(
     asked = over_top(words.asked)
     created = index.dated(rows)
     is_later = (created > created[:, np.newaxis]) & ~index.by_assistant(rows) & about
-    later = (
-        is_later * ~_apart(index, rows, cues[:, _CUE["first_person"]] > 0) * (1.0 if plausible is None else plausible)
-    )
+    apart = _apart(index, rows, cues[:, _CUE["first_person"]] > 0) | _elsewhere(index, question, rows)
+    later = is_later * ~apart * (1.0 if plausible is None else plausible)
     ratio = (words.asked + _LITTLE) / (words.asked[:, np.newaxis] + _LITTLE)
     both = (words.asked > 0) & (words.asked[:, np.newaxis] > 0)
     same = words.covered * np.minimum(1.0, ratio) * both * asked[:, np.newaxis]
@@ -157,6 +157,12 @@ def _apart(index: Index, rows: Integers, of_self: Marks) -> Marks:
     of_self = of_self & (person >= 0)
     both = of_self & of_self[:, np.newaxis]
     return np.asarray(both & (person != person[:, np.newaxis]), dtype=np.bool_)
+
+
+def _elsewhere(index: Index, question: Question, rows: Integers) -> Marks:
+    """Return which memories do not stand where another does, as far as the question names that place."""
+    standing = places.named(index, question, rows)
+    return np.array([[not one <= other for other in standing] for one in standing], dtype=np.bool_)
 
 
 def _best(pairs: Floats) -> Floats:

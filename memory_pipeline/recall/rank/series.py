@@ -14,6 +14,7 @@ import numpy as np
 from memory_pipeline.recall.arrays import Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.queries import Question
+from memory_pipeline.recall.rank import places
 from memory_pipeline.text.lang.en.lexicon import MONTHS, NUMBERS, WEEKDAYS
 from memory_pipeline.text.parse.tokens import fold
 
@@ -40,7 +41,8 @@ def members(index: Index, question: Question, rows: Integers, best: Integers) ->
     """Return the number of the series of each memory, -1 for one that is in none, or in none of those of the best.
 
     A series has the same speaker, and texts that give a value to the same words: either they are equal but for figures,
-    days and dates that the question does not name, or they begin with the same label ("Ticket OPS-41 is ..."). Cost:
+    days and dates that the question does not name, or they begin with the same label ("Ticket OPS-41 is ..."). The
+    question names the same of the places (see `places`) in which they stand. Cost:
     about 10 µs for each of the best and for each memory that may be in a series with one of them, 1 µs for each other.
     """
     asked = set(_VALUE.findall(question.plain))
@@ -51,9 +53,15 @@ def members(index: Index, question: Question, rows: Integers, best: Integers) ->
         (int(speaker), _template(low, asked)) if any(words in low for words in shared) else None
         for low, speaker in zip(lows, index.speaker[rows], strict=True)
     ]
-    counts = Counter(key for key in keys if key is not None and key[1] in wanted)
+    alike = np.flatnonzero([key is not None and key[1] in wanted for key in keys])
+    placed = [
+        (keys[place], where) for place, where in zip(alike, places.named(index, question, rows[alike]), strict=True)
+    ]
+    counts = Counter(placed)
     numbers = {key: number for number, key in enumerate(counts) if counts[key] > 1}
-    return np.array([-1 if key is None else numbers.get(key, -1) for key in keys], dtype=np.int64)
+    found = np.full(len(rows), -1)
+    found[alike] = [numbers.get(key, -1) for key in placed]
+    return found
 
 
 def _template(low: str, asked: set[str]) -> str | None:
