@@ -26,7 +26,9 @@ def pairs(texts, **columns):
         known = add_facts(pl.DataFrame({"content": [pair[index] for pair in texts]}, schema={"content": pl.String}))
         unset = pl.lit(None, pl.Datetime("us", "UTC"))
         sides.append(known.with_columns(valid_from=unset, valid_until=unset).select(pl.all().name.prefix(f"{side}_")))
-    return pl.concat(sides, how="horizontal").with_columns(**({"repeated": pl.lit(value=False)} | columns))
+    return pl.concat(sides, how="horizontal").with_columns(
+        **(dict.fromkeys(("repeated", "told"), pl.lit(value=False)) | columns)
+    )
 
 
 def reasons(texts):

@@ -157,7 +157,9 @@ def reasons(texts):
         known = add_facts(pl.DataFrame({"content": [pair[index] for pair in texts]}))
         unset = pl.lit(None, pl.Datetime("us", "UTC"))
         sides.append(known.with_columns(valid_from=unset, valid_until=unset).select(pl.all().name.prefix(f"{side}_")))
-    found = disagreements(pl.concat(sides, how="horizontal").with_columns(repeated=pl.lit(value=False)))
+    found = disagreements(
+        pl.concat(sides, how="horizontal").with_columns(repeated=pl.lit(value=False), told=pl.lit(value=False))
+    )
     return found["reason"].to_list()
 
 

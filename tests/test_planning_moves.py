@@ -55,8 +55,15 @@ def test_what_leaves_does_not_rise_and_is_closed_unless_nothing_of_it_stays(acti
     closing = [] if action == "delete" else [("close", "a", "b")]
     assert said(plan) == [*closing, (action, "a", None), ("promote", "b", None)]
     assert said(propose(before, **wishes)) == [("close", "a", "b"), ("promote", "a", None), ("promote", "b", None)]
-    merge = propose(before, **wishes, summaries=MERGE["summaries"], leaving=[superseded("a", "S")])
-    assert said(merge) == [("summarise", "S", None), ("supersede", "a", "S"), ("promote", "b", None)]
+
+
+def test_a_merge_waits_for_the_closing_of_a_member():
+    before, merge = state("a", "b", "c"), {"summaries": [{"summary_id": "S", "members": ["a", "c"]}]}
+    leaving = [superseded("a", "S"), superseded("c", "S")]
+    merged = [("summarise", "S", None), ("supersede", "a", "S"), ("supersede", "c", "S")]
+    assert said(propose(before, **merge, leaving=leaving)) == merged
+    closing = {"changes": [EVENT]}
+    assert said(propose(before, **closing, **merge, leaving=leaving)) == [("close", "a", "b")]
 
 
 def test_the_newer_of_two_facts_may_leave_in_the_run_that_closes_the_older():

@@ -13,6 +13,7 @@ import polars as pl
 
 from memory_pipeline.consolidation import judging, languages, ownership, similarity, whereabouts
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.components import components
 from memory_pipeline.consolidation.state import answers
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Memories
@@ -127,34 +128,37 @@ def unanswered(pairs: pl.DataFrame, answered: pl.DataFrame) -> pl.DataFrame:
 
 
 def with_answers(
-    changes: pl.DataFrame, answered: pl.DataFrame, memories: Frame[Memories], *, plan_id: str
+    changes: pl.DataFrame, answered: pl.DataFrame, memories: Frame[Memories], *, same: pl.DataFrame, plan_id: str
 ) -> pl.DataFrame:
     """Put the answers about pairs of memories in the place of what was judged.
 
-    An answered update closes by itself (`answers.closings`), so it has no row; a repeat, a conflict and a pair that is
-    neither become links. Copies of what is closed are closed too.
+    An answered update closes by itself (`answers.closings`); its row serves to order the values of a chain, and links
+    where another has closed the older memory. A repeat, a conflict and a pair that is neither become links. Copies of
+    what is closed are closed too, and so are those that repeat it by an answer.
 
     Args:
         changes: table `fact_changes` as judged.
         answered: as `answers.standing` returns it.
         memories: table `memories`: those that were compared.
+        same: pairs of which a language model is sure that both say the same (see `model_judge.same`).
 
     Returns:
         Table `fact_changes`.
     """
-    linking = answered.filter(pl.col("relation").is_in(list(answers.LINKING)))
+    stating = answered.filter(pl.col("relation").is_in(["update", *answers.LINKING]))
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*KEY, holds=_since())
-    rows = linking.join(live, on=KEY).join(
+    rows = stating.join(live, on=KEY).join(
         live.rename({"memory_id": "other_id"}), on=["profile_id", "other_id"], suffix="_other"
     )
     said = {
+        "update": "that the newer replaces the older",
         "repeat": "that both say the same",
         "conflict": "that they cannot both be true",
         "none": "that neither replaces nor repeats the other",
     }
     stated = rows.select(
         *("profile_id", "memory_id", "other_id"),
-        relation=pl.col("relation").replace_strict(answers.LINKING, return_dtype=pl.String),
+        relation=pl.col("relation").replace(answers.LINKING),
         decided=pl.lit(value=False),
         confidence=pl.lit(1.0),
         at="holds_other",
@@ -167,15 +171,23 @@ def with_answers(
         plan_id=pl.lit(plan_id),
     )
     table = TABLES["fact_changes"]
-    copies = unanswered(copies_of_closed(memories, plan_id=plan_id), answered)
+    pairs = answered.filter(pl.col("relation") == "repeat").select("profile_id", "memory_id", "other_id")
+    repeats = pl.concat([pairs, unanswered(same, answered).select(pairs.columns)])
+    copies = unanswered(copies_of_closed(memories, repeats, plan_id=plan_id), answered)
     kept = unanswered(changes, answered).join(copies, on=[*KEY, "other_id"], how="anti", maintain_order="left")
     return table.conform(pl.concat([kept, copies, stated], how="diagonal_relaxed").select(changes.columns))
 
 
-def copies_of_closed(memories: Frame[Memories], *, plan_id: str) -> pl.DataFrame:
-    """Return the closings of memories that repeat, word for word and no later than it ended, what a newer one closed.
+def copies_of_closed(memories: Frame[Memories], repeats: pl.DataFrame, *, plan_id: str) -> pl.DataFrame:
+    """Return the closings of memories that repeat, no later than it ended, what a newer one closed.
 
-    So a transcript that is imported again brings nothing back. What is said again after the end counts anew.
+    Word for word, or as somebody said; a single statement ends in the same words alone. So a transcript that is
+    imported again brings nothing back, and no other wording of what has ended stays. What is said again after the end
+    counts anew.
+
+    Args:
+        memories: table `memories`.
+        repeats: profile_id, memory_id and other_id of the pairs that were said to be the same.
 
     Returns:
         Rows of `fact_changes`, all decided. Cost: a join on the hashes of texts.
@@ -184,11 +196,15 @@ def copies_of_closed(memories: Frame[Memories], *, plan_id: str) -> pl.DataFrame
     whole = memories.filter(pl.col("closed_by").is_not_null()).select(
         *text, other_id="closed_by", at="closed_until", statement=pl.lit(None, pl.String)
     )
+    if not (whole.is_empty() or repeats.is_empty()):
+        facts = _facts(memories, repeats)
+        copied = whole.join(facts, on=text).join(facts.rename({"content_hash": "copy"}), on=["profile_id", "fact"])
+        whole = copied.select("profile_id", "other_id", "at", "statement", content_hash="copy").unique()
     ended = memories.select(*text, "closed_statements").explode("closed_statements").drop_nulls("closed_statements")
     parts = ended.unnest("closed_statements").select(
         *text, other_id="closed_by", at="valid_until", statement="sentence"
     )
-    if (closed := pl.concat([whole, parts])).is_empty():
+    if (closed := pl.concat([whole, parts], how="diagonal")).is_empty():
         return table.empty()
     sentences = pl.col("closed_statements").list.eval(pl.element().struct.field("sentence"))
     live = pl.col("lifecycle").is_in(LIVE) & (pl.col("kind") == ORIGINAL) & pl.col("closed_by").is_null()
@@ -209,12 +225,24 @@ def copies_of_closed(memories: Frame[Memories], *, plan_id: str) -> pl.DataFrame
             decided=pl.lit(value=True),
             confidence=pl.lit(1.0),
             rule=pl.lit("copy_of_closed"),
-            reason=pl.lit("It repeats word for word what was closed, and was not said later."),
+            reason=pl.lit("It repeats what was closed, and was not said later."),
             plan_id=pl.lit(plan_id),
             **{name: pl.lit(None, pl.String) for name in ("subject", "attribute", "value", "other_value")},
             similarity=pl.lit(None, pl.Float32),
         )
     )
+
+
+def _facts(memories: Frame[Memories], repeats: pl.DataFrame) -> pl.DataFrame:
+    """Return the fact that each text states: profile_id, content_hash and its number; texts that repeat share one."""
+    text = ["profile_id", "content_hash"]
+    texts = memories.select(text).unique().sort(text).with_row_index("row")
+    rows = memories.select(*KEY, "content_hash").join(texts, on=text).select(*KEY, "row")
+    ends = repeats.join(rows, on=KEY).join(
+        rows.rename({"memory_id": "other_id"}), on=["profile_id", "other_id"], suffix="_other"
+    )
+    labels = components(len(texts), ends["row"].to_numpy(), ends["row_other"].to_numpy())
+    return texts.select(*text, fact=pl.Series(labels))
 
 
 def _since() -> pl.Expr:

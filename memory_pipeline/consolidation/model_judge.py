@@ -19,7 +19,7 @@ from memory_pipeline.llm.protocol import Outcome
 from memory_pipeline.schemas import LIVE, TABLES, Frame, Memories
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare.judge import ASIDE
-from memory_pipeline.text.parse import clauses, facts
+from memory_pipeline.text.parse import clauses, facts, tokens
 
 PURPOSE: Final = "relation"
 """Purpose of a request about pairs."""
@@ -262,14 +262,19 @@ def _sentences(text: str) -> list[str]:
 
 
 def _unsure_of_other_facts(found: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Return verdicts, unsure where they call two texts the same although numbers, dates or negations differ."""
+    """Return verdicts, unsure where they call two texts the same that differ in a number or date.
+
+    Or in a denial, unless each has words of its own: what is denied in one way is stated in another.
+    """
     same = found.filter(pl.col("relation") == "duplicate").join(pairs, on=["profile_id", "pair"], maintain_order="left")
     if same.is_empty():
         return found
     sides = [facts.add_facts(same.select(content=f"{side}_text")) for side in ("older", "newer")]
+    stems = [tokens.content_stems(same[f"{side}_text"]).to_list() for side in ("older", "newer")]
     differ = [
-        any(_differ(older[name], newer[name]) for name in ("numbers", "dates")) or older["negated"] != newer["negated"]
-        for older, newer in zip(*(side.iter_rows(named=True) for side in sides), strict=True)
+        any(_differ(older[name], newer[name]) for name in ("numbers", "dates"))
+        or (older["negated"] != newer["negated"] and not _differ(*said))
+        for older, newer, *said in zip(*(side.iter_rows(named=True) for side in sides), *stems, strict=True)
     ]
     doubted = same.filter(pl.Series(differ, dtype=pl.Boolean)).select("profile_id", "pair", doubted=pl.lit(value=True))
     joined = found.join(doubted, on=["profile_id", "pair"], how="left", maintain_order="left")

@@ -16,7 +16,7 @@ class Decided:
     """Pairs of memories that a run decided about or linked; sorted, unless an older and a newer one are told apart."""
 
     closed: frozenset[Pair]
-    """Older, newer."""
+    """Older, newer; by a memory that was merged with others, by each of them."""
     partly_closed: frozenset[Pair]
     """Older, newer, where only sentences of the older are closed."""
     merged: frozenset[Pair]
@@ -33,6 +33,7 @@ def decided(ids: Iterable[str], memories: pl.DataFrame, edges: pl.DataFrame) -> 
     """
     known = set(ids)
     groups = [sorted(names & known) for names in standing(memories).values()]
+    merged = {name: group for group in groups for name in group if len(group) > 1}
     closed = memories.filter(pl.col("closed_by").is_not_null()).select("memory_id", "closed_by")
 
     def linked(edge_type: str) -> frozenset[Pair]:
@@ -40,7 +41,9 @@ def decided(ids: Iterable[str], memories: pl.DataFrame, edges: pl.DataFrame) -> 
         return frozenset(in_order(*pair) for pair in of_type.select("source", "target").iter_rows())
 
     return Decided(
-        frozenset(closed.iter_rows()),
+        frozenset(
+            (older, newer) for older, by in closed.iter_rows() for newer in merged.get(by, [by]) if newer != older
+        ),
         frozenset(closed_sentences(memories).select("memory_id", "closed_by").iter_rows()),
         frozenset((one, other) for group in groups for one in group for other in group if one < other),
         linked("MAY_UPDATE"),
@@ -50,8 +53,8 @@ def decided(ids: Iterable[str], memories: pl.DataFrame, edges: pl.DataFrame) -> 
 
 
 def standing(memories: pl.DataFrame) -> dict[str, frozenset[str]]:
-    """Return the memories that each memory stands for: itself, and those merged into it. A closed one is not merged."""
-    merged = memories.filter(pl.col("superseded_by").is_not_null(), pl.col("closed_by").is_null())
+    """Return the memories that each memory stands for: itself, and those merged into it, closed or not."""
+    merged = memories.filter(pl.col("superseded_by").is_not_null(), pl.col("superseded_kind") == "summary")
     over = dict(merged.select("memory_id", "superseded_by").iter_rows())
     stands: dict[str, set[str]] = {name: {name} for name in memories["memory_id"]}
     for name in over:

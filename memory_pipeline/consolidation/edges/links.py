@@ -17,6 +17,7 @@ from memory_pipeline.consolidation import similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.similarity import Pairs
+from memory_pipeline.consolidation.state import answers
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Frame, Lifecycle, Memories, TierChanges
 from memory_pipeline.settings import Policy
 
@@ -78,18 +79,22 @@ def about_facts(
     - MAY_REPEAT, for the same fact in other words;
     - CONTRADICTS/conflict, for two that cannot both hold.
 
-    Both memories are live and neither is closed, by an earlier run or by a decided update of `fact_changes` itself.
-    Such a link either holds or does not, so its weight is 1. How likely the relation is depends on the other memories
-    of the store and is judged anew by every run, so it is recorded in `fact_changes` and in the decision, not on the
-    edge.
+    Both memories are live and neither is closed, by an earlier run or by a decided update of `fact_changes` itself;
+    but an update that somebody answered stays where another has closed the older memory. Such a link either holds or
+    does not, so its weight is 1. How likely the relation is depends on the other memories of the store and is judged
+    anew by every run, so it is recorded in `fact_changes` and in the decision, not on the edge.
     """
     closing = fact_changes.filter(
         pl.col("relation") == "update", "decided", pl.col("statement").is_null() & (pl.col("at") <= _instant(as_of))
     )
     over = (pl.col("valid_until") <= _instant(as_of)).fill_null(value=False)
-    holding = memories.filter(pl.col("lifecycle").is_in(LIVE), ~over).join(closing, on=KEY, how="anti")
+    live = memories.filter(pl.col("lifecycle").is_in(LIVE))
+    holding = live.filter(~over).join(closing, on=KEY, how="anti")
     statements = pl.col("closed_statements").list.eval(pl.element().struct.field("sentence"))
-    older = holding.select(*KEY, "created_at", closed=statements)
+    held = holding.select(*KEY, held=pl.lit(value=True))
+    older = live.select(*KEY, "created_at", "closed_by", closed=statements).join(held, on=KEY, how="left")
+    answered = (pl.col("relation") == "update") & (pl.col("rule") == answers.RULE)
+    stays = pl.coalesce("held", answered & (pl.col("closed_by") != pl.col("other_id")), pl.lit(value=False))
     doubted = pl.col("relation").is_in(list(edge_rows.PROPOSED)) & ~(
         (pl.col("relation") == "update") & pl.col("decided")
     )
@@ -101,7 +106,7 @@ def about_facts(
             on=["profile_id", "other_id"],
             suffix="_other",
         )
-        .filter(~((pl.col("relation") == "update") & _all_closed()).fill_null(value=False))
+        .filter(stays, ~((pl.col("relation") == "update") & _all_closed()).fill_null(value=False))
         .sort("confidence", descending=True, maintain_order=True)
         .select(
             *_ends(),

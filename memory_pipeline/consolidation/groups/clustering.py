@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 
 from memory_pipeline import schemas
-from memory_pipeline.consolidation import languages, similarity, whereabouts
+from memory_pipeline.consolidation import judging, languages, similarity, whereabouts
 from memory_pipeline.consolidation.columns import KEY, days_between
 from memory_pipeline.consolidation.groups import labels, linkage, method_reuse
 from memory_pipeline.consolidation.groups.strategies import KINDS, STRATEGIES, near_duplicates
@@ -132,7 +132,7 @@ def cluster(
 def _repeats(
     points: pl.DataFrame, read: pl.DataFrame | None, answered: pl.DataFrame | None, policy: Policy
 ) -> pl.DataFrame:
-    """Return the pairs of memories that say the same: profile_id and `answers.PAIR`.
+    """Return the pairs of memories that say the same: profile_id, `answers.PAIR`, and `told` if somebody answered so.
 
     An answer outranks what was read. Of memories with the same text, owner and place the oldest stands for all. The
     same words of another day are a repeat only if the reader is sure: they may tell of another occasion.
@@ -151,9 +151,16 @@ def _repeats(
     again = sure.filter(pl.col("older_hash") == pl.col("newer_hash")).select("profile_id", content_hash="older_hash")
     repeated = points.join(again, on=["profile_id", "content_hash"], how="semi").select(*copies, newer="memory_id")
     same_words = repeated.join(oldest.rename({"memory_id": "older"}), on=copies, nulls_equal=True)
-    both = pl.concat([one.select("profile_id", *ends) for one in (found, same_words)])
-    read_so = both.select("profile_id", low=pl.min_horizontal(ends), high=pl.max_horizontal(ends)).unique()
-    said = given.filter(pl.col("relation") == "repeat").select(pair)
+    told = pl.col("model") == judging.ANSWERED_REPEATS
+    both = pl.concat(
+        [
+            found.select("profile_id", *ends, told=told),
+            same_words.select("profile_id", *ends, told=pl.lit(value=False)),
+        ]
+    )
+    named = both.select("profile_id", "told", low=pl.min_horizontal(ends), high=pl.max_horizontal(ends))
+    read_so = named.group_by(pair).agg(pl.col("told").any())
+    said = given.filter(pl.col("relation") == "repeat").select(*pair, told=pl.lit(value=True))
     return pl.concat([said, read_so.join(given, on=pair, how="anti")])
 
 

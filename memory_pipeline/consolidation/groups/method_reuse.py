@@ -50,15 +50,12 @@ def grouped(
 def _read(method: str, inputs: ClusteringInput, reading: Reading, rows: pl.DataFrame) -> pl.DataFrame:
     """Return for each profile the digest of all that the method reads of it: profile_id, read."""
     seen = inputs.points.select("profile_id", *reading.columns)[reading.rows]
-    pairs = [
-        places.select(
-            rows["profile_id"].gather(places["left"]),
-            *(rows["place"].gather(places[side]).alias(side) for side in ("left", "right")),
-            together=pl.lit(together),
-        )
-        for places, together in ((reading.apart, False), (reading.together, True))
-    ]
-    return reuse.digests((method, *reading.settings), seen, pl.concat(pairs), vectors=inputs.space[reading.rows])
+    pairs = reading.pairs.select(
+        rows["profile_id"].gather(reading.pairs["left"]),
+        *(rows["place"].gather(reading.pairs[side]).alias(side) for side in ("left", "right")),
+        "kind",
+    )
+    return reuse.digests((method, *reading.settings), seen, pairs, vectors=inputs.space[reading.rows])
 
 
 def _groups(found: ClusteringResult, rows: pl.DataFrame) -> pl.DataFrame:

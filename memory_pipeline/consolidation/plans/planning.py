@@ -86,12 +86,13 @@ def propose(
     """Return the decisions that turn the state into the desired one.
 
     What already holds needs no decision. A memory gets at most one move, by the first of supersede, delete, archive,
-    expire, cold and stub; a memory that leaves is neither promoted nor trimmed. A memory that is deleted or superseded
-    by a summary is not closed either, and links about its facts are dropped, as are those of a closed memory. Those of
-    a memory that leaves in another way are kept, and show what remains the newest. Undone decisions are not proposed
-    again unless the profile asks for it; with an undone summary all its supersessions are left out, and a text that was
-    restored whole is not trimmed in any other way. A block compiled from a summary that is not created keeps its text.
-    Decisions committed at this very instant are not repeated, and are withdrawn if no longer desired.
+    expire, cold and stub; a memory that leaves is neither promoted nor trimmed. A summary that would supersede what is
+    closed waits for another run: its text would hold what no longer does. A memory that is deleted is not closed
+    either, and links about its facts are dropped, as are those of a closed memory and of one that a summary supersedes.
+    Those of a memory that leaves in another way are kept, and show what remains the newest. Undone decisions are not
+    proposed again unless the profile asks for it; with an undone summary all its supersessions are left out, and a text
+    that was restored whole is not trimmed in any other way. A block compiled from a summary that is not created keeps
+    its text. Decisions committed at this very instant are not repeated, and are withdrawn if no longer desired.
 
     Args:
         profiles: table `profiles`; a decision belongs to its profile's plan.
@@ -142,7 +143,7 @@ def propose(
     signature = ["profile_id", "signature"]
     barred = _barred(profiles, decisions, reverted)
     earlier = projection.unmasked(decisions.join(committed, on=["profile_id", "decision_id"], how="anti"), reverted)
-    permitted = _not_undone(_signed(changes), barred, earlier)
+    permitted = _closings_first(_not_undone(_signed(changes), barred, earlier))
     possible = permitted.join(_without_members(permitted, summaries), on=KEY, how="anti")
     desired = _consistent(_without_needless_links(possible, proposed.retired_links), state, summaries)
     present = committed.filter(pl.col("action") != Action.WITHDRAW.value, allowed)
@@ -264,6 +265,15 @@ def _not_undone(desired: pl.DataFrame, barred: pl.DataFrame, earlier: pl.DataFra
     """Drop decisions that were undone, and those that earlier runs made and reversed."""
     obsolete = [_pruned_before(earlier), _forgotten_summaries(desired, earlier), _restored_texts(desired, barred)]
     return _permitted(desired, pl.concat([barred.select("profile_id", "signature"), *obsolete]))
+
+
+def _closings_first(permitted: pl.DataFrame) -> pl.DataFrame:
+    """Drop the summaries that would supersede a memory that is closed, as a whole or in part."""
+    closed = permitted.filter(pl.col("action") == Action.CLOSE.value).select(KEY)
+    merged = permitted.filter(pl.col("action") == Action.SUPERSEDE.value).join(closed, on=KEY, how="semi")
+    named = merged.select("profile_id", memory_id="target_id").unique()
+    created = permitted.filter(pl.col("action") == Action.SUMMARISE.value).join(named, on=KEY, how="semi")
+    return _permitted(permitted, created.select("profile_id", "signature"))
 
 
 def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:

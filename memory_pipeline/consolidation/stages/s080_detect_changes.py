@@ -88,7 +88,7 @@ def detect_changes(inputs: Inputs, context: Context) -> Outputs:
         conform(
             schemas.FactChanges,
             change_detection.with_answers(
-                changes=combined, answered=answered, memories=compared, plan_id=context.plan_id
+                changes=combined, answered=answered, memories=compared, same=same, plan_id=context.plan_id
             ),
         ),
         conform(schemas.Judgements, judged),

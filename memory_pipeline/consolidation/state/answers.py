@@ -95,7 +95,8 @@ def closings(answered: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         Columns of table `decisions` that applying them needs; decision_id is the id of the answer's event. What the
-        older memory states ends where the newer one begins, at the earliest where the older one begins.
+        older memory states ends where the newer one begins, at the earliest where the older one begins; of several that
+        replace it as a whole the first one does.
     """
     since = pl.coalesce("valid_from", "said_at", "created_at")
     texts = memories.select(*KEY, "content_hash", since=since)
@@ -110,8 +111,10 @@ def closings(answered: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         superseded_by="other_id",
         superseded_kind=pl.lit("update"),
     )
+    whole = pl.col("relation") == "update"
+    first = pl.struct("valid_until", "seq", "event_id").rank("ordinal").over(*KEY, whole) == 1
     fields = decision_json.CLOSED | decision_json.STATEMENT
-    return filled.select(
+    return filled.filter(~whole | first).select(
         "profile_id",
         "seq",
         "memory_id",

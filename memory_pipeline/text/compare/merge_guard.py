@@ -58,6 +58,7 @@ RELATIVE_DATES: Final = r"^(?:last|this|next) |^in [0-9]|^[0-9]+ .* ago$|^(?:yes
 _SIDES: Final = ("left", "right")
 _FACT_COLUMNS: Final = ("content", "numbers", "dates", "entities", "negated", "valid_from", "valid_until")
 _REPEATED: Final = "repeated"
+_TOLD: Final = "told"
 _COMPARED_COLUMNS: Final = ("numbers", "dates", "names", "content_lemmas", "function_lemmas", "words")
 """Columns whose values are compared between the two sides."""
 _ALIGNED_COLUMNS: Final = (
@@ -121,9 +122,10 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
 
     Args:
         pairs: for both sides (`left_`, `right_`): content, numbers, dates, entities, negated (as in `enrichment`),
-            valid_from and valid_until; and `repeated`, whether the two were found to say the same: then a figure or a
-            day that only one of them names, and how often both deny, make no difference. Other columns are passed
-            through.
+            valid_from and valid_until; `repeated`, whether the two were found to say the same: then a figure or a day
+            that only one of them names, and how often both deny, make no difference; and `told`, whether somebody said
+            so: then words make none, and a denial only where one of the two has no other word of its own. Other columns
+            are passed through.
 
     Returns:
         `pairs` with `reason` (null where the two may be merged, else the first of `REASONS` that applies) and `detail`
@@ -133,11 +135,12 @@ def disagreements(pairs: pl.DataFrame) -> pl.DataFrame:
     Raises:
         ValueError: a column is missing.
     """
-    needed = [*(f"{side}_{name}" for side in _SIDES for name in _FACT_COLUMNS), _REPEATED]
+    needed = [*(f"{side}_{name}" for side in _SIDES for name in _FACT_COLUMNS), _REPEATED, _TOLD]
     if missing := [name for name in needed if name not in pairs.columns]:
         raise ValueError(f"pairs lack column {missing[0]!r}; give the facts of both texts as `enrichment` has them")
     parsed = _parsed_pairs(pairs).with_columns(reason=_reason()).with_columns(detail=_detail())
-    unsettled = parsed.filter(pl.col("reason").is_null() & (pl.col("left_lemmas") != pl.col("right_lemmas")))
+    worded = (pl.col("left_lemmas") != pl.col("right_lemmas")) & ~pl.col(_TOLD)
+    unsettled = parsed.filter(pl.col("reason").is_null() & worded)
     differences = [_word_difference(row) for row in unsettled.iter_rows(named=True)]
     wordings = unsettled.select("row", words=pl.Series(differences, dtype=pl.String))
     parsed = parsed.join(wordings, on="row", how="left", maintain_order="left")
@@ -204,7 +207,7 @@ def _parsed_pairs(pairs: pl.DataFrame) -> pl.DataFrame:
     """Parse both texts of each pair and add what each says without the other (`left_only_`, `right_only_`)."""
     texts = lemmatize(pl.concat([pairs["left_content"], pairs["right_content"]]))
     sides = [_parsed_side(pairs, texts, side) for side in _SIDES]
-    both = pl.concat([*sides, pairs.select(_REPEATED)], how="horizontal").with_row_index("row")
+    both = pl.concat([*sides, pairs.select(_REPEATED, _TOLD)], how="horizontal").with_row_index("row")
     both = both.with_columns(
         pl.col(f"{one}_{column}")
         .list.set_difference(f"{other}_{'words' if column == 'names' else column}")
@@ -256,13 +259,18 @@ def _reason() -> pl.Expr:
     tests = {
         "numbers": pl.when(_REPEATED).then(_both_differ("numbers")).otherwise(_either_adds("numbers")),
         "dates": pl.col("dates_differ") & (~pl.col(_REPEATED) | _both_differ("dates")),
-        "negation": negation_differs,
+        "negation": negation_differs & (~pl.col(_TOLD) | _either_adds_nothing()),
         "names": _both_differ("names"),
         "validity": pl.col("left_valid_until").ne_missing(pl.col("right_valid_until"))
         | starts_differ.fill_null(value=False),
-        "words": (_either_adds("content_lemmas") & ~_may_agree()) | question_differs | _unrelated(),
+        "words": ((_either_adds("content_lemmas") & ~_may_agree()) | question_differs | _unrelated()) & ~pl.col(_TOLD),
     }
     return pl.coalesce(pl.when(test).then(pl.lit(name)) for name, test in tests.items())
+
+
+def _either_adds_nothing() -> pl.Expr:
+    """Return whether one side has no content word that the other lacks."""
+    return pl.min_horizontal(pl.col(f"{side}_only_content_lemmas").list.len() for side in _SIDES) == 0
 
 
 def _unrelated() -> pl.Expr:

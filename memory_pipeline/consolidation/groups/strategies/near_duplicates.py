@@ -5,7 +5,7 @@ compared (`text.compare.merge_guard`), and the summaries of groups (`summarising
 """
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from memory_pipeline.consolidation.components import components
 from memory_pipeline.consolidation.groups import linkage
 from memory_pipeline.consolidation.groups.strategies.strategy import (
     IN_CONFLICT,
+    PAIRED,
     ClusteringInput,
     ClusteringResult,
     Reading,
@@ -55,18 +56,19 @@ def find(inputs: ClusteringInput) -> ClusteringResult:
     agreeing pairs with a cosine of at least `duplicate_similarity`, split where two members would disagree, with at
     least `duplicate_min_size` memories. Memories joined by a conflict edge stay apart. Per memory the
     `NEAREST_REFUSALS` nearest refusals are kept; of identical texts the oldest represents all. Two memories that were
-    answered, or surely judged, to say the same count as near, and other words or another day do not keep them apart;
-    other facts do.
+    surely judged to say the same count as near, and other words or another day do not keep them apart; other facts do.
+    A denial does not either where somebody answered so and each has words of its own.
 
     Costs a similarity join, if there are no neighbours of all live memories, and about 25 µs for each pair that the
     guard judges.
     """
     rows = inputs.rows(_COMPARED)
-    conflicts, repeats = (
+    alike = inputs.repeated(rows)
+    conflicts, repeats, told = (
         (pairs["left"].to_numpy(), pairs["right"].to_numpy())
-        for pairs in (inputs.links(rows, IN_CONFLICT), inputs.repeated(rows))
+        for pairs in (inputs.links(rows, IN_CONFLICT), alike, alike.filter("told"))
     )
-    labels, refusals = _near_duplicates(inputs, rows, conflicts, repeats)
+    labels, refusals = _near_duplicates(inputs, rows, conflicts, repeats, told)
     return ClusteringResult(grouped(rows, labels, inputs.policy.duplicate_min_size), refusals)
 
 
@@ -79,13 +81,25 @@ def reads(inputs: ClusteringInput) -> Reading:
         rows=rows,
         columns=("memory_id", *own, *_STATED, "content_hash", "created_at", "judged"),
         settings=(policy.duplicate_similarity, policy.duplicate_min_size),
-        apart=inputs.links(rows, IN_CONFLICT).select("left", "right").unique().sort("left", "right"),
-        together=inputs.repeated(rows).select("left", "right").unique().sort("left", "right"),
+        pairs=pl.concat(
+            [
+                inputs.links(rows, IN_CONFLICT).select("left", "right", kind=pl.lit("apart")),
+                inputs.repeated(rows).select(
+                    "left", "right", kind=pl.when("told").then(pl.lit("told alike")).otherwise(pl.lit("alike"))
+                ),
+            ]
+        )
+        .unique()
+        .sort(PAIRED.names()),
     )
 
 
 def _near_duplicates(
-    inputs: ClusteringInput, rows: Rows, conflicts: tuple[Rows, Rows], repeats: tuple[Rows, Rows]
+    inputs: ClusteringInput,
+    rows: Rows,
+    conflicts: tuple[Rows, Rows],
+    repeats: tuple[Rows, Rows],
+    told: tuple[Rows, Rows],
 ) -> tuple[Rows, pl.DataFrame]:
     """Return the first row of its group for each row, and the pairs that must not be merged.
 
@@ -99,12 +113,15 @@ def _near_duplicates(
     stated, vectors = stated[nodes], inputs.space[rows[nodes]]
     near = inputs.near(rows[nodes], stated["kin"].to_numpy(), inputs.policy.duplicate_similarity)
     near = _take(near, (stated["judged"].gather(near.left) & stated["judged"].gather(near.right)).to_numpy())
-    repeated = _of_one_owner(stated, _between(node, repeats))
-    same = components(len(nodes), repeated.left, repeated.right)
+    repeated, answered = (_of_one_owner(stated, _between(node, pairs)) for pairs in (repeats, told))
+    same = _Same(
+        components(len(nodes), repeated.left, repeated.right), components(len(nodes), answered.left, answered.right)
+    )
     near = _joined(near, _take(repeated, ~_contains(near, repeated)))
     contrary = _between(node, conflicts)
+    contrary = _take(contrary, same.told[contrary.left] != same.told[contrary.right])
     denied = _contains(contrary, near)
-    plain = ~denied & _plainly_apart(stated, near) & (same[near.left] != same[near.right])
+    plain = ~denied & _plainly_apart(stated, near) & (same.found[near.left] != same.found[near.right])
     judged = _take(near, ~plain & ~denied)
     refused = pl.concat([_disagreeing(stated, judged, same), _denied(_take(near, denied))])
     agreeing = _take(judged, ~_contains(_ends(refused), judged))
@@ -124,6 +141,13 @@ def _near_duplicates(
             pl.concat([refused, disagreements]),
             _joined(apart, _ends(disagreements)),
         )
+
+
+class _Same(NamedTuple):
+    """Nodes that say the same, maybe through others: those of one number were found, or told by somebody, to do so."""
+
+    found: Rows
+    told: Rows
 
 
 def _between(node: Rows, ends: tuple[Rows, Rows]) -> Pairs:
@@ -189,11 +213,10 @@ def _of_one_owner(stated: pl.DataFrame, pairs: Pairs) -> Pairs:
     return Pairs(ends[:, 0], ends[:, 1], np.zeros(len(ends), dtype=np.float32))
 
 
-def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: Rows) -> pl.DataFrame:
+def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: _Same) -> pl.DataFrame:
     """Return the pairs that state different facts: left, right, similarity, reason, detail (smaller id first).
 
-    Two nodes with the same number in `same` were found to repeat each other, maybe through others: neither other words
-    nor another day makes them different.
+    Neither other words nor another day makes two different that were found to repeat each other.
     """
     no_text = pl.lit(None, pl.String)
     judged = [_frame(_take(pairs, slice(0))).with_columns(reason=no_text, detail=no_text)]
@@ -202,8 +225,9 @@ def _disagreeing(stated: pl.DataFrame, pairs: Pairs, same: Rows) -> pl.DataFrame
         ordered = ids[part.left] < ids[part.right]
         ends = {"left": np.where(ordered, part.left, part.right), "right": np.where(ordered, part.right, part.left)}
         sides = [stated[end].select(pl.col(_STATED).name.prefix(f"{side}_")) for side, end in ends.items()]
-        found_same = pl.Series(same[part.left] == same[part.right], dtype=pl.Boolean)
-        read = pl.concat(sides, how="horizontal").with_columns(repeated=found_same)
+        found_same = pl.Series(same.found[part.left] == same.found[part.right], dtype=pl.Boolean)
+        told_same = pl.Series(same.told[part.left] == same.told[part.right], dtype=pl.Boolean)
+        read = pl.concat(sides, how="horizontal").with_columns(repeated=found_same, told=told_same)
         days = [stated["occasion"].gather(end).alias(side) for side, end in ends.items()]
         found = _on_one_day(merge_guard.disagreements(read).select("reason", "detail", "repeated", *days))
         judged.append(_frame(part).hstack(found).drop_nulls("reason"))
@@ -231,7 +255,7 @@ def _refusals(stated: pl.DataFrame, refused: pl.DataFrame, plain: Pairs) -> pl.D
     for start in range(0, len(plain), _REFUSED_AT_ONCE):
         nearest = _nearest(pl.concat([nearest, _frame(_take(plain, slice(start, start + _REFUSED_AT_ONCE)))]))
     alone = np.arange(len(stated))
-    nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest), alone)]))
+    nearest = _nearest(pl.concat([refused, _disagreeing(stated, _ends(nearest), _Same(alone, alone))]))
     one, two = (stated["memory_id"].gather(nearest[side]) for side in ("left", "right"))
     texts = [stated["content"].gather(nearest[side]) for side in ("left", "right")]
     ordered = pl.when(pl.col("one") <= pl.col("two"))

@@ -24,7 +24,7 @@ IN_CONFLICT: Final = ((pl.col("edge_type") == "CONTRADICTS") & (pl.col("kind") =
 )
 """Edges between two memories that cannot both be true or were said to be different: neither may supersede the other."""
 
-_PLACES: Final = pl.Schema({"left": pl.Int64, "right": pl.Int64})
+PAIRED: Final = pl.Schema({"left": pl.Int64, "right": pl.Int64, "kind": pl.String})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,8 @@ class ClusteringInput:
         comparable: mask of those with a comparable vector, Boolean [n].
         free: mask of those that no earlier method has superseded, Boolean [n].
         edges: table `association_edges` at present weight.
-        repeats: `profile_id`, `low` and `high` of the memories that were answered or surely judged to say the same.
+        repeats: `profile_id`, `low` and `high` of the memories that were answered or surely judged to say the same, and
+            `told`: whether somebody answered so.
         neighbours: table `neighbours`, if it holds all pairs from `duplicate_similarity` on; None: it does not.
         policy: thresholds and sizes.
     """
@@ -64,7 +65,7 @@ class ClusteringInput:
         return self._placed(rows, self.edges.filter(which), "source", "target")
 
     def repeated(self, rows: Rows) -> pl.DataFrame:
-        """Return the pairs of the memories that say the same, as `links` does."""
+        """Return the pairs of the memories that say the same, as `links` does, with `told`."""
         return self._placed(rows, self.repeats, "low", "high")
 
     def _placed(self, rows: Rows, pairs: pl.DataFrame, *ends: str) -> pl.DataFrame:
@@ -111,15 +112,13 @@ class Reading:
         rows: the memories that it groups, by number; it reads their vectors and their order too.
         columns: columns of the points that it reads.
         settings: values of the policy that it reads.
-        apart: pairs of positions in `rows` that must stay apart, `left` and `right`.
-        together: pairs that say the same, likewise.
+        pairs: pairs of positions in `rows`, `left` and `right`, and the `kind` of pair (apart, alike, told alike).
     """
 
     rows: Rows
     columns: Sequence[str]
     settings: Sequence[object]
-    apart: pl.DataFrame = field(default_factory=_PLACES.to_frame)
-    together: pl.DataFrame = field(default_factory=_PLACES.to_frame)
+    pairs: pl.DataFrame = field(default_factory=PAIRED.to_frame)
 
 
 @dataclass(frozen=True)
