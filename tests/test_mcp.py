@@ -157,6 +157,34 @@ def test_the_list_of_tools_costs_an_agent_little(home, exposure):
     assert tokens(json.dumps(tools, separators=(",", ":"))) <= MOST_TOKENS
 
 
+TOLD = (
+    "Mrs. Okafor raises the rent of the repair shop on Mill Lane to 1,240 euros from November on, payable in advance.",
+    "Host db-eu-1.internal:5432 takes MAX_RETRIES=5 from /etc/orders/config.yaml since commit 3f786850e387550fdab8.",
+    "The customs number of the cargo bike is DE89-3704-0044-0532, ask Yusuf's adviser at +49 151 23456789.",
+)
+
+
+@pytest.mark.parametrize("text", TOLD)
+def test_a_text_for_an_agent_keeps_to_its_budget_by_a_real_tokenizer(tmp_path, text):
+    with MemoryClient(tmp_path, profile_id="ana") as client:
+        client.remember_many(f"{text} Note {number}." for number in range(80))
+
+    async def conversation(client):
+        asked = (
+            ("recall", {"query": text, "k": 80}),
+            ("recall", {"query": text, "k": 80, "ids": True}),
+            ("recall", {"query": text, "k": 80, "token_budget": 200}),
+            ("list", {"limit": 80}),
+        )
+        return [said(await client.call_tool(name, arguments)) for name, arguments in asked]
+
+    whole, named, short, listing = talk(tmp_path, conversation, profile_id="ana")
+    assert 500 <= tokens(whole) <= 800
+    assert 500 <= tokens(named.partition("next page")[0]) <= 800
+    assert 100 <= tokens(short) <= 200
+    assert 500 <= tokens(listing) <= 800
+
+
 @pytest.mark.parametrize(
     ("exposure", "tools"),
     [

@@ -2,9 +2,11 @@
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, tzinfo
+from itertools import accumulate
 from typing import Any, Final, Self, overload
 
 import polars as pl
@@ -19,7 +21,7 @@ from memory_pipeline.recall.closed_statements import (
     marked,
 )
 from memory_pipeline.recall.wording import STATES
-from memory_pipeline.text.display import BUDGET, one_line, preview
+from memory_pipeline.text.display import BUDGET, one_line, preview, prompt_tokens
 from memory_pipeline.text.parse.tokens import count_tokens
 
 _DAY: Final = re.compile(r"([0-9]{4}-[0-9]{2}-[0-9]{2}): *(?=\S)")
@@ -329,14 +331,19 @@ def within(
     shown = len(lines) if token_budget is None else fitting(lines, token_budget)
     if not (left := len(lines) - shown):
         return [*lines]
-    tokens = int(count_tokens(pl.Series(lines[shown:], dtype=pl.String)).sum())
-    return [*lines[:shown], f"- and {left:,} more, {tokens:,} tokens; {remedy}"]
+    return [*lines[:shown], f"- and {left:,} more, {sum(map(prompt_tokens, lines[shown:])):,} tokens; {remedy}"]
 
 
 def fitting(lines: Sequence[str], token_budget: int) -> int:
-    """Return how many of the first lines fit a budget, at least one of any."""
-    costs = count_tokens(pl.Series(lines, dtype=pl.String))
-    return max(min(1, len(lines)), int((costs.cum_sum() <= token_budget).sum()))
+    """Return how many of the first lines fit a budget, at least one of any, with a line that says that more follow."""
+    costs = [*accumulate(map(prompt_tokens, lines))]
+    if not costs or costs[-1] <= token_budget:
+        return len(costs)
+    return max(1, bisect_right(costs, token_budget - _REST))
+
+
+_REST: Final = 24
+"""Tokens of a line that says that more follow."""
 
 
 def said(memory: Memory, *, in_quotes: bool = False) -> str:
