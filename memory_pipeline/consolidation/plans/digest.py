@@ -134,12 +134,16 @@ def _told_sections(changes: pl.DataFrame, groups: Sequence[str], since: datetime
 
 
 def _in_a_minute(sections: Sequence[_Section]) -> list[_Section]:
-    """Return the sections that have lines, the longest without their last lines while there are too many words."""
+    """Return the sections that have lines; while these have too many words, the last line of a section is left out.
+
+    The last section gives first, each until it has two; then each until it has one.
+    """
     shown = [replace(section, lines=section.lines[:_SHOWN]) for section in sections if section.lines]
     words = [[len(line.split()) for line in section.lines] for section in shown]
-    while sum(map(sum, words)) > _MINUTE and (more := [at for at, lines in enumerate(words) if len(lines) > 1]):
-        longest = max(more, key=lambda at: sum(words[at]))
-        words[longest].pop()
+    for least in (2, 1):
+        for lines in reversed(words):
+            while len(lines) > least and sum(map(sum, words)) > _MINUTE:
+                lines.pop()
     return [replace(section, lines=section.lines[: len(of)]) for section, of in zip(shown, words, strict=True)]
 
 
