@@ -1,6 +1,7 @@
 """A server stays up: it bounds heavy requests, turns slow clients away, answers /health, and stops in seconds."""
 
 import asyncio
+import logging
 import resource
 import signal
 import socket
@@ -25,7 +26,7 @@ from memory_pipeline.service.background_runs import Ended, Runs
 from memory_pipeline.service.body_limit import BodyLimit
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.limits import Busy, Slots
-from memory_pipeline.service.listening import Connections, ImpatientProtocol, Turns
+from memory_pipeline.service.listening import Connections, ImpatientProtocol, Turns, worth_a_line
 from memory_pipeline.settings import Settings
 
 HEAVY = (
@@ -346,3 +347,11 @@ def test_connections_of_one_address_take_no_place_of_others():
     for name in ("d1", "d2"):
         busy.add(One(name, waiting=False), "d")
     assert closed[2:] == ["d2"], "who is being answered keeps the place"
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "told"), [("/health", 200, False), ("/health", 503, True), ("/recall", 200, True)]
+)
+def test_a_health_check_that_finds_all_well_leaves_no_line_in_the_log(path, status, told):
+    asked = ("127.0.0.1:4711", "GET", path, "1.1", status)
+    assert worth_a_line(logging.makeLogRecord({"name": "uvicorn.access", "args": asked})) is told

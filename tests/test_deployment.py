@@ -58,7 +58,7 @@ def commands_of_images():
     ).values():
         yield from ([service["command"]] if "command" in service else [])
         test = service.get("healthcheck", {}).get("test", [])
-        yield from ([test[1:]] if test[1:2] == ["dagster"] else [])
+        yield from ([test[1:]] if test[1:2] in (["dagster"], ["dagster-daemon"]) else [])
     for deployment in read(HELM / "values.yaml")["dagster-user-deployments"]["deployments"]:
         yield ["dagster", "api", "grpc", "-p", str(deployment["port"]), *deployment["dagsterApiGrpcArgs"]]
     for manifest in manifests("Deployment"):
@@ -137,7 +137,7 @@ def test_every_service_over_a_bucket_knows_where_it_is():
 def test_the_image_is_made_of_what_the_repository_has():
     lines = instructions(DOCKER / "Dockerfile")
     assert {name for name, _ in lines} <= {
-        "ARG", "FROM", "RUN", "ENV", "WORKDIR", "COPY", "USER", "VOLUME", "EXPOSE", "CMD"
+        "ARG", "FROM", "RUN", "ENV", "WORKDIR", "COPY", "USER", "VOLUME", "EXPOSE", "HEALTHCHECK", "CMD"
     }  # fmt: skip
     copied = [rest.split()[:-1] for name, rest in lines if name == "COPY" and not rest.startswith("--from")]
     needed = {path for paths in copied for path in paths}

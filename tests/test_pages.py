@@ -23,6 +23,8 @@ from mcp.client import Client
 from test_mcp import tokens
 from typer.main import get_command
 
+from memory_pipeline.consolidation.plans import telling
+from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.service.background_runs import Runs
@@ -104,6 +106,16 @@ def test_the_demo_shows_on_one_screen_what_a_run_found(shown):
     assert any(mark in " ".join(" ".join(answers).split()) for mark in ("possibly outdated", "no longer current")), (
         "not cut off"
     )
+
+
+@pytest.mark.drill
+def test_the_demo_counts_as_its_run_does(shown):
+    folder, said = shown
+    with Lake(folder / "data") as lake:
+        decisions, memories = (lake.read(name, profiles=["nora"]) for name in ("decisions", "memories"))
+    rows = dict(telling.headlines(telling.tell(decisions, memories)).select("group", "rows").iter_rows())
+    assert f"-> {rows['merged']}; {rows['may_repeat']} pairs more may say the same" in said
+    assert f"{rows['changed']} closed; {rows['may_have_changed']} likely" in said
 
 
 @pytest.mark.drill

@@ -83,11 +83,25 @@ def test_a_change_shows_both_texts_with_days_confidence_and_reason(told):
     ]
 
 
-def test_a_merge_shows_its_words_once_with_every_day(told):
+def test_a_merge_shows_its_words_once_with_every_day_as_what_stays(told):
     merged = row(told, "merged")
     assert merged["memory_ids"] == ["t1", "t2", "sum"]
     assert len(merged["decision_ids"]) == 4
-    assert sides(merged) == [("-", f"{ago(30):%Y-%m-%d}, {ago(20):%Y-%m-%d}", TEA)]
+    assert sides(merged) == [("+", f"{ago(30):%Y-%m-%d}, {ago(20):%Y-%m-%d}", TEA)]
+
+
+def test_of_a_merge_of_several_texts_the_one_that_stands_for_all_is_told_apart(told):
+    merged = row(told, "merged")
+    other, kept = (
+        {"memory_id": name, "day": day, "text": text}
+        for name, day, text in (
+            ("t1", "2026-01-19", "Tea at four."),
+            ("t2", "2026-02-09", "Tea is at four."),
+        )
+    )
+    merged |= {"older": [other, kept], "newer": [kept | {"memory_id": "sum", "day": None}]}
+    assert [(mark, days) for mark, days, _ in sides(merged)] == [("-", "2026-01-19"), ("+", "2026-02-09")]
+    assert sides(merged | {"older": [kept, other]}) == sides(merged), "whichever was said first"
 
 
 def test_a_merge_of_a_profile_with_several_speakers_shows_its_words_once_too(plan):

@@ -566,3 +566,21 @@ def test_a_person_applies_a_plan_and_undoes_it(tmp_path):
             page.get_by_role("link", name=name).click()
             expect(page.get_by_role("heading", name=name, level=1)).to_be_visible()
     assert not list(tmp_path.rglob("*.plan.json"))
+
+
+@needs_browser
+def test_on_a_phone_every_button_is_in_sight_and_no_field_makes_it_zoom(tmp_path):
+    for name in ("a" * 60, "b"):
+        with MemoryClient(tmp_path, profile_id=name) as memory:
+            memory.remember("The shed key hangs behind the door.")
+    with beside(tmp_path) as address, browsing(tmp_path, address, scripts=True) as page:
+        page.set_viewport_size({"width": 390, "height": 844})
+        page.goto(f"{address}/ui/search?profile={'a' * 60}")
+        page.get_by_text("More", exact=True).click()
+        expect(page.get_by_label("Together with")).to_be_visible()
+        fields = page.locator("button, input:not([type=hidden]), select").filter(visible=True)
+        right = fields.evaluate_all("all => all.map(it => it.getBoundingClientRect().right)")
+        assert len(right) > 8
+        assert max(right) <= 390
+        sizes = page.locator("input:not([type=hidden], [type=checkbox]), select")
+        assert sizes.evaluate_all("all => Math.min(...all.map(it => parseFloat(getComputedStyle(it).fontSize)))") >= 16

@@ -74,7 +74,7 @@ def said_twice(memories: pl.DataFrame, changes: pl.DataFrame) -> Iterator[str]:
     """Say what was merged: how many memories into how many, and examples; else what may be a repeat."""
     merged = memories.filter(pl.col("superseded_by").is_not_null(), superseded_kind="summary")
     groups = merged.sort("created_at").group_by("superseded_by", maintain_order=True).agg("content")
-    linked = changes.filter(pl.col("relation") == "duplicate", ~pl.col("decided")).height
+    linked = unsure(changes, memories, relation="duplicate")
     if groups.is_empty():
         likely = f"; {many(linked, 'pair')} may say the same and are linked:" if linked else ""
         yield f"SAID TWICE: nothing was sure enough to merge{likely}"
@@ -85,6 +85,13 @@ def said_twice(memories: pl.DataFrame, changes: pl.DataFrame) -> Iterator[str]:
     yield f"SAID TWICE: {many(merged.height, 'memory')} -> {groups.height}{more}"
     for first, *others in groups["content"].head(PAIRS):
         yield from both(first, others[-1], sign="=")
+
+
+def unsure(changes: pl.DataFrame, memories: pl.DataFrame, *, relation: str) -> int:
+    """Return how many pairs of a relation are only linked: nothing is decided, and no joint text took the place."""
+    merged = memories.drop_nulls("superseded_by").select("memory_id")
+    links = changes.filter(relation=relation, decided=False).join(merged, on="memory_id", how="anti")
+    return links.join(merged, left_on="other_id", right_on="memory_id", how="anti").height
 
 
 def both(old: str, new: str, *, sign: str, before: str = "") -> Iterator[str]:
@@ -113,7 +120,7 @@ def changed(changes: pl.DataFrame, memories: pl.DataFrame) -> Iterator[str]:
     """Say what is no longer as it was, and since when."""
     updates = changes.filter(relation="update")
     closed = updates.filter("decided")["memory_id"].n_unique()
-    linked = updates.filter(~pl.col("decided"))["memory_id"].n_unique()
+    linked = unsure(changes, memories, relation="update")
     if updates.is_empty():
         yield "HAS CHANGED: nothing that the run could tell"
         return

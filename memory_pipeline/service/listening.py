@@ -4,10 +4,12 @@ Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies 
 """
 
 import asyncio
+import logging
 import resource
 import socket
 from collections import Counter, deque
 from collections.abc import Collection
+from http import HTTPStatus
 from typing import ClassVar, Final, Literal
 
 import h11
@@ -40,6 +42,7 @@ def listen(
         timeout_keep_alive=settings.idle_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
     )
+    logging.getLogger("uvicorn.access").addFilter(worth_a_line)
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)  # those of the store need the other half
     most = settings.max_connections if files == resource.RLIM_INFINITY else min(settings.max_connections, files // 2)
     ImpatientProtocol.open = Connections(most, settings.max_connections_per_address)
@@ -84,6 +87,15 @@ class Turns:
             turn.set_result(None)
         if self._waiting:
             loop.call_soon(self._begin_one, loop)
+
+
+def worth_a_line(record: logging.LogRecord) -> bool:
+    """Return whether a request belongs into the log: what asks twice a minute and finds all well does not.
+
+    Args:
+        record: a line of `uvicorn.access`; its arguments are address, method, path, version and status.
+    """
+    return not (isinstance(record.args, tuple) and record.args[2] == HEALTH and record.args[4] == HTTPStatus.OK)
 
 
 class _Server(uvicorn.Server):
