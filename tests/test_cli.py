@@ -646,6 +646,8 @@ def test_an_import_is_shown_before_it_is_done_and_a_format_is_named(tmp_path):
     (document,) = as_json("import", "mem0", stores / "mem0", "--dry-run", home=tmp_path / "data").values()
     assert document["first"][0].keys() <= Event.model_fields.keys()
     assert not (tmp_path / "data").exists()
+    (tmp_path / "long.json").write_text(json.dumps([{"id": "1", "user_id": "ana", "memory": "x" * 70_000}]))
+    assert len(text("import", "mem0", tmp_path / "long.json", "--dry-run", home=tmp_path / "data")) < 4_000
     assert "skipped: memories that were deleted there: 1" in text(
         "import", "mem0", stores / "mem0", home=tmp_path / "data"
     )

@@ -249,6 +249,10 @@ def test_ids_with_slashes_are_addressed_percent_encoded(client, granted):
     assert client.get("/explain/a%2Fb%2F", **admin, **asked).status_code == 200
     assert client.post("/memories/a%2Fb%2F/protect", **admin, **asked).json()["protected"]
     assert client.post("/sessions/s%2F1/start", **admin, **asked).status_code == 200
+    for line in ("%0A", "a%0Ab", "%0D%0A"):
+        refused = client.post(f"/sessions/{line}/start", **admin, **asked)
+        assert refused.status_code == 422
+        assert refused.json()["detail"].startswith("session_id is")
     assert client.delete("/users/adk%2Feve", **admin, **asked).json()["erased"] == ["a/b/"]
     assert client.delete("/profiles/team%2Fnotes", **admin).json()["already"] == ["a/b/"]
 

@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 
 class _Name(Convertor[str]):
-    """An id in a path: any text, since ids may hold slashes, which arrive decoded."""
+    """An id in a path: any text, since ids may hold slashes, which arrive decoded; what is no id is refused as one."""
 
-    regex = ".+"
+    regex = r"[\s\S]+"
 
     def convert(self, value: str) -> str:
         return value

@@ -12,6 +12,7 @@ from memory_pipeline.interop.formats import Format
 from memory_pipeline.interop.importing import ImportReport, Preview
 from memory_pipeline.ledger.event import Event
 from memory_pipeline.service.report import SHOWN, command, line, prose, refusals, table
+from memory_pipeline.text.display import preview
 
 _FIELDS: Final = tuple(name for name in Event.model_fields if name != "payload")
 """Fields of an event as it is stored, without those that only an import needs."""
@@ -50,17 +51,17 @@ def imported(console: Console, reports: Mapping[str, ImportReport], *, home: Pat
 
 
 def previewed(console: Console, previews: Mapping[str, Preview]) -> None:
-    """Print what imports would store: counts and first rows."""
-    _counts(console, {path: preview.report for path, preview in previews.items()})
-    for preview in previews.values():
-        for event in preview_document(preview)["first"]:
+    """Print what imports would store: counts and first rows, of long values the beginning."""
+    _counts(console, {path: one.report for path, one in previews.items()})
+    for one in previews.values():
+        for event in preview_document(one)["first"]:
             about = event.get("memory_id") or event.get("session_id") or ""
             line(
                 console, f"{event['event_type']} {about} {event['occurred_at']:%Y-%m-%d %H:%M:%S} {event['profile_id']}"
             )
             for name, value in event["payload"].items():
-                line(console, f"    {name}: {value}")
-    names = sorted({name for preview in previews.values() for name in preview.report.profiles})
+                line(console, f"    {name}: {preview(str(value))}")
+    names = sorted({name for one in previews.values() for name in one.report.profiles})
     line(console, f"nothing was stored; {_profiles(names)}" if names else "nothing was stored")
 
 
