@@ -72,6 +72,7 @@ def test_what_is_no_memory_is_told_by_its_form(said, speaker, why):
         ("See https://example.org/a/very/long/path/" + "Part1/" * 30, None),
         ("2026-03-01 12:00 Dentist\n2026-03-02 09:00 Train to Riga\n2026-03-03 10:00 Museum", None),
         ("We got a Traceback (most recent call last) in the importer.", None),
+        ("diff --git is the command that Ana forgets most.", None),
         ("<b>Rent</b> is 900 a month.", None),
         ("<user_query>Which port does the shop use?</user_query>", "user"),
         ("\u4e86\u89e3\u3057\u307e\u3057\u305f", None),

@@ -71,7 +71,8 @@ def _is_document(body: str) -> bool:
 
 
 def _is_output(body: str) -> bool:
-    return body.startswith((_TRACE, "diff --git ")) or _is_log(body.splitlines())
+    lines = body.splitlines()
+    return (len(lines) > 1 and body.startswith((_TRACE, "diff --git "))) or _is_log(lines)
 
 
 def _is_log(lines: Iterable[str]) -> bool:
