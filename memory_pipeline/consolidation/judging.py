@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import core_profile, relation_guards, reuse
+from memory_pipeline.consolidation import carried_updates, core_profile, relation_guards, reuse
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import (
@@ -256,10 +256,12 @@ def _judged(
     placed = judged.with_columns(older=older, newer=newer)
     useful = placed.filter(likely(policy) | _counts(policy) | _may_be_asked(policy))
     kept = relation_guards.permitted(useful, points, sentences)
-    placed = kept.with_columns(
-        points["profile_id"].gather(kept["older"]),
-        older=points["place"].gather(kept["older"]),
-        newer=points["place"].gather(kept["newer"]),
+    whole = carried_updates.carried(kept, points["content"], least=policy.repeat_confidence, decides=sure(policy))
+    found = whole.filter(likely(policy) | _counts(policy) | _may_be_asked(policy))
+    placed = found.with_columns(
+        points["profile_id"].gather(found["older"]),
+        older=points["place"].gather(found["older"]),
+        newer=points["place"].gather(found["newer"]),
     )
     found = _best(placed, policy).group_by("profile_id", maintain_order=True).agg(pairs=pl.struct(_JUDGED))
     profiles = points.select("profile_id").unique(maintain_order=True)
