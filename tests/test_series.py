@@ -91,6 +91,8 @@ def test_what_ran_out_comes_after_what_holds():
     for question in ("Which zone is the parking permit for?", "parking permit zone"):
         assert found(texts, question, fields=ended)[:2] == texts
         assert found(texts[::-1], question, fields=ended)[:2] == texts
+    answer = found([texts[1], "The ferry leaves at noon."], "When does the ferry leave?", fields=ended)
+    assert (answer[0], answer[-1], len(answer)) == ("The ferry leaves at noon.", texts[1], 4)
 
 
 @pytest.mark.parametrize(

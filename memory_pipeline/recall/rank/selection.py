@@ -58,14 +58,14 @@ def with_newest(order: Integers, scores: Floats, created: Integers, most: int) -
 def valid_first(order: Integers, candidates: Candidates, invalid: Marks, depth: int) -> Integers:
     """Move invalid memories, among the first `depth`, behind those that hold and share a word with the query.
 
-    Those are the candidates that do not hold yet (see `not_yet_valid`) or no longer (see `ran_out`).
+    And behind all that hold where they share none themselves. Invalid are the candidates that do not hold yet (see
+    `not_yet_valid`) or no longer (see `ran_out`).
     """
     head = order[:depth]
     if not invalid[head].any():
         return order
-    matching = ~invalid[head] & (candidates.share[head] > 0)
-    unmatched = ~invalid[head] & ~matching
-    return np.concatenate([head[matching], head[invalid[head]], head[unmatched], order[depth:]])
+    behind = 2 * (candidates.share[head] <= 0) + invalid[head]
+    return np.concatenate([head[np.argsort(behind, kind="stable")], order[depth:]])
 
 
 def newer_first(
