@@ -1,11 +1,13 @@
 """Fits in which section of core memory a sentence belongs, by all that the reader says of it.
 
-Run with `python research/fit_sections.py [--out FILE]`; the output is `models/sections.toml`. It takes about five
-minutes of one core, nearly all of them for reading. Not here: the decision (`text/score/sections`), and the figures of
-whole stores (`measure_keeping`).
+Run with `python research/fit_sections.py [--out FOLDER]`; the output is `models/sections.toml`, the weights of labels,
+and `sections.npz`, those of what the network holds. It takes about four minutes of one core, nearly all of them for
+reading. Not here: the decision (`text/score/sections`), and the figures of whole stores (`measure_keeping`).
 
 A softmax regression with a ridge, on sentences of the corpus whose labels the reader has not learned from: what it says
-of those that it knows is surer than what it says of others.
+of those that it knows is surer than what it says of others. Labels tell least of what is said in few words, so
+`CONTRASTS`, which holds such sentences beside others in the same words, counts several times. Whoever a sentence is
+about may be the owner under a name, so those about others are learned from as the owner's too.
 """
 
 import argparse
@@ -16,11 +18,12 @@ from typing import Final, NamedTuple
 
 import corpus_files
 import numpy as np
+import state_model
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
 from memory_pipeline.text.embed.encoder import STATE, pair_reader
-from memory_pipeline.text.score import sections, sentence_kinds
+from memory_pipeline.text.score import sections, sentence_kinds, state_heads
 from memory_pipeline.text.score.sections import FEATURES, HEALTH, INSTRUCTION, KINDS, NOWHERE, PROJECT, SECTIONS
 
 Floats = NDArray[np.float64]
@@ -29,8 +32,16 @@ Label = Mapping[str, str]
 
 SENTENCES: Final = ("f", "g", "h", "j", "k", "l")
 """Files of `sentences/` that teach it, beside the episodes `corpus_files.RANKED`."""
+CONTRASTS: Final = ("r",)
+"""Files of `sentences/` that teach it `OFTEN`: much the same words, which belong somewhere or nowhere."""
+OFTEN: Final = 2
+"""How often a contrast counts: there is one for each thirty other sentences."""
 RIDGE: Final = 0.003
-"""Around this the loss on sentences left out hardly moves."""
+"""Of the weights of labels; around this the loss on sentences left out hardly moves."""
+RIDGE_OF_STATES: Final = 0.03
+"""Of the weights of what the network holds, likewise."""
+LEFT: Final = ("s",)
+"""Files of `sentences/` with contrasts that measure."""
 HARMFUL: Final = 2
 """Harm from which a matter of health or safety is everybody's."""
 _UNSAID: Final = ("asked", "ended", "idle")
@@ -43,8 +54,19 @@ class Examples(NamedTuple):
 
     features: Floats
     """[sentences, `FEATURES`]"""
+    states: Floats
+    """[sentences, `STATE`]"""
     places: Places
     """Of the section of each in `SECTIONS`, or `NOWHERE`."""
+
+
+class Weights(NamedTuple):
+    """What the fit finds."""
+
+    of_labels: dict[str, float]
+    """For each section an offset and the weight of each feature, against no section at all."""
+    of_states: Floats
+    """[`STATE`, sections]"""
 
 
 def belongs(label: Label) -> int:
@@ -64,18 +86,31 @@ def belongs(label: Label) -> int:
 
 
 def examples(files: Sequence[str], names: Sequence[str]) -> Examples:
-    """Read the labelled sentences of some files of episodes, and of `sentences/`."""
+    """Read the labelled sentences of some files of episodes, and of `sentences/`; those about others follow as own."""
     told = corpus_files.sentences(files, names=names)
-    read = pair_reader().sentences([(one.before, one.text) for one in told])
-    numbers = sentence_kinds.probabilities(read[:, STATE:].astype(np.float64))
-    places = [belongs(corpus_files.words(one.labels)) for one in told]
-    return Examples(sections.features(numbers), np.array(places, dtype=np.int64))
+    labels = [corpus_files.words(one.labels) for one in told]
+    read = pair_reader().sentences([(one.before, one.text) for one in told]).astype(np.float64)
+    states, numbers = read[:, :STATE], sentence_kinds.probabilities(read[:, STATE:])
+    of_others = np.flatnonzero([label["whom"] == "person" for label in labels])
+    own = [{**labels[row], "whom": "owner"} for row in of_others]
+    return Examples(
+        sections.features(np.concatenate([numbers, sections.of_owner(numbers[of_others])])),
+        np.concatenate([states, states[of_others]]),
+        np.array([belongs(label) for label in (*labels, *own)], dtype=np.int64),
+    )
 
 
-def fit(given: Examples) -> dict[str, float]:
-    """Return the coefficients: for each section an offset and the weight of each feature, against no section at all."""
-    mean, spread = given.features.mean(axis=0), np.maximum(given.features.std(axis=0), 1e-6)
-    columns = np.column_stack([np.ones(len(given.places)), (given.features - mean) / spread])
+def joined(*parts: Examples) -> Examples:
+    """Return all examples of several."""
+    return Examples(*(np.concatenate(numbers) for numbers in zip(*parts, strict=True)))
+
+
+def fit(given: Examples) -> Weights:
+    """Fit the weights of all sections to examples."""
+    values = np.concatenate([given.features, given.states], axis=1)
+    mean, spread = values.mean(axis=0), np.maximum(values.std(axis=0), 1e-6)
+    columns = np.column_stack([np.ones(len(values)), (values - mean) / spread])
+    ridge = np.repeat([0.0, RIDGE, RIDGE_OF_STATES], [1, len(FEATURES), STATE])[:, np.newaxis]
     wanted = np.eye(NOWHERE + 1)[given.places]
     shape = (columns.shape[1], NOWHERE + 1)
 
@@ -84,25 +119,26 @@ def fit(given: Examples) -> dict[str, float]:
         scores = columns @ weights
         scores -= scores.max(axis=1, keepdims=True)
         sums = np.log(np.exp(scores).sum(axis=1, keepdims=True))
-        apart = np.concatenate([np.zeros((1, shape[1])), weights[1:]])
-        slope = columns.T @ (np.exp(scores - sums) - wanted) / len(columns) + RIDGE * apart
-        return float(-(wanted * (scores - sums)).sum() / len(columns) + RIDGE / 2 * (apart**2).sum()), slope.ravel()
+        slope = columns.T @ (np.exp(scores - sums) - wanted) / len(columns) + ridge * weights
+        return float(-(wanted * (scores - sums)).sum() / len(columns) + (ridge * weights**2).sum() / 2), slope.ravel()
 
     found = minimize(loss, np.zeros(shape[0] * shape[1]), jac=True, method="L-BFGS-B", options={"maxiter": 500}).x
     weights = found.reshape(shape)
     scaled = weights[1:] / spread[:, np.newaxis]
     offsets = weights[0] - mean @ scaled
-    against = (offsets - offsets[NOWHERE], scaled - scaled[:, [NOWHERE]])
-    return {
+    against, offset = scaled - scaled[:, [NOWHERE]], offsets - offsets[NOWHERE]
+    of_labels, of_states = np.split(against[:, :NOWHERE], [len(FEATURES)])
+    named = {
         f"{section} {name}": float(value)
         for place, section in enumerate(SECTIONS)
-        for name, value in [("offset", against[0][place]), *zip(FEATURES, against[1][:, place], strict=True)]
+        for name, value in [("offset", offset[place]), *zip(FEATURES, of_labels[:, place], strict=True)]
     }
+    return Weights(named, of_states)
 
 
-def figures(given: Examples, weights: Mapping[str, float]) -> dict[str, float]:
+def figures(given: Examples, weights: Weights) -> dict[str, float]:
     """Return the mean loss of sentences, and how many are taken for one of a section, are one, and are both."""
-    likely = sections.probabilities(given.features, weights)
+    likely = sections.probabilities(given.features, given.states @ weights.of_states, weights.of_labels)
     own = likely[np.arange(len(given.places)), given.places]
     taken, wanted = likely.argmax(axis=1), given.places
     return {
@@ -116,17 +152,22 @@ def figures(given: Examples, weights: Mapping[str, float]) -> dict[str, float]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Fit the model, measure it on sentences left out, and write it with its report."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, help="output file; default: models/sections.toml of this package")
+    parser.add_argument("--out", type=Path, help="output folder; default: models/ of this package")
     options = parser.parse_args(arguments)
-    learned = examples(corpus_files.RANKED, SENTENCES)
+    contrasts = examples((), CONTRASTS)
+    learned = joined(examples(corpus_files.RANKED, SENTENCES), *[contrasts] * OFTEN)
     weights = fit(learned)
-    left = examples(corpus_files.UNREAD, corpus_files.MEASURED)
-    text = _HEAD + "".join(f'"{name}" = {value:.4f}\n' for name, value in weights.items())
+    text = _HEAD + "".join(f'"{name}" = {value:.4f}\n' for name, value in weights.of_labels.items())
     text += f'\n[fit]\ncommand = "python research/fit_sections.py"\nsentences = {len(learned.places)}\n'
-    text += "# Of sentences that nothing has learned from.\n"
-    text += "".join(f'"left out, {name}" = {round(value, 4)}\n' for name, value in figures(left, weights).items())
-    path = options.out or Path(str(resources.files("memory_pipeline"))) / "models" / f"{sections.MODEL}.toml"
-    path.write_text(text, "utf-8")
+    text += "# Of sentences that nothing has learned from; those about others once as told and once as the owner's.\n"
+    for name, left in (
+        ("left out", examples(corpus_files.UNREAD, [one for one in corpus_files.MEASURED if one not in LEFT])),
+        ("contrasts left out", examples((), LEFT)),
+    ):
+        text += "".join(f'"{name}, {what}" = {round(value, 4)}\n' for what, value in figures(left, weights).items())
+    folder = options.out or Path(str(resources.files("memory_pipeline"))) / "models"
+    (folder / f"{sections.MODEL}.toml").write_text(text, "utf-8")
+    state_model.write(state_heads.SECTIONS, weights.of_states, 0.0, folder / f"{state_heads.SECTIONS}.npz")
     print(text)
 
 

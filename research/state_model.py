@@ -1,7 +1,7 @@
 """Fits a linear model on what the reader holds of sentences (`text/score/state_heads`), and writes it.
 
 A logistic regression with a ridge. Not here: what it learns from (`fit_references`, `fit_standing_orders`,
-`fit_unlocking`, `fit_figurative`).
+`fit_contrasts`, `fit_figurative`).
 """
 
 from collections.abc import Sequence

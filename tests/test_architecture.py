@@ -26,7 +26,7 @@ LAYERS = [
     {"service"},
 ]
 TEXT_LAYERS = [
-    {"credentials", "difference", "display", "lang", "shown_lines"},
+    {"credentials", "difference", "display", "lang", "shown_lines", "word_cache"},
     {"parse"},
     {"embed", "score"},
     {"compare"},

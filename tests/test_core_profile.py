@@ -187,7 +187,7 @@ def test_a_closed_sentence_is_left_out_and_the_rest_stays():
 
 
 def test_a_doubt_about_one_statement_marks_only_that():
-    allergy, work = "I'm allergic to walnuts.", "I work as a nurse in Sligo."
+    allergy, work = "I'm allergic to walnuts.", "I teach maths in Cork."
     told = said(f"I live in a barn near Kells. {allergy} {work}", "What a day, boxes everywhere!")
     link = {"source": "m1", "target": "m0", "edge_type": "MAY_UPDATE"}
     part = {"memory_id": "m0", "other_id": "m1", "relation": "update", "decided": False}
@@ -323,7 +323,7 @@ def test_a_short_memory_is_told_whole_unless_it_states_several_kinds_of_facts_or
         "health_and_safety": ["I am coeliac."],
         "user_profile": ["I live in a barn near Kells."],
     }
-    assert compiled(*said(long)) == {"standing_instructions": ["Never press its reset twice in one day."]}
+    assert compiled(*said(long)) == {"health_and_safety": ["Never press its reset twice in one day."]}
 
 
 BESIDE_FACTS = {

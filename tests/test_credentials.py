@@ -28,7 +28,12 @@ SECRETS = {
     "GitHub token": ["gh" + "p_" + made(WORDS, 36), "github" + "_pat_" + made(WORDS, 22) + "_" + made(WORDS, 59)],
     "GitLab token": ["gl" + "pat-" + made(WORDS, 20)],
     "AWS key": ["AK" + "IA" + made(UPPER, 16)],
-    "AWS secret": ["aws_secret_access_key = " + made(WORDS, 40)],
+    "AWS secret": [
+        "aws_secret_access_key = " + made(WORDS, 40),
+        "the AWS secret " + made(WORDS + "/+", 40),
+        "AK" + "IA" + made(UPPER, 16) + "\n" + made(WORDS + "/+", 40),
+        made(WORDS + "/+", 40) + " with AS" + "IA" + made(UPPER, 16),
+    ],
     "Google key": ["AI" + "za" + made(WORDS, 35)],
     "Azure key": ["Account" + "Key=" + made(WORDS, 86) + "=="],
     "Anthropic key": ["sk-" + "ant-api03-" + made(WORDS, 93)],
@@ -75,6 +80,9 @@ CASES = [(kind, secret) for kind, secrets in SECRETS.items() for secret in secre
 KEPT = ("Authorization", "internal", "postgresql", "harbour", "session", "PRIVATE")
 HARMLESS = [
     "The commit is " + made(HEX, 40) + " on main.",
+    "On AWS runs commit " + made(HEX, 40) + " of main.",
+    "aws s3 cp Users/jo/Project1/src/main/javaa/App7Main here",
+    "The bucket at Amazon is called " + made(WORDS, 39) + ".",
     "Run 6ce8df42-4a8b-406a-b099-d05236045649 failed.",
     "sha256:" + made(HEX, 64),
     "data:image/png;base64," + made(WORDS + "+/", 400),

@@ -123,6 +123,31 @@ def test_a_summary_with_a_closed_value_comes_behind_what_closed_it():
     assert found.index("new") < found.index("s")
 
 
+RETOLD = (
+    ("The invoice service listens on port 8081.", "Its owner is Farid."),
+    "Farid owns the invoice service, which is on port 8081.",
+)
+
+
+@pytest.mark.parametrize("question", ["Who owns the invoice service?", "Which port does the invoice service use?"])
+def test_what_an_assistant_retells_comes_behind_all_that_it_retells(question):
+    sources, retold = RETOLD
+    rows = told([*sources, "The kettle is new."], speaker="user")
+    rows += told([retold], memory_id="retold", created_at=frames.ago(5), speaker="assistant")
+    found = ids(question, rows)
+    assert max(found.index(name) for name in ("m00", "m01")) < found.index("retold")
+
+
+def test_what_an_assistant_adds_or_a_person_says_again_keeps_its_place():
+    sources, retold = RETOLD
+    rows = told([*sources, "The kettle is new."], speaker="user")
+    again = told([retold], memory_id="retold", created_at=frames.ago(5), speaker="user")
+    assert ids("Who owns the invoice service?", rows + again)[0] == "retold"
+    added = told(["The owner of the invoice service moved it to Lyon, into rack nine."], memory_id="added")
+    added = [{**row, "created_at": frames.ago(5), "speaker": "assistant"} for row in added]
+    assert ids("Where did the owner of the invoice service move it?", rows + added)[0] == "added"
+
+
 def test_a_denial_does_not_repeat_what_it_denies():
     others = [f"Ann has {index} cats and is allergic to dust." for index in range(9)]
     said = ["Ann is allergic to cats.", "Ann is not allergic to cats.", *others]

@@ -346,7 +346,9 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     project = pl.col("section") == sections.PROJECT
     owners = (pl.col("voice") == OWNER) & of_user
     stated = stated.with_columns(named_first=named_first)
-    stated = stated.filter((health & ~pl.col("commands") & of_user) | owners)
+    known_person = first.is_in("introduced").fill_null(value=False)
+    stated = stated.join(_introduced(stated), on="profile_id", how="left", maintain_order="left")
+    stated = stated.filter((health & ~pl.col("commands") & (of_user | known_person)) | owners).drop("introduced")
     block = pl.col("section").replace_strict({name: index for index, name in enumerate(NAMES)}, return_dtype=pl.Int32)
     heard = pl.col("speaker").is_not_null()
     over = pl.col("created_at") + timedelta(days=PASSING_DAYS)
@@ -533,6 +535,19 @@ def _with_repeats(facts: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
     joined = facts.join(last, on=["profile_id", "index", "memory_id"], how="left", maintain_order="left")
     repeated = (pl.col("at") > pl.col("created_at")).fill_null(value=False) & ~pl.col("vital")
     return joined.with_columns(past=pl.col("past") | repeated).drop("at")
+
+
+def _introduced(stated: pl.DataFrame) -> pl.DataFrame:
+    """Return the names that a profile's sentences give when they say who somebody is: profile_id, introduced.
+
+    What only its words tell to be about a person ("Sol can't have soy.") is one's health if it begins with such a name.
+    """
+    words = STOP_WORDS | frozenset(COMMON_WORDS[0])
+    names = stated.filter("introduces").select(
+        "profile_id", name=pl.col("sentence").str.extract_all(_NAME).list.eval(pl.element().str.to_lowercase())
+    )
+    names = names.explode("name").drop_nulls("name").filter(~pl.col("name").is_in(words))
+    return names.group_by("profile_id").agg(introduced=pl.col("name").unique())
 
 
 def _main_names(memories: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:

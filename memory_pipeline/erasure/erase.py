@@ -37,6 +37,7 @@ from memory_pipeline.ledger.ledger import position_in
 from memory_pipeline.runs import commit, rebuild
 from memory_pipeline.schemas import TABLES, EventType
 from memory_pipeline.settings import Policy
+from memory_pipeline.text import word_cache
 
 NO_REASON: Final = "asked for"
 """Reason recorded when the caller gives none."""
@@ -316,6 +317,7 @@ def _policy(lake: Lake, profile_id: str) -> Policy:
 
 def _finish(lake: Lake, pending: _Pending) -> Receipt:
     """Rebuild what is derived from the ledger, and remove every file that may contain erased text."""
+    word_cache.forget()
     try:
         with explained(lake.home):
             return _cleaned(lake, pending)

@@ -19,8 +19,10 @@ FORMATS: Final[Mapping[str, str]] = {
     "GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,251}|github_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59})\b",
     "GitLab token": r"\bgl(?:pat|dt|rt|ft|oas|soat|cbt|ptt|agent|imt)-[A-Za-z0-9_-]{20,300}\b"
     r"(?:\.[0-9a-z]{2}\.?[0-9a-z]{7,9}\b)?",
+    "AWS secret": r"(?i:\baws|\bamazon|secret.?access.?key|\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b)(?s:.{0,80}?)"
+    r"[^A-Za-z0-9/+][A-Za-z0-9/+]{40}(?:[^A-Za-z0-9/+=]|$)"
+    r"|(?:^|[^A-Za-z0-9/+])[A-Za-z0-9/+]{40}[^A-Za-z0-9/+=](?s:.{0,80}?)\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
     "AWS key": r"\b(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}\b",
-    "AWS secret": r"(?i:aws_?secret_?access_?key)[\x22']?\s*[:=]\s*[\x22']?[A-Za-z0-9/+]{40}\b",
     "Google key": r"\bAIza[A-Za-z0-9_-]{35}",
     "Google token": r"\b(?:ya29\.[A-Za-z0-9_-]{30,}|GOCSPX-[A-Za-z0-9_-]{28})",
     "AWS session": r"(?i:aws_?session_?token)[\x22']?\s*[:=]\s*[\x22']?[A-Za-z0-9/+=]{100,}",
@@ -67,8 +69,8 @@ MARK: Final = r"\[(redacted [A-Za-z ]+)\]"
 _ANY: Final = re.compile(ANY)
 _EACH: Final = {kind: re.compile(pattern) for kind, pattern in FORMATS.items()}
 _HINT: Final = re.compile(
-    r"PRIVATE KEY|gh[pousr]_|github_pat_|gl[a-z]{2,5}-|AKIA|ASIA|ABIA|ACCA|(?i:secret)|AIza|ya29\.|GOCSPX|AccountKey="
-    r"|sk-|hf_|xox[abeoprs]-|xapp-|hooks\.slack|[rs]k_|whsec_|npm_|pypi-|SG\.|:AA|[MNO][A-Za-z0-9_-]{23,25}\.|_v1_"
+    r"PRIVATE KEY|gh[pousr]_|github_pat_|gl[a-z]{2,5}-|AKIA|ASIA|ABIA|ACCA|(?i:secret|aws|amazon)|AIza|ya29\.|GOCSPX"
+    r"|AccountKey=|sk-|hf_|xox[abeoprs]-|xapp-|hooks\.slack|[rs]k_|whsec_|npm_|pypi-|SG\.|:AA|[MNO][A-Za-z0-9_-]{23,25}\.|_v1_"
     r"|shp[acps]|eyJ|://|(?i:session_?token|authorization)|[?&]sig=|gsk_|xai-|pplx-|r8_|tvly-|lin_api_|ntn_|dapi|hv[sb]\.|dp\."
     r"|PMAK|NRAK|glsa_|sbp_|pscale_|dckr_|nf[pcoub]_|sntryu_|AT[AC]TT3|pat[A-Za-z0-9]{14}\.|figd_|rubygems_|atlasv1"
     r"|AGE-SECRET|tskey-|ph[xs]_|fm[12]_|sq0|EAAA|SK[a-f0-9]{32}|(?i:_authtoken)"
@@ -77,6 +79,13 @@ _HINT: Final = re.compile(
 _REPEATED: Final = re.compile(r"(?i)(.)\1{7}|x{6}|0123456|1234567|abcdef|example|placeholder|your")
 """What shows that a value is an example of documentation."""
 _PLACEHOLDER: Final = re.compile(r"(?i)^(?:\W*(?:user(?:name)?|pass(?:word)?|pw|secret|token|\*+|\.+|x+|<[^>]*>))+\W*$")
+
+_AWS_SECRET: Final = re.compile(r"(?<![A-Za-z0-9/+])[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])")
+"""Nothing marks such a key but its length, so that it counts only near what names the service or its owner's key id."""
+_FEWEST_TURNS: Final = 12
+"""Least changes between capitals, small letters and others in it; a random one has some 25, a path or a sum fewer."""
+_TURN: Final = re.compile(r"[A-Z](?![A-Z])|[a-z](?![a-z])|[0-9/+](?![0-9/+])")
+"""The last character before such a change."""
 
 _PORT: Final = re.compile(r"[0-9]{1,5}[)\],;|]")
 """A port, after which an address ends and the next text begins."""
@@ -126,6 +135,8 @@ def held(texts: pl.Series) -> pl.Series:
 def _replaced(match: re.Match[str], kind: str) -> str:
     """Return what stands for a match: an address keeps its scheme and host, an example stays."""
     found = match[0]
+    if kind == "AWS secret":
+        return _AWS_SECRET.sub(lambda one: f"[redacted {kind}]" if _is_random(one[0]) else one[0], found)
     if kind == "token" and not any(map(str.isdigit, found)):
         return found
     if kind != "password":
@@ -136,3 +147,9 @@ def _replaced(match: re.Match[str], kind: str) -> str:
     if example or _PORT.match(secret):
         return found
     return f"{scheme}://{user}:[redacted password]@{found[-1]}"
+
+
+def _is_random(value: str) -> bool:
+    """Return whether capitals, small letters and digits all stand in a value, and change as often as by chance."""
+    kinds = all(any(map(test, value)) for test in (str.isupper, str.islower, str.isdecimal))
+    return kinds and len(_TURN.findall(value)) >= _FEWEST_TURNS and not _REPEATED.search(value)

@@ -47,7 +47,7 @@ from memory_pipeline.recall.rank.fact_links import FactLinks
 from memory_pipeline.recall.rank.formulas import WEIGHTS
 from memory_pipeline.schemas import INSTANT, Action, Lifecycle
 from memory_pipeline.settings import Policy, Settings, program
-from memory_pipeline.text import enrich
+from memory_pipeline.text import enrich, word_cache
 from memory_pipeline.text.embed import embedding
 
 if TYPE_CHECKING:
@@ -214,7 +214,9 @@ class StateCache:
 
         return FirstReading(self._policy, lambda: self._lake.read("core_sentences", profiles=[self._profile]))
 
-    def _forget_first_reading(self) -> None:
+    def _forget_readings(self) -> None:
+        """Drop what was read of texts that no run has compared, and of words: one of them may be erased now."""
+        word_cache.forget()
         if "first_reading" in self.__dict__:
             self.first_reading.forget()
 
@@ -263,7 +265,7 @@ class StateCache:
             self._state = None
             self._tail = None
             self._pasts.clear()
-            self._forget_first_reading()
+            self._forget_readings()
 
     def _current_tail(self) -> LedgerTail:
         if self._tail is None:
@@ -302,7 +304,7 @@ class StateCache:
 
         Where the published tables are read, `previous` is updated; without it, the kept index, or a new one.
         """
-        self._forget_first_reading()
+        self._forget_readings()
         erasing = self._erasing()  # checked before and after: it may begin or end meanwhile
         last_erasure = kept_indexes.erased(self._lake.ledger)
         kept = self._kept(last_erasure) if previous is None and not erasing else None

@@ -273,6 +273,7 @@ def _by_model(
     if question.ruled:
         order = selection.with_rules(order, candidates, invalid, question)
     order = redundancy.references_beside(index, rows, order, k)
+    order = redundancy.retold_behind(index, rows, order, k)
     order = redundancy.summaries_behind(index, rows, order, k)
     ranked = Ranked(
         rows,

@@ -1,9 +1,8 @@
 """Moves repetition to the end of an answer: memories of the same words, and summaries that repeat their members."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -14,6 +13,7 @@ from memory_pipeline.recall.arrays import Floats, Integers, Marks
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.passages import CUES
 from memory_pipeline.text.embed import encoder
+from memory_pipeline.text.lang.folding import fold_text
 from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.score import core_facts, references
 
@@ -26,12 +26,20 @@ _DENIED: Final = np.uint64(0x9E3779B97F4A7C15)
 """Added to the fingerprint of a negated text, since "not" is not a content word."""
 _ABOUT_IT: Final = 0.4
 """Least share of the weight of its words that a reference shares with what it refers to."""
+_HELD: Final = 0.6
+"""Least share of the weight of the words of a memory that another has which retells it."""
+_RETOLD: Final = 0.75
+"""Least share of the weight of its words that those which it retells have."""
 _MOST_READ: Final = 3
 """Most memories of an answer that no run has read and that are read for it."""
 _LONGEST: Final = 120
 """Characters of the longest of them: a longer one hardly refers back alone."""
 _KEPT: Final = 2_000
 """Texts of which a process keeps what it read."""
+_READ: Final = dict[int, float | None]()
+"""How likely each of them only refers back; of its words, which may be erased, nothing is kept but a salted hash."""
+_UNREAD: Final = -1.0
+"""Stands for the probability of a text that was not read yet."""
 _DAY: Final = re.compile(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}:", re.MULTILINE)
 _WORD: Final = re.compile(r"\w+")
 
@@ -106,6 +114,40 @@ def references_beside(index: Index, rows: Integers, order: Integers, k: int) -> 
     return np.asarray(order[placed], dtype=np.int64)
 
 
+def retold_behind(index: Index, rows: Integers, order: Integers, k: int) -> Integers:
+    """Place what an assistant says in the words of earlier memories behind these, which follow the best of them.
+
+    An agent hands back in its own words what it was told ("You are allergic to nuts and take iron"). The memories of
+    people that it has most of are its sources if they have nearly all of its words. Cost: about 50 µs per candidate
+    among the first `2 * k` if an assistant said one of the first `k`.
+    """
+    head = order[: 2 * k]
+    said = index.by_assistant(rows[head])
+    if not said[:k].any():
+        return order
+    words = [tokens.rarities(fold_text(text)) for text in index.memories["content"][rows[head]].to_list()]
+    created = index.created[rows[head]]
+    retold: dict[int, list[int]] = {}
+    for place in np.flatnonzero(said[:k]).tolist():
+        earlier = np.flatnonzero(~said & (created < created[place])).tolist()
+        sources = [one for one in earlier if _share(words[one], words[place]) >= _HELD]
+        known = set[str]().union(*(words[one] for one in sources))
+        if sources and sources[-1] > place and _share(words[place], known) >= _RETOLD:
+            retold[place] = sources
+    placed: dict[int, None] = {}
+    for place in range(len(head)):
+        if place not in retold:
+            placed.setdefault(place)
+            for at, sources in retold.items():
+                placed |= dict.fromkeys([*sources, at] if place == sources[0] else [])
+    return np.concatenate([head[list(placed)], order[2 * k :]])
+
+
+def _share(words: Mapping[str, int], others: Collection[str]) -> float:
+    """Return the share of the weight of words that others have."""
+    return sum(weight for word, weight in words.items() if word in others) / max(1, sum(words.values()))
+
+
 def _referring(index: Index, rows: Integers, k: int) -> Marks:
     """Return which memories only refer back, as runs have read them; of the first `k`, the best few are read here."""
     known = index.memories["refers_back"][rows]
@@ -116,13 +158,18 @@ def _referring(index: Index, rows: Integers, k: int) -> Marks:
     return (known >= references.LEAST).fill_null(value=False).to_numpy()
 
 
-@lru_cache(_KEPT)
 def _refers_back(speaker: str | None, text: str) -> float | None:
     """Return the probability that a text only refers back, by a reader that reads it now."""
     if len(text) > _LONGEST:
         return None
+    name = hash((speaker, text))
+    if (known := _READ.get(name, _UNREAD)) != _UNREAD:
+        return known
     said = (pl.Series([one], dtype=pl.String) for one in (text, speaker))
     probability: float | None = core_facts.referring(core_facts.read(*said))[0]
+    if len(_READ) >= _KEPT:
+        _READ.clear()
+    _READ[name] = probability
     return probability
 
 

@@ -8,12 +8,12 @@ money. Not here: lemmas (`lang/en/lemmas`), and numbers, dates and names as fact
 import re
 import unicodedata
 from collections.abc import Sequence
-from functools import lru_cache
 from itertools import groupby
 from typing import Final, NamedTuple
 
 import polars as pl
 
+from memory_pipeline.text import word_cache
 from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, SMALL_TALK, STOP_WORDS
 from memory_pipeline.text.lang.en.rarity import is_common
 
@@ -175,7 +175,7 @@ def _may_be_capitalised(chunk: str, previous: str, *, opening: bool) -> bool:
     return bool(ended or _OPENING_MARKS.match(chunk))
 
 
-@lru_cache(maxsize=_CACHED_CHUNKS)
+@word_cache.kept(_CACHED_CHUNKS)
 def _chunk_forms(
     chunk: str, *, first: bool = False, money: bool = False, before: bool = False, literal: bool = False
 ) -> _Forms:
@@ -284,7 +284,7 @@ def _is_code(form: str) -> bool:
     return not (measured and measured["unit"].lower() in _MEASURES)
 
 
-@lru_cache(maxsize=_CACHED_CHUNKS)
+@word_cache.kept(_CACHED_CHUNKS)
 def _spelling_key(form: str) -> str:
     """Return a key that is equal for all spellings of a word or number."""
     low = unicodedata.normalize("NFKC", form).lower()

@@ -8,7 +8,7 @@ any order. Not here: sentence encoders (`local`), and comparison of vectors (`co
 import unicodedata
 import zlib
 from collections.abc import Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Final, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from memory_pipeline.schemas import TABLES
+from memory_pipeline.text import word_cache
 from memory_pipeline.text.embed.encoder import ReaderEmbedder
 from memory_pipeline.text.embed.local import DEFAULT_MODEL, LocalEmbedder
 from memory_pipeline.text.parse import tokens
@@ -172,7 +173,7 @@ def _stem_features(
     return starts, slots, values * signs, hashes[starts[:-1]]
 
 
-@lru_cache(_CACHED_STEMS)
+@word_cache.kept(_CACHED_STEMS)
 def _grams(stem: str) -> list[int]:
     """Return checksums of a stem and its character n-grams; a number has none, as shared digits mean nothing."""
     checksums = [zlib.crc32(stem.encode())]

@@ -6,12 +6,12 @@ numbers, dates and names (`facts`).
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 import polars as pl
 import polars.selectors as cs
 
+from memory_pipeline.text import word_cache
 from memory_pipeline.text.lang.ascii_patterns import FEW, in_python, is_ascii, suited
 from memory_pipeline.text.lang.en.lexicon import SMALL_TALK
 from memory_pipeline.text.lang.folding import fold_text, folded
@@ -113,7 +113,7 @@ class Word(NamedTuple):
     small_talk: bool
 
 
-@lru_cache(_CACHED_WORDS)
+@word_cache.kept(_CACHED_WORDS)
 def _described(word: str, code: str | None) -> Word:
     known = pack(code)
     stem = known.stem(word)

@@ -22,13 +22,17 @@ from memory_pipeline.text.parse import clauses, facts, tokens
 from memory_pipeline.text.parse.speakers import USERS
 from memory_pipeline.text.score import references, sections, sentence_kinds, state_heads
 
-_WIDTH: Final = sentence_kinds.WIDTH + len(state_heads.HEADS)
+_PARTS: Final = np.cumsum([sentence_kinds.WIDTH, len(state_heads.HEADS), len(sections.SECTIONS)])
+"""Where among its numbers a sentence's labels end, what `state_heads` tells, and what a state adds to each section."""
+_WIDTH: Final = int(_PARTS[-1])
 """Numbers of a sentence."""
 _REFERS: Final = sentence_kinds.WIDTH + state_heads.HEADS.index(state_heads.REFERENCES)
 """Place among them of the probability that it only refers back."""
 FIGURATIVE_FROM: Final = 0.98
 """Minimum probability from which a sentence about health counts as a figure of speech: of 414 left out that are about
 health, none has it. A line too many in core memory does less harm than an allergy that is missing."""
+BLANK_FROM: Final = 0.8
+"""Minimum probability from which a label counts as one without a value."""
 _AT_ONCE: Final = 1_000
 """Sentences of which what the network holds is in memory at once."""
 LIKELY: Final = 0.5
@@ -97,14 +101,16 @@ def core_facts(
     if not (known.list.len() > 0).any():
         return pl.DataFrame(schema=_STATED)
     sentences = _sentences(texts.set(known.list.len() == 0, ""))
-    numbers, told = np.split(_of_sentences(known)[1], [sentence_kinds.WIDTH], axis=1)
-    refers, standing, opens, figures = told.T  # in the order of `state_heads.HEADS`
+    numbers, told, toward = np.split(_of_sentences(known)[1], _PARTS[:-1], axis=1)
+    refers, standing, opens, figures, blank = told.T  # in the order of `state_heads.HEADS`
     quoted, by_assistant = _turns(sentences)
     gap = _leads_to_a_gap(sentences)
     low = tokens.fold(sentences["sentence"])
-    standing = np.where(sections.may_instruct(numbers), standing, 1.0)
-    opens = np.where(sections.may_unlock(numbers), opens, 0.0)
-    as_read, if_own = (sections.chosen(one, standing, opens) for one in (numbers, sections.of_owner(numbers)))
+    standing = np.where(sections.may_instruct(numbers, toward), standing, 1.0)
+    opens = np.where(sections.may_unlock(numbers, toward), opens, 0.0)
+    as_read, if_own = (
+        sections.chosen(one, toward, standing, opens, figures) for one in (numbers, sections.of_owner(numbers))
+    )
     of_user = as_read != sections.NOWHERE
     place = np.where(of_user, as_read, if_own)
     section = pl.Series("section", [*sections.SECTIONS, None], dtype=pl.String).gather(place)
@@ -128,6 +134,7 @@ def core_facts(
         ~(by_assistant & (~health | ordered)),
         ~pl.col("sentence").str.contains(core_cues.PLACEHOLDER),
         ~_labels_alone(sentences["sentence"], refers >= references.LEAST) | health,
+        ~(sentences["sentence"].str.contains(_AFTER_LABEL) & pl.Series(blank >= BLANK_FROM)),
         ~gap | (pl.col("commands") & pl.col("sentence").str.contains(_HEADING)),
         pl.col("sentence").str.contains(r"\p{L}"),  # a mark or a date between two lines states nothing
         pl.col("sentence").str.count_matches(WORD) <= MOST_WORDS,
@@ -253,7 +260,7 @@ def _described(sentences: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
     read = encoder.pair_reader().sentences(sentences)
     states, scores = np.split(read, [encoder.STATE], axis=1)
     labels = sentence_kinds.probabilities(scores.astype(np.float64))
-    return np.column_stack([labels, state_heads.probabilities(states)])
+    return np.column_stack([labels, state_heads.probabilities(states), state_heads.toward(states)])
 
 
 def fit(texts: pl.Series, readings: pl.Series) -> pl.Series:

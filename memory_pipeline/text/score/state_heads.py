@@ -1,7 +1,8 @@
 """What linear models tell of a sentence from what the reader's network holds of it before it labels it.
 
-"Never push to main" and "never push while I rebase" get much the same labels; what the network holds tells more. Of
-each sentence all are told in the pass that labels it. Not here: which sentences are asked about (`sections`,
+"Never push to main" and "never push while I rebase" get much the same labels; what the network holds tells more, also
+of where in core memory a sentence belongs ("Bram can't have cashews", "Bram can't have the car"). Of each sentence all
+are told in the pass that labels it. Not here: which sentences are asked about (`sections`,
 `core_facts`), and the fits (`research/state_model.py`).
 """
 
@@ -26,8 +27,12 @@ UNLOCKING: Final = "unlocking"
 safety; it needs no line beside allergies, since it is asked for when it is needed."""
 FIGURATIVE: Final = "figurative"
 """It is a figure of speech, if it seems to be about health or safety ("allergic to small talk")."""
-HEADS: Final = (REFERENCES, STANDING_ORDERS, UNLOCKING, FIGURATIVE)
+BLANK: Final = "blank"
+"""It is a label whose value is left open, or that there is none ("Allergies: unknown"), if it is a label at all."""
+HEADS: Final = (REFERENCES, STANDING_ORDERS, UNLOCKING, FIGURATIVE, BLANK)
 """What is told, in the order of the columns; each is a file of that name in `models/`."""
+SECTIONS: Final = "sections"
+"""The file in `models/` of what a state says of where a sentence belongs; `sections.toml` is that of the labels."""
 
 
 def probabilities(states: NDArray[np.floating]) -> Floats:
@@ -42,13 +47,26 @@ def probabilities(states: NDArray[np.floating]) -> Floats:
     return result
 
 
+def toward(states: NDArray[np.floating]) -> Floats:
+    """Return what a state adds to the score of each section of core memory, [sentences, `sections.SECTIONS`].
+
+    Args:
+        states: see `probabilities`.
+    """
+    result: Floats = (states.astype(np.float64) @ _stored(SECTIONS)[0]).round(sentence_kinds.DIGITS)
+    return result
+
+
+@cache
+def _stored(name: str) -> tuple[Floats, float]:
+    """Return the weights and the offset that a file in `models/` holds."""
+    file = resources.files("memory_pipeline") / "models" / f"{name}.npz"
+    with resources.as_file(file) as path, np.load(path) as stored:
+        return stored["weights"].astype(np.float64), float(stored["offset"])
+
+
 @cache
 def _models() -> tuple[Floats, Floats]:
     """Return the weight of each number of a state, [`encoder.STATE`, `HEADS`], and the offsets."""
-    folder = resources.files("memory_pipeline") / "models"
-    weights, offsets = [], []
-    for name in HEADS:
-        with resources.as_file(folder / f"{name}.npz") as file, np.load(file) as stored:
-            weights.append(stored["weights"].astype(np.float64))
-            offsets.append(float(stored["offset"]))
+    weights, offsets = zip(*map(_stored, HEADS), strict=True)
     return np.stack(weights, axis=1), np.array(offsets)

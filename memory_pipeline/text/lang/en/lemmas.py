@@ -5,9 +5,9 @@ articles and fillers have none. Two wordings of one fact have the same lemmas. N
 (`parse/lemmatize`), stems for keywords (`stemming`), and which differences in wording matter (`compare/merge_guard`).
 """
 
-from functools import lru_cache
 from typing import Final
 
+from memory_pipeline.text import word_cache
 from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, LISTS
 from memory_pipeline.text.lang.en.stemming import stem
 
@@ -89,7 +89,7 @@ def lemmas(word: str) -> tuple[str, ...]:
     return (base if base in WEAK_WORDS else lemma(base), *expansion)
 
 
-@lru_cache(maxsize=_CACHED_WORDS)
+@word_cache.kept(_CACHED_WORDS)
 def lemma(word: str) -> str:
     """Return the lemma of a plain word: the stem of its first synonym, with `PAST` if it is a past form."""
     if word in _FIXED_LEMMAS:
@@ -143,7 +143,7 @@ _FIRST_SYNONYM: dict[str, str] = {}  # `lemma` reads it while it is being filled
 
 _FIRST_SYNONYM |= _first_synonyms()
 
-lemma.cache_clear()
+word_cache.forget()  # lemmas of before the synonyms were known
 
 OPERATORS: Final = frozenset(lemma(word) + past for word in _WORDS.listed("operators") for past in ("", PAST))
 """Lemmas that turn a fact into a wish, a doubt, hearsay, a condition or its end; if only one text has them, it states

@@ -4,9 +4,9 @@ Not here: segmentation into words (`parse/tokens`), synonyms and irregular verbs
 """
 
 import re
-from functools import lru_cache
 from typing import Final
 
+from memory_pipeline.text import word_cache
 from memory_pipeline.text.lang.en.lexicon import LISTS
 
 _WORDS: Final = LISTS.section("stems")
@@ -39,7 +39,7 @@ _UNINFLECTED: Final = _WORDS.words("uninflected")
 _VOWELS: Final = frozenset("aeiouy")
 
 
-@lru_cache(maxsize=_CACHED_WORDS)
+@word_cache.kept(_CACHED_WORDS)
 def stem(word: str) -> str:
     """Reduce a lower-case word to its stem.
 
