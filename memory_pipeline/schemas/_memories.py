@@ -199,9 +199,10 @@ class CoreSentences(dy.Schema):
             {
                 "content_hash": text("Hash of speaker and text, as in memories."),
                 "numbers": dy.List(
-                    dy.Float64(min=0.0, max=1.0),
+                    dy.Float64(),
                     description="Of each of its sentences the probability of each label, in the order of "
-                    "`text/score/sentence_kinds`, and that it only refers back.",
+                    "`text/score/sentence_kinds`, of what `text/score/state_heads` tells, and what the network's state "
+                    "adds to the score of each section of core memory.",
                 ),
                 "sentences": dy.List(
                     dy.Struct(
