@@ -34,10 +34,11 @@ def dated(*rows, **given):
     return {block: content.split(core_memory.SEPARATOR) for block, content in found.select("block", "content").rows()}
 
 
-def candidates(rows, *, edges=(), changes=(), **policy):
+def candidates(rows, *, edges=(), changes=(), unscored=(), **policy):
     """The blocks of all profiles of the rows."""
     memories = frames.memories({"importance_given": 0.6, **row} for row in rows)
     scored = memories.select("profile_id", "memory_id", importance="importance_given")
+    scored = scored.filter(~pl.col("memory_id").is_in(list(unscored)))
     return core_memory.candidates(
         memories,
         scored,
@@ -249,10 +250,11 @@ def test_what_holds_for_days_or_weeks_is_perhaps_over_after_some_of_them():
 
 
 def test_of_what_is_said_twice_the_older_takes_the_room_that_is_left_unless_it_never_lacks_room():
-    def told(texts, most, block):
+    def told(texts, most, block, likely=0.75):
         rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate(said(*texts))]
         link = [{"source": "m2", "target": "m0", "edge_type": "MAY_REPEAT"}]
-        return set(compiled(*rows, edges=link, core_memory_tokens=most)[block])
+        repeat = {"memory_id": "m0", "other_id": "m2", "relation": "duplicate", "decided": False, "confidence": likely}
+        return set(compiled(*rows, edges=link, changes=[repeat], core_memory_tokens=most)[block])
 
     vital = ["Jo gets hives from latex gloves and her throat swells.", "I'm allergic to walnuts, my throat closes."]
     vital += ["Jo must never be near latex, gloves or tourniquets."]
@@ -261,6 +263,15 @@ def test_of_what_is_said_twice_the_older_takes_the_room_that_is_left_unless_it_n
     plain += ["My home is a barn outside Kells that was converted."]
     few, many = (told(plain, most, "user_profile") for most in (40, 600))
     assert (few, many) == ({plain[1], plain[2]}, set(plain))
+    assert told(plain, 40, "user_profile", likely=0.37) == set(plain[:2])
+
+
+def test_a_memory_that_this_run_has_merged_ranks_as_it_will_in_the_next_one():
+    likes = ["I prefer tea without milk.", "I prefer trains to planes.", "I prefer window seats."]
+    rows = [row | {"memory_id": f"m{place}"} for place, row in enumerate(said(*likes))]
+    rows[2]["importance_given"] = 0.5
+    now, later = (compiled(*rows, unscored=unscored)["preferences"] for unscored in (["m2"], []))
+    assert now == later == [likes[1], likes[0], likes[2]]
 
 
 def test_a_name_that_introduces_the_owner_is_the_owners_though_few_notes_begin_with_it():

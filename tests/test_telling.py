@@ -169,6 +169,19 @@ def test_what_may_be_so_is_likely_and_what_somebody_said_has_their_reason(confid
     assert (row["why"] in plan["reason"].to_list()) == (confidence == 1)
 
 
+def test_a_link_between_memories_in_the_same_words_is_no_possible_repeat_and_asks_nobody():
+    links = [about("t1", "t2", "MAY_REPEAT", confidence=0.9), about("new", "old", "MAY_REPEAT", confidence=0.9)]
+    told = telling.tell(propose(BEFORE, links=links), BEFORE.memories)
+    assert telling.headlines(told)["headline"].to_list() == [
+        "1 possible repeat",
+        "1 memory in the words of another stays",
+    ]
+    alike = row(told, "same_words")
+    assert sides(alike) == [("+", f"{ago(30).date()}, {ago(20).date()}", TEA)]
+    assert telling.confidence(alike) is None
+    assert "until somebody" not in alike["why"]
+
+
 def test_two_decisions_that_stand_in_contrast_are_no_conflict():
     links = [found("old", "new", edge_type="CONTRADICTS", kind="contrast")]
     assert telling.tell(propose(BEFORE, links=links), BEFORE.memories)["group"].to_list() == ["related"]

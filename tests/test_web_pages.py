@@ -430,7 +430,12 @@ def test_a_review_is_answered_taken_back_and_left_for_later(tmp_path):
         again = client.post("/ui/answer", data=keys | {"relation": "again"}).text
         assert first.pair_id in again
         unmarked = client.post("/ui/answer", data=keys | {"pair": first.pair_id, "relation": "partial"})
-        assert (unmarked.status_code, "no part is marked" in unmarked.text) == (422, True)
+        assert (unmarked.url.path, unmarked.status_code) == ("/ui/review", 200)
+        assert ("Nothing is marked" in unmarked.text, first.pair_id in unmarked.text) == (True, True)
+        assert unmarked.text.count("autofocus") == 1
+        elsewhere = keys | {"pair": first.pair_id, "relation": "partial", "ended-1": "I sail a boat."}
+        missing = client.post("/ui/answer", data=elsewhere).text
+        assert ("not in the older memory" in missing, first.pair_id in missing) == (True, True)
         noted = client.post("/ui/answer", data=keys | {"pair": first.pair_id, "relation": "update"})
         assert "Noted: the newer replaces the older." in noted.text
         answer = re.search(r'name="target" value="([^"]+)"', noted.text)[1]

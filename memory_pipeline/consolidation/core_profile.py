@@ -55,6 +55,8 @@ _DOUBT: Final = 0.2
 right, and an outdated line without a mark does more harm than a mark too many."""
 _FIRM_DOUBT: Final = 0.35
 """The same, of what holds for years and of an instruction."""
+_REPEATED: Final = 0.5
+"""Minimum likelihood of a repetition for which the newer fact tells the older: an unlikely one takes no fact's room."""
 _LINKED: Final = 1.0
 """Confidence of an update that is linked."""
 _NAME: Final = r"\p{Lu}[\p{L}-]+"
@@ -99,10 +101,10 @@ def facts(
         memories: rows of `memories` that are live, valid and no repetition of others, with `voice` (see `ownership`),
             `person`, the user whose section a fact belongs to, null in a profile of one user, and `project` (see
             `whereabouts`), null where a memory belongs to none.
-        scored: table `scored_memories`.
-        edges: decided and proposed edges: MAY_UPDATE and CONTRADICTS are read.
-        changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about; without a row it is about the
-            whole memory.
+        scored: table `scored_memories`; a memory without a row uses the importance it was stored with.
+        edges: decided and proposed edges: MAY_UPDATE, MAY_REPEAT and CONTRADICTS are read.
+        changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about, without a row the whole
+            memory; and how likely a MAY_REPEAT is, without a row likely enough.
         as_of: instant at which projects are current.
         others: all other rows of `memories`: an archived successor still outdates a memory.
         known: table `core_sentences`: texts that need not be read again; default: none.
@@ -126,7 +128,7 @@ def facts(
         *("created_at", "memory_id", "text"),
         descending=[False, False, True, False, *[True] * 5, False, False],
     )
-    ranked = _with_repeats(_with_what_doubts(ranked, present), edges)
+    ranked = _with_repeats(_with_what_doubts(ranked, present), _likely_repeats(edges, changes))
     mark = pl.struct("by_file", "disputed_at", "disputed_by", "doubted_by", "doubted_since", said_at="created_at")
     return _once(ranked).select("profile_id", "index", "person", "memory_id", "text", "vital", "past", mark=mark)
 
@@ -333,6 +335,8 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     )
     rows = memories.with_columns(talking=talking)
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
+    # A summary of this very run has no score yet; with none it would rank first now and elsewhere in the next run.
+    rows = rows.with_columns(pl.coalesce("importance", "importance_given"))
     read = _read(rows, known)
     stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
     names = _main_names(memories, stated)
@@ -522,15 +526,23 @@ def _with_what_doubts(facts: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFra
     )
 
 
-def _with_repeats(facts: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
+def _likely_repeats(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
+    """Return the linked repetitions that are likelier than not, in either direction: profile_id, source, target."""
+    ends = edges.filter(edge_type="MAY_REPEAT").select("profile_id", "source", "target")
+    both = pl.concat([ends, ends.rename({"source": "target", "target": "source"}).select(ends.columns)])
+    unlikely = (pl.col("relation") == "duplicate") & (pl.col("confidence") < _REPEATED)
+    named = changes.filter(unlikely).select("profile_id", source="memory_id", target="other_id")
+    turned = named.rename({"source": "target", "target": "source"}).select(named.columns)
+    return both.join(pl.concat([named, turned]), on=named.columns, how="anti")
+
+
+def _with_repeats(facts: pl.DataFrame, repeats: pl.DataFrame) -> pl.DataFrame:
     """Count what a newer fact of the same block probably repeats among what is past: the newer one tells it.
 
     What never lacks room keeps it: two blood groups that are taken for a repetition are both to be read.
     """
     told = facts.filter(pl.col("doubted_since").is_null()).select("profile_id", "index", "memory_id", "created_at")
-    ends = edges.filter(edge_type="MAY_REPEAT").select("profile_id", "source", "target")
-    both = pl.concat([ends, ends.rename({"source": "target", "target": "source"}).select(ends.columns)])
-    newer = both.join(told.rename({"memory_id": "target", "created_at": "at"}), on=["profile_id", "target"])
+    newer = repeats.join(told.rename({"memory_id": "target", "created_at": "at"}), on=["profile_id", "target"])
     last = newer.group_by("profile_id", "index", memory_id="source").agg(pl.col("at").max())
     joined = facts.join(last, on=["profile_id", "index", "memory_id"], how="left", maintain_order="left")
     repeated = (pl.col("at") > pl.col("created_at")).fill_null(value=False) & ~pl.col("vital")

@@ -55,11 +55,13 @@ def told(console: Console, changes: pl.DataFrame) -> None:
 def sides(row: Mapping[str, Any]) -> list[tuple[str, str, list[Part]]]:
     """Return the lines of a told row: `-` or `+`, the days, and the text in parts that differ or not.
 
-    Equal texts are one line with all their days: `+` where one of several stands for all, else `-`.
+    Equal texts are one line with all their days: `+` where one of several stands for all or all stay, else `-`.
     """
     older, newer = _by_text(row["older"]), _by_text(row["newer"])
-    if row["group"] == "merged":
-        newer = {text: ", ".join(filter(None, (older.pop(text, ""), days))) for text, days in newer.items()}
+    if row["group"] in ("merged", "same_words"):
+        newer = {
+            text: ", ".join(dict.fromkeys(filter(None, (older.pop(text, ""), days)))) for text, days in newer.items()
+        }
     compared = older and newer and row["group"] not in _ALONE
     new, old = next(iter(newer), ""), next(reversed(older), "")
 

@@ -53,6 +53,7 @@ _GROUPS: Final = {
     "conflicts": ("{} conflict to look at", "{} conflicts to look at"),
     "may_have_changed": ("{} fact may have changed", "{} facts may have changed"),
     "may_repeat": ("{} possible repeat", "{} possible repeats"),
+    "same_words": ("{} memory in the words of another stays", "{} memories in the words of others stay"),
     "deleted": ("{} is deleted, {tokens} tokens", "{} are deleted, {tokens} tokens"),
     "left": ("{} leaves, {tokens} tokens", "{} leave, {tokens} tokens"),
     "shortened": ("{} is shortened, {tokens} tokens less", "{} are shortened, {tokens} tokens less"),
@@ -105,6 +106,7 @@ _WHY: Final = {
     "conflicts": "Perhaps only one can be true, and nothing says which; recall says so where that is likely enough.",
     "may_have_changed": "The newer may replace the older; both stay, and recall shows the newer first.",
     "may_repeat": "Both may say the same; both stay until somebody says so.",
+    "same_words": "No run merges what is protected or core, of another day, or from another place.",
     "summarised": "A text about all of them; they stay as they are.",
     "core": "What an agent reads at the start of every conversation.",
     "related": "They are about related things; finding one helps to find the other.",
@@ -166,7 +168,9 @@ def tell(plan: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo = UTC) -> pl.D
     """
     texts = _Texts(plan, memories, zone)
     grouped = groupby(rows(plan).iter_rows(named=True), itemgetter("profile_id", "row_id"))
-    return pl.DataFrame([_told([*own], texts) for _, own in grouped], schema=TOLD, orient="row")
+    told = pl.DataFrame([_told([*own], texts) for _, own in grouped], schema=TOLD, orient="row")
+    place = pl.col("group").replace_strict({name: place for place, name in enumerate(GROUPS)}, return_dtype=pl.Int64)
+    return told.sort("profile_id", place, maintain_order=True)
 
 
 def tell_answers(said: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo) -> pl.DataFrame:
@@ -344,6 +348,8 @@ def _told(own: Sequence[Mapping[str, Any]], texts: _Texts) -> dict[str, Any]:
     profile_id, group = lead["profile_id"], lead["group"]
     before, after, factors = (_fields(lead[name]) for name in ("before", "after", "factors"))
     older, newer = ([side for side in sides if side] for sides in _sides(lead, own, before, after, texts))
+    if group == "may_repeat" and len({side["text"] for side in older + newer}) == 1:
+        group = "same_words"
     ids = dict.fromkeys(side["memory_id"] for side in older + newer if side["memory_id"])
     tokens = None
     if group in ("left", "deleted"):
@@ -358,8 +364,10 @@ def _told(own: Sequence[Mapping[str, Any]], texts: _Texts) -> dict[str, Any]:
         "decision_ids": [row["decision_id"] for row in own],
         "older": older,
         "newer": newer,
-        "confidence": factors.get("confidence") if lead["action"] in _PAIRED else None,
-        "why": _why(lead, after, older, sure=factors.get("confidence"), changed=bool(older or newer)),
+        "confidence": factors.get("confidence") if lead["action"] in _PAIRED and group != "same_words" else None,
+        "why": _why(
+            {**lead, "group": group}, after, older, sure=factors.get("confidence"), changed=bool(older or newer)
+        ),
         "tokens": tokens,
         "held": lead["status"] == "held",
     }

@@ -23,6 +23,7 @@ from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.recall.models import Memory, Recalled
 from memory_pipeline.recall.rank.ranking import RANKINGS
 from memory_pipeline.recall.rank.reasons import Reason, reasons
+from memory_pipeline.recall.reviews import Pair, Review
 from memory_pipeline.runs import inputs, metrics, status, undo
 from memory_pipeline.schemas import LIVE, Action
 from memory_pipeline.service import report_plan, report_runs, report_store
@@ -180,13 +181,31 @@ _SUGGESTED: Final = 0.5
 """Least likelihood of an answer that the key Enter gives."""
 
 
+_WRONG: Final = {
+    "unmarked": "Nothing is marked: mark what no longer holds of the older memory, or say that the newer replaces it.",
+    "elsewhere": "These words are not in the older memory: copy those that no longer hold exactly.",
+}
+"""What keeps a part from being answered."""
+
+
+def asked_about(visit: Visit, memory: MemoryClient) -> Pair | None:
+    """Return the pair of a visit, if it waits for an answer."""
+    return next((one for one in _waiting(visit, memory) if one.pair_id == visit.asked.get("pair")), None)
+
+
+def _waiting(visit: Visit, memory: MemoryClient) -> Review:
+    """Return the pairs that are most worth an answer: one more than are left for later."""
+    return memory.review(len(visit.signed_in.later) + 1)
+
+
 def review(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
-    """Ask about the pair that is most worth an answer, of those not left for later."""
-    later = visit.signed_in.later
-    pairs = memory.review(len(later) + 1)
+    """Ask about the pair that is most worth an answer, of those not left for later; again where one was not clear."""
+    later, pairs = visit.signed_in.later, _waiting(visit, memory)
     pair = next((one for one in pairs if one.pair_id not in later), None)
+    wrong = _WRONG.get(visit.asked.get("wrong", "")) if pair and pair.pair_id == visit.asked.get("pair") else None
     shown: dict[str, Any] = {"waiting": pairs.waiting, "later": len(later), "answered": visit.asked.get("answered")}
     shown |= {"said": visit.asked.get("said"), "undone": visit.asked.get("undone"), "pair": pair, "keys": KEYS}
+    shown |= {"wrong": wrong, "words": visit.asked.get("words")}
     if pair is None:
         return shown
     older, newer = difference.parts(_said(pair.older), _said(pair.newer))

@@ -199,9 +199,12 @@ def _answer(visit: Visit, memory: MemoryClient) -> str:
     if relation == "again":
         later.clear()
         return _path("review", profile=visit.profile_id)
-    ended = [text for name, text in visit.asked.items() if name.startswith(_ENDED) and text.strip()]
-    if relation == "partial" and not ended:
-        raise ValueError("no part is marked; mark what no longer holds, or say that the newer replaces the older")
+    ended = [text for name, text in visit.asked.items() if name.startswith(_ENDED)]
+    if relation == "partial" and (asked := pages.asked_about(visit, memory)):
+        if missing := next((text for text in ended if text.strip() not in asked.older.content), None):
+            return _path("review", profile=visit.profile_id, pair=pair, wrong="elsewhere", words=missing)
+        if not ended:
+            return _path("review", profile=visit.profile_id, pair=pair, wrong="unmarked")
     statement = "\n".join(ended) if relation == "partial" else None
     answer = memory.resolve(pair, relation, statement=statement, answered_by="owner")
     return _path("review", profile=visit.profile_id, answered=answer or "", said=relation)
