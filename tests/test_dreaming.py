@@ -357,3 +357,15 @@ def test_what_was_erased_since_a_dream_comes_back_only_if_somebody_insists(tmp_p
 def test_structure_stays_whatever_leaves(text):
     here = [Place("a", "n.md", 0, 3, whole=False, text=text)]
     assert changes({"n.md": f"{text}\n"}, here, leaving={"a"}, summaries=[Summary("s", text, ["a"])]) == {}
+
+
+@pytest.mark.parametrize("block", ["```sh\nTea at five.\n```", "> Tea at five.", "| Tea at five. |\n|---|"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_no_block_takes_the_place_of_prose(block, end):
+    text = f"# Tea\n\nTea at five.\n\n{block}\n".replace("\n", end)
+    here = [
+        Place("a", "tea.md", 2, 3, whole=False, text="Tea at five."),
+        Place("b", "tea.md", 4, text.count("\n"), whole=False, text=block),
+    ]
+    merged = Summary("s", block, ["a", "b"])
+    assert changes({"tea.md": text}, here, leaving={"a", "b"}, summaries=[merged]) == {}

@@ -8,6 +8,7 @@ Not here: ranking and consolidation, which are those of the client.
 """
 
 import asyncio
+import heapq
 import json
 import re
 from collections import OrderedDict
@@ -202,11 +203,13 @@ class MemoryPipelineStore(BaseStore):
             return entry.item()
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        now, found = datetime.now(UTC), list[tuple[float | None, _Entry]]()
+        now, by_profile = datetime.now(UTC), list[list[tuple[float | None, _Entry]]]()
         for profile in self._profiles(op.namespace_prefix):
             with self._clients.of(profile) as client:
-                found += self._ranked(client, profile, op, now) if op.query else self._newest(client, profile, op, now)
-        found.sort(key=_best_then_newest)
+                find = self._ranked if op.query else self._newest
+                by_profile.append(find(client, profile, op, now))
+        # Recall puts what holds now before what scores higher, so that only the first of each profile are compared.
+        found = list(heapq.merge(*by_profile, key=_best_then_newest))
         found = self._continued(op, found, now) if op.query else found
         page = found[op.offset : op.offset + op.limit]
         for profile, entries in _by_profile(self._profile, [entry for _, entry in page]).items():
@@ -250,7 +253,8 @@ class MemoryPipelineStore(BaseStore):
         self, client: MemoryClient, profile: str, op: SearchOp, now: datetime
     ) -> list[tuple[float | None, _Entry]]:
         listed = client.list(self._conditions(op), _EVERYTHING, deep=self._deep)
-        return [(None, entry) for entry in self._matching(listed, profile, op, now)]
+        rows = [(None, entry) for entry in self._matching(listed, profile, op, now)]
+        return sorted(rows, key=_best_then_newest)
 
     def _ranked(
         self, client: MemoryClient, profile: str, op: SearchOp, now: datetime

@@ -72,9 +72,10 @@ def changes(
     A summary takes the place of the first of its members, with its id and in that member's shape: as an item with the
     same marker, as a paragraph, or as the text of the file if that member was a file of its own. Line ends stay.
     Tables, code, quotes, tasks, list items with others below them, blocks that other notes refer to, lines with their
-    day at their head, and those with links to pages or remarks always stay, and so do the steps of a numbered list: one
-    that is done twice is written twice. The file of a day is a record of it: what later days outdate stays there. A
-    file with nothing left but headings is removed, with the lines that only point to it.
+    day at their head, and those with links to pages or remarks always stay. So does prose of which a table, code or
+    quote is the summary, and so do the steps of a numbered list: one that is done twice is written twice. The file of a
+    day is a record of it: what later days outdate stays there. A file with nothing left but headings is removed, with
+    the lines that only point to it.
 
     Args:
         texts: text of every file by its path.
@@ -83,7 +84,7 @@ def changes(
         summaries: memories that are to be in the folder instead.
     """
     gone = [place for place in places if place.memory_id in leaving and place.plain and not _is_structure(place.text)]
-    kept = _steps(texts, gone, summaries) | _referred_to(texts, gone) | _of_a_day(gone, summaries)
+    kept = _steps(texts, gone, summaries) | _referred_to(texts, gone) | _of_a_day(gone, summaries) | _prose(summaries)
     gone = [place for place in gone if place.memory_id not in kept]
     hosted = _hosted(gone, summaries)
     standing = {place.memory_id for place in places}
@@ -168,6 +169,11 @@ def _of_a_day(places: Sequence[Place], summaries: Sequence[Summary]) -> set[str]
     files = {place.file for place in places}
     daily = {file for file in files if written_days.day_of(file, (), until=datetime.max.replace(tzinfo=UTC))}
     return {place.memory_id for place in places if place.file in daily} - merged
+
+
+def _prose(summaries: Sequence[Summary]) -> set[str]:
+    """Return the members of summaries that are a table, code, a quote or a list; such a block stays where it is."""
+    return {name for summary in summaries if _is_structure(summary.content) for name in summary.members}
 
 
 def _id(summary: Summary) -> dict[str, str]:

@@ -269,10 +269,16 @@ def test_pages_of_equal_scores_have_each_item_once(store, query, limit):
             found += [(item.namespace, item.key) for item in page]
             start += limit
         assert sorted(found) == sorted((op.namespace, op.key) for op in put if wanted is None or op.value["n"] == 1)
-    first = store.search(("test",), query=query, limit=20)
-    assert [item.score for item in first] == sorted(
-        (item.score for item in first), key=lambda score: (score is None, -(score or 0))
-    )
+
+
+def test_pages_of_stores_opened_anew_have_each_item_once_the_latest_value_first(tmp_path):
+    with MemoryPipelineStore(tmp_path) as store:
+        store.batch([PutOp(ANA, f"k{n:02}", {"name": f"Gadget {n}", "age": n}) for n in range(23)])
+    found = []
+    for start in range(0, 24, 4):
+        with MemoryPipelineStore(tmp_path) as store:
+            found += [item.key for item in store.search(ANA, query="Gadget", limit=4, offset=start)]
+    assert found == [f"k{n:02}" for n in reversed(range(23))]
 
 
 def test_a_page_leaves_out_what_was_deleted_meanwhile_and_shows_what_changed(store):
