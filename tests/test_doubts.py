@@ -268,6 +268,10 @@ def test_the_text_names_dates_and_no_ids(tmp_path):
     assert f"(possibly outdated since 2026-02-03: {newer}; contradicts that of {day}: {newer})" in text
     assert old not in text
     assert new not in text
+    apart = [replace(hits[new], score=first) for first in (0.2, 0.501, 0.9)]
+    shown = [Answer(query="", as_of=AS_OF, ranking="default", recalled=(one, replace(doubtful, score=0.503)))
+             for one in apart]  # fmt: skip
+    assert [answer.rearranged for answer in shown] == [True, False, False]
     alone = Answer(query="", as_of=AS_OF, ranking="default", recalled=(doubtful,))
     assert f"contradicts another memory: {newer})" in alone.text()
     assert "possibly outdated" in Opening(session_id=None, blocks=(), answer=alone).text()

@@ -145,6 +145,7 @@ PRINTED = f"""1. [{DAY}] user: My dentist is Dr. Kern.
    0.48 \u00b7 {ID}
 
 1 memory, 9 tokens, as of 2026-11-29 21:22 UTC
+Scores do not always fall: what holds comes before what it replaces, and what belongs together stands together.
 why the first one: memory-pipeline --home data explain {ID} --profile u --query dentist
 """
 FIELDS = f"user: My dentist is Dr. Kern.\n  id: {ID}\n  what it is: fact\n  stored: {DAY} 00:00 UTC\n  session: s\n"

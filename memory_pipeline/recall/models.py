@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime, tzinfo
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any, Final, Self, overload
 
 import polars as pl
@@ -191,6 +191,12 @@ class Answer(Sequence[Recalled]):
     def tokens(self) -> int:
         """Cost of all memories in a token budget."""
         return sum(memory.tokens for memory in self.recalled)
+
+    @property
+    def rearranged(self) -> bool:
+        """Whether a score, as shown, is higher than one before it: links put a memory beside or behind another."""
+        shown = [round(memory.score, 2) for memory in self.recalled]
+        return any(score < following for score, following in pairwise(shown))
 
     @overload
     def __getitem__(self, position: int) -> Recalled: ...

@@ -30,6 +30,11 @@ ENDED: Final[Mapping[str, str]] = {
 }
 """What became of a memory that a recall no longer returns, or not in full, by the decision."""
 
+REARRANGED: Final = (
+    "Scores do not always fall: what holds comes before what it replaces, and what belongs together stands together."
+)
+"""Why the order of an answer is not that of its scores."""
+
 
 def state(lifecycle: str, superseded_kind: str | None) -> str:
     """Return the state of a memory, which another one may have replaced, by its lifecycle and the kind of that one."""

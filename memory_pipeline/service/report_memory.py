@@ -34,6 +34,8 @@ def answer(console: Console, hits: Answer, *, home: Path, profile: str, budget: 
     line(console)
     if hits.confident is False:
         line(console, "Perhaps none of them answers this.")
+    if hits.rearranged:
+        line(console, wording.REARRANGED, style="dim")
     line(console, f"{many(len(hits), 'memory')}, {many(hits.tokens, 'token')}, as of {moment(hits.as_of)}")
     explain = command(home, "explain", hits[0].memory_id, "--profile", hits[0].profile_id, "--query", hits.query)
     line(console, f"why the first one: {explain}")

@@ -39,7 +39,8 @@ _MORE: Final = re.compile(r"- and [0-9,]+ more, [0-9,]+ tokens; a larger token b
 _HELD: Final = re.compile(r"Held back for .{1,256}: [0-9]+ decisions, .*--max-archived-share")
 _PRINTED: Final = re.compile(
     rf"\s*(?:[0-9.]+ \u00b7 {_UUID}.*|[0-9,]+ memor(?:y|ies)(?:, [0-9,]+ tokens?)?,? (?:for .*)?as of {_DATE} .*"
-    r"|why the first one: \S+ .*|Perhaps none of (?:these|them) answers (?:it|this)\.|next page: after=\S+)"
+    r"|why the first one: \S+ .*|Perhaps none of (?:these|them) answers (?:it|this)\."
+    r"|Scores do not always fall: .*|next page: after=\S+)"
 )
 """Lines that a command or a tool prints about the memories above or below them."""
 _FIELD: Final = re.compile(

@@ -124,7 +124,8 @@ def search(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
         )
         for hit in answer
     ]
-    return shown | {"answer": hits, "newest": (), "confident": answer.confident}
+    why = wording.REARRANGED if answer.rearranged else None
+    return shown | {"answer": hits, "newest": (), "confident": answer.confident, "order": why}
 
 
 def _named(
