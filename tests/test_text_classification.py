@@ -7,6 +7,7 @@ import pytest
 
 from memory_pipeline.text.classification import HOLDING, PASSING, Meaning, canonical_category, canonical_type, inferred
 from memory_pipeline.text.score import core_facts
+from memory_pipeline.text.score.sections import SECTIONS
 from memory_pipeline.text.score.sentence_kinds import GROUPS
 from memory_pipeline.text.score.state_heads import HEADS, REFERENCES
 
@@ -18,6 +19,7 @@ def labelled(*sentences: str, refers: float = 0.0) -> list[float]:
         known = zip(GROUPS.values(), sentence.split(), strict=True)
         numbers += [float(name == label) for group, label in known for name in group]
         numbers += [refers if head == REFERENCES else 0.0 for head in HEADS]
+        numbers += [0.0 for _ in SECTIONS]
     return numbers
 
 
