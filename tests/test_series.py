@@ -111,3 +111,43 @@ def test_what_only_refers_back_comes_right_behind_what_it_refers_to(source, refe
     answer = found([source, "Oda likes plums.", reference], question, k=4, model="reader")
     assert answer.index(reference) == answer.index(source) + 1
     assert answer[0] == source
+
+
+@pytest.mark.parametrize(
+    ("text", "question", "named"),
+    [
+        ("{} chairs the allotment society.", "Who chairs the allotment society?", "Does Ivo chair the society?"),
+        ("{} is the goalkeeper of our team.", "Who is the goalkeeper of our team?", "Is Ivo our goalkeeper?"),
+        ("{} keeps the spare key", "spare key", "Ivo spare key"),
+    ],
+)
+def test_the_newest_of_several_people_comes_first_unless_one_is_asked_about(text, question, named):
+    people = [
+        "Ana Brandt",
+        "Boris",
+        "Chloe de Witt",
+        "Dmitri",
+        "Edith",
+        "Farah",
+        "Goran",
+        "Heidi",
+        "Ivo",
+        "Jana",
+        "Lars",
+    ]
+    texts = [text.format(name) for name in people]
+    assert found(texts, question)[0] == texts[-1]
+    assert found(texts, named)[0] == text.format("Ivo")
+
+
+@pytest.mark.parametrize(
+    ("text", "question"),
+    [
+        ("Die Miete für das Atelier beträgt {} Euro.", "Wie hoch ist die Miete für das Atelier?"),
+        ("Le loyer de l'atelier est de {} euros.", "Quel est le loyer de l'atelier ?"),
+        ("L'affitto dello studio ammonta a {} euro.", "A quanto ammonta l'affitto dello studio?"),
+    ],
+)
+def test_the_newest_value_comes_first_in_any_language(text, question):
+    texts = [text.format(800 + 10 * place) for place in range(12)]
+    assert found(texts, question)[0] == texts[-1]
