@@ -472,7 +472,7 @@ def test_what_a_new_memory_may_replace_is_told_at_once_and_can_be_answered_by_an
 
 @pytest.mark.drill
 def test_a_session_in_a_terminal_asks_takes_back_and_notes(tmp_path):
-    """A wrong letter is asked for again, an answer is taken back, and of one memory only a part ends."""
+    """A wrong letter and a part without words are asked for again, an answer is taken back, and a part ends."""
     home = tmp_path / "data"
     part, newer = UPDATED
     told = (f"{part} User likes tea.", newer, "The print run is 800 copies.", "The print run is now 1,200 copies.")
@@ -480,7 +480,7 @@ def test_a_session_in_a_terminal_asks_takes_back_and_notes(tmp_path):
         ids = [client.remember(said, occurred_at=START - timedelta(days=9 * (9 - at))) for at, said in enumerate(told)]
         client.consolidate()
         asked = [pair.older.memory_id for pair in client.review()]
-    keys = {ids[0]: ["p", "7", "1"], ids[2]: ["p", "900", "800 copies"]}
+    keys = {ids[0]: ["p", "7", "1"], ids[2]: ["p", "", "p", "900", "800 copies"]}
     terminal = io.StringIO("\n".join(["x", "s", "u", *(key for one in asked for key in keys[one]), ""]))
     terminal.isatty = lambda: True
     with patch.object(sys, "stdin", terminal):

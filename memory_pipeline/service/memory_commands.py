@@ -233,28 +233,33 @@ def _ask(client: "MemoryClient", pairs: "Review") -> None:
             continue
         relation = letters[key]
         ended = _ended(pair) if relation == "partial" else None
+        if relation == "partial" and ended is None:
+            continue
         both = (pair.older.memory_id, pair.newer.memory_id)
         answers.append(client.resolve(both, relation, statement=ended, answered_by="owner"))
     _tell_noted(pairs, answers)
 
 
-def _ended(pair: "Pair") -> str:
-    """Ask which sentences of the older memory no longer hold, or which words of a single one."""
+def _ended(pair: "Pair") -> str | None:
+    """Ask which sentences of the older memory no longer hold, or which words of a single one; None if none do."""
     from rich.prompt import Prompt
 
-    sentences = [sentence for sentence, _ in pair.sentences()]
-    while len(sentences) < 2:  # noqa: PLR2004 - nothing to choose from
-        words = Prompt.ask("words of the older that no longer hold", default=pair.statement or "", console=shell.out())
-        if words.strip() and words.strip() in pair.older.content:
-            return words
-        shell.say("copy them from the older memory, exactly")
-    for index, sentence in enumerate(sentences, start=1):
-        shell.say(f"  {index} {sentence}")
-    named = [str(index) for index, (_, ended) in enumerate(pair.sentences(), start=1) if ended] or ["1"]
-    while True:
-        said = Prompt.ask("numbers of those that no longer hold", default=" ".join(named), console=shell.out()).split()
-        if said and all(one in map(str, range(1, len(sentences) + 1)) for one in said):
-            return "\n".join(sentences[int(one) - 1] for one in said)
+    asked = pair.sentences()
+    if len(asked) < 2:  # noqa: PLR2004 - nothing to choose from
+        question, default, wrong = "words of the older that no longer hold", pair.statement or "", "copy them exactly"
+    else:
+        for index, (sentence, _) in enumerate(asked, start=1):
+            shell.say(f"  {index} {sentence}")
+        question, wrong = "numbers of those that no longer hold", f"give numbers from 1 to {len(asked)}"
+        default = " ".join(str(index) for index, (_, ended) in enumerate(asked, start=1) if ended)
+    numbered = {str(index): sentence for index, (sentence, _) in enumerate(asked, start=1)}
+    while said := Prompt.ask(question, default=default, show_default=bool(default), console=shell.out()).strip():
+        if len(asked) < 2 and said in pair.older.content:  # noqa: PLR2004 - as above
+            return said
+        if len(asked) > 1 and all(one in numbered for one in said.split()):
+            return "\n".join(numbered[one] for one in said.split())
+        shell.say(wrong)
+    return None
 
 
 @app.command()

@@ -127,7 +127,7 @@ _RISES: Final = ("tier", "lifecycle", "category")
 _SENTENCES: Final = "Only these sentences are no longer true; the rest of the memory stays."
 _REORDERED: Final = "The same facts, with other days, marks or in another order."
 _SAME_WORDS: Final = "The same words again; one text stands for all."
-_EITHER: Final = "They say the same, or one denies the other; both stay until somebody says which."
+_EITHER: Final = "Perhaps they say the same, perhaps one denies the other; both stay until somebody says which."
 _OTHER_WORDS: Final = "They say the same; one text stands for all."
 
 
