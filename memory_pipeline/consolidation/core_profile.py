@@ -73,6 +73,8 @@ _COLUMNS: Final = (
     *("doubted_since", "doubted_by", "disputed_by", "disputed_at", "vital", "past", "person", "project"),
     "by_file",
 )
+_LONGEST: Final = 10_000
+"""Characters of the longest text that is looked for in another; no line of core memory is that long."""
 _LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
 
 
@@ -420,7 +422,7 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None)
     doubts = pl.col("doubted").list.eval(pl.element().struct.field("confidence") == _LINKED)
     holds = ~doubts.list.any().fill_null(value=False) & (pl.col("closed_statements").list.len().fill_null(0) == 0)
     whole = short & holds & (pl.col("kinds") == 1) & (pl.len().over("row") == pl.col("facts"))
-    as_written = _LINE.str.contains(pl.col("sentence"), literal=True) & ~_LINE.str.contains(PLACEHOLDER)
+    as_written = _holds(_LINE, pl.col("sentence")) & ~_LINE.str.contains(PLACEHOLDER)
     return (
         told.join(kinds, on="row", how="left", maintain_order="left")
         .with_columns(whole=whole & as_written)
@@ -496,7 +498,13 @@ def _still_true(stated: pl.DataFrame) -> pl.DataFrame:
 
 def _says_so() -> pl.Expr:
     """Return whether a sentence holds the words that are over."""
-    return pl.col("sentence").str.contains(pl.col("over").str.strip_chars(), literal=True)
+    return _holds(pl.col("sentence"), pl.col("over").str.strip_chars())
+
+
+def _holds(text: pl.Expr, part: pl.Expr) -> pl.Expr:
+    """Return whether a text holds another, of at most `_LONGEST` characters: Polars makes a pattern of each."""
+    short = part.str.len_chars() <= _LONGEST
+    return short & text.str.contains(pl.when(short).then(part), literal=True)
 
 
 def _overdue(stated: pl.DataFrame, as_of: datetime) -> pl.Series:
