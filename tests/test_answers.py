@@ -252,6 +252,8 @@ def test_a_repeat_of_what_has_ended_ends_too_unless_it_was_said_later(client):
     client.consolidate()
     assert [client.get(name).closed_by for name in (rent, again, later)] == [new, new, None]
     assert client.recall("What is the rent?", 4)[0].memory_id in {new, later}
+    client.consolidate()
+    assert [client.get(name).superseded_kind for name in (rent, again)] == ["update", "update"]
 
 
 @pytest.mark.parametrize("order", sampling.first(1, -1))

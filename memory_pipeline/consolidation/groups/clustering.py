@@ -190,7 +190,7 @@ def _points(
         originals.with_columns(
             judged=languages.judged(originals, enrichment),
             live=live,
-            mergeable=live & has_begun & ~bars_supersession(policy),
+            mergeable=live & has_begun & pl.col("closed_by").is_null() & ~bars_supersession(policy),
             file=whereabouts.file(),
             heading=whereabouts.heading(),
             project=whereabouts.project(),

@@ -87,7 +87,7 @@ def propose(
 
     What already holds needs no decision. A memory gets at most one move, by the first of supersede, delete, archive,
     expire, cold and stub; a memory that leaves is neither promoted nor trimmed. A summary that would supersede what is
-    closed waits for another run: its text would hold what no longer does. A memory that is deleted is not closed
+    closed is not made: its text would hold what no longer does. A memory that is deleted is not closed
     either, and links about its facts are dropped, as are those of a closed memory and of one that a summary supersedes.
     Those of a memory that leaves in another way are kept, and show what remains the newest. Undone decisions are not
     proposed again unless the profile asks for it; with an undone summary all its supersessions are left out, and a text

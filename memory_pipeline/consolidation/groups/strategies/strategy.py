@@ -34,7 +34,7 @@ class ClusteringInput:
     Attributes:
         points: originals that are not deleted, by profile, age and id. Columns of `memories` and of their text's
             `enrichment`, `relevance` and `retention` (null unless live), and: `row`, their number from 0; `live`;
-            `mergeable`: live and allowed to be superseded; `compressed`: superseded by a live compression;
+            `mergeable`: live, not closed, and allowed to be superseded; `compressed`: superseded by a live compression;
             `in_agent_summary`: covered by the live summary of an agent.
         space: their vectors, float32 [n, d].
         comparable: mask of those with a comparable vector, Boolean [n].
