@@ -46,16 +46,17 @@ def carried(pairs: pl.DataFrame, texts: pl.Series, *, least: float, decides: pl.
         .group_by(_ENDS)
         .agg(pl.col("likely").max())
     )
-    known = pairs.join(found, on=_ENDS, how="left", maintain_order="left")
-    surer = (pl.col("relation") == "update") & (pl.col("rule") != ASIDE) & ~decides & pl.col("likely").is_not_null()
-    raised = known.with_columns(
-        confidence=pl.when(surer)
-        .then(1.0 - (1.0 - pl.col("confidence")) * (1.0 - pl.col("likely")))
-        .otherwise("confidence"),
-        rule=pl.when(surer).then(pl.lit(RULE)).otherwise("rule"),
-    ).drop("likely")
-    unrelated = (pl.col("relation") == "unrelated") & pl.col("likely").is_not_null()
-    kept = raised.filter(~known.select(unrelated).to_series())
+    follows = pl.col("likely").is_not_null()
+    surer = follows & (pl.col("relation") == "update") & (pl.col("rule") != ASIDE) & ~decides
+    both = 1.0 - (1.0 - pl.col("confidence")) * (1.0 - pl.col("likely"))
+    kept = (
+        pairs.join(found, on=_ENDS, how="left", maintain_order="left")
+        .filter(~(follows & (pl.col("relation") == "unrelated")))
+        .with_columns(
+            confidence=pl.when(surer).then(both).otherwise("confidence"),
+            rule=pl.when(surer).then(pl.lit(RULE)).otherwise("rule"),
+        )
+    )
     new = found.join(kept, on=_ENDS, how="anti")
     added = new.select(
         *_ENDS,

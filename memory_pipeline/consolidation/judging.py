@@ -257,6 +257,9 @@ def _judged(
     useful = placed.filter(likely(policy) | _counts(policy) | _may_be_asked(policy))
     kept = relation_guards.permitted(useful, points, sentences)
     whole = carried_updates.carried(kept, points["content"], least=policy.repeat_confidence, decides=sure(policy))
+    is_carried = pl.col("rule") == carried_updates.RULE
+    guarded = relation_guards.permitted(whole.filter(is_carried), points, sentences)
+    whole = pl.concat([whole.filter(~is_carried), guarded]).sort("older", "newer")
     found = whole.filter(likely(policy) | _counts(policy) | _may_be_asked(policy))
     placed = found.with_columns(
         points["profile_id"].gather(found["older"]),

@@ -162,6 +162,8 @@ def _apart(index: Index, rows: Integers, of_self: Marks) -> Marks:
 def _elsewhere(index: Index, question: Question, rows: Integers) -> Marks:
     """Return which memories do not stand where another does, as far as the question names that place."""
     standing = places.named(index, question, rows)
+    if not any(standing):
+        return np.zeros((len(rows), len(rows)), dtype=np.bool_)
     return np.array([[not one <= other for other in standing] for one in standing], dtype=np.bool_)
 
 

@@ -13,8 +13,14 @@ from memory_pipeline.text.parse import tokens
 
 
 def named(index: Index, question: Question, rows: Integers) -> list[frozenset[int]]:
-    """Return of each memory the words of its page and headings that the question has. Cost: 10 µs for each."""
-    above = index.memories[rows, ["metadata"]].select(whereabouts.above()).to_series()
+    """Return of each memory the words of its page and headings that the question has.
+
+    Cost: 10 µs for each memory if one of them has metadata.
+    """
+    metadata = index.memories[rows, ["metadata"]]
+    if metadata["metadata"].null_count() == len(metadata):
+        return [frozenset()] * len(metadata)
+    above = metadata.select(whereabouts.above()).to_series()
     stems = tokens.content_stems(tokens.fold(above)).to_list()
     asked = frozenset(question.keys.tolist())
     return [asked.intersection(keys(words).tolist()) if words else frozenset() for words in stems]

@@ -47,20 +47,21 @@ def members(index: Index, question: Question, rows: Integers, best: Integers) ->
     A series has the same speaker, and texts that give a value to the same words: either they are equal but for figures,
     days and dates that the question does not name, or they begin with the same label ("Ticket OPS-41 is ..."), or they
     are equal behind a name that the question does not name ("Ana chairs the board"). The question names the same of the
-    places (see `places`) in which they stand. Cost:
-    about 10 µs for each of the best and for each memory that may be in a series with one of them, 1 µs for each other.
+    places (see `places`) in which they stand. Cost: about 10 µs for each of the best and for each memory that may be in
+    a series with one of them, 1 µs for each other.
     """
     asked = set(_VALUE.findall(question.plain)) | set(_WORD.findall(question.plain))
-    texts = index.memories["content"][rows].fill_null("")
-    lows = fold(texts).to_list()
-    names = [_name(text) for text in texts]
+    content = index.memories["content"][rows].fill_null("")
+    texts, lows = content.to_list(), fold(content).to_list()
     wanted = {
-        template for place in best.tolist() if (template := _template(lows[place], names[place], asked)) is not None
+        template
+        for place in best.tolist()
+        if (template := _template(lows[place], _name(texts[place]), asked)) is not None
     }
     shared = {max(_VALUES.split(template), key=len) for template in wanted}
     keys = [
-        (int(speaker), _template(low, name, asked)) if any(words in low for words in shared) else None
-        for low, name, speaker in zip(lows, names, index.speaker[rows], strict=True)
+        (int(speaker), _template(low, _name(text), asked)) if any(words in low for words in shared) else None
+        for low, text, speaker in zip(lows, texts, index.speaker[rows], strict=True)
     ]
     alike = np.flatnonzero([key is not None and key[1] in wanted for key in keys])
     placed = [
