@@ -106,13 +106,12 @@ def _side(best: Vector, ids: Rows, same: NDArray[np.bool_], counts: Rows) -> Map
     weights, digits = _token_table()
     weight, digit, begins = weights[ids], digits[ids], np.cumsum(counts) - counts
     total, left = _sums(weight, counts), _sums(weight, counts, best < _NEAR)
-    order = np.lexsort((-best, np.repeat(np.arange(len(counts)), counts)))
     columns = {
         "covered": _products(best, weight, counts) / total,
         "least": np.minimum.reduceat(best, begins),
         "left": left,
         "left_share": left / total,
-        "best": _mean_of_first(best[order], counts),
+        "best": _mean_of_best(best, counts),
         "same": _sums(weight, counts, same) / total,
         "other_digits": np.add.reduceat(digit & ~same, begins, dtype=np.int64),
         "digits": np.add.reduceat(digit, begins, dtype=np.int64),
@@ -149,9 +148,11 @@ def _products(one: Vector, other: Vector, counts: Rows) -> Floats:
     return result
 
 
-def _mean_of_first(values: Vector, counts: Rows) -> Floats:
-    """Return the mean of the first `_BEST` of each run; they are added up from the last."""
+def _mean_of_best(values: Vector, counts: Rows) -> Floats:
+    """Return the mean of the `_BEST` largest of each run; they are added up from the least."""
     result = np.zeros(len(counts))
     for runs, places in _of_one_length(counts):
-        result[runs] = values[places[:, :_BEST][:, ::-1]].mean(axis=1)
+        of_runs = values[places]
+        rest = max(of_runs.shape[1] - _BEST, 0)
+        result[runs] = np.sort(np.partition(of_runs, rest, axis=1)[:, rest:], axis=1).mean(axis=1)
     return result

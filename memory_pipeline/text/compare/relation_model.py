@@ -73,7 +73,7 @@ class ReaderModel:
         pair, left, right = statement_pairs(reading, older, newer)
         names, words, best = statements_that_share_most(reading, (pair, left, right), len(older))
         known, table = relation_trees.features(reading, older, newer, (names, words[best]), closeness.table)
-        of_pairs = relation_trees.probabilities(known, table)
+        of_pairs = relation_trees.first_probabilities(known, table)
         read = relation_trees.worth_reading(of_pairs, newer)
         found, _ = relation_trees.merged(of_pairs)
         whole, aside = np.zeros(len(older)), np.zeros(len(older), dtype=np.bool_)
