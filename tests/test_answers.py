@@ -19,6 +19,7 @@ from memory_pipeline.consolidation.state import answers, projection
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.database import UnknownMemory
 from memory_pipeline.recall.client import reviewing
+from memory_pipeline.recall.live import together
 from memory_pipeline.runs import rebuild
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.service import auth_tokens
@@ -294,6 +295,15 @@ def test_core_memory_follows_an_answer_in_the_next_run(client, later):
     for _ in range(later):
         client.consolidate()
         assert client.session_start().text() == told
+
+
+def test_what_replaces_another_comes_first_before_any_run_of_few_memories(client, monkeypatch):
+    old = client.remember("My boss is Karen.")
+    new = client.remember("Karen left; Tom leads our group now.")
+    first, second = client.recall("Who is my boss?")
+    assert (first.memory_id, second.memory_id, second.outdated_by) == (new, old, (new,))
+    monkeypatch.setattr(together, "FEW", 1)
+    assert [one.outdated_by for one in client.recall("Who is my boss?")] == [(), ()]
 
 
 @pytest.mark.drill

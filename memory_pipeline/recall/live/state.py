@@ -220,6 +220,11 @@ class StateCache:
         if "first_reading" in self.__dict__:
             self.first_reading.forget()
 
+    @property
+    def compares(self) -> bool:
+        """Whether the policy has facts compared."""
+        return self._policy.fact_changes
+
     def first_links(self, index: Index, rows: Sequence[int]) -> pl.DataFrame:
         """Return the links of memories of the current state that no run has compared (see `FirstReading.links`)."""
         return self.first_reading.links(index, rows, self.answered)

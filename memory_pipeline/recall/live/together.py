@@ -26,6 +26,8 @@ from memory_pipeline.text.embed import encoder
 
 _MARK: Final = "\x1f"
 """Ends the prefix of an id; no id of an agent holds a control character."""
+FEW: Final = 1_000
+"""Most memories of a profile that recall compares before any run has: as many as somebody tries a memory with."""
 _IDS: Final = ("memory_id", "session_id", "superseded_by", "closed_by", "cluster_id")
 
 
@@ -48,8 +50,9 @@ class Alone:
 
     @property
     def compare(self) -> Compare | None:
-        """Finds the links of memories that no run has compared; None of a past state, and where no run has compared."""
-        reads = self.state.edges is None and self.links.compared_until > 0 and not encoder.missing()
+        """Finds the links of memories that no run has compared; None of a past state, and of many without a run."""
+        some = self.links.compared_until > 0 or len(self.pool.row_ids) <= FEW
+        reads = self.state.edges is None and some and self.cache.compares and not encoder.missing()
         return self.cache.first_links if reads else None
 
     @property

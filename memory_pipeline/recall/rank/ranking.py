@@ -241,7 +241,7 @@ def _by_model(
         told[head] = others(rows[head].tolist())
         scores = np.clip(scores + _OTHERS * told[:, 0], 0.0, 1.0)
         order = selection.best_first(index, rows, scores)
-    if compare is not None and links.compared_until:
+    if compare is not None:
         links = _with_first_links(index, rows[order[: selection.BEST]], links, compare)
     invalid = selection.not_valid(index, rows, now)
     changes = np.zeros((len(rows), len(CHANGES)))
