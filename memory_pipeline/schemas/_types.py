@@ -38,7 +38,7 @@ class Lifecycle(StrEnum):
     ERASED = "erased"
 
 
-PARSER: Final = 7
+PARSER: Final = 8
 """Version of everything extracted from a text: its language, words, facts and gist. Texts read by another version are
 read again. Raise it whenever a text gives a different row of `enrichment`."""
 
