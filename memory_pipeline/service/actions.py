@@ -1,12 +1,13 @@
-"""Actions of servers and commands that a profile's client lacks: storing a text quickly, consolidating through Dagster.
+"""Actions of servers and commands that a profile's client lacks: quick storing, runs through Dagster, ranks explained.
 
 Not here: how requests are made and answered (`commands`, `http_server`, `mcp_server`).
 """
 
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -20,6 +21,13 @@ from memory_pipeline.schemas import EventType
 from memory_pipeline.service.choices import Task
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text.parse import written_days
+
+if TYPE_CHECKING:
+    from memory_pipeline.recall.client.explanation import Explanation
+    from memory_pipeline.recall.client.memory_client import MemoryClient
+
+_RANKS: Final = 1_000
+"""Ranks of an answer among which a memory is looked for."""
 
 
 class Consolidation(BaseModel):
@@ -185,3 +193,23 @@ def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) 
         position = lake.ledger.position()  # before the clock: what comes between is later than both
         profiles = inputs.select_profiles(lake, settings, as_of=as_of or datetime.now(UTC), seq=position, **asked)
         return runs_consolidate.dry_run(lake, settings, profiles)
+
+
+def with_rank(
+    client: "MemoryClient", explanation: "Explanation", query: str, *, as_of: datetime | None = None
+) -> "Explanation":
+    """Return an explanation with the memory's rank in the answer to a query. Records no access.
+
+    Args:
+        as_of: instant whose state is searched; default: now.
+
+    Raises:
+        ValueError: the query is blank, or a deep recall does not return the memory.
+    """
+    answer = client.recall(query, _RANKS, as_of=as_of, deep=True, record=False)
+    hit = next((hit for hit in answer if hit.memory_id == explanation.memory_id), None)
+    if hit is None:
+        raise ValueError(
+            f"memory {explanation.memory_id} is not among the first {_RANKS} memories of a deep recall of {query!r}"
+        )
+    return replace(explanation, recalled=asdict(hit))

@@ -1,6 +1,6 @@
 """Authorisation of the HTTP service, and its error answers: one line each, as JSON.
 
-Not here: the routes (`http_server`, `http_memories`), and who has a valid token (`token_gate`).
+Not here: the routes (`http_server`, `http_memories`), and who has a valid token (`middleware`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping

@@ -1,7 +1,7 @@
 """Limits the heavy requests that a server accepts at once, per token and in total.
 
 Heavy requests read a whole profile: consolidate, dry run, tick, undo, erase. Not here: sizes and times of a request
-(`body_limit`, `listening`), and how runs are executed (`background_runs`).
+(`middleware`, `listening`), and how runs are executed (`background_runs`).
 """
 
 import threading

@@ -1,6 +1,6 @@
 """Serves an ASGI application on a socket, with timeouts for slow clients, turns, and a stop within seconds.
 
-Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies (`body_limit`).
+Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies (`middleware`).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memory_pipeline.service.background_runs import Runs
-from memory_pipeline.service.host_check import HEALTH
+from memory_pipeline.service.middleware import HEALTH
 from memory_pipeline.settings import Settings
 
 LINGER_SECONDS: Final = 2

@@ -7,8 +7,8 @@ from mcp.server.mcpserver import Context
 
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.service.auth_tokens import Grant
+from memory_pipeline.service.middleware import GRANT
 from memory_pipeline.service.profile_choice import choose_profile
-from memory_pipeline.service.token_gate import GRANT
 
 
 def grant_of(context: Context[Any, Any]) -> Grant | None:

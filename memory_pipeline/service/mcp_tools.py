@@ -27,7 +27,7 @@ from memory_pipeline.recall.wording import STATES
 from memory_pipeline.runs import status
 from memory_pipeline.runs.undo import NOT_AGAIN
 from memory_pipeline.schemas import LIVE
-from memory_pipeline.service import rank_explanation
+from memory_pipeline.service import actions
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.choices import Answer
@@ -376,7 +376,7 @@ class MemoryTools:
         with self._memory(profile_id) as memory:
             explanation = memory.explain(memory_id)
             if query is not None:
-                explanation = rank_explanation.with_rank(memory, explanation, query)
+                explanation = actions.with_rank(memory, explanation, query)
             return "\n".join(explanation.lines())
 
     def status(self, profile_id: Id | None = None) -> str:

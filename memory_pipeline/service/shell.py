@@ -1,14 +1,18 @@
 """What the commands share: options, the store that they act on, and what they print."""
 
+import inspect
 import json
 import os
 import re
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from inspect import Parameter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
     from memory_pipeline.recall.client.memory_client import MemoryClient
     from memory_pipeline.settings import Settings
 
+R = TypeVar("R")
 
 PIPE_COLUMNS: Final = 160
 """Width of output that goes into a pipe."""
@@ -181,23 +186,18 @@ def existing_profile(profile: str | None) -> str:
         return choose_profile(lake, profile)
 
 
-def existing_client(profile_id: str) -> "MemoryClient":
-    """Open the client of a profile in a store that must exist."""
-    settings = settings_in_force()
-    existing_home(settings)
-    from memory_pipeline.recall.client.memory_client import MemoryClient
+def client_of(profile_id: str, *, session: bool = False) -> "MemoryClient":
+    """Open the client of a profile in a store that must exist.
 
-    return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
-
-
-def session_client(profile_id: str) -> "MemoryClient":
-    """Open the client that starts or ends a session of a profile; creates the data folder.
-
-    Hooks of clients do so before anything is remembered.
+    Args:
+        session: it starts or ends a session, as hooks of clients do before anything is remembered: the data folder is
+            created if it does not exist.
     """
+    settings = settings_in_force(writing=session)
+    if not session:
+        existing_home(settings)
     from memory_pipeline.recall.client.memory_client import MemoryClient
 
-    settings = settings_in_force(writing=True)
     return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
 
 
@@ -254,13 +254,47 @@ def say(text: str, *, style: str = "") -> None:
     line(out(), text, style=style)
 
 
-def show(document: Any, *lines: str, as_json: bool) -> None:
-    """Print what a command did, as JSON or as lines for people."""
-    if as_json:
-        show_json(document)
-        return
-    for text in lines:
-        say(text)
+@dataclass(frozen=True)
+class Done:
+    """What a command did."""
+
+    document: Any
+    """For programs, as JSON."""
+    told: "str | Sequence[str] | Callable[[Console], object]"
+    """For people: a line, several, or what prints it."""
+    well: bool = True
+    """False: the command exits with 1."""
+
+    def show(self, *, as_json: bool) -> None:
+        """Print it as JSON, or for people."""
+        if as_json:
+            show_json(self.document)
+        elif callable(self.told):
+            self.told(out())
+        else:
+            for text in [self.told] if isinstance(self.told, str) else self.told:
+                say(text)
+        if not self.well:
+            raise typer.Exit(1)
+
+
+def shown(command: Callable[..., Done]) -> Callable[..., None]:
+    """Give a command the option `--json`, and print what it returns in the form that is asked for."""
+
+    def run(*, as_json: bool, **given: Any) -> None:
+        command(**given).show(as_json=as_json)
+
+    option = Parameter("as_json", Parameter.KEYWORD_ONLY, annotation=JsonOption, default=False)
+    return with_options(run, command, [*inspect.signature(command).parameters.values(), option])
+
+
+def with_options(run: Callable[..., R], command: Callable[..., Any], options: Iterable[Parameter]) -> Callable[..., R]:
+    """Return a function under the name and with the help of a command, with the options that typer reads of it."""
+    keywords = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
+    run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in keywords}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
 
 
 def _json_text(value: object) -> str:
