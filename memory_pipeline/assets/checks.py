@@ -81,11 +81,7 @@ def quota(key: dg.AssetKey) -> dg.AssetCheckSpec:
 
 
 def quota_of(key: dg.AssetKey, plan: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> dg.AssetCheckResult:
-    """Report the profiles that a plan holds back, with their numbers.
-
-    Args:
-        tables: `profiles`, `memories` and `decided_edges` of the state before it.
-    """
+    """Report the profiles that a plan holds back, with their numbers, from the tables of the state before it."""
     held = held_profiles(plan, tables["profiles"], State(tables["memories"], tables["decided_edges"]))
     shown = [
         f"{row['profile_id']} would lose {row['leaving']} of {row['live']} live memories ({row['share']:.0%}; at most "

@@ -170,11 +170,7 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
 
 
 def _path(asked: str) -> str:
-    """Return a path in its plain form.
-
-    Raises:
-        ToolError: it leaves the folder, or is not a valid path.
-    """
+    """Return a path in its plain form; a ToolError says that it leaves the folder, or is not valid."""
     if asked != ROOT and not asked.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {asked}")
     plain = posixpath.normpath(asked)

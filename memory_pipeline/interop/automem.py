@@ -36,11 +36,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path) -> Iterator[Item]:
-    """Yield the memories of a backup, one held in memory at a time, and their relations.
-
-    Args:
-        path: `.json.gz` file, archive, or folder; of several backups the newest of each kind is read.
-    """
+    """Yield the memories of a backup, one held in memory at a time, and their relations; of several the newest."""
     names = dict[object, str]()
     parts = {"graph": _graph, "points": _points}
     newest = [max((one.name for one in members(path) if _kind(one) == kind), default="") for kind in parts]

@@ -34,11 +34,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
-    """Yield the conversations of an export, one held in memory at a time.
-
-    Args:
-        path: ZIP file, folder, or `conversations.json` itself.
-    """
+    """Yield the conversations of a ZIP file, folder, or `conversations.json` itself, one held in memory at a time."""
     ratings, others = _ratings(path)
     yield from skipped(REMARKS, others)
     instructed = set[str]()

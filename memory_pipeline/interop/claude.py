@@ -31,11 +31,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
-    """Yield conversations, memories and project instructions, one record held in memory at a time.
-
-    Args:
-        path: ZIP file, folder or JSON file.
-    """
+    """Yield conversations, memories and project instructions, one record held in memory at a time."""
     titles = _titles(path)
 
     def read(member: Member) -> Iterator[Item]:

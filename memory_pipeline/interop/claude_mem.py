@@ -37,11 +37,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path) -> Iterator[Item]:
-    """Yield the observations of a database, the summaries of its sessions, what the person typed, and their rules.
-
-    Args:
-        path: `claude-mem.db`; its program may be running.
-    """
+    """Yield observations, summaries of sessions, what the person typed, and rules of a database that may be in use."""
     return _Store(path, source).items()
 
 

@@ -87,11 +87,7 @@ class Member:
         return without_suffix(PurePosixPath(self.name).name)
 
     def text(self) -> str:
-        """Return the whole file as text.
-
-        Raises:
-            Broken: it cannot be read, or is not UTF-8.
-        """
+        """Return the whole file as text; Broken, if it cannot be read or is not UTF-8."""
         read = self.head(_LARGEST + 1)
         if len(read) > _LARGEST:
             raise Broken(f"is larger than {_LARGEST >> 20} MiB; split it")
@@ -101,11 +97,7 @@ class Member:
             raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
 
     def head(self, most: int) -> bytes:
-        """Return the first bytes.
-
-        Raises:
-            Broken: they cannot be read.
-        """
+        """Return the first bytes; Broken, if they cannot be read."""
         with self.reading() as file:
             return file.read(most)
 
@@ -125,11 +117,7 @@ class Member:
             raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
 
     def json(self) -> Any:
-        """Parse the whole file as JSON.
-
-        Raises:
-            Broken: it cannot be read, or is not JSON.
-        """
+        """Parse the whole file as JSON; Broken, if it is none."""
         try:
             return json.loads(self.text())
         except (ValueError, RecursionError) as error:
@@ -230,10 +218,8 @@ def members(path: Path) -> Iterator[Member]:
     """Yield the files of an export in order of their names: of a folder, an archive, or the file itself.
 
     Archives within are opened too. Hidden files and folders of a folder are left out, and so are links and the
-    backups of Logseq; but files of coding agents in hidden folders of theirs are read.
-
-    Raises:
-        ValueError: the path cannot be read.
+    backups of Logseq; but files of coding agents in hidden folders of theirs are read. A ValueError says what cannot be
+    read.
     """
     if path.is_dir():
         for file in sorted(_files(path)):
@@ -250,8 +236,7 @@ def members(path: Path) -> Iterator[Member]:
 def _files(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder and of those in it that are not hidden, and `OF_AGENTS` in hidden ones of agents.
 
-    Raises:
-        ValueError: one of them cannot be read: an import must not take its files for removed.
+    A ValueError names one that cannot be read: an import must not take its files for removed.
     """
 
     def refuse(error: OSError) -> None:

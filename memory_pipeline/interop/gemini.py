@@ -43,11 +43,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
-    """Yield what the person asked, newest first as the list has it.
-
-    Args:
-        path: ZIP file of Takeout, folder, or the list itself, `MyActivity.json` or `MyActivity.html`.
-    """
+    """Yield what the person asked, newest first as the list has it, in Takeout or by itself, as JSON or HTML."""
     return source.of_files(path, lambda member: _file(source, member, assistant=assistant))
 
 

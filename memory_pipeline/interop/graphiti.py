@@ -44,9 +44,6 @@ def events(source: Source, path: Path, *, episodes: bool = False, assistant: boo
     """Yield a memory per fact, links to the facts that ended others, what people said in threads, episodes on request.
 
     Without a given profile, each is in that of its group, user or graph.
-
-    Args:
-        episodes: take the texts of episodes too, with links from facts to them.
     """
     names, facts = _names(path), list[_Fact]()
 

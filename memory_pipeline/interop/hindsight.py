@@ -37,9 +37,7 @@ def detect(seen: Sample) -> bool:
 def events(source: Source, path: Path, *, observations: bool = False) -> Iterator[Item]:
     """Yield the facts of all documents with their causes; without a given profile, in that of the bank they come from.
 
-    Args:
-        path: ZIP file or folder.
-        observations: take what Hindsight concluded from facts too, with links to them.
+    On request, what Hindsight concluded from facts too, with links to them.
     """
     bank = None
     for member in members(path):

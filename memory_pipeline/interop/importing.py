@@ -96,7 +96,6 @@ def import_events(
     already in the ledger count as duplicates.
 
     Args:
-        events: output of an importer.
         batch: events that become durable together.
         settings: settings that limit texts and tags; default: no limits. An event over them is refused.
         progress: called after each batch with the report so far.
@@ -126,14 +125,10 @@ def preview_events(
     most: int = 10,
     separate: Separate | None = None,
 ) -> Preview:
-    """Return what `import_events` would do, and store nothing.
+    """Return what `import_events` would do with a ledger, if there is one yet, and store nothing.
 
     Args:
-        ledger: ledger that would be appended to; None: it does not exist yet.
-        events: output of an importer.
-        settings: settings that limit texts and tags; default: no limits.
         most: how many events to return.
-        separate: as for `import_events`.
     """
     report, first = ImportReport(), list[Event]()
     for read in _batches(_of_size(events, settings), _BATCH):

@@ -26,11 +26,7 @@ class Inert:
 
 
 def read(content: bytes) -> Any:
-    """Return the value that a pickle describes: numbers, texts, bytes, lists, dicts, and `Inert` for everything else.
-
-    Raises:
-        ValueError: it is not a pickle, or damaged.
-    """
+    """Return the numbers, texts, lists, dicts and `Inert` that a pickle describes; a ValueError, if it is damaged."""
     machine = _Machine()
     try:
         for opcode, argument, _ in pickletools.genops(content):

@@ -113,11 +113,7 @@ def file_name(path: Path) -> str:
 
 
 def json_file(path: Path) -> Any:
-    """Parse a JSON file.
-
-    Raises:
-        ValueError: the file cannot be read or is not JSON.
-    """
+    """Parse a JSON file; a ValueError says why it cannot be read, or is not JSON."""
     try:
         return json.loads(path.read_text("utf-8-sig"))
     except OSError as error:

@@ -57,17 +57,13 @@ def _is_dump(head: Head) -> bool:
 
 
 def events(source: Source, path: Path, *, scope: str | None = None) -> Iterator[Item]:
-    """Yield a memory per item.
+    """Yield a memory per item of a database, a server, a plain-text dump of one by pg_dump, or JSON.
 
     Its text is `content` of the value, plain or within an object, else one of `TEXT_FIELDS`, whose name is kept
     as metadata (`text_field`), else the value as JSON; labels of the namespace that `scope` does not name become tags.
 
     Args:
-        path: database, URL of a PostgreSQL server, a plain-text dump of one by pg_dump, or JSON.
-        scope: where the namespace names the user, such as `memories/{user_id}`.
-
-    Raises:
-        ValueError: the template is wrong.
+        scope: where the namespace names the user, such as `memories/{user_id}`; a ValueError, if it is wrong.
     """
     by = scopes.pattern(scope)
 

@@ -145,7 +145,6 @@ def events(source: Source, path: Path, *, ledger: Ledger | None = None, name: st
     that added the file, else by the file. Without a given profile, a folder that is an export is that of its profile.
 
     Args:
-        path: folder, archive or file to read.
         ledger: recognises what an earlier import of the folder stored; None: no ledger yet.
         name: name by which later imports recognise the folder; default: its path.
     """

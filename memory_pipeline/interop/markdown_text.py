@@ -355,8 +355,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n")
 def _introduction(text: str, following: str) -> tuple[int, str, bool]:
     """Return how a paragraph introduces the line after it.
 
-    Returns:
-        Its level as a heading, its title, empty if it introduces nothing, and whether it is a memory besides.
+    That is its level as a heading, its title, empty if it introduces nothing, and whether it is a memory besides.
     """
     alone = not following or _heading(following) or _RULE.fullmatch(following)
     bold = None if alone or _BOLD.fullmatch(following.strip()) else _BOLD.fullmatch(text)
@@ -432,11 +431,7 @@ def _item_end(lines: list[str], place: int) -> int:
 
 
 def _listed(lines: list[str], place: int, at: Unit, left_out: Counter[str]) -> tuple[int, Iterator[Unit]]:
-    """Return the line after a list item, or after items indented by tabs below no item, and what they say.
-
-    Args:
-        at: where they begin.
-    """
+    """Return the line after a list item, or after items indented by tabs below no item, and what they say."""
     if match := _ITEM.fullmatch(lines[place]):
         end = _item_end(lines, place)
         item = replace(at, text=match[2], after=at.line + end - place)

@@ -55,11 +55,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path) -> Iterator[Item]:
-    """Yield the memories of a file or folder, their changes, and links among those of one entity.
-
-    Args:
-        path: JSON file, `history.db`, Qdrant's `storage.sqlite`, or a folder with some of them.
-    """
+    """Yield the memories of a file or a folder of files, their changes, and links among those of one entity."""
     histories = _Histories.of(path)
     entities = list[tuple[str, Mapping[str, Any]]]()
     found = dict[str, Record]()

@@ -32,10 +32,7 @@ def events(source: Source, path: Path, *, assistant: bool = False, scope: str | 
     """Yield the sessions of a database in order.
 
     Args:
-        scope: where the id of a session names the user, such as `{user_id}:{session_id}`.
-
-    Raises:
-        ValueError: the template is wrong.
+        scope: where the id of a session names the user, such as `{user_id}:{session_id}`; a ValueError, if it is wrong.
     """
     return _sessions(source, path, scopes.pattern(scope), assistant=assistant)
 

@@ -71,11 +71,7 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
 
     A new memory that its source says was changed after it was made is followed by an update at that instant.
 
-    Args:
-        ledger: the ledger; None: it does not exist yet.
-        events: a batch, in order; those `Imported` as a state have a memory as it is now.
-
-    Cost: an index look-up for each such memory.
+    Cost: an index look-up for each memory that is `Imported` as a state.
     """
     known = _known(ledger, events) if ledger else {}
     result = Reconciled([], [])

@@ -69,7 +69,6 @@ class Source:
             raw: the record as read, for dead letters.
             origin: file and position.
             at: its instant in any form; without one it is dated by the file, else to the import.
-            file_at: when the file was last written.
             who: `user_id`, `session_id` and `agent_id` in any form; without a given profile, the user is the profile.
         """
         named = {name: found for name, value in who.items() if (found := identifier(value)) is not None}
@@ -95,11 +94,7 @@ class Source:
         return self.broken(raw, origin, "the line is not a JSON object; copy the whole file again")
 
     def of_files(self, path: Path, read: Callable[[Member], Iterable[Item]]) -> Iterator[Item]:
-        """Yield what `read` yields of each file of an export, and a dead letter where one cannot be read further.
-
-        Raises:
-            ValueError: the path cannot be read.
-        """
+        """Yield what `read` yields of each file of an export, and a dead letter where one cannot be read further."""
         for member in members(path):
             yield from self.of_member(member, read(member))
 

@@ -46,11 +46,7 @@ def oldest_kept(lake: Lake, versions: int) -> int:
 
 
 def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.JobDefinition]:
-    """Make the jobs `undo` and `maintenance`.
-
-    Args:
-        executor: runs the steps of each job; None: the executor of the code location.
-    """
+    """Make the jobs `undo` and `maintenance`, whose steps this executor runs, or that of the code location."""
     store_key = names.name("store")
 
     @dg.op(
@@ -101,12 +97,9 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
 
 
 def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> dict[str, Any]:
-    """Keep the store small; never touches a file that a table, an undo or a kept snapshot needs.
+    """Keep the store small, and return what was done; no file goes that a table, an undo or a kept snapshot needs.
 
     Each part runs even if others fail. Of the run history only runs of the pipeline's own jobs are dropped.
-
-    Returns:
-        What was done, as figures for Dagster's metadata.
 
     Raises:
         dagster.Failure: parts failed; names each with its reason. The others are done.

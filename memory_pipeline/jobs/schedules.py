@@ -32,8 +32,7 @@ def schedules(
 ) -> Sequence[dg.ScheduleDefinition]:
     """Make the nightly schedule, and those of full runs and of partial tasks that have an interval.
 
-    Args:
-        start: start those that a policy asks for as soon as Dagster loads them.
+    `start` those that a policy asks for as soon as Dagster loads them.
     """
     partial = [task for task in INTERVALS if task != "full"]
     return [

@@ -82,12 +82,9 @@ class OpenAICompletionClient:
         self._failures = 0
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Return one completion per prompt, in order.
+        """Return one completion per prompt, in order; CompletionUnavailable, without the package `openai`.
 
         Blocks until all have arrived: at most prompts / concurrency x attempts x (timeout + pause) seconds.
-
-        Raises:
-            CompletionUnavailable: the package `openai` is not installed.
         """
         try:
             import openai  # noqa: F401, PLC0415 - an extra, slow to import, and only needed where a model is asked

@@ -11,11 +11,7 @@ from memory_pipeline.settings import Settings
 
 
 def sensors(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> Sequence[dg.SensorDefinition]:
-    """Make every sensor.
-
-    Args:
-        start: start them as soon as Dagster loads them.
-    """
+    """Make every sensor; `start` them as soon as Dagster loads them."""
     return [
         activity.projector(settings, names, start=start, alert_url=alert_url),
         *(activity.watcher(watch, settings, names, start=start, alert_url=alert_url) for watch in activity.WATCHES),

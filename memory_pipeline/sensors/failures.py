@@ -37,12 +37,7 @@ def status(*, start: bool) -> dg.DefaultSensorStatus:
 
 
 def sensor(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> dg.SensorDefinition:
-    """Make the sensor that reports every failed run of the pipeline's jobs.
-
-    Args:
-        settings: the deployment.
-        start: start it as soon as Dagster loads it.
-    """
+    """Make the sensor that reports every failed run of the pipeline's jobs."""
 
     @dg.run_failure_sensor(
         name=names.name("failures"),
@@ -101,9 +96,8 @@ def ticking(log: logging.Logger, name: str, alert_url: AlertUrl) -> Iterator[Non
 def document(context: dg.RunFailureSensorContext, names: Namespace) -> dict[str, Any]:
     """Return the report on a failed run.
 
-    Returns:
-        `job`, `run_id`, `task`, `trigger`, `profiles` (empty: all), `failed_at`, `reason`, `remedy`, `retried`
-        (whether it is started again automatically).
+    `job`, `run_id`, `task`, `trigger`, `profiles` (empty: all), `failed_at`, `reason`, `remedy`, `retried` (whether it
+    is started again automatically).
     """
     run = context.dagster_run
     resources: dict[str, Any] = dict(run.run_config).get("resources", {})  # type: ignore[assignment]
@@ -126,12 +120,7 @@ def document(context: dg.RunFailureSensorContext, names: Namespace) -> dict[str,
 
 
 def post(url: str, found: dict[str, Any]) -> None:
-    """Send a report as JSON.
-
-    Raises:
-        OSError: there was no answer, or it was an error.
-        HTTPException: the answer was not HTTP.
-    """
+    """Send a report as JSON; OSError or HTTPException, if there was no answer, or it was an error or not HTTP."""
     headers = {"Content-Type": "application/json"}
     sent = urllib.request.Request(url, json.dumps(found).encode(), headers, method="POST")  # noqa: S310 - settings take only addresses of the web
     with urllib.request.urlopen(sent, timeout=ANSWER_SECONDS):  # noqa: S310 - settings take only addresses of the web

@@ -97,16 +97,12 @@ def remember(
     expires_in: str | None = None,
     **fields: Any,
 ) -> tuple[Event, quotations.Separated]:
-    """Store one memory without loading what only a recall needs, unless its text may quote recalled memories.
+    """Store one memory without loading what only a recall needs; return the event as given, and what of it is stored.
 
     Args:
-        home: data folder; created if it does not exist.
         occurred_at: when it was said; default: the past day at the head of the text, else now.
         expires_in: how long it is kept from `occurred_at`, else from now on, such as "30 days".
         fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
-
-    Returns:
-        The event as given, and what of it is stored.
 
     Raises:
         InvalidEvent: a value is out of range; names it.
@@ -143,14 +139,10 @@ def remember(
 
 
 def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str | None = None) -> dict[str, Any]:
-    """Run a consolidation to its end, under the settings of the moment.
+    """Run a consolidation to its end, under the settings of the moment; return its plan, if it is dry, or what it did.
 
     Args:
-        trigger: who asks: http or mcp.
         run_id: id of the run in Dagster; a retry after a conflict gets an id of its own.
-
-    Returns:
-        The plan of a dry run, else what the run did; see `consolidate` in `docs/json.md`.
 
     Raises:
         RunFailed: the run failed; says why.
@@ -173,14 +165,10 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
 
 
 def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) -> dict[str, pl.DataFrame]:
-    """Plan a run in this process and write nothing, not even in Dagster.
+    """Plan a run in this process and write nothing, not even in Dagster; return what a plan file holds.
 
     Args:
-        as_of: the one clock of the run; default: now.
         asked: the other arguments of `inputs.select_profiles`.
-
-    Returns:
-        What a plan file holds (see `runs.consolidate.dry_run`).
 
     Raises:
         InvariantBroken: the plan would break an invariant.
@@ -198,10 +186,7 @@ def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) 
 def with_rank(
     client: "MemoryClient", explanation: "Explanation", query: str, *, as_of: datetime | None = None
 ) -> "Explanation":
-    """Return an explanation with the memory's rank in the answer to a query. Records no access.
-
-    Args:
-        as_of: instant whose state is searched; default: now.
+    """Return an explanation with the memory's rank in the answer to a query; records no access.
 
     Raises:
         ValueError: the query is blank, or a deep recall does not return the memory.

@@ -125,11 +125,7 @@ def erase(
 
 
 def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str | None, policy: "Policy") -> Preview:
-    """Return what an erasure will affect, without memories that are erased already.
-
-    Raises:
-        UnknownMemory: the profile has no such memory.
-    """
+    """Return what an erasure will affect, but for what is erased already; UnknownMemory, if there is no such memory."""
     import polars as pl
 
     from memory_pipeline.erasure.erase import new_owners

@@ -57,11 +57,7 @@ def export_markdown(
 
 
 def _to_file(name: str, about: str, *, databases: Sequence[str] = ()) -> None:
-    """Add the command that writes the current memories of a profile to one file, in the format of a module.
-
-    Args:
-        databases: endings of the names of files that are written as a database.
-    """
+    """Add the command that writes the current memories of a profile to a file, or a database if its name ends so."""
 
     @app.command(name, help=about)
     @shell.shown

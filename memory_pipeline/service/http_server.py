@@ -78,13 +78,7 @@ class Health(BaseModel):
 
 
 def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, pages: bool = False) -> FastAPI:
-    """Build the application over a data folder.
-
-    Args:
-        home: data folder; created if it does not exist.
-        runs: queue of runs; closed with the application.
-        names: host names that clients may use for the server (`middleware`).
-    """
+    """Build the application over a data folder; it closes the queue of runs, and may be called by these host names."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

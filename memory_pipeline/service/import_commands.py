@@ -78,10 +78,7 @@ def detect(
 
 
 def run_import(form: "Format", paths: list[Path], *, dry_run: bool, allow_refused: bool, **options: Any) -> shell.Done:
-    """Import files with a progress bar; imports nothing if one of them cannot be read.
-
-    It is not well if events were refused, unless that is allowed.
-    """
+    """Import files with a progress bar, or none if one of them cannot be read; not well if events were refused."""
     from memory_pipeline.interop import formats, importing
     from memory_pipeline.interop.exports import folder
     from memory_pipeline.lake.tables import Lake

@@ -59,11 +59,7 @@ class Slots:
 
     @contextmanager
     def taken(self, token_id: str) -> Iterator[None]:
-        """Hold a slot.
-
-        Raises:
-            Busy: the token, or all tokens together, have as many requests as the settings allow.
-        """
+        """Hold a slot; Busy, if the token, or all tokens together, have as many requests as the settings allow."""
         allowed = limits(self._home)
         own, every = allowed.max_heavy_requests_per_token, allowed.max_heavy_requests
         advice = f"ask again in {RETRY_SECONDS} seconds, or raise the setting"

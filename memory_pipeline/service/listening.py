@@ -29,12 +29,7 @@ reads gets the answer."""
 def listen(
     app: ASGIApp, listener: socket.socket, runs: Runs, settings: Settings, *, log_level: Literal["info", "warning"]
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; then stop within about `stop_seconds`.
-
-    Args:
-        runs: the runs that the application requests; stopped first.
-        settings: `idle_seconds`, `stop_seconds`, and the bounds on connections.
-    """
+    """Serve until Ctrl-C or SIGTERM; then stop within about `stop_seconds`, the runs of the application first."""
     config = uvicorn.Config(
         Turns(app),
         http=ImpatientProtocol,
@@ -90,11 +85,7 @@ class Turns:
 
 
 def worth_a_line(record: logging.LogRecord) -> bool:
-    """Return whether a request belongs into the log: what asks twice a minute and finds all well does not.
-
-    Args:
-        record: a line of `uvicorn.access`; its arguments are address, method, path, version and status.
-    """
+    """Return whether a line of `uvicorn.access` belongs into the log: no probe that finds all well does."""
     return not (isinstance(record.args, tuple) and record.args[2] == HEALTH and record.args[4] == HTTPStatus.OK)
 
 

@@ -18,11 +18,7 @@ def grant_of(context: Context[Any, Any]) -> Grant | None:
 
 
 def chosen_profile(home: Path, profile_id: str | None) -> str:
-    """Return the named profile, or the one that the store chooses.
-
-    Raises:
-        ValueError: none is named, and the store holds several; lists them.
-    """
+    """Return the named profile, or the one that the store chooses; a ValueError lists them, if it holds several."""
     if profile_id is not None:
         return profile_id
     with Lake(home) as lake:
@@ -30,7 +26,7 @@ def chosen_profile(home: Path, profile_id: str | None) -> str:
 
 
 def allowed_profile(grant: Grant | None, asked: str | None, only: str | None) -> str | None:
-    """Return the profile of a request that asks for one, from a server that may have only one; None: the store chooses.
+    """Return the profile of a request, from a server that may have only one; None: the store chooses.
 
     Raises:
         ValueError: server or token are for another profile.

@@ -18,13 +18,9 @@ PATH: Final = "/mcp"
 
 
 def application(server: MCPServer[Any], home: Path, address: Address, host_names: Sequence[str] = ()) -> ASGIApp:
-    """Build the ASGI application that serves an MCP server at `PATH`.
+    """Build the ASGI application that serves an MCP server at `PATH`, under further names too, such as a proxy's.
 
     Sessions are stateless, so that a token is checked on every request and none can use another's session.
-
-    Args:
-        address: where it will listen.
-        host_names: further names that clients may use in Host and Origin, such as that of a proxy.
     """
     names = address.names(host_names)
     security = TransportSecuritySettings(

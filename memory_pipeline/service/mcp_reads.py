@@ -57,12 +57,7 @@ class MemoryReads:
     """Resources and prompts over the profiles that a caller may touch. None counts as an access unless it recalls."""
 
     def __init__(self, home: Path, clients: Clients, *, profile_id: str | None, records: bool) -> None:
-        """Bind them to a store.
-
-        Args:
-            profile_id: the only profile; None lets every request name one.
-            records: whether the recall of a prompt records an access.
-        """
+        """Bind them to a store, and perhaps its only profile; `records`: the recall of a prompt records an access."""
         self._home = home
         self._clients = clients
         self._only = profile_id

@@ -92,11 +92,7 @@ _OFFERS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Exposure:
-    """What a server lets its agents do.
-
-    Raises:
-        ValueError: a tool is unknown, or writes although the server is read-only.
-    """
+    """What a server lets its agents do; a ValueError names a tool that is unknown, or writes although it may not."""
 
     profile_id: str | None = None
     """The only profile; None lets every call name one."""
@@ -127,11 +123,7 @@ class Exposure:
 
 
 def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None = None) -> MCPServer[Any]:
-    """Build the server over a data folder.
-
-    Args:
-        exposure: what agents may do; default: everything but erasing, in any profile.
-    """
+    """Build the server over a data folder; by default agents may do everything but erase, in any profile."""
     exposure = exposure or Exposure()
     tools = MemoryTools(home, clients, runs, records=not exposure.read_only)
     slots = Slots(home)

@@ -68,10 +68,7 @@ class Address:
 def check_hosts(app: ASGIApp, names: Sequence[str]) -> ASGIApp:
     """Answer 421 to an unknown name in Host, and 403 to another site in Origin, so that no other page gets in.
 
-    A browser sends the name in the URL as Host, and the site of the page as Origin.
-
-    Args:
-        names: those by which the application may be called, without ports.
+    A browser sends the name in the URL as Host, and the site of the page as Origin. Names have no ports.
     """
     known = frozenset(name.strip("[]").lower() for name in names)
 
@@ -105,13 +102,9 @@ def _host(url: str) -> str | None:
 
 
 def check_tokens(app: ASGIApp, home: Path, *, is_open: Callable[[str], bool] = lambda _: False) -> ASGIApp:
-    """Answer 401 without a valid token, and hand the token's grant on with the request.
+    """Answer 401 without a valid token, but for paths that are open, and hand the token's grant on with the request.
 
     Nothing of the request is read before, and the answer never says what was wrong with the token.
-
-    Args:
-        home: data folder, which holds the tokens.
-        is_open: says which paths need none.
     """
 
     def refusal(scope: Scope) -> Response | None:
@@ -131,13 +124,10 @@ def check_tokens(app: ASGIApp, home: Path, *, is_open: Callable[[str], bool] = l
 
 
 def limit_bodies(app: ASGIApp, limits: Callable[[], Settings]) -> ASGIApp:
-    """Answer 413 to a body larger than `max_body_bytes`, having read no more than that.
+    """Answer 413 to a body larger than `max_body_bytes` of the settings in force, having read no more than that.
 
     And 408 if nothing of the body arrives for `idle_seconds`, or not all of it within `body_seconds`: a chunked body
     may have no end.
-
-    Args:
-        limits: returns the settings in force.
     """
 
     async def limited(scope: Scope, receive: Receive, send: Send) -> None:

@@ -67,13 +67,9 @@ def noted(console: "Console", text: str, note: str | None) -> None:
 def table(
     console: "Console", headers: Sequence[str], rows: Any, *, title: str | None = None, empty: str | None = None
 ) -> None:
-    """Print rows as a table: numbers right-aligned, ids shortened, nothing read as markup.
+    """Print rows as a table: numbers right-aligned, ids shortened, None as "-"; without rows only `empty`.
 
     Where the terminal is too narrow to keep headers and short words whole, each row is printed as a list instead.
-
-    Args:
-        rows: cells; None is shown as "-".
-        empty: printed instead of a table without rows.
     """
     from rich import box
     from rich.table import Table

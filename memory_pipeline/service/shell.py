@@ -118,12 +118,7 @@ class State:
 
 
 def settings_in_force(preset: str | None = None, *, writing: bool = False) -> "Settings":
-    """Read the settings of the chosen home.
-
-    Args:
-        preset: preset that replaces every profile's own.
-        writing: the command creates the home if it does not exist.
-    """
+    """Read the settings of the chosen home; `writing`: the command creates it if it does not exist."""
     from memory_pipeline.settings import load
 
     home_folder(writing=writing)
@@ -152,12 +147,7 @@ def home_folder(*, writing: bool = False) -> Path:
 
 
 def existing_home(settings: "Settings") -> Path:
-    """Return the home of a store that must exist.
-
-    Raises:
-        ValueError: it does not.
-        LakeError: its ledger is missing.
-    """
+    """Return the home of a store that must exist; LakeError, if its ledger alone is missing, else a ValueError."""
     from memory_pipeline.lake import identity, object_stores
     from memory_pipeline.ledger import databases
 
@@ -175,11 +165,7 @@ def existing_lake(settings: "Settings | None" = None) -> "Lake":
 
 
 def existing_profile(profile: str | None) -> str:
-    """Return the named profile, the default one, or the only one of a store that must exist.
-
-    Raises:
-        ValueError: none is named or the default and the store holds several, or there is no store.
-    """
+    """Return the named profile, the default one, or the only one of a store that must exist (`choose_profile`)."""
     from memory_pipeline.service.profile_choice import choose_profile
 
     with existing_lake() as lake:
@@ -189,9 +175,7 @@ def existing_profile(profile: str | None) -> str:
 def client_of(profile_id: str, *, session: bool = False) -> "MemoryClient":
     """Open the client of a profile in a store that must exist.
 
-    Args:
-        session: it starts or ends a session, as hooks of clients do before anything is remembered: the data folder is
-            created if it does not exist.
+    Where it starts or ends a `session`, as hooks do before anything is remembered, the data folder is created.
     """
     settings = settings_in_force(writing=session)
     if not session:
@@ -204,15 +188,7 @@ def client_of(profile_id: str, *, session: bool = False) -> "MemoryClient":
 def new_file(
     path: Path | None, option: str, *, fresh: bool = False, remedy: str = "remove it or choose another name"
 ) -> None:
-    """Check, before any work is done, that the file an option names can be written.
-
-    Args:
-        path: the file; None: nothing to check.
-        fresh: refuse a file that exists.
-
-    Raises:
-        Misused: its folder is missing, it is a folder, it exists but must not, or it is not writable.
-    """
+    """Check, before any work is done, that a file can be written, and if it is to be `fresh`, that there is none."""
     if path is None:
         return
     if not path.parent.is_dir():

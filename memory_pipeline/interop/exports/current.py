@@ -96,11 +96,9 @@ def select(
     clusters: pl.DataFrame,
     as_of: datetime,
 ) -> Current:
-    """Return what holds at an instant in a state.
+    """Return what holds at an instant in a state that was folded from events; the tables are of the profile alone.
 
     Args:
-        profile_id: the profile; the tables have only its rows.
-        events: table `events` that the state was folded from.
         scores: `memory_id`, `strength`, `importance`; memories without come last.
         clusters: table `clusters` with a row for each `memory_id` that is a member.
     """
@@ -159,11 +157,9 @@ def judged(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
 
 
 def fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `memory_id` and what else a memory has, under the names of `memory.stored`, without its text.
+    """Return `memory_id` and what else a row of `memories` has, under the names of `memory.stored`, without its text.
 
-    Args:
-        row: row of the table `memories`. Type and category count only if an agent gave them, and confidence only if it
-            is not the default.
+    Type and category count only if an agent gave them, and confidence only if it is not the default.
     """
     given = {
         "importance": row["importance_given"],

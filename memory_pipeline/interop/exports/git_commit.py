@@ -37,10 +37,7 @@ _GONE: Final = "0"
 def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:
     """Commit these files if the folder is a git repository, and return the commit; None if nothing changed.
 
-    What else is staged stays staged.
-
-    Raises:
-        RuntimeError: git refused; the files are written.
+    What else is staged stays staged. A RuntimeError says why git refused; the files are written.
     """
     if not (folder / ".git").exists():
         return None

@@ -84,12 +84,7 @@ _SCRIPTED: Final = ("review",)
 
 
 def application(state: State, codes: Mapping[type[Exception], int]) -> Starlette:
-    """Build the pages.
-
-    Args:
-        state: state of the HTTP service: `home`, `lake`, `clients`, `runs`, `slots`.
-        codes: status by class of error.
-    """
+    """Build the pages over the state of the HTTP service; `codes` are the status by class of error."""
     state.sign_ins = SignIns(state.home)
     state.invitation = state.sign_ins.invite()
     site = Starlette(
