@@ -23,8 +23,6 @@ REMARKS: Final = "remarks and other entries beside ratings of messages"
 UNTOLD: Final = "ratings of messages that were not taken"
 
 _FILE: Final = re.compile(r"conversations(?:[-_]\d+)?\.json")
-_FEEDBACK: Final = "message_feedback.json"
-_TEXTS: Final = ("text", "multimodal_text")
 _INSTRUCTIONS: Final = ("about_user_message", "about_model_message", "user_profile", "user_instructions")
 
 
@@ -114,7 +112,7 @@ def _turn(message: Mapping[str, Any], key: str, origin: str) -> ChatTurn:
     content, metadata = mapping(message.get("content")), mapping(message.get("metadata"))
     hidden = metadata.get("is_visually_hidden_from_conversation") is True or message.get("weight") == 0
     elsewhere = message.get("recipient") not in (None, "all")
-    of_tools = hidden or elsewhere or content.get("content_type", "text") not in _TEXTS
+    of_tools = hidden or elsewhere or content.get("content_type", "text") not in ("text", "multimodal_text")
     parts = [part if isinstance(part, str) else mapping(part).get("text") for part in listed(content.get("parts"))]
     turn_id = identifier(message.get("id")) or key
     return ChatTurn(
@@ -149,7 +147,7 @@ def _ratings(path: Path) -> tuple[dict[str, bool], int]:
     """Return whether messages were rated as good, by message, and how much else the person wrote about them."""
     ratings, others = dict[str, bool](), 0
     for member in members(path):
-        if member.base != _FEEDBACK:
+        if member.base != "message_feedback.json":
             continue
         with suppress(Broken):
             for read in map(mapping, member.elements("item")):

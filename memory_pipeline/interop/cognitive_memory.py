@@ -28,13 +28,11 @@ from memory_pipeline.interop.values import (
     times,
 )
 
-_STATE_KINDS: Final = {"migrate_to_cold", "migrate_to_hot", "convert_to_stub"}
 _OTHER_KINDS: Final = {"meta", "delete", "memory_delete", "unlink", "link_delete", "clear"}
 _ENDS: Final = (("a", "sourceId"), ("b", "targetId"))
 _STATES: Final = ("is_cold", "cold_since", "is_stub", "stability", "contradicted_by")
 _RENAMED: Final = {"last_accessed": "last_accessed_at", "semantic_type": "memory_type"}
 """Names of the TypeScript package, as far as they differ by more than their case."""
-_STATE_CHANGES: Final = "changes of the other system's own lifecycle"
 
 
 def detect(seen: Sample) -> bool:
@@ -130,8 +128,8 @@ class _Log:
                 yield from self._changed(name, memory, origin)
             else:
                 yield from self._created(name, memory, origin)
-        elif kind in _STATE_KINDS:
-            yield Skipped(_STATE_CHANGES)
+        elif kind in {"migrate_to_cold", "migrate_to_hot", "convert_to_stub"}:
+            yield Skipped("changes of the other system's own lifecycle")
         elif kind not in _OTHER_KINDS:
             yield Skipped("lines of unknown kinds")
 

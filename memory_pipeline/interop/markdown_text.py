@@ -49,8 +49,6 @@ _CLOCK_TIME: Final = re.compile(r"\d{12,}\s*")
 """The value of a property that is an instant in milliseconds, as an editor notes it."""
 _OF_A_PAGE: Final = frozenset({"title", "alias", "aliases", "tags", "type", "template"})
 """Properties by which a page is found."""
-_CLOCK_BEGINS: Final = ":LOGBOOK:"
-_CLOCK_ENDS: Final = ":END:"
 _ONLY_REFERS: Final = re.compile(
     r"\(\([0-9a-f-]{36}\)\)|\{\{[^{}\n]*\}\}|!\[\[[^\[\]\n]+\]\]|```(?:dataview(?:js)?|tasks|query|base)\n.*\n```",
     re.DOTALL,
@@ -518,8 +516,8 @@ def _without_clock(lines: list[str]) -> list[str]:
     """Return the lines of a block without those in which Logseq notes how long somebody worked on it."""
     kept, place = list[str](), 0
     while place < len(lines):
-        if lines[place].strip() == _CLOCK_BEGINS:
-            ends = next((at for at in range(place, len(lines)) if lines[at].strip() == _CLOCK_ENDS), None)
+        if lines[place].strip() == ":LOGBOOK:":
+            ends = next((at for at in range(place, len(lines)) if lines[at].strip() == ":END:"), None)
             if ends is None:
                 return [*kept, *lines[place:]]
             place = ends

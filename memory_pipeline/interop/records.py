@@ -32,8 +32,6 @@ from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.schemas import EventType
 
 LOOSE: Final = "links without a kind and two different ends"
-NO_TEXT: Final = "records without text"
-VALIDITY: Final = "validities that end before they begin"
 UNDATED: Final = "instants that cannot be read, with that of the import in their place"
 
 _FORMS: Final[Mapping[str, Callable[[object], float | str | None]]] = {
@@ -165,7 +163,7 @@ class Record:
             yield self.broken(f"the record's id is {shown(memory_id)}; give each record an id")
             return
         if content is None or (isinstance(content, str) and text(content) is None):
-            yield Skipped(NO_TEXT)
+            yield Skipped("records without text")
             return
         fields, unfit = _fitting(payload or {})
         yield from [Skipped(UNDATED)] * self.undated + unfit
@@ -273,5 +271,5 @@ def _fitting(payload: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]
     fields = {name: value for name, value in fields.items() if value is not None and value not in ({}, [])}
     if "valid_from" in fields and "valid_until" in fields and fields["valid_until"] < fields["valid_from"]:
         del fields["valid_from"], fields["valid_until"]
-        unfit.append(Skipped(VALIDITY))
+        unfit.append(Skipped("validities that end before they begin"))
     return fields, unfit

@@ -43,7 +43,6 @@ _MAX_BODY: Final = 2**24
 """Bytes that are read of a response, after decompression; a longer one is cut off."""
 _MAX_FAILURES: Final = 5
 """Consecutive failed requests, after all their attempts, at which the server is given up."""
-_QUOTA: Final = "insufficient_quota"
 _OUTCOMES: Final[dict[int, Outcome]] = {
     HTTPStatus.UNAUTHORIZED: Outcome.UNAUTHORISED,
     HTTPStatus.FORBIDDEN: Outcome.UNAUTHORISED,
@@ -185,7 +184,7 @@ def _read_error(error: "openai.APIStatusError") -> tuple[Completion, float | Non
     """Return the outcome of a server error, and seconds until a retry; None if a retry is useless."""
     is_server_error = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
     outcome = _OUTCOMES.get(error.status_code, Outcome.SERVER_ERROR if is_server_error else Outcome.REJECTED)
-    if _QUOTA in {error.code, error.type}:
+    if "insufficient_quota" in {error.code, error.type}:
         outcome = Outcome.QUOTA
     wait = _retry_after(error.response.headers)
     retry = outcome in _TRANSIENT and wait <= _MAX_WAIT and error.response.headers.get("x-should-retry") != "false"

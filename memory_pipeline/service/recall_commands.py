@@ -282,7 +282,7 @@ def _begin(since: str | None, now: datetime) -> datetime:
     from memory_pipeline.consolidation.expiry import length
 
     try:
-        ago = _WEEK if since is None else length(since)
+        ago = timedelta(days=7) if since is None else length(since)
         return (shell.instant(since, "--since") or now) if ago is None else now - ago
     except OverflowError:
         raise shell.Misused(f"--since {since!r} is before the year 1; give a later instant") from None
@@ -290,7 +290,6 @@ def _begin(since: str | None, now: datetime) -> datetime:
         raise shell.Misused(f'{error}, or a time in minutes, hours, days or weeks such as "30 days"') from None
 
 
-_WEEK: Final = timedelta(days=7)
 _DOUBTS: Final = 10
 """Most pairs that a digest looks up."""
 

@@ -31,8 +31,6 @@ HISTORY: Final = ("accesses", "ratings", "earlier texts and values", "starts and
 LOOSE: Final = "links of memories that are left out"
 
 _DEFAULT_CONFIDENCE: Final = 0.5
-_COPIED: Final = ("session_id", "agent_id", "user_id", "valid_from", "valid_until")
-_SAID: Final = ("speaker", "tags", "source")
 
 
 @dataclass(frozen=True)
@@ -172,9 +170,9 @@ def fields(row: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         "memory_id": row["memory_id"],
         "occurred_at": row["said_at"] or row["created_at"],
-        **{name: row[name] for name in _COPIED},
+        **{name: row[name] for name in ("session_id", "agent_id", "user_id", "valid_from", "valid_until")},
         **given,
-        **{name: row[name] for name in _SAID},
+        **{name: row[name] for name in ("speaker", "tags", "source")},
         **protection,
         "metadata": None if row["metadata"] is None else json.loads(row["metadata"]),
     }

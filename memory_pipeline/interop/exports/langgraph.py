@@ -17,8 +17,6 @@ from memory_pipeline.interop.values import mapping
 from memory_pipeline.ledger import langgraph_store
 from memory_pipeline.ledger.payloads import written
 
-_ROOT: Final = "memories"
-
 OWN: Final = "memory_pipeline"
 """What an item is as a memory, so that an import restores it: a key of the values that we make, which names the
 profile; of values that came from agents, which stay as they are, a key of the item, in a database a table."""
@@ -109,7 +107,7 @@ def _item(profile_id: str, fields: dict[str, Any], content: str, *, made: bool) 
     owner = re.sub(r"\.", "_", fields.get("user_id", profile_id))  # a label of a namespace holds no full stop
     rest = {name: value for name, value in fields.items() if name not in {"memory_id", "occurred_at"}}
     own, metadata = {"profile_id": profile_id}, fields.get("metadata", {})
-    namespace, key = [_ROOT, owner], fields["memory_id"]
+    namespace, key = ["memories", owner], fields["memory_id"]
     value = {"content": content, **rest}
     came_from, put = metadata.get("namespace"), metadata.get(PUT)
     if isinstance(put, dict) and {"namespace", "key"} <= put.keys() and isinstance(put.get("value"), dict):

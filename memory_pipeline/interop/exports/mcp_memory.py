@@ -25,7 +25,6 @@ TARGET: Final = "target"
 TARGET_TYPE: Final = "target_type"
 
 _TYPE: Final = "person"
-_PROFILE_TYPE: Final = "profile"
 _SEPARATORS: Final = re.compile(r"\W+")
 
 Relation = tuple[str, str, str]
@@ -132,7 +131,7 @@ def _entity(profile_id: str, fields: Mapping[str, Any]) -> tuple[str, str]:
     if named := _text(metadata.get(ENTITY)):
         return named, _text(metadata.get(ENTITY_TYPE)) or next(iter(fields.get("tags", ())), _TYPE)
     person = fields.get("speaker") or fields.get("user_id")
-    return (person, _TYPE) if person else (profile_id, _PROFILE_TYPE)
+    return (person, _TYPE) if person else (profile_id, "profile")
 
 
 def _text(value: object) -> str | None:

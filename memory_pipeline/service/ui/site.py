@@ -70,7 +70,6 @@ _LEFT_OUT: Final = "without-"
 """Begins the name of the field that leaves a row out of a plan."""
 _FIELDS: Final = 1_000
 """Most fields of a form."""
-_SEE_OTHER: Final = 303
 _WRONG: Final = 400
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
@@ -326,7 +325,7 @@ def _path(page: str, **parameters: str) -> str:
 
 
 def _redirect(path: str) -> RedirectResponse:
-    return RedirectResponse(path, _SEE_OTHER, {"Cache-Control": "no-store"})
+    return RedirectResponse(path, 303, {"Cache-Control": "no-store"})
 
 
 async def _refused(request: Request, error: Exception) -> Response:
