@@ -184,7 +184,6 @@ def _path(asked: str) -> str:
 
 
 def _within(files: dict[str, str], path: str) -> list[str]:
-    """Return the paths of a file, or of all files in a folder."""
     return [name for name in files if name == path or name.startswith(f"{path}/")]
 
 

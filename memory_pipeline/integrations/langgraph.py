@@ -503,7 +503,6 @@ def _renew(client: MemoryClient, entries: Iterable[_Entry], now: datetime) -> No
 
 
 def _record(client: MemoryClient, query: str, entries: Sequence[_Entry]) -> None:
-    """Record that memories were found by a query."""
     payload = {"memory_ids": [entry.memory.memory_id for entry in entries], "query": query}
     client.append([{"event_type": EventType.ACCESSED.value, "payload": payload}])
 

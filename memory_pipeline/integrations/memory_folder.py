@@ -69,7 +69,6 @@ class MemoryFolder:
         self._append(lambda: self._written(path, text))
 
     def _written(self, path: str, text: str) -> Iterator[dict[str, Any]]:
-        """Yield the events that give a file this text."""
         old, now = self._parts().get(path, []), datetime.now(UTC)
         kept = _aligned(old, parts_of(text))
         staying = {part.memory.memory_id for part, _ in kept if part is not None}
@@ -111,7 +110,6 @@ class MemoryFolder:
             ) from error
 
     def _parts(self) -> dict[str, list[_Part]]:
-        """Return the parts of every file, in their order."""
         files = dict[str, list[_Part]]()
         for memory in self._client.list(None, _EVERYTHING, deep=True):
             kept = (memory.metadata or {}).get(NAME)

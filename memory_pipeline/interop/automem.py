@@ -46,7 +46,6 @@ def events(source: Source, path: Path) -> Iterator[Item]:
 
 
 def _kind(member: Member) -> str | None:
-    """Return which part of a backup a file is."""
     if not member.base.endswith(".json"):
         return None
     if member.base.startswith("falkordb"):

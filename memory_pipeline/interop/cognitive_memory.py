@@ -97,8 +97,6 @@ def _ends(read: Mapping[str, Any]) -> tuple[str, ...]:
 
 @dataclass
 class _Log:
-    """A log that is being read."""
-
     source: Source
     removed: _Removed
     memories: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -107,7 +105,6 @@ class _Log:
     weights: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def items(self, member: Member) -> Iterator[Item]:
-        """Yield what the lines of the log mean, in order."""
         for number, line in member.lines():
             origin, read = f"{member.name}:{number}", parsed(line)
             yield from self._line(read, origin, number) if read is not None else [self.source.no_object(line, origin)]

@@ -62,6 +62,7 @@ _ENCRYPTED: Final = 1
 _ZIPS: Final = (".zip",)
 _TARS: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz")
 
+_UNREADABLE: Final = ("cannot be read", "give a readable file in UTF-8")
 
 _Opened = AbstractContextManager[IO[bytes]]
 
@@ -91,10 +92,8 @@ class Member:
         read = self.head(_LARGEST + 1)
         if len(read) > _LARGEST:
             raise Broken(f"is larger than {_LARGEST >> 20} MiB; split it")
-        try:
+        with _damage(*_UNREADABLE):
             return read.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
 
     def head(self, most: int) -> bytes:
         """Return the first bytes; Broken, if they cannot be read."""
@@ -108,13 +107,8 @@ class Member:
         Raises:
             Broken: it cannot be read, or what is done with it within the block finds it damaged.
         """
-        try:
-            with self.open() as file:
-                yield file
-        except TooLarge:
-            raise
-        except _DAMAGED as error:
-            raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
+        with _damage(*_UNREADABLE), self.open() as file:
+            yield file
 
     def json(self) -> Any:
         """Parse the whole file as JSON; Broken, if it is none."""
@@ -133,14 +127,10 @@ class Member:
         Raises:
             Broken: the file stops being valid JSON; raised after the elements before it.
         """
-        try:
+        with _damage("stops being valid JSON", "export it again"):
             for prefix in self._possible(prefixes):
                 with self.open() as file:
                     yield from map(_with_floats, ijson.items(file, prefix))
-        except TooLarge:
-            raise
-        except _DAMAGED as error:
-            raise Broken(f"stops being valid JSON ({error}); export it again") from error
 
     def _possible(self, prefixes: tuple[str, ...]) -> list[str]:
         with self.open() as file:
@@ -153,15 +143,21 @@ class Member:
         Raises:
             Broken: the file cannot be read any further; raised after the lines before.
         """
-        try:
-            with self.open() as file:
-                for number, (line, whole) in enumerate(bounded_lines(file), 1):
-                    if stripped := line.removeprefix(b"\xef\xbb\xbf").strip():
-                        yield number, stripped if whole else stripped[:BEGINNING]
-        except TooLarge:
-            raise
-        except _DAMAGED as error:
-            raise Broken(f"is truncated ({error}); give the complete file") from error
+        with _damage("is truncated", "give the complete file"), self.open() as file:
+            for number, (line, whole) in enumerate(bounded_lines(file), 1):
+                if stripped := line.removeprefix(b"\xef\xbb\xbf").strip():
+                    yield number, stripped if whole else stripped[:BEGINNING]
+
+
+@contextmanager
+def _damage(says: str, remedy: str, *, of: type[ValueError] = Broken) -> Iterator[None]:
+    """Say of what is read within the block that it is damaged; a limit that is exceeded says so itself."""
+    try:
+        yield
+    except TooLarge:
+        raise
+    except _DAMAGED as error:
+        raise of(f"{says} ({error}); {remedy}") from error
 
 
 def _with_floats(value: Any) -> Any:
@@ -297,19 +293,9 @@ def _archive(member: Member, limits: Limits) -> Iterator[IO[bytes]]:
             limits.spooled -= size
 
 
-@contextmanager
-def _whole(member: Member, kind: str) -> Iterator[None]:
-    """Say of an archive that it is damaged.
-
-    Raises:
-        ValueError: its list of files cannot be read, or, of an archive within another, its bytes.
-    """
-    try:
-        yield
-    except TooLarge:
-        raise
-    except _DAMAGED as error:
-        raise ValueError(f"{member.name}: is not a complete {kind} ({error}); download or copy it again") from error
+def _whole(member: Member, kind: str) -> AbstractContextManager[None]:
+    """Say of an archive that its list of files, or, of one within another, its bytes cannot be read: a ValueError."""
+    return _damage(f"{member.name}: is not a complete {kind}", "download or copy it again", of=ValueError)
 
 
 def _zipped(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Member]:

@@ -67,7 +67,6 @@ def events(source: Source, path: Path, *, episodes: bool = False, assistant: boo
 
 
 def _names(path: Path) -> dict[str, str | None]:
-    """Return the names of entities by their ids, as far as the files can be read."""
     names = dict[str, str | None]()
     for member in members(path):
         with suppress(Broken):
@@ -109,7 +108,6 @@ def _items_of(
 
 
 def _records(member: Member) -> Iterator[tuple[str, Any]]:
-    """Yield the records of a file with their origins."""
     if member.base.endswith(".jsonl"):
         for number, line in member.lines():
             yield f"{member.name}:{number}", parsed(line) or line.decode("utf-8", "replace")

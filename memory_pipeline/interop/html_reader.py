@@ -1,7 +1,7 @@
 """Reads HTML in one pass, whatever it holds.
 
 The parser of Python's library looks for the end of what is never closed from each of its beginnings, so that a hostile
-page of a megabyte takes hours. Not here: what the elements of a page mean (`takeout`, `gemini`).
+page of a megabyte takes hours. Not here: what the elements of a page mean (`gemini`).
 """
 
 import re

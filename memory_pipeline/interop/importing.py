@@ -102,9 +102,7 @@ def import_events(
         separate: leaves out of texts what they quote of stored memories; default: texts stay as they are.
     """
     report = ImportReport()
-    for read in _batches(_of_size(events, settings), batch):
-        items = _own(read, separate)
-        reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
+    for items, reconciled in _read(ledger, events, settings, separate, batch):
         fresh = _new(ledger, reconciled.events)
         taken, new, conflicts = _append(ledger, reconciled.events)
         stored = _stored(fresh, taken)
@@ -131,14 +129,21 @@ def preview_events(
         most: how many events to return.
     """
     report, first = ImportReport(), list[Event]()
-    for read in _batches(_of_size(events, settings), _BATCH):
-        items = _own(read, separate)
-        reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
+    for items, reconciled in _read(ledger, events, settings, separate, _BATCH):
         new = _new(ledger, reconciled.events)
         first += new[: most - len(first)]
         letters = [item for item in items if isinstance(item, DeadLetter) and not item.noise]
         report = _added(report, items, reconciled, new=len(new), stored=_stored(new, new), letters=letters)
     return Preview(report, tuple(first))
+
+
+def _read(
+    ledger: Ledger | None, events: Iterable[Item], settings: Settings | None, separate: Separate | None, batch: int
+) -> Iterator[tuple[list[Item], Reconciled]]:
+    """Yield batches, and what is to be appended for the events of each."""
+    for read in _batches(_of_size(events, settings), batch):
+        items = _own(read, separate)
+        yield items, reconcile(ledger, [item for item in items if isinstance(item, Event)])
 
 
 def _own(items: list[Item], separate: Separate | None) -> list[Item]:

@@ -285,7 +285,6 @@ class _Lines:
         self._ends = [match.start() for match in re.finditer("\n", text)]
 
     def line(self, place: int) -> int:
-        """Return the line of a character."""
         return 1 + bisect_left(self._ends, place)
 
 
@@ -450,7 +449,6 @@ def _indented_end(lines: list[str], place: int) -> int:
 
 
 def _begins(line: str) -> bool:
-    """Return whether a line begins a list item, be it an empty one."""
     return bool(_ITEM.fullmatch(line) or _EMPTY_ITEM.fullmatch(line))
 
 
@@ -584,7 +582,6 @@ def _of_link(link: re.Match[str]) -> str:
 
 
 def _heading(line: str) -> re.Match[str] | None:
-    """Return the match of a heading, or None."""
     return _HEADING.fullmatch(line) if len(line) <= _MOST_HEADING else None
 
 

@@ -229,9 +229,7 @@ class Record:
         *,
         payload: Mapping[str, object],
         memory_id: str | None = None,
-        imported_as: ImportedAs = ImportedAs.EVENT,
-        changed_at: datetime | None = None,
-        states_change: bool = False,
+        **state: object,
     ) -> Item:
         fields = {
             "event_id": self.event_id(kind.value, *revision),
@@ -247,14 +245,7 @@ class Record:
             event = parse(fields, recorded_at=self.source.recorded_at, origin=self.origin, future=None)
         except InvalidEvent as error:
             return self.broken(error.reason)
-        return Imported.of(
-            event,
-            self.origin,
-            raw_bytes(self.raw),
-            imported_as=imported_as,
-            changed_at=changed_at,
-            states_change=states_change,
-        )
+        return Imported.of(event, self.origin, raw_bytes(self.raw), **state)
 
 
 def _fitting(payload: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]:

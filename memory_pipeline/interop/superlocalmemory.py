@@ -44,8 +44,6 @@ def events(source: Source, path: Path) -> Iterator[Item]:
 
 
 class _Store:
-    """A database that is being read."""
-
     def __init__(self, path: Path, source: Source) -> None:
         self._path, self._source, self._name = path, source, file_name(path)
         self._records = dict[str, Record]()

@@ -116,8 +116,6 @@ def _most(size: int, free: int, ratio: int) -> int:
 
 
 class _Counted(io.RawIOBase):
-    """A stream that counts what is read of it."""
-
     def __init__(self, file: IO[bytes], limits: Limits, seen: Seen) -> None:
         self._file, self._limits, self._seen, self._at = file, limits, seen, 0
 

@@ -112,7 +112,6 @@ class OpenAICompletionClient:
             return list(await asyncio.gather(*(self._complete_one(client, slots, prompt) for prompt in prompts)))
 
     async def _complete_one(self, client: "openai.AsyncOpenAI", slots: asyncio.Semaphore, prompt: Prompt) -> Completion:
-        """Request one completion, with retries."""
         input_tokens = output_tokens = 0
         async with slots:
             if self._abandoned:
@@ -223,7 +222,6 @@ def _read_response(response: Any, prompt: Prompt) -> Completion:
 
 
 def _outcome(choices: list[Any], message: Any, content: str) -> Outcome:
-    """Return the outcome of a response."""
     if len(choices) > 1:
         return Outcome.WRONG_COUNT
     reason = getattr(choices[0], "finish_reason", None) if choices else None

@@ -132,7 +132,6 @@ def _hash(token: str) -> str:
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """Keep other writers out."""
     with explained(home):
         private(home)
         with filelock.FileLock(home / "tokens.lock", timeout=_LOCK_SECONDS):

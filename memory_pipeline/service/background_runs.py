@@ -22,8 +22,8 @@ from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.runs import live_runs
 from memory_pipeline.service import actions
 from memory_pipeline.service.actions import Consolidation
-from memory_pipeline.service.garbage import collect_seldom
 from memory_pipeline.service.limits import limits
+from memory_pipeline.service.process import collect_seldom
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -179,7 +179,6 @@ class _Lane:
             self._killer.start()
 
     def close(self) -> None:
-        """Wait until the runs have ended, and end the process."""
         self._queue.shutdown()
         if self._killer is not None:
             self._killer.cancel()

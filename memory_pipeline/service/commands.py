@@ -10,7 +10,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -30,10 +30,7 @@ from memory_pipeline.service import (
     snapshot_commands,
 )
 from memory_pipeline.service.choices import Task
-from memory_pipeline.service.version import print_version
-
-if TYPE_CHECKING:
-    from rich.console import Console
+from memory_pipeline.service.process import print_version
 
 app = typer.Typer(
     name="memory-pipeline",
@@ -252,7 +249,7 @@ def run_job(job: str, config: dict[str, Any], *more: str) -> shell.Done:
         done = report_runs.run_document(lake, run_id)
         changes = report_runs.changes_of(lake, done, settings.zone)
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         with shell.existing_lake(settings) as lake:
             report_runs.run(console, lake, done, changes, settings.zone)
         for text in more:
@@ -356,7 +353,7 @@ def undo(
     document = {"undone": undone.to_dicts(), "again": again if undone.height else None, "snapshot": str(path)}
     moved = {"dated_back": dated} if ahead else {}
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         report_runs.undone(console, changes, path, again=again, note=note)
         if ahead:
             report.line(console, f"dated back: {dated:,} events of a clock ahead, each before what was stored next")
@@ -409,7 +406,7 @@ def doctor(
 
     findings = diagnosis.examine(shell.settings_in_force(), repair=repair)
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         for finding in findings:
             mark = Text("ok     " if finding.well else "problem", style="green" if finding.well else "red")
             console.print(Text.assemble(mark, escaped(f" {finding.subject}: {finding.detail}")), soft_wrap=True)

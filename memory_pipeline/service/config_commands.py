@@ -8,8 +8,6 @@ import typer
 from memory_pipeline.service import report, shell
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from memory_pipeline.service.config_file import Change
 
 
@@ -30,7 +28,7 @@ def config_show(
     """Show every setting with its origin."""
     rows = shell.settings_in_force(preset).explained(profile)
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         shown = [(row.name, _said(row.value), row.origin) for row in rows]
         report.table(console, ("setting", "value", "from"), shown)
         report.line(console, "meanings: docs/settings.md, or --json")
@@ -101,7 +99,7 @@ def config_calibrate(
     cosine = {"embedder": policy.embedder, "quantiles": quantiles.to_dicts(), "thresholds": reached.to_dicts()}
     document = {"answers": figures, "written": [row["setting"] for row in changed if write]} | cosine
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         quantile_rows = [
             (f"{share:.0%}", "" if cosine is None else f"{cosine:.3f}") for share, cosine in quantiles.iter_rows()
         ]

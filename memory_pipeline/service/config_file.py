@@ -122,7 +122,6 @@ def _setting_of(name: str, preset: str, profile_id: str | None) -> tuple[str, Al
 
 
 def _path(setting: str, profile_id: str | None) -> list[str]:
-    """Return the path of the table that a setting belongs to."""
     if setting not in Policy.model_fields:
         return []
     return ["profiles", profile_id] if profile_id else ["policy"]

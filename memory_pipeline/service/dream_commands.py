@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from memory_pipeline.service import report, shell
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 app = typer.Typer()
 
@@ -109,7 +106,7 @@ def _undo(directory: Path, *, force: bool) -> shell.Done:
     )
 
 
-def _tell(console: "Console", directory: Path, document: Mapping[str, Any]) -> None:
+def _tell(console: "shell.Console", directory: Path, document: Mapping[str, Any]) -> None:
     from memory_pipeline.text.display import escaped
 
     home = shell.settings_in_force().home

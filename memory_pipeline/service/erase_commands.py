@@ -14,8 +14,6 @@ from memory_pipeline.service import shell
 from memory_pipeline.service.report import flat, line, many, prose
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from memory_pipeline.lake.tables import Lake
     from memory_pipeline.settings import Policy
 
@@ -156,7 +154,7 @@ def _reach(reach: Preview) -> shell.Done:
     return shell.Done(document, partial(_tell, reach=reach))
 
 
-def _tell(console: "Console", reach: Preview) -> None:
+def _tell(console: "shell.Console", reach: Preview) -> None:
     prose(console, f"would erase for good: {reach.phrase()}")
     for memory_id, text in reach.memories[:SHOWN]:
         line(console, f"  {memory_id}: {flat(text)}")

@@ -12,8 +12,6 @@ import typer
 from memory_pipeline.service import report, shell
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from memory_pipeline.settings import Policy
 
 
@@ -107,7 +105,7 @@ def compare_presets(
             else None,
         )
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         figures = [name for name in comparison.COLUMNS if name != "preset"]
         rows = [(figure, *(report.figure(value) for value in compared[figure])) for figure in figures]
         title = f"After {nights} nightly runs from the first day to the last"
@@ -135,7 +133,7 @@ def evaluate_answers(profile: shell.ProfileOption = None, as_of: shell.InstantOp
         )
     found = answered_pairs.figures(pairs, policy)
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         rows = [
             (
                 *(row["setting"], f"{row['value']:g}", f"{row['right']} of {row['judged']}"),
@@ -210,7 +208,7 @@ def evaluate_files(
     if page is not None:
         page.write_text(pages.html(result), "utf-8")
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         report_evaluation.experiment(console, result)
         if page is not None:
             report.line(console, f"written: {page}")
@@ -219,7 +217,6 @@ def evaluate_files(
 
 
 def _policies(presets: list[str] | None, budgets: list[float] | None, embedder: str | None) -> "dict[str, Policy]":
-    """Return the policies to try by display name."""
     from memory_pipeline.evaluation import replay
 
     named: list[str | None] = [*dict.fromkeys(presets or ())]

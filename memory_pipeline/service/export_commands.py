@@ -227,7 +227,6 @@ def _complete(lake: "Lake", file: Path, profile_id: str) -> Iterator[Path]:
 
 
 def _write(lake: "Lake", file: Path, profile_id: str, lines: Iterable[str]) -> int:
-    """Write lines about a profile to a file and return their number."""
     count = 0
     with _complete(lake, file, profile_id) as path, path.open("w", encoding="utf-8", newline="") as opened:
         for line in lines:

@@ -14,8 +14,6 @@ from typer.main import get_group
 from memory_pipeline.service import shell
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from memory_pipeline.interop.formats import Format
     from memory_pipeline.interop.importing import ImportReport
 
@@ -69,7 +67,7 @@ def detect(
 
     found = formats.detect(path)
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         if not found:
             raise ValueError(f"{path}: the format is unknown; choose one of {', '.join(FORMATS)}")
         report_import.detected(console, path, found, home=shell.home_folder())
@@ -108,7 +106,7 @@ def run_import(form: "Format", paths: list[Path], *, dry_run: bool, allow_refuse
                     separate=quotations.of_store(lake, settings),
                 )
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         report_import.imported(console, reports, home=settings.home)
         _say_mixed(form, reports.values(), **options)
 
@@ -137,7 +135,7 @@ def preview(form: "Format", paths: list[Path], **options: Any) -> shell.Done:
                 separate=quotations.of_store(lake, settings) if lake else None,
             )
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         report_import.previewed(console, previews)
         _say_mixed(form, [one.report for one in previews.values()], **options)
 
@@ -163,7 +161,6 @@ def _say_mixed(form: "Format", reports: "Iterable[ImportReport]", *, scope: str 
 
 
 def _command(form: "Format") -> Callable[..., None]:
-    """Return the command of a format, with its own options and the common ones."""
     from memory_pipeline.interop.formats import FLAGS
 
     def command(**given: Any) -> shell.Done:

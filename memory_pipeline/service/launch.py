@@ -116,7 +116,6 @@ def _lost_race(dagster: dg.DagsterInstance, run_id: str) -> bool:
 
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:
-    """Return why a run failed, as one line."""
     for check in result.get_asset_check_evaluations():
         if check.blocking and not check.passed:
             return f"check {check.check_name} of {check.asset_key.to_user_string()} failed: {check.description}"

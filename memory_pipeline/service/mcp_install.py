@@ -120,7 +120,6 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
 
 
 def _entry(command: Sequence[str], kind: str | None) -> dict[str, Any]:
-    """Return the fields of one server that start it."""
     return ({"type": kind} if kind else {}) | {"command": command[0], "args": [*command[1:]]}
 
 

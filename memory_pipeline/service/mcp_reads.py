@@ -29,7 +29,7 @@ from memory_pipeline.recall.openings import Opening
 from memory_pipeline.recall.wording import STATES
 from memory_pipeline.schemas import LIVE
 from memory_pipeline.service import period as periods
-from memory_pipeline.service.mcp_access import allowed_profile, chosen_profile, grant_of
+from memory_pipeline.service.profile_choice import allowed_profile, chosen_profile, grant_of
 from memory_pipeline.service.report import moment
 from memory_pipeline.text.display import BUDGET
 

@@ -31,9 +31,9 @@ from memory_pipeline.service import actions
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.choices import Answer
-from memory_pipeline.service.mcp_access import chosen_profile
+from memory_pipeline.service.profile_choice import chosen_profile
 from memory_pipeline.service.report import many, moment
-from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, present_fields
+from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, ids_of, present_fields
 from memory_pipeline.settings import load
 from memory_pipeline.text.display import BUDGET, one_line, preview
 
@@ -194,11 +194,7 @@ class MemoryTools:
         """Store several facts, all or none; fields as in remember."""
         owner = self._chosen(profile_id)
         with self._memory(owner) as memory:
-            stored = memory.store([present_fields(row) for row in memories])
-        quoted = {str(index): [*one.quoted] for index, one in enumerate(stored) if one.quoted}
-        ids = {"memory_ids": [one.memory_id for one in stored], "profile_id": owner}
-        left_out = {str(index): one.left_out for index, one in enumerate(stored) if one.left_out}
-        return ids | ({"quoted": quoted} if quoted else {}) | ({"left_out": left_out} if left_out else {})
+            return {"profile_id": owner} | ids_of(memory.store([present_fields(row) for row in memories]))
 
     def update(
         self,

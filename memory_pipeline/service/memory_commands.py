@@ -111,7 +111,6 @@ def _tell_likely(memory_id: str, profile: str) -> None:
 
 
 def _tell_pairs(pairs: str, profile: str, more: str = "") -> None:
-    """Print pairs, and how they are answered."""
     for told in pairs.splitlines():
         shell.say(told)
     answering = command(shell.settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", profile)
@@ -360,7 +359,6 @@ def feedback(
 
 
 def _done(memory_id: str, profile: str | None, outcome: str, act: "Callable[[MemoryClient], object]") -> shell.Done:
-    """Do something with a memory of a store that must exist."""
     owner = shell.existing_profile(profile)
     with shell.client_of(owner) as client:
         act(client)

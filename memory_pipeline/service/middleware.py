@@ -1,6 +1,6 @@
 """ASGI middlewares of the servers: known hosts, valid tokens, bodies within limits, and the times of requests.
 
-Not here: how tokens are stored (`auth_tokens`), what each allows (`http_guard`, `mcp_access`), how connections take
+Not here: how tokens are stored (`auth_tokens`), what each allows (`http_guard`, `profile_choice`), how connections take
 turns (`listening`), and the check of hosts in the MCP server, which its SDK makes (`mcp_http`).
 """
 
@@ -20,14 +20,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.runs.metrics import PREFIX
 from memory_pipeline.service import auth_tokens
+from memory_pipeline.service.profile_choice import GRANT
 from memory_pipeline.settings import Settings
 
 LOOPBACK: Final = ("127.0.0.1", "localhost", "[::1]")
 """Names of the loopback address in URLs."""
 HEALTH: Final = "/health"
 """Path that probes may call by any address, and whose requests wait for no others."""
-GRANT: Final = "grant"
-"""Key of the token's grant in the state of a request."""
 _LAST_PORT: Final = 65_535
 _BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 

@@ -12,8 +12,6 @@ import typer
 from memory_pipeline.service import report, shell
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from memory_pipeline.recall.filters import Filters
 
 
@@ -224,7 +222,7 @@ def explain(
         with shell.client_of(explanation.profile_id) as client:
             explanation = actions.with_rank(client, explanation, query, as_of=clock)
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         for text in explanation.lines():
             report.line(console, text)
         report.line(console, "scores, links and decisions with their numbers: --json", style="dim")

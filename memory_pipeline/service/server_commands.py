@@ -18,7 +18,6 @@ from memory_pipeline.service.choices import Role
 
 if TYPE_CHECKING:
     from mcp.server.mcpserver import MCPServer
-    from rich.console import Console
 
     from memory_pipeline.service.auth_tokens import Grant
     from memory_pipeline.service.background_runs import Runs
@@ -59,7 +58,6 @@ def pages(
 
 
 def _serve_http(host: str, port: int, host_names: Sequence[str], *, pages: bool) -> None:
-    """Serve the HTTP service until Ctrl-C."""
     from memory_pipeline.lake.tables import Lake
 
     _require("fastapi", "uvicorn", extra="server")
@@ -211,7 +209,7 @@ def token_create(
     home = shell.settings_in_force(writing=True).home
     token, grant = auth_tokens.create(home, role, profile_id=profile, name=name, reads=reads or ())
 
-    def tell(console: "Console") -> None:
+    def tell(console: "shell.Console") -> None:
         console.print(token, soft_wrap=True, markup=False)
         about = f"token {grant.token_id} ({grant.role.value}, {_scope(grant)})"
         report.line(shell.err(), f"{about}; it will not be shown again")
@@ -255,7 +253,6 @@ def token_revoke(
 def _serve_mcp(
     server: "MCPServer[Any]", runs: "Runs", settings: "Settings", *, http: str, host_names: list[str]
 ) -> None:
-    """Serve MCP over streamable HTTP until Ctrl-C."""
     from memory_pipeline.service import mcp_http
     from memory_pipeline.service.listening import listen
     from memory_pipeline.service.middleware import Address
@@ -272,7 +269,6 @@ def _serve_mcp(
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:
-    """Return a listening socket."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from inspect import Parameter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -21,11 +21,13 @@ from memory_pipeline.service.report import line
 from memory_pipeline.text.display import escaped
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich import console
 
     from memory_pipeline.lake.tables import Lake
     from memory_pipeline.recall.client.memory_client import MemoryClient
     from memory_pipeline.settings import Settings
+
+    Console: TypeAlias = console.Console
 
 R = TypeVar("R")
 

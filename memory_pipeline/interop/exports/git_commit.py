@@ -74,7 +74,6 @@ def _hooks_off(folder: Path) -> list[str]:
 
 
 def _committed(folder: Path) -> dict[str, tuple[str, str]]:
-    """Return mode and id of each file of the last commit."""
     lines = _git(folder, "ls-tree", "-r", "-z", "--full-tree", "HEAD").split("\0")
     described = (line.partition("\t") for line in lines if line)
     return {path: (mode, blob) for about, _, path in described for mode, _, blob in [about.split(" ")]}

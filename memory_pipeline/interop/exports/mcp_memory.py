@@ -121,12 +121,10 @@ def _plain(kind: str) -> str:
 
 
 def _owners(current: Current) -> dict[str, str]:
-    """Return the entity of each memory."""
     return {fields["memory_id"]: _entity(current.profile_id, fields)[0] for fields, _ in current.rows()}
 
 
 def _entity(profile_id: str, fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Return name and type of the entity of a memory."""
     metadata = fields.get("metadata", {})
     if named := _text(metadata.get(ENTITY)):
         return named, _text(metadata.get(ENTITY_TYPE)) or next(iter(fields.get("tags", ())), _TYPE)

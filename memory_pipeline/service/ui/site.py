@@ -111,7 +111,6 @@ def application(state: State, codes: Mapping[type[Exception], int]) -> Starlette
 
 
 def _page(path: str, title: str, show: Show) -> Callable[[Request], Response]:
-    """Return the endpoint of a page."""
 
     def endpoint(request: Request) -> Response:
         if (signed_in := _signed_in(request)) is None:
@@ -256,7 +255,6 @@ async def _fields(request: Request) -> dict[str, str]:
 
 
 def _signed_in(request: Request) -> SignedIn | None:
-    """Return who holds the cookie of a request."""
     found: SignedIn | None = request.app.state.sign_ins.find(request.cookies.get(_cookie(request), ""))
     return found
 
@@ -282,7 +280,6 @@ def _visit(request: Request, signed_in: SignedIn, asked: Mapping[str, str]) -> V
 
 
 def _shown(name: str, request: Request, visit: Visit | None, code: int = 200, **values: Any) -> HTMLResponse:
-    """Render a template."""
     path = request.url.path.removeprefix(f"{request.scope.get('root_path', '')}/")
     # Of an error the cause may be the store itself.
     profiles = stored_profiles(visit.state.lake) if visit and visit.admin and code < _WRONG else []
