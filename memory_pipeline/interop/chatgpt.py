@@ -40,8 +40,7 @@ def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[I
     def conversations(member: Member) -> Iterator[Item]:
         if not _FILE.fullmatch(member.base):
             return
-        for index, read in enumerate(member.elements("item", "conversations.item")):
-            origin = f"{member.name}[{index}]"
+        for origin, read in member.elements("item", "conversations.item"):
             if isinstance(read, Mapping):
                 yield from _conversation(source, read, origin, ratings, instructed, assistant=assistant)
             else:
@@ -150,7 +149,7 @@ def _ratings(path: Path) -> tuple[dict[str, bool], int]:
         if member.base != "message_feedback.json":
             continue
         with suppress(Broken):
-            for read in map(mapping, member.elements("item")):
+            for read in (mapping(one) for _, one in member.elements("item")):
                 rating = read.get("rating")
                 others += text(read.get("content")) not in (None, "{}")
                 if (name := identifier(read.get("id"))) and rating in ("thumbs_up", "thumbs_down"):

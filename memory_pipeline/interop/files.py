@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
@@ -117,20 +118,23 @@ class Member:
         except (ValueError, RecursionError) as error:
             raise Broken(str(error)) from error
 
-    def elements(self, *prefixes: str) -> Iterator[Any]:
-        """Yield the elements of the lists at some places of a JSON file, one after the other, as it is read.
+    def elements(self, *prefixes: str, under: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield the elements of the lists at some places of a JSON file with their origins, as it is read.
 
         Args:
             prefixes: places such as "item" (the file is a list) and "records.item"; the first letter of the file
                 decides which are possible.
+            under: what their origins have behind the name of the file.
 
         Raises:
             Broken: the file stops being valid JSON; raised after the elements before it.
         """
+        number = count()
         with _damage("stops being valid JSON", "export it again"):
             for prefix in self._possible(prefixes):
                 with self.open() as file:
-                    yield from map(_with_floats, ijson.items(file, prefix))
+                    for read in ijson.items(file, prefix):
+                        yield f"{self.name}{under}[{next(number)}]", _with_floats(read)
 
     def _possible(self, prefixes: tuple[str, ...]) -> list[str]:
         with self.open() as file:

@@ -6,7 +6,7 @@ the product, what was done, the time in words, and what came of it.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import mktime_tz, parsedate_tz
 from html import escape
@@ -61,11 +61,14 @@ def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[I
 
 def _file(source: Source, member: Member, *, assistant: bool) -> Iterator[Item]:
     name = member.base.lower()
-    if not name.endswith((".json", ".html")):
-        return
-    for place, read in enumerate(activities(member.text()) if name.endswith(".html") else member.elements("item")):
+    found: Iterable[tuple[str, Any]] = ()
+    if name.endswith(".json"):
+        found = member.elements("item")
+    elif name.endswith(".html"):
+        found = ((f"{member.name}[{place}]", card) for place, card in enumerate(activities(member.text())))
+    for origin, read in found:
         if isinstance(read, Mapping) and _is_ours(read):
-            yield from _activity(source, read, f"{member.name}[{place}]", assistant=assistant)
+            yield from _activity(source, read, origin, assistant=assistant)
         else:
             yield Skipped("activities of other products")
 

@@ -112,8 +112,7 @@ def _records(member: Member) -> Iterator[tuple[str, Any]]:
         for number, line in member.lines():
             yield f"{member.name}:{number}", parsed(line) or line.decode("utf-8", "replace")
     elif member.base.endswith(".json"):
-        for index, read in enumerate(member.elements(*_LISTS)):
-            yield f"{member.name}[{index}]", read
+        yield from member.elements(*_LISTS)
 
 
 def _fact(record: Record, read: Mapping[str, Any], names: Mapping[str, str | None]) -> Iterator[Item]:

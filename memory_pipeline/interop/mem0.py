@@ -116,7 +116,7 @@ def _points(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
 
 def _of_file(member: Member) -> Iterator[tuple[str, Any]]:
     if member.base.endswith(".json") and member.base != "meta.json":
-        yield from ((f"{member.name}[{index}]", read) for index, read in enumerate(member.elements(*_LISTS)))
+        yield from member.elements(*_LISTS)
     elif member.base.endswith(".md") and member.base.startswith("mem0-export"):
         yield from _blocks(member)
 

@@ -227,9 +227,9 @@ def show_json(value: Any) -> None:
     sys.stdout.write(text.translate(hidden) + "\n")
 
 
-def say(text: str, *, style: str = "") -> None:
+def say(text: str) -> None:
     """Print one line for people, never wrapped (see `report.line`)."""
-    line(out(), text, style=style)
+    line(out(), text)
 
 
 @dataclass(frozen=True)

@@ -78,11 +78,8 @@ def lost(current: Current) -> dict[str, int]:
 def _observation(fields: Mapping[str, Any], content: str) -> str:
     """Return the text of a memory without the name that an import put before it."""
     metadata = fields.get("metadata", {})
-    return content.removeprefix(f"{metadata[ENTITY]}{AFTER_NAME}") if _named(metadata) else content
-
-
-def _named(metadata: Mapping[str, Any]) -> bool:
-    return metadata.get(NAMED) is True and isinstance(metadata.get(ENTITY), str)
+    named = metadata.get(NAMED) is True and isinstance(metadata.get(ENTITY), str)
+    return content.removeprefix(f"{metadata[ENTITY]}{AFTER_NAME}") if named else content
 
 
 def sentence(source: str, kind: str, target: str) -> str:
@@ -104,7 +101,7 @@ def _stated(current: Current) -> Iterator[Relation]:
 
 def _between(current: Current) -> Iterator[Relation]:
     """Yield the relation of each link between two entities."""
-    owners = _owners(current)
+    owners = {fields["memory_id"]: _entity(current.profile_id, fields)[0] for fields, _ in current.rows()}
     for source, target, kind in current.links.select("source", "target", "edge_type").iter_rows():
         if owners[source] != owners[target]:
             yield owners[source], owners[target], kind
@@ -118,10 +115,6 @@ def _linked(current: Current) -> Iterator[Relation]:
 
 def _plain(kind: str) -> str:
     return _SEPARATORS.sub("_", kind).strip("_").upper() or kind.strip()
-
-
-def _owners(current: Current) -> dict[str, str]:
-    return {fields["memory_id"]: _entity(current.profile_id, fields)[0] for fields, _ in current.rows()}
 
 
 def _entity(profile_id: str, fields: Mapping[str, Any]) -> tuple[str, str]:
