@@ -326,15 +326,8 @@ class MemoryTools:
     ) -> str:
         """Merge repeats, mark changes, forget; takes minutes. dry_run only plans."""
         with _tool_errors():
-            request = Consolidation.model_validate(
-                {
-                    "profile_id": self._chosen(profile_id),
-                    "lightweight": lightweight,
-                    "task": task,
-                    "scope": scope,
-                    "dry_run": dry_run,
-                }
-            )
+            asked = {"lightweight": lightweight, "task": task, "scope": scope, "dry_run": dry_run}
+            request = Consolidation.model_validate(asked | {"profile_id": self._chosen(profile_id)})
             if dry_run:
                 return _plan_text(plan_document.changes(self._runs.plan(request, trigger="mcp")))
             done = self._runs.start(request, trigger="mcp").result.result()
