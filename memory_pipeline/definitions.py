@@ -20,6 +20,7 @@ from memory_pipeline.jobs import consolidation as consolidation_jobs
 from memory_pipeline.jobs import maintenance, schedules
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.sensors import sensors
+from memory_pipeline.sensors.failures import Automation
 from memory_pipeline.settings import Settings, SettingsError, alert_address, load, program, salvaged
 
 KINDS: Final = {
@@ -92,6 +93,7 @@ def build_defs(
         return settings.alert_url if settings else alert_address(deployment.home)
 
     names = Namespace.of(key_prefix)
+    automation = Automation(settings=deployment, names=names, start=start, alert_url=alert_url)
     own = {"run": Run(), "store": store(deployment.home, settings, names), "io_manager": io_manager(names)}
     if unknown := sorted(set(resources or {}) - set(own)):
         raise ValueError(f"resources names {unknown[0]!r}; the pipeline has {', '.join(own)}")
@@ -101,11 +103,8 @@ def build_defs(
         assets=dg.map_asset_specs(lambda spec: _described(spec, names, owners, freshness), [consolidation(names)]),
         asset_checks=[checks.alone(names)],
         jobs=[*consolidation_jobs.jobs(names, executor), *maintenance.jobs(names, executor)],
-        schedules=[
-            *schedules.schedules(deployment, names, start=start, alert_url=alert_url),
-            maintenance.schedule(deployment, names, start=start),
-        ],
-        sensors=sensors(deployment, names, start=start, alert_url=alert_url),
+        schedules=[*schedules.schedules(automation), maintenance.schedule(automation)],
+        sensors=sensors(automation),
         resources={names.name(name): resource for name, resource in (own | dict(resources or {})).items()},
     )
 

@@ -19,9 +19,9 @@ from memory_pipeline.service import auth_tokens, mcp_http
 from memory_pipeline.service.actions import Consolidation, consolidate
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import Runs
-from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.mcp_server import Exposure, server
+from memory_pipeline.service.middleware import Address
 from memory_pipeline.service.profile_choice import stored_profiles
 
 PROFILES = {"own": "ana", "other": "bo", "unknown": "nobody"}

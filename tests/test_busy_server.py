@@ -23,10 +23,10 @@ from memory_pipeline.service import auth_tokens
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import Ended, Runs
-from memory_pipeline.service.body_limit import BodyLimit
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.limits import Busy, Slots
 from memory_pipeline.service.listening import Connections, ImpatientProtocol, Turns, worth_a_line
+from memory_pipeline.service.middleware import limit_bodies
 from memory_pipeline.settings import Settings
 
 HEAVY = (
@@ -165,7 +165,7 @@ def test_a_body_that_does_not_come_is_answered():
     limits = Settings().model_copy(update={"idle_seconds": 0.01})
     never = asyncio.Event
     scope = {"type": "http", "method": "POST", "headers": []}
-    asyncio.run(BodyLimit(None, lambda: limits)(scope, lambda: never().wait(), send))
+    asyncio.run(limit_bodies(None, lambda: limits)(scope, lambda: never().wait(), send))
     assert sent[0]["status"] == 408
     assert b"idle_seconds = 0.01" in sent[1]["body"]
 
@@ -181,7 +181,9 @@ def test_half_a_body_of_a_client_that_is_gone_reaches_no_application():
 
     sent = []
     scope = {"type": "http", "method": "POST", "headers": []}
-    asyncio.run(BodyLimit(None, Settings)(scope, receive, send))  # the application, None, would fail if it were called
+    asyncio.run(
+        limit_bodies(None, Settings)(scope, receive, send)
+    )  # the application, None, would fail if it were called
     assert not [*messages]
     assert sent[0]["status"] == 400, "a middleware around this one fails without an answer"
 
@@ -197,7 +199,7 @@ def test_a_body_without_an_end_is_answered():
         return {"type": "http.request", "body": b" ", "more_body": True}
 
     limits = Settings().model_copy(update={"body_seconds": 0.1})
-    asyncio.run(BodyLimit(None, lambda: limits)({"type": "http", "method": "POST", "headers": []}, receive, send))
+    asyncio.run(limit_bodies(None, lambda: limits)({"type": "http", "method": "POST", "headers": []}, receive, send))
     assert sent[0]["status"] == 408
     assert b"body_seconds = 0.1" in sent[1]["body"]
 

@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import metrics
 from memory_pipeline.service import commands
-from memory_pipeline.service.request_times import RequestTimes
+from memory_pipeline.service.middleware import RequestTimes
 from memory_pipeline.settings import loading
 
 ROOT = homes.HERE.parent

@@ -86,13 +86,17 @@ def test_status_metrics_and_the_next_session_say_so(home):
     assert NOTICE in json.loads(call("session-start", "-p", "sample-1", "--json", home=home).stdout)["notices"][0]
 
 
+def automation(settings, alert_url):
+    return failures.Automation(settings=settings, names=Names(), start=False, alert_url=alert_url)
+
+
 def test_the_alert_hears_of_a_held_run_and_of_no_other(home, monkeypatch):
     heard = []
     monkeypatch.setattr(failures, "post", lambda address, found: heard.append((address, found)))
     settings = homes.settings(home).model_copy(update={"alert_url": "http://127.0.0.1:9", "home": home})
     with dg.DagsterInstance.ephemeral() as instance:
         monkeypatch.setattr(held, "is_own", lambda *_: True)
-        sensor = held.sensor(settings, Names(), start=False, alert_url=lambda: settings.alert_url)
+        sensor = held.sensor(automation(settings, lambda: settings.alert_url))
         for run_id in ("run", "another"):
             run = dg.DagsterRun(job_name="full", run_id=run_id)
             success = dg.DagsterEvent(dg.DagsterEventType.PIPELINE_SUCCESS.value, "full")
@@ -119,7 +123,7 @@ def test_a_tick_that_cannot_read_the_store_is_told_too(tmp_path, monkeypatch):
     homes.filled(tmp_path, homes.events(profiles=1, memories=2, days=1)).close()
     for file in tmp_path.glob("ledger*"):
         file.write_bytes(b"no database" * 1_000)
-    sensor = held.sensor(settings, Names(), start=False, alert_url=lambda: "http://127.0.0.1:9")
+    sensor = held.sensor(automation(settings, lambda: "http://127.0.0.1:9"))
     with dg.DagsterInstance.ephemeral() as instance, pytest.raises(LakeError):
         sensor(
             dg.build_run_status_sensor_context(

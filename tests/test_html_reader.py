@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from memory_pipeline.interop import takeout
+from memory_pipeline.interop import gemini
 from memory_pipeline.interop.gemini import _plain
 from memory_pipeline.interop.html_reader import HtmlReader
 
@@ -49,7 +49,7 @@ def test_tags_and_texts_of_a_page(html, parts):
 def read(unit, size):
     text = unit * (size // len(unit))
     _plain(text)
-    list(takeout.activities(CARD + text))
+    list(gemini.activities(CARD + text))
 
 
 @pytest.mark.parametrize("unit", HOSTILE)

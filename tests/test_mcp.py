@@ -30,8 +30,8 @@ from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service import actions, auth_tokens
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import RequestedRun, Runs
-from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.mcp_server import Exposure, server
+from memory_pipeline.service.middleware import Address
 from memory_pipeline.service.request_bodies import Conditions
 
 READING = {"recall", "get", "list", "review", "explain", "status"}

@@ -14,7 +14,7 @@ from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.event import parse
 from memory_pipeline.runs import metrics, undo
 from memory_pipeline.schemas import LIVE
-from memory_pipeline.service.request_times import RequestTimes
+from memory_pipeline.service.middleware import RequestTimes
 from memory_pipeline.settings import Settings
 
 NOW = homes.RECORDED + timedelta(hours=1)

@@ -24,9 +24,9 @@ from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service import auth_tokens, mcp_http
 from memory_pipeline.service.auth_tokens import Role
 from memory_pipeline.service.background_runs import Runs
-from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.http_server import application
 from memory_pipeline.service.mcp_server import Exposure, server
+from memory_pipeline.service.middleware import Address
 
 KEY = "sk-sentinel-2718281828"
 HOOK = "hook-sentinel-3141592653"

@@ -95,7 +95,8 @@ def struck(home, instance, schedule, at):
 
 
 def scheduled(home):
-    return schedules.schedules(homes.settings(home), Namespace(), start=True, alert_url=lambda: None)
+    shared = {"settings": homes.settings(home), "names": Namespace(), "start": True, "alert_url": lambda: None}
+    return schedules.schedules(failures.Automation(**shared))
 
 
 def interval(home, name):

@@ -6,7 +6,7 @@ repeat what the run found.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, Final
 
 import dagster as dg
 import polars as pl
@@ -26,17 +26,6 @@ SHOWN: Final = 20
 """Bad rows that a failing check lists."""
 
 
-def schema_and_grain(key: dg.AssetKey) -> dg.AssetCheckSpec:
-    """Describe the blocking check that a table has its columns, types and ranges, and one row per key."""
-    name = key.path[-1]
-    return dg.AssetCheckSpec(
-        name="schema_and_grain",
-        asset=key,
-        blocking=True,
-        description=f"Every column of {name} has its type and range; one row per {', '.join(TABLES[name].key)}.",
-    )
-
-
 def schema_and_grain_of(key: dg.AssetKey, rows: pl.DataFrame) -> dg.AssetCheckResult:
     """Report which rules of its schema a table breaks."""
     bad = TABLES[key.path[-1]].violations(rows)
@@ -46,17 +35,6 @@ def schema_and_grain_of(key: dg.AssetKey, rows: pl.DataFrame) -> dg.AssetCheckRe
         passed=bad.is_empty(),
         description=f"{rows.height} rows" if bad.is_empty() else f"rules broken: {', '.join(bad['rule'])}",
         metadata={"rows": rows.height, "broken": dg.MetadataValue.json(bad.to_dicts())},
-    )
-
-
-def invariants(key: dg.AssetKey) -> dg.AssetCheckSpec:
-    """Describe the blocking check that a plan breaks no invariant."""
-    return dg.AssetCheckSpec(
-        name="invariants",
-        asset=key,
-        blocking=True,
-        description="No protected memory leaves, no row refers to another profile's, a search finds the summary of "
-        "every merged memory, nothing is lost: a violated invariant stops the run before anything changes.",
     )
 
 
@@ -71,21 +49,8 @@ def invariants_of(key: dg.AssetKey, broken: pl.DataFrame) -> dg.AssetCheckResult
     )
 
 
-def quota(key: dg.AssetKey) -> dg.AssetCheckSpec:
-    """Describe the check that no profile loses too many memories at once."""
-    return dg.AssetCheckSpec(
-        name="quota",
-        asset=key,
-        description="No profile loses a larger share of its live memories than its quota; one that would is held back.",
-    )
-
-
 def quota_of(key: dg.AssetKey, plan: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> dg.AssetCheckResult:
-    """Report the profiles that a plan holds back, with their numbers.
-
-    Args:
-        tables: `profiles`, `memories` and `decided_edges` of the state before it.
-    """
+    """Report the profiles that a plan holds back, with their numbers, from the tables of the state before it."""
     held = held_profiles(plan, tables["profiles"], State(tables["memories"], tables["decided_edges"]))
     shown = [
         f"{row['profile_id']} would lose {row['leaving']} of {row['live']} live memories ({row['share']:.0%}; at most "
@@ -114,15 +79,28 @@ def of_plan(
 
 def evaluation(result: dg.AssetCheckResult, *, blocking: bool) -> dg.AssetCheckEvaluation:
     """Return the result of a check as the event of a run that evaluated it itself."""
-    return dg.AssetCheckEvaluation(
-        asset_key=result.asset_key or dg.AssetKey([]),
-        check_name=str(result.check_name),
-        passed=result.passed,
-        metadata=result.metadata,
-        severity=result.severity,
-        description=result.description,
-        blocking=blocking,
+    return dg.AssetCheckEvaluation(**_said(result), blocking=blocking)
+
+
+def _said(found: dg.AssetCheckResult | dg.AssetCheckEvaluation) -> dict[str, Any]:
+    """Return what the result of a check says, be it that of a step or the event of a run."""
+    names = ("asset_key", "check_name", "passed", "metadata", "severity", "description")
+    return {name: getattr(found, name) for name in names}
+
+
+def _specs(names: Namespace) -> Iterator[dg.AssetCheckSpec]:
+    """Yield what each check is, and whether a run that fails it stops before anything changes."""
+    for name in catalogue.TABLES:
+        what = f"Every column of {name} has its type and range; one row per {', '.join(TABLES[name].key)}."
+        yield dg.AssetCheckSpec("schema_and_grain", asset=names.key(name), blocking=True, description=what)
+    plan = names.key("consolidation_plan")
+    what = (
+        "No protected memory leaves, no row refers to another profile's, a search finds the summary of every merged "
+        "memory, nothing is lost: a violated invariant stops the run before anything changes."
     )
+    yield dg.AssetCheckSpec("invariants", asset=plan, blocking=True, description=what)
+    what = "No profile loses a larger share of its live memories than its quota; one that would is held back."
+    yield dg.AssetCheckSpec("quota", asset=plan, description=what)
 
 
 def alone(names: Namespace) -> dg.AssetChecksDefinition:
@@ -131,7 +109,7 @@ def alone(names: Namespace) -> dg.AssetChecksDefinition:
 
     @dg.multi_asset_check(
         name=names.name("checks"),
-        specs=[*(schema_and_grain(names.key(name)) for name in catalogue.TABLES), invariants(plan), quota(plan)],
+        specs=[*_specs(names)],
         can_subset=True,
         required_resource_keys={store_key},
     )
@@ -139,7 +117,7 @@ def alone(names: Namespace) -> dg.AssetChecksDefinition:
         store, chosen = store_of(context, names), set(context.selected_asset_check_keys)
         found = [one for one in _evaluated(context) if one.asset_check_key in chosen]
         for one in found:
-            yield _result(one)
+            yield dg.AssetCheckResult(**_said(one))
         chosen -= {one.asset_check_key for one in found}
         for key in sorted(chosen, key=lambda one: one.asset_key):
             if key.name == "schema_and_grain":
@@ -160,18 +138,6 @@ def _evaluated(context: dg.AssetCheckExecutionContext) -> list[dg.AssetCheckEval
     entries = context.instance.all_logs(context.run.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION)
     events = [entry.get_dagster_event() for entry in entries]
     return [event.asset_check_evaluation_data for event in events]
-
-
-def _result(found: dg.AssetCheckEvaluation) -> dg.AssetCheckResult:
-    """Return an evaluation as the result of a step that stands for its check."""
-    return dg.AssetCheckResult(
-        asset_key=found.asset_key,
-        check_name=found.check_name,
-        passed=found.passed,
-        metadata=found.metadata,
-        severity=found.severity,
-        description=found.description,
-    )
 
 
 def planned(store: Store) -> tuple[dict[str, pl.DataFrame], pl.DataFrame]:

@@ -58,12 +58,7 @@ def _reported(instance: dg.DagsterInstance, keys: list[dg.AssetKey]) -> dict[dg.
 
 
 def report(context: dg.OpExecutionContext, lake: Lake, names: Namespace, before: Versions, metadata: Any) -> None:
-    """Report what a job changed that is no run of the assets, such as an undo.
-
-    Args:
-        lake: the store after the change.
-        before: the version of every table before it.
-    """
+    """Report what a job changed that is no run of the assets, such as an undo, since these versions of the tables."""
     after = published(lake)
     news = changed(context.instance, names, before, after)
     for name, version in (news | {catalogue.SNAPSHOT: whole(after)} if news else {}).items():

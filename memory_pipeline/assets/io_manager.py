@@ -25,11 +25,7 @@ class StagedTables(dg.IOManager):
     """The tables of one run."""
 
     def __init__(self, store: Store, *, run_ids: tuple[str, ...]) -> None:
-        """Start with no table.
-
-        Args:
-            run_ids: the run, then the runs that it resumes.
-        """
+        """Start with no table; the run comes first, then the runs that it resumes."""
         self._store = store
         self._run_ids = run_ids
         self._frames: dict[str, pl.DataFrame] = {}

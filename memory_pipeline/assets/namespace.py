@@ -22,11 +22,7 @@ class Namespace:
 
     @classmethod
     def of(cls, key_prefix: str | Sequence[str]) -> Self:
-        """Return the namespace of a key prefix; an empty one leaves every name bare.
-
-        Raises:
-            ValueError: a part of the prefix is not a Dagster name.
-        """
+        """Return the namespace of a key prefix, of Dagster names; an empty one leaves every name bare."""
         parts = (key_prefix,) if isinstance(key_prefix, str) else tuple(key_prefix)
         prefix = tuple(part for part in parts if part)
         if wrong := [part for part in prefix if not re.fullmatch(r"[A-Za-z0-9_]+", part)]:

@@ -118,7 +118,6 @@ def _counts(plan: pl.DataFrame, runs: pl.DataFrame) -> dict[str, Any]:
 
 
 def _started(context: dg.OpExecutionContext) -> datetime | None:
-    """Return when the run started, as Dagster recorded it."""
     record = context.instance.get_run_record_by_id(context.run_id)
     return datetime.fromtimestamp(record.start_time, UTC) if record and record.start_time else None
 

@@ -65,11 +65,7 @@ class Run(dg.ConfigurableResource[None]):
     without: list[str] = Field(default=[], description="Ids of rows to leave out of that plan.")
 
     def instant(self) -> datetime:
-        """Return the clock of the run: as configured, else now.
-
-        Raises:
-            ValueError: `as_of` is not an instant.
-        """
+        """Return the clock of the run: as configured, else now; a ValueError, if `as_of` is not an instant."""
         if not self.as_of:
             return datetime.now(UTC)
         try:
@@ -81,21 +77,13 @@ class Run(dg.ConfigurableResource[None]):
         return given.astimezone(UTC) if given.tzinfo else given.replace(tzinfo=UTC)
 
     def position(self) -> int | None:
-        """Return the ledger position to read up to; None: the head.
-
-        Raises:
-            ValueError: `seq` is negative.
-        """
+        """Return the ledger position to read up to; None: the head; a ValueError, if `seq` is negative."""
         if self.seq < 0:
             raise ValueError(f"run.seq = {self.seq} is not a ledger position; give a positive one, or 0 for the head")
         return self.seq or None
 
     def quota(self) -> float | None:
-        """Return the quota of the run; None: that of the policy.
-
-        Raises:
-            ValueError: `max_archived_share` is not a share.
-        """
+        """Return the quota of the run; None: that of the policy; a ValueError, if `max_archived_share` is no share."""
         share = self.max_archived_share
         if share > 1.0 or isnan(share):
             raise ValueError(
@@ -105,11 +93,7 @@ class Run(dg.ConfigurableResource[None]):
         return None if share < 0 else share
 
     def plan(self) -> dict[str, Any]:
-        """Return the plan file that the run is to apply.
-
-        Raises:
-            ValueError: there is none, or it is not a JSON object.
-        """
+        """Return the plan file that the run is to apply; a ValueError, if there is none, or it is not a JSON object."""
         try:
             return dict(json.loads(Path(self.plan_file).read_text("utf-8")))
         except (OSError, ValueError) as error:
@@ -120,11 +104,7 @@ class Store:
     """The data folder of a run: ledger, lake and settings, opened when they are first used."""
 
     def __init__(self, home: Path, run: Run, settings: Settings | None = None) -> None:
-        """Name the store; nothing is opened yet.
-
-        Args:
-            settings: settings in force; default: read from environment and settings file, afresh in every run.
-        """
+        """Name the store, which is opened later; default: settings are read afresh in every run."""
         self.home = home
         self.run = run
         self._given = settings
@@ -151,11 +131,7 @@ class Store:
         return inputs.policies(self.settings, profiles)
 
     def completer(self, policies: Mapping[str, Policy]) -> Complete:
-        """Return what answers the requests to a language model: the plan to apply, else the model.
-
-        Raises:
-            CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
-        """
+        """Return what answers the requests to a language model: the plan to apply, else the model, where installed."""
         if self.run.plan_file:
             return partial(model_requests.answers_from, plan_document.carried(self.run.plan()))
         return consolidate.completer(self.settings, policies.values())
@@ -215,11 +191,7 @@ class Store:
 
     @cached_property
     def left_out(self) -> pl.DataFrame:
-        """Decisions that the run leaves out of the plan that it applies.
-
-        Raises:
-            dagster.Failure: the run names rows that the plan does not have, or there is no plan to apply.
-        """
+        """Decisions that the run leaves out of the plan that it applies; dagster.Failure, if that lacks them."""
         with refusing(ValueError):
             if not self.run.without:
                 return TABLES["consolidation_plan"].empty()
@@ -228,11 +200,7 @@ class Store:
     def agreed(self, plan: pl.DataFrame, tables: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
         """Return the plan that the run commits: the given one, or that of its plan file but for what is left out.
 
-        Args:
-            plan: table `consolidation_plan`, made as if what is left out had been undone.
-
-        Raises:
-            dagster.Failure: nothing is left out, and the plan differs from the file.
+        The given one is made as if what is left out had been undone; dagster.Failure, if nothing is and they differ.
         """
         if not self.run.plan_file:
             return plan

@@ -34,12 +34,7 @@ class MemoryService(BaseMemoryService):
     """
 
     def __init__(self, home: Path | str | None = None, *, k: int = 10) -> None:
-        """Open the store, which is created with the first memory.
-
-        Args:
-            home: data folder; default: that of the settings.
-            k: most memories that a search returns.
-        """
+        """Open the store, which is created with the first memory; `k`: most memories that a search returns."""
         self._clients = Clients(home)
         self._k = k
 

@@ -22,7 +22,6 @@ class MemoryProvider(ContextProvider):
         """Serve a client's profile; the caller closes the client.
 
         Args:
-            memory: the client.
             source_id: id of the provider among those of an agent.
             k: most memories that answer the user's words.
         """

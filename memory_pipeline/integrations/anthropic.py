@@ -170,11 +170,7 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
 
 
 def _path(asked: str) -> str:
-    """Return a path in its plain form.
-
-    Raises:
-        ToolError: it leaves the folder, or is not a valid path.
-    """
+    """Return a path in its plain form; a ToolError says that it leaves the folder, or is not valid."""
     if asked != ROOT and not asked.startswith(f"{ROOT}/"):
         raise ToolError(f"Path must start with {ROOT}, got: {asked}")
     plain = posixpath.normpath(asked)
@@ -188,7 +184,6 @@ def _path(asked: str) -> str:
 
 
 def _within(files: dict[str, str], path: str) -> list[str]:
-    """Return the paths of a file, or of all files in a folder."""
     return [name for name in files if name == path or name.startswith(f"{path}/")]
 
 

@@ -19,9 +19,6 @@ def before_answering(memory: MemoryClient, question: str, *, k: int, session_id:
     """Return core memory and memories that answer the user's last words, as text for a prompt; empty without memories.
 
     The words themselves, if already remembered, do not count as an answer.
-
-    Raises:
-        LakeError: the store cannot be read.
     """
     answer = memory.recall(question, k + 1, session_id=session_id) if question.strip() else None
     if answer is not None:
@@ -31,11 +28,6 @@ def before_answering(memory: MemoryClient, question: str, *, k: int, session_id:
 
 
 def remember_turns(memory: MemoryClient, texts: Iterable[str], *, session_id: str | None) -> list[str]:
-    """Store what the user says in turns of a conversation, all or none, and return the ids; blank turns are left out.
-
-    Raises:
-        ValueError: a text is too long; names it.
-        LakeError: the store cannot be written.
-    """
+    """Store what the user says in turns, but for blank ones, all or none, and return the ids."""
     said = [{"text": text, "session_id": session_id, "speaker": USER} for text in texts if text.strip()]
     return memory.remember_many(said)

@@ -169,7 +169,6 @@ class MemoryPipelineStore(BaseStore):
 
         Raises:
             ValueError: an operation is unknown, or a value cannot be stored; names it.
-            LakeError: the store cannot be read or written.
         """
         listed = [_plain(op) for op in ops]
         results = [self._read(op) for op in listed]
@@ -435,11 +434,7 @@ class MemoryPipelineStore(BaseStore):
 
 
 def _append(client: MemoryClient, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
-    """Append the events of puts, all or none.
-
-    Raises:
-        ValueError: one cannot be stored; names the item.
-    """
+    """Append the events of puts, all or none; a ValueError names the item that cannot be stored."""
     try:
         client.append(make)
     except InvalidRow as error:
@@ -508,7 +503,6 @@ def _renew(client: MemoryClient, entries: Iterable[_Entry], now: datetime) -> No
 
 
 def _record(client: MemoryClient, query: str, entries: Sequence[_Entry]) -> None:
-    """Record that memories were found by a query."""
     payload = {"memory_ids": [entry.memory.memory_id for entry in entries], "query": query}
     client.append([{"event_type": EventType.ACCESSED.value, "payload": payload}])
 

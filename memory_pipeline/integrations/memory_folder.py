@@ -61,7 +61,6 @@ class MemoryFolder:
         Raises:
             ValueError: the path cannot be a tag, a part of the text is longer than a memory may be, or there are too
                 many; names the file, the beginning of the part, and the remedy.
-            LakeError: the store cannot be written.
         """
         try:
             text.encode()
@@ -70,7 +69,6 @@ class MemoryFolder:
         self._append(lambda: self._written(path, text))
 
     def _written(self, path: str, text: str) -> Iterator[dict[str, Any]]:
-        """Yield the events that give a file this text."""
         old, now = self._parts().get(path, []), datetime.now(UTC)
         kept = _aligned(old, parts_of(text))
         staying = {part.memory.memory_id for part, _ in kept if part is not None}
@@ -82,11 +80,7 @@ class MemoryFolder:
                 yield _changed(part, path, new, place)
 
     def remove(self, *paths: str) -> None:
-        """Remove files; the validity of their memories ends. Missing files are ignored.
-
-        Raises:
-            LakeError: the store cannot be written.
-        """
+        """Remove files; the validity of their memories ends. Missing files are ignored."""
         self._append(lambda: self._removals(paths, datetime.now(UTC)))
 
     def _removals(self, paths: Collection[str], now: datetime) -> Iterator[dict[str, Any]]:
@@ -94,11 +88,7 @@ class MemoryFolder:
         return (_removed(part, now) for path in paths for part in parts.get(path, []))
 
     def move(self, moves: Mapping[str, str]) -> None:
-        """Move files from old to new paths; their texts stay the same.
-
-        Raises:
-            LakeError: the store cannot be written.
-        """
+        """Move files from old to new paths; their texts stay the same."""
         self._append(lambda: self._moves(moves))
 
     def _moves(self, moves: Mapping[str, str]) -> Iterator[dict[str, Any]]:
@@ -107,11 +97,7 @@ class MemoryFolder:
         return (_changed(part, new, part.text, part.place) for new, part in whole)
 
     def _append(self, make: Callable[[], Iterator[dict[str, Any]]]) -> None:
-        """Append the events of a change, all or none.
-
-        Raises:
-            ValueError: one cannot be stored, or there are too many; speaks of files and their parts.
-        """
+        """Append the events of a change, all or none; a ValueError speaks of files and their parts."""
         try:
             self._client.append(make)
         except InvalidRow as error:
@@ -124,7 +110,6 @@ class MemoryFolder:
             ) from error
 
     def _parts(self) -> dict[str, list[_Part]]:
-        """Return the parts of every file, in their order."""
         files = dict[str, list[_Part]]()
         for memory in self._client.list(None, _EVERYTHING, deep=True):
             kept = (memory.metadata or {}).get(NAME)
@@ -136,11 +121,7 @@ class MemoryFolder:
 
 
 def parts_of(text: str) -> list[str]:
-    """Cut a text before its list items, paragraphs and headings, each with everything before its first words.
-
-    Returns:
-        The parts, at least one; joined they are the text.
-    """
+    """Cut a text before list items, paragraphs and headings, each with all before its first words; at least one."""
     parts, current, spoken, blank = list[str](), "", False, True
     for line in re.findall(r"[^\n]*\n|[^\n]+", text):
         heading = line.startswith("#")

@@ -54,13 +54,7 @@ class RememberingSession(SessionABC):
 def instructions(
     memory: MemoryClient, base: str = "", *, k: int = 5
 ) -> Callable[[RunContextWrapper[Any], Agent[Any]], Coroutine[Any, Any, str]]:
-    """Return instructions for an `Agent`: those given, core memory, and memories that answer the user's last words.
-
-    Args:
-        memory: the client of the profile.
-        base: instructions of the agent's own.
-        k: most memories that answer the last words.
-    """
+    """Return instructions for an `Agent`: its own, core memory, and `k` memories at most that answer the user."""
 
     async def with_memories(context: RunContextWrapper[Any], agent: Agent[Any]) -> str:
         del agent

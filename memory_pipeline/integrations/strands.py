@@ -32,10 +32,8 @@ class PipelineMemoryStore(MemoryStore):
         """Serve a client's profile; the caller closes the client.
 
         Args:
-            memory: the client.
             name: name of the store among those of an agent.
             description: description of the store for the model.
-            max_search_results: most memories that a search returns.
             session_id: session of what is stored.
             writable: whether the agent may store memories.
             extraction: whether every turn of the user is stored.

@@ -36,11 +36,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path) -> Iterator[Item]:
-    """Yield the memories of a backup, one held in memory at a time, and their relations.
-
-    Args:
-        path: `.json.gz` file, archive, or folder; of several backups the newest of each kind is read.
-    """
+    """Yield the memories of a backup, one held in memory at a time, and their relations; of several the newest."""
     names = dict[object, str]()
     parts = {"graph": _graph, "points": _points}
     newest = [max((one.name for one in members(path) if _kind(one) == kind), default="") for kind in parts]
@@ -50,7 +46,6 @@ def events(source: Source, path: Path) -> Iterator[Item]:
 
 
 def _kind(member: Member) -> str | None:
-    """Return which part of a backup a file is."""
     if not member.base.endswith(".json"):
         return None
     if member.base.startswith("falkordb"):
@@ -65,8 +60,7 @@ def _kind(member: Member) -> str | None:
 
 
 def _graph(source: Source, member: Member, names: dict[object, str]) -> Iterator[Item]:
-    for index, node in enumerate(member.elements("nodes.item")):
-        origin = f"{member.name}:nodes[{index}]"
+    for origin, node in member.elements("nodes.item", under=":nodes"):
         if "Memory" not in listed(mapping(node).get("labels")):
             yield (
                 Skipped("nodes that are not memories")
@@ -79,8 +73,7 @@ def _graph(source: Source, member: Member, names: dict[object, str]) -> Iterator
         if memory_id and text(properties.get("content")) and isinstance(node.get("id"), int | str):
             names[node.get("id")] = memory_id
         yield from _memory(source, properties, origin)
-    for index, edge in enumerate(member.elements("relationships.item")):
-        origin = f"{member.name}:relationships[{index}]"
+    for origin, edge in member.elements("relationships.item", under=":relationships"):
         if isinstance(edge, Mapping):
             yield from _relation(source, edge, origin, names)
         else:
@@ -89,11 +82,11 @@ def _graph(source: Source, member: Member, names: dict[object, str]) -> Iterator
 
 def _points(source: Source, member: Member, names: dict[object, str]) -> Iterator[Item]:
     known = set(names.values())
-    for index, point in enumerate(member.elements("points.item")):
+    for origin, point in member.elements("points.item", under=":points"):
         payload = mapping(mapping(point).get("payload"))
         memory_id = identifier(payload.get("id")) or identifier(mapping(point).get("id"))
         if memory_id not in known:
-            yield from _memory(source, {**payload, "id": memory_id}, f"{member.name}:points[{index}]")
+            yield from _memory(source, {**payload, "id": memory_id}, origin)
 
 
 def _memory(source: Source, node: Mapping[str, Any], origin: str) -> Iterator[Item]:

@@ -16,7 +16,6 @@ from memory_pipeline.interop.values import LONGEST
 from memory_pipeline.ledger.event import DeadLetter, Event
 from memory_pipeline.ledger.validation_errors import shown
 
-_MORNING: Final = timedelta(hours=8)
 _MESSAGE: Final = timedelta(minutes=1)
 """Time between two messages; the files have only dates."""
 
@@ -48,7 +47,7 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
 
 def _turn(message: Any, number: int, origin: str, recorded_at: datetime) -> Turn | DeadLetter:
     try:
-        at = datetime.fromisoformat(message["day"]).replace(tzinfo=UTC) + _MORNING + number * _MESSAGE
+        at = datetime.fromisoformat(message["day"]).replace(tzinfo=UTC) + timedelta(hours=8) + number * _MESSAGE
         message_id, session = (_label(message[name], name) for name in ("id", "session"))
     except (TypeError, KeyError, ValueError, OverflowError) as error:
         reason = f"the message is {shown(message)} ({error}); give it an id, a session and a day like 2026-01-31"

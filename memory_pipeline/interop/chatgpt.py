@@ -23,8 +23,6 @@ REMARKS: Final = "remarks and other entries beside ratings of messages"
 UNTOLD: Final = "ratings of messages that were not taken"
 
 _FILE: Final = re.compile(r"conversations(?:[-_]\d+)?\.json")
-_FEEDBACK: Final = "message_feedback.json"
-_TEXTS: Final = ("text", "multimodal_text")
 _INSTRUCTIONS: Final = ("about_user_message", "about_model_message", "user_profile", "user_instructions")
 
 
@@ -34,11 +32,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
-    """Yield the conversations of an export, one held in memory at a time.
-
-    Args:
-        path: ZIP file, folder, or `conversations.json` itself.
-    """
+    """Yield the conversations of a ZIP file, folder, or `conversations.json` itself, one held in memory at a time."""
     ratings, others = _ratings(path)
     yield from skipped(REMARKS, others)
     instructed = set[str]()
@@ -46,8 +40,7 @@ def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[I
     def conversations(member: Member) -> Iterator[Item]:
         if not _FILE.fullmatch(member.base):
             return
-        for index, read in enumerate(member.elements("item", "conversations.item")):
-            origin = f"{member.name}[{index}]"
+        for origin, read in member.elements("item", "conversations.item"):
             if isinstance(read, Mapping):
                 yield from _conversation(source, read, origin, ratings, instructed, assistant=assistant)
             else:
@@ -118,7 +111,7 @@ def _turn(message: Mapping[str, Any], key: str, origin: str) -> ChatTurn:
     content, metadata = mapping(message.get("content")), mapping(message.get("metadata"))
     hidden = metadata.get("is_visually_hidden_from_conversation") is True or message.get("weight") == 0
     elsewhere = message.get("recipient") not in (None, "all")
-    of_tools = hidden or elsewhere or content.get("content_type", "text") not in _TEXTS
+    of_tools = hidden or elsewhere or content.get("content_type", "text") not in ("text", "multimodal_text")
     parts = [part if isinstance(part, str) else mapping(part).get("text") for part in listed(content.get("parts"))]
     turn_id = identifier(message.get("id")) or key
     return ChatTurn(
@@ -153,10 +146,10 @@ def _ratings(path: Path) -> tuple[dict[str, bool], int]:
     """Return whether messages were rated as good, by message, and how much else the person wrote about them."""
     ratings, others = dict[str, bool](), 0
     for member in members(path):
-        if member.base != _FEEDBACK:
+        if member.base != "message_feedback.json":
             continue
         with suppress(Broken):
-            for read in map(mapping, member.elements("item")):
+            for read in (mapping(one) for _, one in member.elements("item")):
                 rating = read.get("rating")
                 others += text(read.get("content")) not in (None, "{}")
                 if (name := identifier(read.get("id"))) and rating in ("thumbs_up", "thumbs_down"):

@@ -47,12 +47,7 @@ class ChatTurn:
 
 
 def left_out(role: object, *, assistant: bool) -> Skipped | None:
-    """Return why a message is left out because of who said it; None if it is taken.
-
-    Args:
-        role: as the export has it.
-        assistant: whether what an assistant said is taken.
-    """
+    """Return why a message is left out because of who said it; None if it is taken."""
     if role in _PERSONS or (role in _ASSISTANTS and assistant):
         return None
     return Skipped(OF_THE_ASSISTANT if role in _ASSISTANTS else OF_TOOLS)
@@ -95,10 +90,7 @@ def conversation(
     If a conversation continues after an import, the next import ends it again.
 
     Args:
-        source: the store that the turns come from.
         turns: the turns in order, and what is skipped or broken among them.
-        session: id of the conversation.
-        assistant: whether what an assistant said is taken.
         begins: instant of turns before the first dated one.
         project: the project that they talk about, in which alone hold the instructions of the turns.
         about: metadata of the start of the session.

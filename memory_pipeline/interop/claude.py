@@ -31,17 +31,13 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path, *, assistant: bool = False) -> Iterator[Item]:
-    """Yield conversations, memories and project instructions, one record held in memory at a time.
-
-    Args:
-        path: ZIP file, folder or JSON file.
-    """
+    """Yield conversations, memories and project instructions, one record held in memory at a time."""
     titles = _titles(path)
 
     def read(member: Member) -> Iterator[Item]:
         if _CONVERSATIONS.fullmatch(member.base):
-            for index, one in enumerate(member.elements("item", "conversations.item")):
-                yield from _conversation(source, one, f"{member.name}[{index}]", assistant=assistant)
+            for origin, one in member.elements("item", "conversations.item"):
+                yield from _conversation(source, one, origin, assistant=assistant)
         elif _MEMORIES.fullmatch(member.name):
             yield from _memories(source, member, titles)
         elif _PROJECTS.fullmatch(member.name):

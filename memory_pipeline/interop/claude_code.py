@@ -22,7 +22,6 @@ _INJECTED: Final = re.compile(
     r"ide_opened_file|ide_selection)>"
 )
 """How what the program inserts begins; it ends with the tag that closes it."""
-_CAVEATS: Final = ("Caveat:", "[Request interrupted")
 _NO_MESSAGES: Final = {
     *("system", "summary", "ai-title", "custom-title", "agent-name", "continued-in", "file-history-snapshot"),
     *("queue-operation", "attachment", "last-prompt", "pr-link", "progress", "permission-mode"),
@@ -69,7 +68,7 @@ def _turn(line: Mapping[str, Any], origin: str) -> ChatTurn | Item:
     of_tools = blocks and all(block in ("tool_result", "tool_use", "thinking", "redacted_thinking") for block in blocks)
     found, _ = spoken(content)
     typed = text(_without_injected(found)) if found else None
-    inserted = found and (typed is None or typed.startswith(_CAVEATS))
+    inserted = found and (typed is None or typed.startswith(("Caveat:", "[Request interrupted")))
     return ChatTurn(
         turn_id=line.get("uuid"),
         role=role,

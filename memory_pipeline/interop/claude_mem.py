@@ -15,7 +15,6 @@ from memory_pipeline.interop.sampling import Sample
 from memory_pipeline.interop.values import identifier, kind_of, label, listed, mapping, shared, text, unpacked
 from memory_pipeline.ledger import foreign_sqlite
 
-_SESSIONS: Final = "sdk_sessions"
 _OBSERVATIONS: Final = "observations"
 _SUMMARIES: Final = "session_summaries"
 _PROMPTS: Final = "user_prompts"
@@ -26,7 +25,6 @@ _ACCOUNTS: Final = ("narrative", "text", "subtitle", "title")
 """Columns that tell of an observation without facts, the fullest first."""
 _LEARNED: Final = ("learned", "completed", "next_steps", "notes")
 """Columns of a summary that are memories."""
-_TOLD: Final = ("request", "investigated")
 _ACTIVE: Final = "active"
 
 
@@ -37,22 +35,16 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path) -> Iterator[Item]:
-    """Yield the observations of a database, the summaries of its sessions, what the person typed, and their rules.
-
-    Args:
-        path: `claude-mem.db`; its program may be running.
-    """
+    """Yield observations, summaries of sessions, what the person typed, and rules of a database that may be in use."""
     return _Store(path, source).items()
 
 
 class _Store:
-    """A database that is being read."""
-
     def __init__(self, path: Path, source: Source) -> None:
         self._path, self._source, self._name = path, source, file_name(path)
 
     def items(self) -> Iterator[Item]:
-        sessions = [*self._rows(_SESSIONS)]
+        sessions = [*self._rows("sdk_sessions")]
         typed_in = {row.get("content_session_id") or row.get("claude_session_id"): row for row in sessions}
         told_in = {row.get(name): row for row in sessions for name in _OF_SESSION if row.get(name)}
         for index, row in enumerate(self._rows(_OBSERVATIONS)):
@@ -63,7 +55,7 @@ class _Store:
                 payload: dict[str, Any] = {"tags": [name.replace("_", " ")], "metadata": {"project": _project(row)}}
                 if text(row.get(name)):
                     yield from record.stored(_id(row, "summary", name), row.get(name), payload)
-            left = sum(text(row.get(name)) is not None for name in _TOLD)
+            left = sum(text(row.get(name)) is not None for name in ("request", "investigated"))
             yield from skipped("requests and searches in summaries", left)
         for index, row in enumerate(self._rows(_PROMPTS)):
             session = row.get("content_session_id") or row.get("claude_session_id")

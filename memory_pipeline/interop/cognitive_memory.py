@@ -28,13 +28,11 @@ from memory_pipeline.interop.values import (
     times,
 )
 
-_STATE_KINDS: Final = {"migrate_to_cold", "migrate_to_hot", "convert_to_stub"}
 _OTHER_KINDS: Final = {"meta", "delete", "memory_delete", "unlink", "link_delete", "clear"}
 _ENDS: Final = (("a", "sourceId"), ("b", "targetId"))
 _STATES: Final = ("is_cold", "cold_since", "is_stub", "stability", "contradicted_by")
 _RENAMED: Final = {"last_accessed": "last_accessed_at", "semantic_type": "memory_type"}
 """Names of the TypeScript package, as far as they differ by more than their case."""
-_STATE_CHANGES: Final = "changes of the other system's own lifecycle"
 
 
 def detect(seen: Sample) -> bool:
@@ -99,8 +97,6 @@ def _ends(read: Mapping[str, Any]) -> tuple[str, ...]:
 
 @dataclass
 class _Log:
-    """A log that is being read."""
-
     source: Source
     removed: _Removed
     memories: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -109,7 +105,6 @@ class _Log:
     weights: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def items(self, member: Member) -> Iterator[Item]:
-        """Yield what the lines of the log mean, in order."""
         for number, line in member.lines():
             origin, read = f"{member.name}:{number}", parsed(line)
             yield from self._line(read, origin, number) if read is not None else [self.source.no_object(line, origin)]
@@ -130,8 +125,8 @@ class _Log:
                 yield from self._changed(name, memory, origin)
             else:
                 yield from self._created(name, memory, origin)
-        elif kind in _STATE_KINDS:
-            yield Skipped(_STATE_CHANGES)
+        elif kind in {"migrate_to_cold", "migrate_to_hot", "convert_to_stub"}:
+            yield Skipped("changes of the other system's own lifecycle")
         elif kind not in _OTHER_KINDS:
             yield Skipped("lines of unknown kinds")
 

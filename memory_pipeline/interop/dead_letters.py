@@ -47,11 +47,7 @@ def lines(ledger: Ledger) -> Iterator[str]:
 
 
 def from_file(path: Path) -> list[dict[str, Any]]:
-    """Return the letters of a file.
-
-    Raises:
-        ValueError: the file cannot be read, or a line is not a letter; names the line.
-    """
+    """Return the letters of a file; a ValueError names the line that is none."""
     try:
         text = path.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -79,7 +75,6 @@ def requeue(ledger: Ledger, letters: Iterable[Mapping[str, Any]], *, now: dateti
     Args:
         letters: `letter_id`, `origin` and `raw` (the event as bytes) of each.
         now: time of the import, and the instant of events that name none.
-        settings: settings that limit texts and tags.
     """
     accepted, refused = list[str](), list[RefusedEvent]()
     for letter in letters:

@@ -76,12 +76,6 @@ def changes(
     quote is the summary, and so do the steps of a numbered list: one that is done twice is written twice. The file of a
     day is a record of it: what later days outdate stays there. A file with nothing left but headings is removed, with
     the lines that only point to it.
-
-    Args:
-        texts: text of every file by its path.
-        places: places of the memories.
-        leaving: memories that no longer hold.
-        summaries: memories that are to be in the folder instead.
     """
     gone = [place for place in places if place.memory_id in leaving and place.plain and not _is_structure(place.text)]
     kept = _steps(texts, gone, summaries) | _referred_to(texts, gone) | _of_a_day(gone, summaries) | _prose(summaries)

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO, Any, Final
 
@@ -62,6 +63,7 @@ _ENCRYPTED: Final = 1
 _ZIPS: Final = (".zip",)
 _TARS: Final = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz", ".tbz2", ".tar.xz", ".txz")
 
+_UNREADABLE: Final = ("cannot be read", "give a readable file in UTF-8")
 
 _Opened = AbstractContextManager[IO[bytes]]
 
@@ -87,25 +89,15 @@ class Member:
         return without_suffix(PurePosixPath(self.name).name)
 
     def text(self) -> str:
-        """Return the whole file as text.
-
-        Raises:
-            Broken: it cannot be read, or is not UTF-8.
-        """
+        """Return the whole file as text; Broken, if it cannot be read or is not UTF-8."""
         read = self.head(_LARGEST + 1)
         if len(read) > _LARGEST:
             raise Broken(f"is larger than {_LARGEST >> 20} MiB; split it")
-        try:
+        with _damage(*_UNREADABLE):
             return read.decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
 
     def head(self, most: int) -> bytes:
-        """Return the first bytes.
-
-        Raises:
-            Broken: they cannot be read.
-        """
+        """Return the first bytes; Broken, if they cannot be read."""
         with self.reading() as file:
             return file.read(most)
 
@@ -116,43 +108,33 @@ class Member:
         Raises:
             Broken: it cannot be read, or what is done with it within the block finds it damaged.
         """
-        try:
-            with self.open() as file:
-                yield file
-        except TooLarge:
-            raise
-        except _DAMAGED as error:
-            raise Broken(f"cannot be read ({error}); give a readable file in UTF-8") from error
+        with _damage(*_UNREADABLE), self.open() as file:
+            yield file
 
     def json(self) -> Any:
-        """Parse the whole file as JSON.
-
-        Raises:
-            Broken: it cannot be read, or is not JSON.
-        """
+        """Parse the whole file as JSON; Broken, if it is none."""
         try:
             return json.loads(self.text())
         except (ValueError, RecursionError) as error:
             raise Broken(str(error)) from error
 
-    def elements(self, *prefixes: str) -> Iterator[Any]:
-        """Yield the elements of the lists at some places of a JSON file, one after the other, as it is read.
+    def elements(self, *prefixes: str, under: str = "") -> Iterator[tuple[str, Any]]:
+        """Yield the elements of the lists at some places of a JSON file with their origins, as it is read.
 
         Args:
             prefixes: places such as "item" (the file is a list) and "records.item"; the first letter of the file
                 decides which are possible.
+            under: what their origins have behind the name of the file.
 
         Raises:
             Broken: the file stops being valid JSON; raised after the elements before it.
         """
-        try:
+        number = count()
+        with _damage("stops being valid JSON", "export it again"):
             for prefix in self._possible(prefixes):
                 with self.open() as file:
-                    yield from map(_with_floats, ijson.items(file, prefix))
-        except TooLarge:
-            raise
-        except _DAMAGED as error:
-            raise Broken(f"stops being valid JSON ({error}); export it again") from error
+                    for read in ijson.items(file, prefix):
+                        yield f"{self.name}{under}[{next(number)}]", _with_floats(read)
 
     def _possible(self, prefixes: tuple[str, ...]) -> list[str]:
         with self.open() as file:
@@ -165,15 +147,21 @@ class Member:
         Raises:
             Broken: the file cannot be read any further; raised after the lines before.
         """
-        try:
-            with self.open() as file:
-                for number, (line, whole) in enumerate(bounded_lines(file), 1):
-                    if stripped := line.removeprefix(b"\xef\xbb\xbf").strip():
-                        yield number, stripped if whole else stripped[:BEGINNING]
-        except TooLarge:
-            raise
-        except _DAMAGED as error:
-            raise Broken(f"is truncated ({error}); give the complete file") from error
+        with _damage("is truncated", "give the complete file"), self.open() as file:
+            for number, (line, whole) in enumerate(bounded_lines(file), 1):
+                if stripped := line.removeprefix(b"\xef\xbb\xbf").strip():
+                    yield number, stripped if whole else stripped[:BEGINNING]
+
+
+@contextmanager
+def _damage(says: str, remedy: str, *, of: type[ValueError] = Broken) -> Iterator[None]:
+    """Say of what is read within the block that it is damaged; a limit that is exceeded says so itself."""
+    try:
+        yield
+    except TooLarge:
+        raise
+    except _DAMAGED as error:
+        raise of(f"{says} ({error}); {remedy}") from error
 
 
 def _with_floats(value: Any) -> Any:
@@ -230,10 +218,8 @@ def members(path: Path) -> Iterator[Member]:
     """Yield the files of an export in order of their names: of a folder, an archive, or the file itself.
 
     Archives within are opened too. Hidden files and folders of a folder are left out, and so are links and the
-    backups of Logseq; but files of coding agents in hidden folders of theirs are read.
-
-    Raises:
-        ValueError: the path cannot be read.
+    backups of Logseq; but files of coding agents in hidden folders of theirs are read. A ValueError says what cannot be
+    read.
     """
     if path.is_dir():
         for file in sorted(_files(path)):
@@ -250,8 +236,7 @@ def members(path: Path) -> Iterator[Member]:
 def _files(folder: Path) -> Iterator[Path]:
     """Yield the files of a folder and of those in it that are not hidden, and `OF_AGENTS` in hidden ones of agents.
 
-    Raises:
-        ValueError: one of them cannot be read: an import must not take its files for removed.
+    A ValueError names one that cannot be read: an import must not take its files for removed.
     """
 
     def refuse(error: OSError) -> None:
@@ -312,19 +297,9 @@ def _archive(member: Member, limits: Limits) -> Iterator[IO[bytes]]:
             limits.spooled -= size
 
 
-@contextmanager
-def _whole(member: Member, kind: str) -> Iterator[None]:
-    """Say of an archive that it is damaged.
-
-    Raises:
-        ValueError: its list of files cannot be read, or, of an archive within another, its bytes.
-    """
-    try:
-        yield
-    except TooLarge:
-        raise
-    except _DAMAGED as error:
-        raise ValueError(f"{member.name}: is not a complete {kind} ({error}); download or copy it again") from error
+def _whole(member: Member, kind: str) -> AbstractContextManager[None]:
+    """Say of an archive that its list of files, or, of one within another, its bytes cannot be read: a ValueError."""
+    return _damage(f"{member.name}: is not a complete {kind}", "download or copy it again", of=ValueError)
 
 
 def _zipped(archive: IO[bytes], member: Member, limits: Limits) -> Iterator[Member]:

@@ -210,11 +210,7 @@ FORMATS: Final[Mapping[str, Format]] = {
 
 
 def detect(path: Path) -> list[Format]:
-    """Return the formats that a path looks like, most specific first.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
+    """Return the formats that a path looks like, most specific first; a ValueError says why it cannot be read."""
     from memory_pipeline.interop.sampling import sample
 
     return _seen_in(sample(path))
@@ -227,13 +223,12 @@ def _seen_in(seen: "Sample") -> list[Format]:
 def events(
     form: Format, path: Path, *, recorded_at: datetime, ledger: "Ledger | None" = None, **options: Any
 ) -> "Iterator[Item]":
-    """Return what a path holds in a format.
+    """Return what a path holds in a format, with the options that the format takes.
 
     What the beginnings of its files do not show as another format is read once to its first event, before all of it is.
 
     Args:
         ledger: ledger that is imported into; None: it does not exist yet.
-        options: those that the format takes.
 
     Raises:
         ValueError: the path cannot be read, or holds nothing of that format. Raised before the first event.

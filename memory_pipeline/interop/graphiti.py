@@ -44,9 +44,6 @@ def events(source: Source, path: Path, *, episodes: bool = False, assistant: boo
     """Yield a memory per fact, links to the facts that ended others, what people said in threads, episodes on request.
 
     Without a given profile, each is in that of its group, user or graph.
-
-    Args:
-        episodes: take the texts of episodes too, with links from facts to them.
     """
     names, facts = _names(path), list[_Fact]()
 
@@ -70,7 +67,6 @@ def events(source: Source, path: Path, *, episodes: bool = False, assistant: boo
 
 
 def _names(path: Path) -> dict[str, str | None]:
-    """Return the names of entities by their ids, as far as the files can be read."""
     names = dict[str, str | None]()
     for member in members(path):
         with suppress(Broken):
@@ -112,13 +108,11 @@ def _items_of(
 
 
 def _records(member: Member) -> Iterator[tuple[str, Any]]:
-    """Yield the records of a file with their origins."""
     if member.base.endswith(".jsonl"):
         for number, line in member.lines():
             yield f"{member.name}:{number}", parsed(line) or line.decode("utf-8", "replace")
     elif member.base.endswith(".json"):
-        for index, read in enumerate(member.elements(*_LISTS)):
-            yield f"{member.name}[{index}]", read
+        yield from member.elements(*_LISTS)
 
 
 def _fact(record: Record, read: Mapping[str, Any], names: Mapping[str, str | None]) -> Iterator[Item]:

@@ -37,9 +37,7 @@ def detect(seen: Sample) -> bool:
 def events(source: Source, path: Path, *, observations: bool = False) -> Iterator[Item]:
     """Yield the facts of all documents with their causes; without a given profile, in that of the bank they come from.
 
-    Args:
-        path: ZIP file or folder.
-        observations: take what Hindsight concluded from facts too, with links to them.
+    On request, what Hindsight concluded from facts too, with links to them.
     """
     bank = None
     for member in members(path):
@@ -104,12 +102,12 @@ def _entity(value: object) -> str | None:
 
 
 def _observed(source: Source, member: Member, *, observations: bool) -> Iterator[Item]:
-    for index, one in enumerate(member.elements("item", "observations.item")):
+    for origin, one in member.elements("item", "observations.item"):
         if not observations:
             yield Skipped("observations (taken with --observations)")
             continue
         read = mapping(one)
-        record = source.record(one, f"{member.name}[{index}]", at=read.get("created_at"))
+        record = source.record(one, origin, at=read.get("created_at"))
         if not read:
             yield record.broken("the observation is not a JSON object; export the bank again")
             continue

@@ -1,7 +1,7 @@
 """Reads HTML in one pass, whatever it holds.
 
 The parser of Python's library looks for the end of what is never closed from each of its beginnings, so that a hostile
-page of a megabyte takes hours. Not here: what the elements of a page mean (`takeout`, `gemini`).
+page of a megabyte takes hours. Not here: what the elements of a page mean (`gemini`).
 """
 
 import re
@@ -11,7 +11,6 @@ from typing import Final
 _TAG: Final = re.compile(r"""<(/?)([A-Za-z][^\s/<>]*+)((?:[^<>"']|"[^"<]*+"|'[^'<]*+')*+)>""")
 """A whole tag; no attribute holds `<`, which a page writes as `&lt;`."""
 _ATTRIBUTE: Final = re.compile(r"""([^\s"'=<>/]++)(?:\s*+=\s*+("[^"]*+"|'[^']*+'|[^\s"'<>]++))?""")
-_COMMENT: Final = "<!--"
 
 
 class HtmlReader:
@@ -42,7 +41,7 @@ class HtmlReader:
             if at > begun:
                 self.handle_data(unescape(html[begun:at]))
             if html.startswith(("<!", "<?"), at):
-                end = _end(html, at, "-->" if html.startswith(_COMMENT, at) else ">", missing)
+                end = _end(html, at, "-->" if html.startswith("<!--", at) else ">", missing)
             elif tag := _TAG.match(html, at):
                 self._take(tag)
                 end = tag.end()

@@ -96,16 +96,13 @@ def import_events(
     already in the ledger count as duplicates.
 
     Args:
-        events: output of an importer.
         batch: events that become durable together.
         settings: settings that limit texts and tags; default: no limits. An event over them is refused.
         progress: called after each batch with the report so far.
         separate: leaves out of texts what they quote of stored memories; default: texts stay as they are.
     """
     report = ImportReport()
-    for read in _batches(_of_size(events, settings), batch):
-        items = _own(read, separate)
-        reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
+    for items, reconciled in _read(ledger, events, settings, separate, batch):
         fresh = _new(ledger, reconciled.events)
         taken, new, conflicts = _append(ledger, reconciled.events)
         stored = _stored(fresh, taken)
@@ -126,24 +123,27 @@ def preview_events(
     most: int = 10,
     separate: Separate | None = None,
 ) -> Preview:
-    """Return what `import_events` would do, and store nothing.
+    """Return what `import_events` would do with a ledger, if there is one yet, and store nothing.
 
     Args:
-        ledger: ledger that would be appended to; None: it does not exist yet.
-        events: output of an importer.
-        settings: settings that limit texts and tags; default: no limits.
         most: how many events to return.
-        separate: as for `import_events`.
     """
     report, first = ImportReport(), list[Event]()
-    for read in _batches(_of_size(events, settings), _BATCH):
-        items = _own(read, separate)
-        reconciled = reconcile(ledger, [item for item in items if isinstance(item, Event)])
+    for items, reconciled in _read(ledger, events, settings, separate, _BATCH):
         new = _new(ledger, reconciled.events)
         first += new[: most - len(first)]
         letters = [item for item in items if isinstance(item, DeadLetter) and not item.noise]
         report = _added(report, items, reconciled, new=len(new), stored=_stored(new, new), letters=letters)
     return Preview(report, tuple(first))
+
+
+def _read(
+    ledger: Ledger | None, events: Iterable[Item], settings: Settings | None, separate: Separate | None, batch: int
+) -> Iterator[tuple[list[Item], Reconciled]]:
+    """Yield batches, and what is to be appended for the events of each."""
+    for read in _batches(_of_size(events, settings), batch):
+        items = _own(read, separate)
+        yield items, reconcile(ledger, [item for item in items if isinstance(item, Event)])
 
 
 def _own(items: list[Item], separate: Separate | None) -> list[Item]:

@@ -5,23 +5,13 @@ which only records what it would have been. Not here: which objects hold what (`
 """
 
 import pickletools
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 _MARK: Final = object()
-_CONSTANTS: Final = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
-_TUPLES: Final = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-_LITERALS: Final = frozenset(
-    {
-        *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
-        *("STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
-        *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
-    }
-)
 _BYTES: Final = "_codecs encode"
-_NOTHING: Final = frozenset({"PROTO", "FRAME", "STOP"})
-_PUTS: Final = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
-_GETS: Final = frozenset({"GET", "BINGET", "LONG_BINGET"})
+"""What makes bytes of a text in old pickles."""
 
 
 @dataclass
@@ -36,157 +26,57 @@ class Inert:
 
 
 def read(content: bytes) -> Any:
-    """Return the value that a pickle describes: numbers, texts, bytes, lists, dicts, and `Inert` for everything else.
-
-    Raises:
-        ValueError: it is not a pickle, or damaged.
-    """
+    """Return the numbers, texts, lists, dicts and `Inert` that a pickle describes; a ValueError, if it is damaged."""
     machine = _Machine()
     try:
         for opcode, argument, _ in pickletools.genops(content):
-            machine.step(opcode.name, argument)
+            _STEPS[opcode.name](machine, argument)
         return machine.stack[-1]
     except Exception as error:  # any error that damage causes
         raise ValueError(f"is not a readable pickle ({error})") from error
 
 
+@dataclass
 class _Machine:
     """The stack of a pickle, over plain values."""
 
-    def __init__(self) -> None:
-        self.stack: list[Any] = []
-        self._memo: dict[int, Any] = {}
+    stack: list[Any] = field(default_factory=list)
+    memo: dict[int, Any] = field(default_factory=dict)
 
-    def step(self, name: str, argument: Any) -> None:
-        """Execute one opcode."""
-        if name in _LITERALS:
-            self.stack.append(argument)
-        elif name in _CONSTANTS:
-            self.stack.append(_CONSTANTS[name])
-        elif name in _PUTS or name == "MEMOIZE":
-            self._memo[len(self._memo) if argument is None else int(argument)] = self.stack[-1]
-        elif name in _GETS:
-            self.stack.append(self._memo[int(argument)])
-        elif name in _TUPLES:
-            self._gather(_TUPLES[name], tuple)
-        elif name not in _NOTHING:
-            getattr(self, f"_{name.lower()}")(argument)
+    def push(self, value: Any) -> None:
+        self.stack.append(value)
 
-    def _gather(self, count: int, kind: Any) -> None:
+    def taken(self, count: int) -> list[Any]:
+        """Take the last values off the stack."""
         items = self.stack[len(self.stack) - count :]
         del self.stack[len(self.stack) - count :]
-        self.stack.append(kind(items))
-
-    def _marked(self) -> list[Any]:
-        place = len(self.stack) - 1 - next(n for n, item in enumerate(reversed(self.stack)) if item is _MARK)
-        items = self.stack[place + 1 :]
-        del self.stack[place:]
         return items
 
-    def _mark(self, _: Any) -> None:
-        self.stack.append(_MARK)
+    def marked(self) -> list[Any]:
+        """Take the values behind the last mark off the stack, and the mark."""
+        behind = next(count for count, item in enumerate(reversed(self.stack)) if item is _MARK)
+        return self.taken(behind + 1)[1:]
 
-    def _pop(self, _: Any) -> None:
-        self.stack.pop()
-
-    def _pop_mark(self, _: Any) -> None:
-        self._marked()
-
-    def _dup(self, _: Any) -> None:
-        self.stack.append(self.stack[-1])
-
-    def _empty_dict(self, _: Any) -> None:
-        self.stack.append({})
-
-    def _empty_list(self, _: Any) -> None:
-        self.stack.append([])
-
-    def _empty_tuple(self, _: Any) -> None:
-        self.stack.append(())
-
-    def _empty_set(self, _: Any) -> None:
-        self.stack.append([])
-
-    def _tuple(self, _: Any) -> None:
-        self.stack.append(tuple(self._marked()))
-
-    def _list(self, _: Any) -> None:
-        self.stack.append(self._marked())
-
-    _frozenset = _list
-
-    def _dict(self, _: Any) -> None:
-        items = self._marked()
-        self.stack.append(_pairs(items))
-
-    def _append(self, _: Any) -> None:
-        self._extend([self.stack.pop()])
-
-    def _appends(self, _: Any) -> None:
-        self._extend(self._marked())
-
-    _additems = _appends
-
-    def _extend(self, items: list[Any]) -> None:
+    def extend(self, items: list[Any]) -> None:
         if isinstance(self.stack[-1], list):
             self.stack[-1].extend(items)
 
-    def _setitem(self, _: Any) -> None:
-        value, key = self.stack.pop(), self.stack.pop()
-        self._set([key, value])
-
-    def _setitems(self, _: Any) -> None:
-        self._set(self._marked())
-
-    def _set(self, items: list[Any]) -> None:
+    def set(self, items: list[Any]) -> None:
         target = self.stack[-1]
         (target.items if isinstance(target, Inert) else target).update(_pairs(items))
 
-    def _global(self, argument: Any) -> None:
-        self.stack.append(Inert(str(argument)))
-
-    def _stack_global(self, _: Any) -> None:
-        name, module = self.stack.pop(), self.stack.pop()
-        self.stack.append(Inert(f"{module} {name}"))
-
-    def _reduce(self, _: Any) -> None:
-        arguments, made = self.stack.pop(), self.stack.pop()
-        name = getattr(made, "name", "?")
-        self.stack.append(_bytes(arguments) if name == _BYTES else Inert(name, arguments))
-
-    _newobj = _reduce
-
-    def _newobj_ex(self, _: Any) -> None:
-        self.stack.pop()
-        self._reduce(None)
-
-    def _build(self, _: Any) -> None:
-        state = self.stack.pop()
+    def build(self, state: Any) -> None:
         if isinstance(self.stack[-1], Inert):
             self.stack[-1].state = state
 
-    def _inst(self, argument: Any) -> None:
-        self.stack.append(Inert(str(argument), self._marked()))
-
-    def _obj(self, _: Any) -> None:
-        made, *arguments = self._marked()
-        self.stack.append(Inert(getattr(made, "name", "?"), arguments))
-
-    def _persid(self, argument: Any) -> None:
-        self.stack.append(Inert("persistent", argument))
-
-    def _binpersid(self, _: Any) -> None:
-        self.stack.append(Inert("persistent", self.stack.pop()))
-
-    def _ext1(self, argument: Any) -> None:
-        self.stack.append(Inert("extension", argument))
-
-    _ext2 = _ext4 = _ext1
+    def note(self, place: Any) -> None:
+        self.memo[len(self.memo) if place is None else int(place)] = self.stack[-1]
 
 
-def _bytes(arguments: Any) -> bytes:
-    """Return the bytes that old pickles write as a text to be encoded."""
-    return str(arguments[0]).encode("latin-1")
+def _made(of: Any, arguments: Any, *_: Any) -> Any:
+    """Return what a class or function would have made of some arguments."""
+    name = getattr(of, "name", "?")
+    return str(arguments[0]).encode("latin-1") if name == _BYTES else Inert(name, arguments)
 
 
 def _pairs(items: list[Any]) -> dict[Any, Any]:
@@ -196,3 +86,47 @@ def _pairs(items: list[Any]) -> dict[Any, Any]:
         for key, value in zip(items[::2], items[1::2], strict=True)
         if isinstance(key, str | int | float | bytes | tuple | None)
     }
+
+
+_LITERALS: Final = (
+    *("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"),
+    *("STRING", "BINSTRING", "SHORT_BINSTRING", "BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"),
+    *("UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8"),
+)
+_STEPS: Final[dict[str, Callable[[_Machine, Any], Any]]] = {
+    **dict.fromkeys(_LITERALS, _Machine.push),
+    **dict.fromkeys(("PROTO", "FRAME", "STOP"), lambda _, __: None),
+    **dict.fromkeys(("PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"), _Machine.note),
+    **dict.fromkeys(("GET", "BINGET", "LONG_BINGET"), lambda machine, place: machine.push(machine.memo[int(place)])),
+    "NONE": lambda machine, _: machine.push(None),
+    "NEWTRUE": lambda machine, _: machine.push(value=True),
+    "NEWFALSE": lambda machine, _: machine.push(value=False),
+    "MARK": lambda machine, _: machine.push(_MARK),
+    "POP": lambda machine, _: machine.stack.pop(),
+    "POP_MARK": lambda machine, _: machine.marked(),
+    "DUP": lambda machine, _: machine.push(machine.stack[-1]),
+    "EMPTY_DICT": lambda machine, _: machine.push({}),
+    "EMPTY_TUPLE": lambda machine, _: machine.push(()),
+    **dict.fromkeys(("EMPTY_LIST", "EMPTY_SET"), lambda machine, _: machine.push([])),
+    "TUPLE": lambda machine, _: machine.push(tuple(machine.marked())),
+    "TUPLE1": lambda machine, _: machine.push(tuple(machine.taken(1))),
+    "TUPLE2": lambda machine, _: machine.push(tuple(machine.taken(2))),
+    "TUPLE3": lambda machine, _: machine.push(tuple(machine.taken(3))),
+    "DICT": lambda machine, _: machine.push(_pairs(machine.marked())),
+    **dict.fromkeys(("LIST", "FROZENSET"), lambda machine, _: machine.push(machine.marked())),
+    "APPEND": lambda machine, _: machine.extend(machine.taken(1)),
+    **dict.fromkeys(("APPENDS", "ADDITEMS"), lambda machine, _: machine.extend(machine.marked())),
+    "SETITEM": lambda machine, _: machine.set(machine.taken(2)),
+    "SETITEMS": lambda machine, _: machine.set(machine.marked()),
+    "GLOBAL": lambda machine, name: machine.push(Inert(str(name))),
+    "STACK_GLOBAL": lambda machine, _: machine.push(Inert("{} {}".format(*machine.taken(2)))),
+    **dict.fromkeys(("REDUCE", "NEWOBJ"), lambda machine, _: machine.push(_made(*machine.taken(2)))),
+    "NEWOBJ_EX": lambda machine, _: machine.push(_made(*machine.taken(3))),
+    "BUILD": lambda machine, _: machine.build(machine.stack.pop()),
+    "INST": lambda machine, name: machine.push(Inert(str(name), machine.marked())),
+    "OBJ": lambda machine, _: machine.push(_made((own := machine.marked())[0], own[1:])),
+    "PERSID": lambda machine, name: machine.push(Inert("persistent", name)),
+    "BINPERSID": lambda machine, _: machine.push(Inert("persistent", machine.stack.pop())),
+    **dict.fromkeys(("EXT1", "EXT2", "EXT4"), lambda machine, code: machine.push(Inert("extension", code))),
+}
+"""What each opcode does with its argument."""

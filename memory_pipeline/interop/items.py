@@ -42,25 +42,9 @@ class Imported(Event):
     """Whether the source itself states that instant; the date of a file is only a bound."""
 
     @classmethod
-    def of(
-        cls,
-        event: Event,
-        origin: str,
-        raw: bytes,
-        *,
-        imported_as: ImportedAs = ImportedAs.EVENT,
-        changed_at: datetime | None = None,
-        states_change: bool = False,
-    ) -> "Imported":
-        """Return a valid event with its source attached."""
-        return cls.model_construct(
-            **vars(event),
-            origin=origin,
-            raw=raw,
-            imported_as=imported_as,
-            changed_at=changed_at,
-            states_change=states_change,
-        )
+    def of(cls, event: Event, origin: str, raw: bytes, **state: Any) -> "Imported":
+        """Return a valid event with its source, and those other fields here that are not the default."""
+        return cls.model_construct(**vars(event), origin=origin, raw=raw, **state)
 
 
 @dataclass(frozen=True)
@@ -113,11 +97,7 @@ def file_name(path: Path) -> str:
 
 
 def json_file(path: Path) -> Any:
-    """Parse a JSON file.
-
-    Raises:
-        ValueError: the file cannot be read or is not JSON.
-    """
+    """Parse a JSON file; a ValueError says why it cannot be read, or is not JSON."""
     try:
         return json.loads(path.read_text("utf-8-sig"))
     except OSError as error:

@@ -32,11 +32,8 @@ def events(path: Path, *, recorded_at: datetime, profile: str | None = None) -> 
     """Yield an event, or a dead letter with origin FILE:LINE, for each line; blank lines are skipped.
 
     An event without `event_id` is identified by the bytes of its line: equal lines are the same event in any file.
-    Holds one line in memory, and of a line longer than 64 MiB only its beginning, also in the dead letter.
-
-    Args:
-        path: file or pipe to read; a byte-order mark and CRLF line ends are allowed.
-        profile: profile of all events; default: the one that each names.
+    Holds one line in memory, and of a line longer than 64 MiB only its beginning, also in the dead letter. A byte-order
+    mark and CRLF line ends are allowed, and the file may be a pipe.
 
     Raises:
         ValueError: the file cannot be read or is not JSON Lines. Raised before the first event.

@@ -16,7 +16,7 @@ from memory_pipeline.interop.exports.langgraph import OWN, PUT, SAID, TEXT_FIELD
 from memory_pipeline.interop.files import Member
 from memory_pipeline.interop.items import Item, file_name, skipped
 from memory_pipeline.interop.records import Source
-from memory_pipeline.interop.sampling import DUMP, Head, Sample
+from memory_pipeline.interop.sampling import DUMP, Sample
 from memory_pipeline.interop.values import (
     fields_of,
     kind_of,
@@ -48,26 +48,20 @@ _DUMPED: Final = re.compile(r"(?:CREATE TABLE|COPY) (?:\w+\.)?store \(\s*prefix\
 def detect(seen: Sample) -> bool:
     """Return whether a path is such a store."""
     return set(seen.tables.get(_TABLE, ())) >= _COLUMNS or any(
-        (one.is_list and one.has("namespace", "key", "value")) or _is_dump(one) for one in seen.heads
+        (one.is_list and one.has("namespace", "key", "value"))
+        or (one.name.lower().endswith(DUMP) and _DUMPED.search(one.text))
+        for one in seen.heads
     )
 
 
-def _is_dump(head: Head) -> bool:
-    return head.name.lower().endswith(DUMP) and _DUMPED.search(head.text) is not None
-
-
 def events(source: Source, path: Path, *, scope: str | None = None) -> Iterator[Item]:
-    """Yield a memory per item.
+    """Yield a memory per item of a database, a server, a plain-text dump of one by pg_dump, or JSON.
 
     Its text is `content` of the value, plain or within an object, else one of `TEXT_FIELDS`, whose name is kept
     as metadata (`text_field`), else the value as JSON; labels of the namespace that `scope` does not name become tags.
 
     Args:
-        path: database, URL of a PostgreSQL server, a plain-text dump of one by pg_dump, or JSON.
-        scope: where the namespace names the user, such as `memories/{user_id}`.
-
-    Raises:
-        ValueError: the template is wrong.
+        scope: where the namespace names the user, such as `memories/{user_id}`; a ValueError, if it is wrong.
     """
     by = scopes.pattern(scope)
 
@@ -96,7 +90,7 @@ def _of_file(member: Member) -> Iterator[tuple[str, Any]]:
         with member.reading() as file, io.TextIOWrapper(file, "utf-8", "replace", newline="\n") as lines:
             yield from (_named(member.name, row) for row in foreign_postgres.dumped(lines, _TABLE))
     else:
-        yield from ((f"{member.name}[{index}]", read) for index, read in enumerate(member.elements("item")))
+        yield from member.elements("item")
 
 
 def _named(place: str, row: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
@@ -153,7 +147,7 @@ def _own(
     raw = {"key": row.get("key"), "value": value}
     if "content" in own:  # an item that an agent put into our store, or that was imported: the value is the agent's
         metadata, content = mapping(own.get("metadata")), own["content"]
-        changed = own.get("value") != digest(_compact(value))
+        changed = own.get("value") != digest(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
         if changed:
             content = _content(value)[0] or content
         if changed or PUT in metadata:
@@ -193,10 +187,6 @@ def _put(namespace: Sequence[Any], row: Mapping[str, Any], value: Mapping[str, A
 def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     """Return whether two values are the same JSON; 1 and 1.0 are not."""
     return json.dumps(one, sort_keys=True, default=str) == json.dumps(other, sort_keys=True, default=str)
-
-
-def _compact(value: Mapping[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _value(value: object) -> Mapping[str, Any] | None:

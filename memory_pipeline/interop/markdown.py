@@ -131,6 +131,106 @@ class _Place:
         return self.unit.memory_id is None and is_pointer(self.unit, files, of_a_day=of_a_day)
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What the ledger knows of a folder from earlier imports and exports of it."""
+
+    source: Source
+    """The source with its profile, and the name by which it recognises the folder."""
+    ledger: Ledger | None
+    before: Mapping[str, Mapping[str, Any]]
+    """Fields of the memories whose validity is open, as earlier imports and exports had them."""
+    taken: frozenset[str]
+    """Memories that runs took out of the live set: their absence from the folder does not end them."""
+
+    @classmethod
+    def of(cls, source: Source, path: Path, ledger: Ledger | None, name: str | None) -> Self:
+        exporter = folder.owner(path)
+        owner = source.profile or exporter or FORMAT
+        source = replace(source, profile=owner, name=stable_id(FORMAT, name or str(path.resolve())))
+        if ledger is None:
+            return cls(source, None, {}, frozenset())
+        exported = folder.read_list(path, owner).memories if exporter == owner else ()
+        current = fields_now(ledger, owner, exported)
+        before = open_memories(ledger, owner, source.instance)
+        before |= {memory_id: fields for memory_id, fields in current.items() if "valid_until" not in fields}
+        in_force = projection.unmasked(ledger.decisions(profiles=[owner]), ledger.reverted())
+        return cls(source, ledger, before, frozenset(in_force.filter(pl.col("action").is_in(LEAVING))["memory_id"]))
+
+    def named(self, places: Iterable[_Place]) -> list[_Place]:
+        """Give each unit its days and its id: the one in the file, that of the memory that it was, or a new one."""
+        places = [*self._dated(places)]
+        aligned = self._aligned([place for place in places if place.unit.memory_id is None])
+        ordinals = Counter[tuple[str, ...]]()
+        named = list[_Place]()
+        for place in places:
+            if place.unit.memory_id is not None:
+                named.append(replace(place, memory_id=place.unit.memory_id))
+                continue
+            key = (place.file, *place.unit.heading, place.unit.text)
+            ordinals[key] += 1
+            new = stable_id(FORMAT, self.source.name, *key, str(ordinals[key]))
+            named.append(replace(place, memory_id=aligned.get(id(place.unit), new)))
+        while again := self._ended(named):
+            named = [replace(place, memory_id=again.get(place.memory_id, place.memory_id)) for place in named]
+        return named
+
+    def _ended(self, named: Iterable[_Place]) -> dict[str, str]:
+        """Return the new id of each memory that has ended and whose line reappears."""
+        asked = {place.memory_id for place in named if place.unit.memory_id is None} - self.before.keys()
+        return {
+            memory_id: stable_id(FORMAT, memory_id, "again", str(fields["valid_until"]))
+            for memory_id, fields in fields_now(self.ledger, self.source.profile or FORMAT, asked).items()
+            if "valid_until" in fields
+        }
+
+    def _dated(self, places: Iterable[_Place]) -> Iterator[_Place]:
+        """Yield units with their days, and without those at their heads, but for what was stored with them before.
+
+        Units below the same headings, one after the other, are one list.
+        """
+        stored = {str(fields["content"]) for fields in self.before.values()}
+        for _, beside in groupby(places, lambda place: (place.file, place.unit.heading)):
+            units = [*beside]
+            found = [
+                None
+                if place.note.whole or place.unit.memory_id
+                else entry(place.unit.text, until=self.source.recorded_at)
+                for place in units
+            ]
+            days = [None if one is None else one.day for one in found]
+            for place, one, day, by in zip(units, found, days, written_by(days), strict=True):
+                unit = place.unit
+                if one is not None and one.said != unit.text and unit.text not in stored:
+                    unit = replace(unit, text=one.said, written=unit.written or unit.text)
+                yield replace(place, unit=unit, day=day, by=by)
+
+    def _aligned(self, places: list[_Place]) -> dict[int, str]:
+        """Return the memory that each unit was: the same text in its place, in its file, anywhere, or the most similar.
+
+        Memories that a run has taken out do not count as edited.
+        """
+        left = {memory_id: (*_where(fields), str(fields["content"])) for memory_id, fields in self.before.items()}
+        found = dict[int, str]()
+        for parts in ((0, 1, 2), (0, 2), (2,)):
+            by_key = defaultdict[tuple[str, ...], deque[str]](deque)
+            for memory_id, key in left.items():
+                by_key[tuple(key[part] for part in parts)].append(memory_id)
+            for place in places:
+                key = (place.file, " / ".join(place.unit.heading), place.unit.text)
+                candidates = by_key.get(tuple(key[part] for part in parts))
+                if candidates and id(place.unit) not in found:
+                    found[id(place.unit)] = candidates.popleft()
+            matched = set(found.values())
+            left = {memory_id: key for memory_id, key in left.items() if memory_id not in matched}
+        left = {memory_id: key for memory_id, key in left.items() if memory_id not in self.taken}
+        for file in sorted({key[0] for key in left.values()}):
+            old = [(memory_id, key[2]) for memory_id, key in left.items() if key[0] == file]
+            new = [place.unit for place in places if place.file == file and id(place.unit) not in found]
+            found |= _edited(old, new)
+        return found
+
+
 def detect(seen: Sample) -> bool:
     """Return whether a path holds Markdown."""
     return any(name.lower().endswith(SUFFIXES) for name in seen.names)
@@ -145,33 +245,27 @@ def events(source: Source, path: Path, *, ledger: Ledger | None = None, name: st
     that added the file, else by the file. Without a given profile, a folder that is an export is that of its profile.
 
     Args:
-        path: folder, archive or file to read.
         ledger: recognises what an earlier import of the folder stored; None: no ledger yet.
         name: name by which later imports recognise the folder; default: its path.
     """
-    source = _own(source, path, name)
-    found = _Folder.of(path)
+    known = _Known.of(source, path, ledger, name)
+    source, found = known.source, _Folder.of(path)
     yield from found.left_out
     yield from (source.broken(None, file, why) for file, why in found.broken)
-    owner = source.profile or FORMAT
-    before = open_memories(ledger, owner, source.instance) | _exported(path, owner, ledger)
-    taken = _taken_out(ledger, owner)
-    named = _named([*_dated(found.places, before, source)], before, source, ledger, taken)
+    named = known.named(found.places)
     committed = first_committed(path)
     for place in named:
         yield from _stored(source, place, committed.get(place.file))
     yield from _links(source, named)
-    left = before.keys() - {place.memory_id for place in named} - taken
+    left = known.before.keys() - {place.memory_id for place in named} - known.taken
     broken = {file for file, _ in found.broken}
-    yield from _gone(source, {name: fields for name, fields in before.items() if name in left}, broken)
+    yield from _gone(source, {name: fields for name, fields in known.before.items() if name in left}, broken)
 
 
 def places(path: Path, *, profile: str, ledger: Ledger, name: str | None = None) -> list[Place]:
     """Return the place of each memory of a folder that was just imported; arguments as for `events`."""
-    source = _own(Source(FORMAT, datetime.now(UTC), profile), path, name)
-    before = open_memories(ledger, profile, source.instance) | _exported(path, profile, ledger)
-    dated = [*_dated(_Folder.of(path).places, before, source)]
-    return [_place(one) for one in _named(dated, before, source, ledger, _taken_out(ledger, profile))]
+    known = _Known.of(Source(FORMAT, datetime.now(UTC), profile), path, ledger, name)
+    return [_place(one) for one in known.named(_Folder.of(path).places)]
 
 
 def _place(one: _Place) -> Place:
@@ -194,28 +288,6 @@ def texts(path: Path) -> dict[str, str]:
             with suppress(OSError, UnicodeDecodeError):
                 found[member.name] = member.path.read_bytes().decode()
     return found
-
-
-def _own(source: Source, path: Path, name: str | None) -> Source:
-    """Return the source with its profile, and the name by which it recognises the folder."""
-    owner = source.profile or folder.owner(path) or FORMAT
-    return replace(source, profile=owner, name=stable_id(FORMAT, name or str(path.resolve())))
-
-
-def _exported(path: Path, profile: str, ledger: Ledger | None) -> dict[str, dict[str, Any]]:
-    """Return the memories that an export wrote into a folder, in their current state, without those that have ended."""
-    if ledger is None or folder.owner(path) != profile:
-        return {}
-    known = fields_now(ledger, profile, folder.read_list(path, profile).memories)
-    return {memory_id: fields for memory_id, fields in known.items() if "valid_until" not in fields}
-
-
-def _taken_out(ledger: Ledger | None, profile: str) -> set[str]:
-    """Return the memories that runs took out of the live set: their absence from the folder does not end them."""
-    if ledger is None:
-        return set()
-    in_force = projection.unmasked(ledger.decisions(profiles=[profile]), ledger.reverted())
-    return set(in_force.filter(pl.col("action").is_in(LEAVING))["memory_id"])
 
 
 def _exact(source: Source, place: _Place) -> Item | None:
@@ -312,89 +384,6 @@ def _files(places: Iterable[_Place]) -> dict[str, str]:
             if isinstance(known, str):
                 names.setdefault(known.strip().lower(), place.file)
     return names
-
-
-def _dated(places: Iterable[_Place], before: Mapping[str, Mapping[str, Any]], source: Source) -> Iterator[_Place]:
-    """Yield units with their days, and without those at their heads, but for what was stored with them before.
-
-    Units below the same headings, one after the other, are one list.
-    """
-    stored = {str(fields["content"]) for fields in before.values()}
-    for _, beside in groupby(places, lambda place: (place.file, place.unit.heading)):
-        units = [*beside]
-        found = [
-            None if place.note.whole or place.unit.memory_id else entry(place.unit.text, until=source.recorded_at)
-            for place in units
-        ]
-        days = [None if one is None else one.day for one in found]
-        for place, one, day, by in zip(units, found, days, written_by(days), strict=True):
-            unit = place.unit
-            if one is not None and one.said != unit.text and unit.text not in stored:
-                unit = replace(unit, text=one.said, written=unit.written or unit.text)
-            yield replace(place, unit=unit, day=day, by=by)
-
-
-def _named(
-    places: Iterable[_Place],
-    before: Mapping[str, Mapping[str, Any]],
-    source: Source,
-    ledger: Ledger | None,
-    taken: set[str],
-) -> list[_Place]:
-    """Give each unit its id: the one in the file, that of the memory that it was, or a new one."""
-    aligned = _aligned([place for place in places if place.unit.memory_id is None], before, taken)
-    ordinals = Counter[tuple[str, ...]]()
-    named = list[_Place]()
-    for place in places:
-        if place.unit.memory_id is not None:
-            named.append(replace(place, memory_id=place.unit.memory_id))
-            continue
-        key = (place.file, *place.unit.heading, place.unit.text)
-        ordinals[key] += 1
-        new = stable_id(FORMAT, source.name, *key, str(ordinals[key]))
-        named.append(replace(place, memory_id=aligned.get(id(place.unit), new)))
-    return _reborn(named, set(before), source, ledger)
-
-
-def _reborn(named: list[_Place], before: set[str], source: Source, ledger: Ledger | None) -> list[_Place]:
-    """Give a line that reappears a new id, since the memory that it was has ended."""
-    asked = {place.memory_id for place in named if place.unit.memory_id is None} - before
-    ended = {
-        memory_id: str(fields["valid_until"])
-        for memory_id, fields in fields_now(ledger, source.profile or FORMAT, asked).items()
-        if "valid_until" in fields
-    }
-    if not ended:
-        return named
-    again = {memory_id: stable_id(FORMAT, memory_id, "again", until) for memory_id, until in ended.items()}
-    renamed = [replace(place, memory_id=again.get(place.memory_id, place.memory_id)) for place in named]
-    return _reborn(renamed, before, source, ledger)
-
-
-def _aligned(places: list[_Place], before: Mapping[str, Mapping[str, Any]], taken: set[str]) -> dict[int, str]:
-    """Return the memory that each unit was: the same text in its place, in its file, anywhere, or the most similar.
-
-    Memories that a run has taken out (`taken`) do not count as edited.
-    """
-    left = {memory_id: (*_where(fields), str(fields["content"])) for memory_id, fields in before.items()}
-    found = dict[int, str]()
-    for parts in ((0, 1, 2), (0, 2), (2,)):
-        by_key = defaultdict[tuple[str, ...], deque[str]](deque)
-        for memory_id, key in left.items():
-            by_key[tuple(key[part] for part in parts)].append(memory_id)
-        for place in places:
-            key = (place.file, " / ".join(place.unit.heading), place.unit.text)
-            candidates = by_key.get(tuple(key[part] for part in parts))
-            if candidates and id(place.unit) not in found:
-                found[id(place.unit)] = candidates.popleft()
-        matched = set(found.values())
-        left = {memory_id: key for memory_id, key in left.items() if memory_id not in matched}
-    left = {memory_id: key for memory_id, key in left.items() if memory_id not in taken}
-    for file in sorted({key[0] for key in left.values()}):
-        old = [(memory_id, key[2]) for memory_id, key in left.items() if key[0] == file]
-        new = [place.unit for place in places if place.file == file and id(place.unit) not in found]
-        found |= _edited(old, new)
-    return found
 
 
 def _edited(old: list[tuple[str, str]], new: list[Unit]) -> dict[int, str]:

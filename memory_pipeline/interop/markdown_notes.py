@@ -47,12 +47,7 @@ class Note:
 
 
 def note(fields: Mapping[str, Any], content: str) -> str:
-    """Return the text of a file that is one memory.
-
-    Args:
-        fields: `memory_id` and whatever else the front matter says, in order; values are JSON values or instants.
-        content: the memory's text.
-    """
+    """Return the text of a file that is one memory: its id and other front matter in order, JSON values or instants."""
     return f"{front_matter(fields)}\n{content}\n"
 
 
@@ -100,8 +95,7 @@ def read(text: str) -> list[Note]:
 def read_front_matter(text: str) -> tuple[dict[str, Any], int]:
     """Return the front matter, as it is written here or edited in YAML, and where the rest of the text begins.
 
-    Returns:
-        The values by key, and the place in characters; none and 0 without front matter.
+    That place is in characters; 0, and no values, without front matter.
     """
     if not text.startswith(_FENCE) or (end := text.find("\n" + _FENCE, len(_FENCE) - 1)) < 0:
         return {}, 0

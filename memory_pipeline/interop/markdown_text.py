@@ -49,8 +49,6 @@ _CLOCK_TIME: Final = re.compile(r"\d{12,}\s*")
 """The value of a property that is an instant in milliseconds, as an editor notes it."""
 _OF_A_PAGE: Final = frozenset({"title", "alias", "aliases", "tags", "type", "template"})
 """Properties by which a page is found."""
-_CLOCK_BEGINS: Final = ":LOGBOOK:"
-_CLOCK_ENDS: Final = ":END:"
 _ONLY_REFERS: Final = re.compile(
     r"\(\([0-9a-f-]{36}\)\)|\{\{[^{}\n]*\}\}|!\[\[[^\[\]\n]+\]\]|```(?:dataview(?:js)?|tasks|query|base)\n.*\n```",
     re.DOTALL,
@@ -287,7 +285,6 @@ class _Lines:
         self._ends = [match.start() for match in re.finditer("\n", text)]
 
     def line(self, place: int) -> int:
-        """Return the line of a character."""
         return 1 + bisect_left(self._ends, place)
 
 
@@ -355,8 +352,7 @@ _SENTENCE_END: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n")
 def _introduction(text: str, following: str) -> tuple[int, str, bool]:
     """Return how a paragraph introduces the line after it.
 
-    Returns:
-        Its level as a heading, its title, empty if it introduces nothing, and whether it is a memory besides.
+    That is its level as a heading, its title, empty if it introduces nothing, and whether it is a memory besides.
     """
     alone = not following or _heading(following) or _RULE.fullmatch(following)
     bold = None if alone or _BOLD.fullmatch(following.strip()) else _BOLD.fullmatch(text)
@@ -432,11 +428,7 @@ def _item_end(lines: list[str], place: int) -> int:
 
 
 def _listed(lines: list[str], place: int, at: Unit, left_out: Counter[str]) -> tuple[int, Iterator[Unit]]:
-    """Return the line after a list item, or after items indented by tabs below no item, and what they say.
-
-    Args:
-        at: where they begin.
-    """
+    """Return the line after a list item, or after items indented by tabs below no item, and what they say."""
     if match := _ITEM.fullmatch(lines[place]):
         end = _item_end(lines, place)
         item = replace(at, text=match[2], after=at.line + end - place)
@@ -457,7 +449,6 @@ def _indented_end(lines: list[str], place: int) -> int:
 
 
 def _begins(line: str) -> bool:
-    """Return whether a line begins a list item, be it an empty one."""
     return bool(_ITEM.fullmatch(line) or _EMPTY_ITEM.fullmatch(line))
 
 
@@ -523,8 +514,8 @@ def _without_clock(lines: list[str]) -> list[str]:
     """Return the lines of a block without those in which Logseq notes how long somebody worked on it."""
     kept, place = list[str](), 0
     while place < len(lines):
-        if lines[place].strip() == _CLOCK_BEGINS:
-            ends = next((at for at in range(place, len(lines)) if lines[at].strip() == _CLOCK_ENDS), None)
+        if lines[place].strip() == ":LOGBOOK:":
+            ends = next((at for at in range(place, len(lines)) if lines[at].strip() == ":END:"), None)
             if ends is None:
                 return [*kept, *lines[place:]]
             place = ends
@@ -591,7 +582,6 @@ def _of_link(link: re.Match[str]) -> str:
 
 
 def _heading(line: str) -> re.Match[str] | None:
-    """Return the match of a heading, or None."""
     return _HEADING.fullmatch(line) if len(line) <= _MOST_HEADING else None
 
 

@@ -82,8 +82,6 @@ def _lines(
 
 @dataclass
 class _Entity:
-    """What is known of an entity."""
-
     name: str
     """As the file has it."""
     kind: str | None

@@ -55,11 +55,7 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path) -> Iterator[Item]:
-    """Yield the memories of a file or folder, their changes, and links among those of one entity.
-
-    Args:
-        path: JSON file, `history.db`, Qdrant's `storage.sqlite`, or a folder with some of them.
-    """
+    """Yield the memories of a file or a folder of files, their changes, and links among those of one entity."""
     histories = _Histories.of(path)
     entities = list[tuple[str, Mapping[str, Any]]]()
     found = dict[str, Record]()
@@ -120,7 +116,7 @@ def _points(source: Source, path: Path) -> Iterator[tuple[str, Any]]:
 
 def _of_file(member: Member) -> Iterator[tuple[str, Any]]:
     if member.base.endswith(".json") and member.base != "meta.json":
-        yield from ((f"{member.name}[{index}]", read) for index, read in enumerate(member.elements(*_LISTS)))
+        yield from member.elements(*_LISTS)
     elif member.base.endswith(".md") and member.base.startswith("mem0-export"):
         yield from _blocks(member)
 

@@ -20,7 +20,6 @@ from memory_pipeline.interop.values import instant, mapping
 from memory_pipeline.ledger import foreign_sqlite
 
 _COLUMNS: Final = {"id", "session_id", "message_data", "created_at"}
-_MAIN: Final = "main"
 
 
 def detect(seen: Sample) -> bool:
@@ -32,10 +31,7 @@ def events(source: Source, path: Path, *, assistant: bool = False, scope: str | 
     """Yield the sessions of a database in order.
 
     Args:
-        scope: where the id of a session names the user, such as `{user_id}:{session_id}`.
-
-    Raises:
-        ValueError: the template is wrong.
+        scope: where the id of a session names the user, such as `{user_id}:{session_id}`; a ValueError, if it is wrong.
     """
     return _sessions(source, path, scopes.pattern(scope), assistant=assistant)
 
@@ -73,7 +69,7 @@ def _turn(source: Source, row: Mapping[str, Any], branches: Mapping[int, set[str
         return source.broken(str(row), origin, "message_data is not JSON; correct the row")
     if "__enc__" in message:
         return Skipped("encrypted messages")
-    if branches.get(row["id"]) and _MAIN not in branches[row["id"]]:
+    if branches.get(row["id"]) and "main" not in branches[row["id"]]:
         return Skipped(BRANCHES)
     if message.get("type", "message") != "message":
         return Skipped(OF_TOOLS)

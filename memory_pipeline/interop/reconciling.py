@@ -25,8 +25,6 @@ from memory_pipeline.schemas import Action, EventType
 IMPORTER: Final = "import:"
 """Beginning of the `instance_id` of events that an importer of another system's memories makes."""
 ERASED: Final = "memories that were erased here"
-NEWER_HERE: Final = "changes of memories that were changed here later"
-FIXED: Final = "changes of fields that stay as first stored"
 
 _UPDATABLE: Final = tuple(Updated.model_fields)
 _CLEARED: Final[Mapping[str, Any]] = {"tags": [], "metadata": "{}", "protected": False}
@@ -71,11 +69,7 @@ def reconcile(ledger: Ledger | None, events: Sequence[Event]) -> Reconciled:
 
     A new memory that its source says was changed after it was made is followed by an update at that instant.
 
-    Args:
-        ledger: the ledger; None: it does not exist yet.
-        events: a batch, in order; those `Imported` as a state have a memory as it is now.
-
-    Cost: an index look-up for each such memory.
+    Cost: an index look-up for each memory that is `Imported` as a state.
     """
     known = _known(ledger, events) if ledger else {}
     result = Reconciled([], [])
@@ -137,10 +131,10 @@ def _update(event: Imported, given: dict[str, Any], memory: _Known, skipped: Cou
         changed = {name: value for name, value in changed.items() if name in given}
     fixed = {name for name in changed if name not in _UPDATABLE or changed[name] is None}
     changes = {name: value for name, value in changed.items() if name not in fixed and value != memory.now.get(name)}
-    skipped[FIXED] += bool(fixed)
+    skipped["changes of fields that stay as first stored"] += bool(fixed)
     at = event.changed_at or event.recorded_at
     if not memory.imported and changes and micros(at) < memory.changed_at:
-        skipped[NEWER_HERE] += 1
+        skipped["changes of memories that were changed here later"] += 1
         return None
     memory.in_source, memory.imported = given, True
     if not changes:

@@ -32,8 +32,6 @@ from memory_pipeline.ledger.validation_errors import shown
 from memory_pipeline.schemas import EventType
 
 LOOSE: Final = "links without a kind and two different ends"
-NO_TEXT: Final = "records without text"
-VALIDITY: Final = "validities that end before they begin"
 UNDATED: Final = "instants that cannot be read, with that of the import in their place"
 
 _FORMS: Final[Mapping[str, Callable[[object], float | str | None]]] = {
@@ -69,7 +67,6 @@ class Source:
             raw: the record as read, for dead letters.
             origin: file and position.
             at: its instant in any form; without one it is dated by the file, else to the import.
-            file_at: when the file was last written.
             who: `user_id`, `session_id` and `agent_id` in any form; without a given profile, the user is the profile.
         """
         named = {name: found for name, value in who.items() if (found := identifier(value)) is not None}
@@ -95,11 +92,7 @@ class Source:
         return self.broken(raw, origin, "the line is not a JSON object; copy the whole file again")
 
     def of_files(self, path: Path, read: Callable[[Member], Iterable[Item]]) -> Iterator[Item]:
-        """Yield what `read` yields of each file of an export, and a dead letter where one cannot be read further.
-
-        Raises:
-            ValueError: the path cannot be read.
-        """
+        """Yield what `read` yields of each file of an export, and a dead letter where one cannot be read further."""
         for member in members(path):
             yield from self.of_member(member, read(member))
 
@@ -170,7 +163,7 @@ class Record:
             yield self.broken(f"the record's id is {shown(memory_id)}; give each record an id")
             return
         if content is None or (isinstance(content, str) and text(content) is None):
-            yield Skipped(NO_TEXT)
+            yield Skipped("records without text")
             return
         fields, unfit = _fitting(payload or {})
         yield from [Skipped(UNDATED)] * self.undated + unfit
@@ -236,9 +229,7 @@ class Record:
         *,
         payload: Mapping[str, object],
         memory_id: str | None = None,
-        imported_as: ImportedAs = ImportedAs.EVENT,
-        changed_at: datetime | None = None,
-        states_change: bool = False,
+        **state: object,
     ) -> Item:
         fields = {
             "event_id": self.event_id(kind.value, *revision),
@@ -254,14 +245,7 @@ class Record:
             event = parse(fields, recorded_at=self.source.recorded_at, origin=self.origin, future=None)
         except InvalidEvent as error:
             return self.broken(error.reason)
-        return Imported.of(
-            event,
-            self.origin,
-            raw_bytes(self.raw),
-            imported_as=imported_as,
-            changed_at=changed_at,
-            states_change=states_change,
-        )
+        return Imported.of(event, self.origin, raw_bytes(self.raw), **state)
 
 
 def _fitting(payload: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]:
@@ -278,5 +262,5 @@ def _fitting(payload: Mapping[str, Any]) -> tuple[dict[str, Any], list[Skipped]]
     fields = {name: value for name, value in fields.items() if value is not None and value not in ({}, [])}
     if "valid_from" in fields and "valid_until" in fields and fields["valid_until"] < fields["valid_from"]:
         del fields["valid_from"], fields["valid_until"]
-        unfit.append(Skipped(VALIDITY))
+        unfit.append(Skipped("validities that end before they begin"))
     return fields, unfit

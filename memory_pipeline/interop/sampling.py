@@ -65,11 +65,7 @@ class Sample:
 
 
 def sample(path: Path) -> Sample:
-    """Look at a path.
-
-    Raises:
-        ValueError: it cannot be read.
-    """
+    """Look at a path; a ValueError says why it cannot be read."""
     tables: Mapping[str, Sequence[str]] = {}
     if foreign_postgres.is_url(path):
         return Sample(path, (), (), foreign_postgres.tables(path))

@@ -10,11 +10,7 @@ _FIELD: Final = re.compile(r"\{(\w*)\}")
 
 
 def pattern(template: str | None) -> re.Pattern[str] | None:
-    """Return a template as a pattern; None without one.
-
-    Raises:
-        ValueError: it has no field, one twice, or an unknown one.
-    """
+    """Return a template as a pattern; a ValueError, if it has no field, one twice, or an unknown one."""
     if template is None:
         return None
     fields = _FIELD.findall(template)

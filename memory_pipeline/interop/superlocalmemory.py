@@ -39,17 +39,11 @@ def detect(seen: Sample) -> bool:
 
 
 def events(source: Source, path: Path) -> Iterator[Item]:
-    """Yield the facts of a database, and what was done with them; without a given profile, in the profile of each.
-
-    Args:
-        path: `memory.db`; its program may be running.
-    """
+    """Yield the facts of a database that may be in use, and what was done with them, in their profiles or one given."""
     return _Store(path, source).items()
 
 
 class _Store:
-    """A database that is being read."""
-
     def __init__(self, path: Path, source: Source) -> None:
         self._path, self._source, self._name = path, source, file_name(path)
         self._records = dict[str, Record]()

@@ -18,7 +18,6 @@ OTHERS: Final = "lines that are not messages"
 UNKNOWN: Final = "lines of unknown kinds"
 INSERTED: Final = "messages that the program inserted"
 """Why something is left out, for the counts of an import."""
-_SUBAGENTS: Final = {"subagents", "tool-results"}
 
 
 class Lines:
@@ -49,7 +48,7 @@ class Lines:
 
 def beside(member: Member) -> Skipped | None:
     """Return why a file beside the transcripts is left out; None if it is a transcript."""
-    if _SUBAGENTS & set(PurePosixPath(member.name).parts):
+    if {"subagents", "tool-results"} & set(PurePosixPath(member.name).parts):
         return Skipped("files of subagents and tool results")
     if member.base.endswith(".jsonl"):
         return None

@@ -68,7 +68,7 @@ class Seen:
 
 @dataclass
 class Limits:
-    """What an archive may still expand to; of everything it holds together."""
+    """What an archive may still expand to, of everything it holds together; TooLarge, where that is too much."""
 
     name: str
     """Its name, for messages."""
@@ -80,42 +80,26 @@ class Limits:
     """Bytes in temporary files now."""
 
     def file(self) -> None:
-        """Count a file.
-
-        Raises:
-            TooLarge: there are too many.
-        """
+        """Count a file."""
         self.files += 1
         if self.files > MOST_FILES:
             self._refuse(f"holds more than {MOST_FILES:,} files")
 
     def expand(self, count: int) -> None:
-        """Count bytes that it expanded to.
-
-        Raises:
-            TooLarge: there are too many.
-        """
+        """Count bytes that it expanded to."""
         self.expanded += count
         if self.expanded > FREE and self.expanded > RATIO * self.size:
             self._refuse(f"has {self.size:,} bytes and expands to more than {_most(self.size, FREE, RATIO):,}")
 
     def spool(self, count: int) -> None:
-        """Count bytes before they go to a temporary file; negative ones when they leave it.
-
-        Raises:
-            TooLarge: there are too many.
-        """
+        """Count bytes before they go to a temporary file; negative ones when they leave it."""
         self.spooled += count
         most = min(SPOOLED_MOST, _most(self.size, SPOOLED_FREE, SPOOLED_RATIO))
         if self.spooled > most:
             self._refuse(f"has {self.size:,} bytes and takes more than {most:,} of temporary space")
 
     def deeper(self, name: str, depth: int) -> None:
-        """Check how deep an archive lies.
-
-        Raises:
-            TooLarge: too deep.
-        """
+        """Check how deep an archive lies."""
         if depth >= DEEPEST:
             raise TooLarge(f"{name}: is an archive within {DEEPEST} others; unpack it, and give what it holds")
 
@@ -132,8 +116,6 @@ def _most(size: int, free: int, ratio: int) -> int:
 
 
 class _Counted(io.RawIOBase):
-    """A stream that counts what is read of it."""
-
     def __init__(self, file: IO[bytes], limits: Limits, seen: Seen) -> None:
         self._file, self._limits, self._seen, self._at = file, limits, seen, 0
 
@@ -153,10 +135,9 @@ class _Counted(io.RawIOBase):
 
 @contextmanager
 def plain(file: IO[bytes], name: str, limits: Limits, *seen: Seen) -> Iterator[IO[bytes]]:
-    """Open a file, uncompressed if its name says that it is compressed and its first bytes agree.
+    """Open a file, uncompressed if its name says that it is compressed and its first bytes agree; close it at the end.
 
     Args:
-        file: the open file; it is closed at the end.
         limits: those that count what it holds.
         seen: marks that belong to this file: of what is uncompressed, and, if it is itself in an archive, of its bytes.
     """

@@ -23,7 +23,6 @@ MILLISECONDS: Final = 1e11
 """Epoch seconds lie below this number, epoch milliseconds above it."""
 MOST_SHARED: Final = 2_000
 """Characters of what stands beside every memory of a record of several; more would multiply with their number."""
-TOO_LONG_TO_SHARE: Final = "values that are too long to stand beside each of several memories"
 
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 _NUMBER: Final = re.compile(r"-?\d+(\.\d+)?")
@@ -135,7 +134,7 @@ def shared(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[Item]]:
         if size <= room:
             kept[name] = value
             room -= size
-    return kept, skipped(TOO_LONG_TO_SHARE, len(values) - len(kept))
+    return kept, skipped("values that are too long to stand beside each of several memories", len(values) - len(kept))
 
 
 def unpacked(value: object) -> Any:

@@ -17,14 +17,7 @@ APPLY: Final = "apply"
 
 
 def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[Any]:
-    """Make the jobs that consolidate.
-
-    Args:
-        executor: runs the steps of each job; None: the executor of the code location.
-
-    Returns:
-        Job definitions, resolved or not: Dagster names no public type for both.
-    """
+    """Make the jobs that consolidate, resolved or not: Dagster names no public type for both."""
     # A run evaluates the checks itself, before it changes anything.
     everything = dg.AssetSelection.assets(*map(names.key, ASSETS)).without_checks()
     run = names.name("run")

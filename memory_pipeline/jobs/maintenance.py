@@ -15,11 +15,11 @@ from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.assets.resources import Store, store_of
 from memory_pipeline.assets.run_tags import TASK, WRITES, take_turns
 from memory_pipeline.erasure.erase import resume_erasure
-from memory_pipeline.jobs.schedules import status as schedule_status
 from memory_pipeline.lake import compaction, snapshot
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger.sqlite_file import BESIDE
 from memory_pipeline.runs import status, undo
+from memory_pipeline.sensors.failures import Automation
 from memory_pipeline.sensors.requests import FINISHED, UNFINISHED, end_abandoned
 from memory_pipeline.settings import Settings
 
@@ -46,11 +46,7 @@ def oldest_kept(lake: Lake, versions: int) -> int:
 
 
 def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.JobDefinition]:
-    """Make the jobs `undo` and `maintenance`.
-
-    Args:
-        executor: runs the steps of each job; None: the executor of the code location.
-    """
+    """Make the jobs `undo` and `maintenance`, whose steps this executor runs, or that of the code location."""
     store_key = names.name("store")
 
     @dg.op(
@@ -101,12 +97,9 @@ def jobs(names: Namespace, executor: dg.ExecutorDefinition | None) -> list[dg.Jo
 
 
 def maintain(store: Store, instance: dg.DagsterInstance, names: Namespace) -> dict[str, Any]:
-    """Keep the store small; never touches a file that a table, an undo or a kept snapshot needs.
+    """Keep the store small, and return what was done; no file goes that a table, an undo or a kept snapshot needs.
 
     Each part runs even if others fail. Of the run history only runs of the pipeline's own jobs are dropped.
-
-    Returns:
-        What was done, as figures for Dagster's metadata.
 
     Raises:
         dagster.Failure: parts failed; names each with its reason. The others are done.
@@ -166,14 +159,12 @@ def _drop_files(instance: dg.DagsterInstance, run_id: str) -> None:
             Path(f"{shard(run_id)}{suffix}").unlink(missing_ok=True)
 
 
-def schedule(settings: Settings, names: Namespace, *, start: bool) -> dg.ScheduleDefinition:
-    """Make the schedule of maintenance; with `start`, it starts as soon as Dagster loads it."""
+def schedule(automation: Automation) -> dg.ScheduleDefinition:
+    """Make the schedule of maintenance."""
     return dg.ScheduleDefinition(
-        name=names.name("maintenance_daily"),
-        job_name=names.name("maintenance"),
-        cron_schedule=settings.maintenance,
-        execution_timezone=settings.timezone,
-        default_status=schedule_status(start=start),
+        **automation.of_schedule("maintenance_daily"),
+        job_name=automation.names.name("maintenance"),
+        cron_schedule=automation.settings.maintenance,
         description="Deletes unreferenced files, old snapshots, old versions of tables and old run history, and moves "
         "payloads of old events from the ledger's database to files.",
     )

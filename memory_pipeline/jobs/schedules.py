@@ -10,15 +10,14 @@ from typing import Final
 
 import dagster as dg
 
-from memory_pipeline.assets.namespace import Namespace, job_of
+from memory_pipeline.assets.namespace import job_of
 from memory_pipeline.assets.resources import Run, store_of
 from memory_pipeline.assets.run_tags import SHARD
 from memory_pipeline.consolidation import triggers
 from memory_pipeline.consolidation.triggers import INTERVALS
 from memory_pipeline.runs import due_work, shards
-from memory_pipeline.sensors.failures import AlertUrl, ticking
+from memory_pipeline.sensors.failures import Automation
 from memory_pipeline.sensors.requests import request
-from memory_pipeline.settings import Settings
 
 LOOKS: Final = 10
 """A schedule ticks at least this often within an interval, but at most once a minute and at least once an hour."""
@@ -27,43 +26,30 @@ _MINUTES: Final = (60, 30, 20, 15, 12, 10, 6, 5, 4, 3, 2, 1)
 _UNITS: Final = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
-def schedules(
-    settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl
-) -> Sequence[dg.ScheduleDefinition]:
-    """Make the nightly schedule, and those of full runs and of partial tasks that have an interval.
-
-    Args:
-        start: start those that a policy asks for as soon as Dagster loads them.
-    """
+def schedules(automation: Automation) -> Sequence[dg.ScheduleDefinition]:
+    """Make the nightly schedule, and those of full runs and of partial tasks that have an interval."""
     partial = [task for task in INTERVALS if task != "full"]
     return [
-        _nightly(settings, names, start=start, alert_url=alert_url),
-        _intervals("reconsolidate_interval", ["full"], settings, names, start=start, alert_url=alert_url),
-        _intervals("task_intervals", partial, settings, names, start=start, alert_url=alert_url),
+        _nightly(automation),
+        _intervals("reconsolidate_interval", ["full"], automation),
+        _intervals("task_intervals", partial, automation),
     ]
 
 
-def status(*, start: bool) -> dg.DefaultScheduleStatus:
-    """Return whether Dagster starts a schedule as soon as it loads it."""
-    return dg.DefaultScheduleStatus.RUNNING if start else dg.DefaultScheduleStatus.STOPPED
-
-
-def _nightly(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> dg.ScheduleDefinition:
+def _nightly(automation: Automation) -> dg.ScheduleDefinition:
     """Make the schedule of the nightly run; its clock is the instant of the tick."""
-    store_key = names.name("store")
+    names = automation.names
 
     @dg.schedule(
-        name=names.name("nightly"),
+        **automation.of_schedule("nightly"),
         job_name=names.name("full"),
-        cron_schedule=settings.nightly,
-        execution_timezone=settings.timezone,
-        default_status=status(start=start),
-        required_resource_keys={store_key},
+        cron_schedule=automation.settings.nightly,
+        required_resource_keys={names.name("store")},
         description="Consolidates every profile whose policy has a nightly run, as of the instant of the tick; where "
         "the setting `shards` is set, in one run for each shard.",
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-        with ticking(context.log, names.name("nightly"), alert_url):
+        with automation.ticking(context.log, "nightly"):
             store = store_of(context, names)
             profiles = due_work.profiles(store.lake)["profile_id"]
             policies = {profile_id: store.settings.policy_of(profile_id) for profile_id in profiles}
@@ -86,17 +72,9 @@ def _nightly(settings: Settings, names: Namespace, *, start: bool, alert_url: Al
     return schedule
 
 
-def _intervals(
-    name: str,
-    tasks: Sequence[str],
-    settings: Settings,
-    names: Namespace,
-    *,
-    start: bool,
-    alert_url: AlertUrl,
-) -> dg.ScheduleDefinition:
+def _intervals(name: str, tasks: Sequence[str], automation: Automation) -> dg.ScheduleDefinition:
     """Make the schedule of tasks with an interval; off where no policy asks for one of them."""
-    store_key = names.name("store")
+    settings, names = automation.settings, automation.names
     asked = [
         (task, policy.preset, seconds)
         for task in tasks
@@ -109,16 +87,14 @@ def _intervals(
     settings_of_tasks = ", ".join(INTERVALS[task] for task in tasks)
 
     @dg.schedule(
-        name=names.name(name),
+        **automation.of_schedule(name, asked=bool(asked)),
         job_name=names.name(job_of(tasks[0])),
         cron_schedule=_cron(min((seconds for *_, seconds in asked), default=triggers.DAY)),
-        execution_timezone=settings.timezone,
-        default_status=status(start=start and bool(asked)),
-        required_resource_keys={store_key},
+        required_resource_keys={names.name("store")},
         description=f"Runs {every}." if every else f"Off: no policy sets {settings_of_tasks}.",
     )
     def schedule(context: dg.ScheduleEvaluationContext) -> list[dg.RunRequest] | dg.SkipReason:
-        with ticking(context.log, names.name(name), alert_url):
+        with automation.ticking(context.log, name):
             clock, answers = context.scheduled_execution_time, list[dg.RunRequest | dg.SkipReason]()
             for task in tasks:
                 rule = "interval" if task == "full" else task

@@ -43,7 +43,6 @@ _MAX_BODY: Final = 2**24
 """Bytes that are read of a response, after decompression; a longer one is cut off."""
 _MAX_FAILURES: Final = 5
 """Consecutive failed requests, after all their attempts, at which the server is given up."""
-_QUOTA: Final = "insufficient_quota"
 _OUTCOMES: Final[dict[int, Outcome]] = {
     HTTPStatus.UNAUTHORIZED: Outcome.UNAUTHORISED,
     HTTPStatus.FORBIDDEN: Outcome.UNAUTHORISED,
@@ -82,12 +81,9 @@ class OpenAICompletionClient:
         self._failures = 0
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        """Return one completion per prompt, in order.
+        """Return one completion per prompt, in order; CompletionUnavailable, without the package `openai`.
 
         Blocks until all have arrived: at most prompts / concurrency x attempts x (timeout + pause) seconds.
-
-        Raises:
-            CompletionUnavailable: the package `openai` is not installed.
         """
         try:
             import openai  # noqa: F401, PLC0415 - an extra, slow to import, and only needed where a model is asked
@@ -116,7 +112,6 @@ class OpenAICompletionClient:
             return list(await asyncio.gather(*(self._complete_one(client, slots, prompt) for prompt in prompts)))
 
     async def _complete_one(self, client: "openai.AsyncOpenAI", slots: asyncio.Semaphore, prompt: Prompt) -> Completion:
-        """Request one completion, with retries."""
         input_tokens = output_tokens = 0
         async with slots:
             if self._abandoned:
@@ -188,7 +183,7 @@ def _read_error(error: "openai.APIStatusError") -> tuple[Completion, float | Non
     """Return the outcome of a server error, and seconds until a retry; None if a retry is useless."""
     is_server_error = error.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR
     outcome = _OUTCOMES.get(error.status_code, Outcome.SERVER_ERROR if is_server_error else Outcome.REJECTED)
-    if _QUOTA in {error.code, error.type}:
+    if "insufficient_quota" in {error.code, error.type}:
         outcome = Outcome.QUOTA
     wait = _retry_after(error.response.headers)
     retry = outcome in _TRANSIENT and wait <= _MAX_WAIT and error.response.headers.get("x-should-retry") != "false"
@@ -227,7 +222,6 @@ def _read_response(response: Any, prompt: Prompt) -> Completion:
 
 
 def _outcome(choices: list[Any], message: Any, content: str) -> Outcome:
-    """Return the outcome of a response."""
     if len(choices) > 1:
         return Outcome.WRONG_COUNT
     reason = getattr(choices[0], "finish_reason", None) if choices else None

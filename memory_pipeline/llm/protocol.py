@@ -40,13 +40,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt.
-
-    Attributes:
-        model: name of the model.
-        text: text of the prompt.
-        input_tokens: estimated length of the text (see `estimated_tokens`).
-    """
+    """A text for a model, by its name, and the estimated length of the text in tokens (see `estimated_tokens`)."""
 
     model: str
     text: str
@@ -57,12 +51,8 @@ class Prompt:
 class Completion:
     """The result of a request.
 
-    Attributes:
-        content: the text; None unless the outcome is `answered`.
-        outcome: answered, or the reason why not.
-        input_tokens: tokens read by the model; estimated for lost attempts that may be charged.
-        output_tokens: tokens written by it; likewise.
-        cost: money, by the prices in the settings.
+    Without content, the outcome says why. Tokens are those read and written by the model, estimated for lost attempts
+    that may be charged; the cost is money, by the prices in the settings.
     """
 
     content: str | None

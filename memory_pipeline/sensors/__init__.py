@@ -4,21 +4,11 @@ from collections.abc import Sequence
 
 import dagster as dg
 
-from memory_pipeline.assets.namespace import Namespace
 from memory_pipeline.sensors import activity, failures, held
-from memory_pipeline.sensors.failures import AlertUrl
-from memory_pipeline.settings import Settings
+from memory_pipeline.sensors.failures import Automation
 
 
-def sensors(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> Sequence[dg.SensorDefinition]:
-    """Make every sensor.
-
-    Args:
-        start: start them as soon as Dagster loads them.
-    """
-    return [
-        activity.projector(settings, names, start=start, alert_url=alert_url),
-        *(activity.watcher(watch, settings, names, start=start, alert_url=alert_url) for watch in activity.WATCHES),
-        failures.sensor(settings, names, start=start, alert_url=alert_url),
-        held.sensor(settings, names, start=start, alert_url=alert_url),
-    ]
+def sensors(automation: Automation) -> Sequence[dg.SensorDefinition]:
+    """Make every sensor."""
+    watchers = (activity.watcher(watch, automation) for watch in activity.WATCHES)
+    return [activity.projector(automation), *watchers, failures.sensor(automation), held.sensor(automation)]

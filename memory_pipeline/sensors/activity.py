@@ -8,11 +8,10 @@ from typing import Final
 
 import dagster as dg
 
-from memory_pipeline.assets.namespace import Namespace, job_of
+from memory_pipeline.assets.namespace import job_of
 from memory_pipeline.assets.resources import store_of
-from memory_pipeline.sensors.failures import AlertUrl, status, ticking
+from memory_pipeline.sensors.failures import Automation
 from memory_pipeline.sensors.requests import request
-from memory_pipeline.settings import Settings
 
 
 @dataclass(frozen=True)
@@ -58,42 +57,38 @@ WATCHES: Final = (
 """Every sensor that requests runs."""
 
 
-def watcher(
-    watch: Watch, settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl
-) -> dg.SensorDefinition:
+def watcher(watch: Watch, automation: Automation) -> dg.SensorDefinition:
     """Make a sensor that requests runs."""
+    names = automation.names
 
     @dg.sensor(
-        name=names.name(watch.name),
+        **automation.of_sensor(watch.name),
         job_name=names.name(job_of(watch.task)),
-        minimum_interval_seconds=settings.sensor_seconds,
-        default_status=status(start=start),
         required_resource_keys={names.name("store")},
         description=watch.description,
     )
     def evaluate(context: dg.SensorEvaluationContext) -> dg.RunRequest | dg.SkipReason:
-        with ticking(context.log, names.name(watch.name), alert_url):
+        with automation.ticking(context.log, watch.name):
             return request(context, names, watch.task, watch.rules)
 
     return evaluate
 
 
-def projector(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> dg.SensorDefinition:
+def projector(automation: Automation) -> dg.SensorDefinition:
     """Make the sensor that copies new events into the lake; starts no run, as one per batch would cost too much.
 
     Readers take what it has not copied yet from the ledger.
     """
+    names = automation.names
 
     @dg.sensor(
-        name=names.name("projection"),
+        **automation.of_sensor("projection"),
         job_name=names.name("full"),
-        minimum_interval_seconds=settings.sensor_seconds,
-        default_status=status(start=start),
         required_resource_keys={names.name("store")},
         description="Copies new events from the ledger into the lake, in its own tick; starts no run.",
     )
     def evaluate(context: dg.SensorEvaluationContext) -> dg.SkipReason:
-        with ticking(context.log, names.name("projection"), alert_url):
+        with automation.ticking(context.log, "projection"):
             lake = store_of(context, names).lake
             waiting, _ = lake.waiting()
             if not waiting:

@@ -8,6 +8,7 @@ import logging
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.client import HTTPException
 from typing import Any, Final
@@ -17,9 +18,6 @@ import dagster as dg
 from memory_pipeline.assets.namespace import Namespace, is_own
 from memory_pipeline.assets.run_tags import RETRY, task_of
 from memory_pipeline.settings import Settings, SettingsError
-
-AlertUrl = Callable[[], str | None]
-"""Returns the address to report to, at the time of a failure; None: nothing is to be reported."""
 
 ANSWER_SECONDS: Final = 10.0
 """How long the receiver of a report may take to answer."""
@@ -31,79 +29,89 @@ _RETRIED: Final = "dagster/will_retry"
 """Tag that Dagster gives a failed run that it will start again."""
 
 
-def status(*, start: bool) -> dg.DefaultSensorStatus:
-    """Return whether Dagster starts a sensor as soon as it loads it."""
-    return dg.DefaultSensorStatus.RUNNING if start else dg.DefaultSensorStatus.STOPPED
+@dataclass(frozen=True, kw_only=True)
+class Automation:
+    """What the sensors and schedules of a deployment share."""
+
+    settings: Settings
+    names: Namespace
+    start: bool
+    """Start them as soon as Dagster loads them."""
+    alert_url: Callable[[], str | None]
+    """Returns the address to report to, at the time of a failure; None: nothing is to be reported."""
+
+    def of_sensor(self, name: str) -> dict[str, Any]:
+        """Return the arguments that every sensor has."""
+        status = dg.DefaultSensorStatus.RUNNING if self.start else dg.DefaultSensorStatus.STOPPED
+        seconds = self.settings.sensor_seconds
+        return {"name": self.names.name(name), "minimum_interval_seconds": seconds, "default_status": status}
+
+    def of_schedule(self, name: str, *, asked: bool = True) -> dict[str, Any]:
+        """Return the arguments that every schedule has; one that is not asked for is off."""
+        status = dg.DefaultScheduleStatus.RUNNING if self.start and asked else dg.DefaultScheduleStatus.STOPPED
+        zone = self.settings.timezone
+        return {"name": self.names.name(name), "execution_timezone": zone, "default_status": status}
+
+    @contextmanager
+    def ticking(self, log: logging.Logger, name: str) -> Iterator[None]:
+        """Report an error of a tick, and let Dagster record it: a tick that fails starts no run, whose failure tells.
+
+        The same error of tick after tick, of the sensor or schedule `name`, is reported once.
+        """
+        whole = self.names.name(name)
+        try:
+            yield
+        except Exception as error:
+            reason, _, remedy = str(error).rpartition("; ")
+            found = {
+                "tick": whole,
+                "failed_at": datetime.now(UTC).isoformat(),
+                "reason": reason or remedy or type(error).__name__,
+                "remedy": remedy if reason else f"look at the ticks of {whole} in the Dagster UI",
+            }
+            if _told.get(whole) != str(error):
+                log.critical("[consolidation] %s failed: %s; %s", whole, found["reason"], found["remedy"])
+                self.alert(log, found)
+            _told[whole] = str(error)
+            raise
+        _told.pop(whole, None)
+
+    def alert(self, log: logging.Logger, found: dict[str, Any]) -> None:
+        """Send a report to `alert_url`, if one is set; a failure to send is logged."""
+        try:
+            if url := self.alert_url():
+                post(url, found)
+        except SettingsError as error:
+            log.warning("[consolidation] alert_url could not be read: %s", error)
+        except (OSError, HTTPException) as error:
+            # The address itself is not logged: often it is the secret.
+            log.warning("[consolidation] posting to alert_url failed: %s", error)
 
 
-def sensor(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> dg.SensorDefinition:
-    """Make the sensor that reports every failed run of the pipeline's jobs.
-
-    Args:
-        settings: the deployment.
-        start: start it as soon as Dagster loads it.
-    """
+def sensor(automation: Automation) -> dg.SensorDefinition:
+    """Make the sensor that reports every failed run of the pipeline's jobs."""
 
     @dg.run_failure_sensor(
-        name=names.name("failures"),
-        minimum_interval_seconds=settings.sensor_seconds,
-        default_status=status(start=start),
+        **automation.of_sensor("failures"),
         description="Logs each failed run with profiles, reason and remedy, and posts it as JSON to alert_url, if set.",
     )
     def evaluate(context: dg.RunFailureSensorContext) -> None:
-        if not is_own(context.dagster_run, names):
+        if not is_own(context.dagster_run, automation.names):
             return
-        found = document(context, names)
+        found = document(context, automation.names)
         who = ", ".join(found["profiles"]) or "all profiles"
         message = "[consolidation] %s failed for %s: %s; %s"
         context.log.error(message, found["job"], who, found["reason"], found["remedy"])
-        send_alert(context.log, alert_url, found)
+        automation.alert(context.log, found)
 
     return evaluate
-
-
-def send_alert(log: logging.Logger, alert_url: AlertUrl, found: dict[str, Any]) -> None:
-    """Send a report to `alert_url`, if one is set; a failure to send is logged."""
-    try:
-        if url := alert_url():
-            post(url, found)
-    except SettingsError as error:
-        log.warning("[consolidation] alert_url could not be read: %s", error)
-    except (OSError, HTTPException) as error:
-        # The address itself is not logged: often it is the secret.
-        log.warning("[consolidation] posting to alert_url failed: %s", error)
-
-
-@contextmanager
-def ticking(log: logging.Logger, name: str, alert_url: AlertUrl) -> Iterator[None]:
-    """Report an error of a tick, and let Dagster record it: a tick that fails starts no run, whose failure would tell.
-
-    The same error of tick after tick, of the sensor or schedule `name`, is reported once.
-    """
-    try:
-        yield
-    except Exception as error:
-        reason, _, remedy = str(error).rpartition("; ")
-        found = {
-            "tick": name,
-            "failed_at": datetime.now(UTC).isoformat(),
-            "reason": reason or remedy or type(error).__name__,
-            "remedy": remedy if reason else f"look at the ticks of {name} in the Dagster UI",
-        }
-        if _told.get(name) != str(error):
-            log.critical("[consolidation] %s failed: %s; %s", name, found["reason"], found["remedy"])
-            send_alert(log, alert_url, found)
-        _told[name] = str(error)
-        raise
-    _told.pop(name, None)
 
 
 def document(context: dg.RunFailureSensorContext, names: Namespace) -> dict[str, Any]:
     """Return the report on a failed run.
 
-    Returns:
-        `job`, `run_id`, `task`, `trigger`, `profiles` (empty: all), `failed_at`, `reason`, `remedy`, `retried`
-        (whether it is started again automatically).
+    `job`, `run_id`, `task`, `trigger`, `profiles` (empty: all), `failed_at`, `reason`, `remedy`, `retried` (whether it
+    is started again automatically).
     """
     run = context.dagster_run
     resources: dict[str, Any] = dict(run.run_config).get("resources", {})  # type: ignore[assignment]
@@ -126,12 +134,7 @@ def document(context: dg.RunFailureSensorContext, names: Namespace) -> dict[str,
 
 
 def post(url: str, found: dict[str, Any]) -> None:
-    """Send a report as JSON.
-
-    Raises:
-        OSError: there was no answer, or it was an error.
-        HTTPException: the answer was not HTTP.
-    """
+    """Send a report as JSON; OSError or HTTPException, if there was no answer, or it was an error or not HTTP."""
     headers = {"Content-Type": "application/json"}
     sent = urllib.request.Request(url, json.dumps(found).encode(), headers, method="POST")  # noqa: S310 - settings take only addresses of the web
     with urllib.request.urlopen(sent, timeout=ANSWER_SECONDS):  # noqa: S310 - settings take only addresses of the web

@@ -5,33 +5,30 @@ from typing import Any
 
 import dagster as dg
 
-from memory_pipeline.assets.namespace import Namespace, is_own
+from memory_pipeline.assets.namespace import is_own
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.runs import log
 from memory_pipeline.runs import status as run_status
-from memory_pipeline.sensors.failures import AlertUrl, send_alert, status, ticking
-from memory_pipeline.settings import Settings
+from memory_pipeline.sensors.failures import Automation
 
 
-def sensor(settings: Settings, names: Namespace, *, start: bool, alert_url: AlertUrl) -> dg.SensorDefinition:
-    """Make the sensor that reports every profile whose plan a run held back; arguments as for `failures.sensor`."""
+def sensor(automation: Automation) -> dg.SensorDefinition:
+    """Make the sensor that reports every profile whose plan a run held back."""
 
     @dg.run_status_sensor(
         run_status=dg.DagsterRunStatus.SUCCESS,
-        name=names.name("held"),
-        minimum_interval_seconds=settings.sensor_seconds,
-        default_status=status(start=start),
+        **automation.of_sensor("held"),
         description="Logs each profile that the quota held back in a run, and posts it as JSON to alert_url, if set.",
     )
     def evaluate(context: dg.RunStatusSensorContext) -> None:
-        if not is_own(context.dagster_run, names):
+        if not is_own(context.dagster_run, automation.names):
             return
-        with ticking(context.log, names.name("held"), alert_url):
-            found = document(context.dagster_run, settings.home)
+        with automation.ticking(context.log, "held"):
+            found = document(context.dagster_run, automation.settings.home)
         for profile in found["held"]:
             context.log.warning("[consolidation] %s: %s", profile["profile_id"], profile["reason"])
         if found["held"]:
-            send_alert(context.log, alert_url, found)
+            automation.alert(context.log, found)
 
     return evaluate
 

@@ -1,12 +1,13 @@
-"""Actions of servers and commands that a profile's client lacks: storing a text quickly, consolidating through Dagster.
+"""Actions of servers and commands that a profile's client lacks: quick storing, runs through Dagster, ranks explained.
 
 Not here: how requests are made and answered (`commands`, `http_server`, `mcp_server`).
 """
 
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -20,6 +21,13 @@ from memory_pipeline.schemas import EventType
 from memory_pipeline.service.choices import Task
 from memory_pipeline.settings import Settings, load
 from memory_pipeline.text.parse import written_days
+
+if TYPE_CHECKING:
+    from memory_pipeline.recall.client.explanation import Explanation
+    from memory_pipeline.recall.client.memory_client import MemoryClient
+
+_RANKS: Final = 1_000
+"""Ranks of an answer among which a memory is looked for."""
 
 
 class Consolidation(BaseModel):
@@ -89,16 +97,12 @@ def remember(
     expires_in: str | None = None,
     **fields: Any,
 ) -> tuple[Event, quotations.Separated]:
-    """Store one memory without loading what only a recall needs, unless its text may quote recalled memories.
+    """Store one memory without loading what only a recall needs; return the event as given, and what of it is stored.
 
     Args:
-        home: data folder; created if it does not exist.
         occurred_at: when it was said; default: the past day at the head of the text, else now.
         expires_in: how long it is kept from `occurred_at`, else from now on, such as "30 days".
         fields: other fields of memory.stored (see `docs/event-format.md`); None is left out.
-
-    Returns:
-        The event as given, and what of it is stored.
 
     Raises:
         InvalidEvent: a value is out of range; names it.
@@ -135,14 +139,10 @@ def remember(
 
 
 def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str | None = None) -> dict[str, Any]:
-    """Run a consolidation to its end, under the settings of the moment.
+    """Run a consolidation to its end, under the settings of the moment; return its plan, if it is dry, or what it did.
 
     Args:
-        trigger: who asks: http or mcp.
         run_id: id of the run in Dagster; a retry after a conflict gets an id of its own.
-
-    Returns:
-        The plan of a dry run, else what the run did; see `consolidate` in `docs/json.md`.
 
     Raises:
         RunFailed: the run failed; says why.
@@ -165,14 +165,10 @@ def consolidate(home: Path, wanted: Consolidation, *, trigger: str, run_id: str 
 
 
 def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) -> dict[str, pl.DataFrame]:
-    """Plan a run in this process and write nothing, not even in Dagster.
+    """Plan a run in this process and write nothing, not even in Dagster; return what a plan file holds.
 
     Args:
-        as_of: the one clock of the run; default: now.
         asked: the other arguments of `inputs.select_profiles`.
-
-    Returns:
-        What a plan file holds (see `runs.consolidate.dry_run`).
 
     Raises:
         InvariantBroken: the plan would break an invariant.
@@ -185,3 +181,20 @@ def dry_run(settings: Settings, *, as_of: datetime | None = None, **asked: Any) 
         position = lake.ledger.position()  # before the clock: what comes between is later than both
         profiles = inputs.select_profiles(lake, settings, as_of=as_of or datetime.now(UTC), seq=position, **asked)
         return runs_consolidate.dry_run(lake, settings, profiles)
+
+
+def with_rank(
+    client: "MemoryClient", explanation: "Explanation", query: str, *, as_of: datetime | None = None
+) -> "Explanation":
+    """Return an explanation with the memory's rank in the answer to a query; records no access.
+
+    Raises:
+        ValueError: the query is blank, or a deep recall does not return the memory.
+    """
+    answer = client.recall(query, _RANKS, as_of=as_of, deep=True, record=False)
+    hit = next((hit for hit in answer if hit.memory_id == explanation.memory_id), None)
+    if hit is None:
+        raise ValueError(
+            f"memory {explanation.memory_id} is not among the first {_RANKS} memories of a deep recall of {query!r}"
+        )
+    return replace(explanation, recalled=asdict(hit))

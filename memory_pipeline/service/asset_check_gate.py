@@ -21,15 +21,12 @@ COMMITTING: Final = ("full", "apply")
 
 
 def evaluate(settings: Settings, run_id: str | None = None, *, key_prefix: str = "") -> list[dict[str, Any]]:
-    """Compare the checks that a run should have evaluated with those it did.
+    """Return `asset`, `check`, `outcome` (passed, failed, missing) and `detail` of each check that a run should make.
 
     Args:
         run_id: id of the run; default: the last finished run of the jobs in `COMMITTING`.
         key_prefix: key prefix of the pipeline in the project that ran it; parts are separated by slashes. Of a run that
             is named by its id, it is read from what the run evaluated, if it is not given.
-
-    Returns:
-        One row per check: `asset`, `check`, `outcome` (passed, failed or missing), `detail`.
 
     Raises:
         ValueError: the run is unknown, no full run has finished, or `DAGSTER_HOME` is no folder of an instance.

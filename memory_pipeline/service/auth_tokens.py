@@ -63,18 +63,10 @@ class Grant:
 def create(
     home: Path, role: Role, *, profile_id: str | None = None, name: str = "", reads: Sequence[str] = ()
 ) -> tuple[str, Grant]:
-    """Create a token of 256 random bits and store its hash; the token itself cannot be recovered later.
-
-    Args:
-        profile_id: the profile of an agent; an administrator has none.
-        reads: other profiles whose memories an agent may recall.
-
-    Returns:
-        The token and its grant.
+    """Create a token of 256 random bits, which cannot be recovered later, store its hash, and return it and its grant.
 
     Raises:
         ValueError: an agent without a profile, or an administrator with one or with profiles to read.
-        LakeError: the file cannot be read or written.
     """
     if (role is Role.AGENT) != bool(profile_id):
         remedy = "add --profile NAME" if role is Role.AGENT else "drop --profile, or use --role agent"
@@ -89,11 +81,7 @@ def create(
 
 
 def listing(home: Path) -> list[Grant]:
-    """Return the grants of all tokens, oldest first.
-
-    Raises:
-        LakeError: the file cannot be read.
-    """
+    """Return the grants of all tokens, oldest first; LakeError says why the file cannot be read."""
     file = home / TOKENS_FILE
     try:
         with explained(home):
@@ -104,12 +92,7 @@ def listing(home: Path) -> list[Grant]:
 
 
 def revoke(home: Path, token_id: str) -> Grant:
-    """Invalidate a token and return its grant.
-
-    Raises:
-        ValueError: no token has that id.
-        LakeError: the file cannot be read or written.
-    """
+    """Invalidate a token and return its grant; a ValueError says that no token has that id."""
     with _locked(home):
         grants = listing(home)
         revoked = next((grant for grant in grants if grant.token_id == token_id), None)
@@ -123,9 +106,6 @@ def identify(home: Path, token: str) -> Grant | None:
     """Return the grant of a token; None if the token was never created or is revoked.
 
     Compares against every stored hash, each in constant time, so that timing reveals nothing.
-
-    Raises:
-        LakeError: the file cannot be read.
     """
     digest = _hash(token)
     match = None
@@ -136,11 +116,7 @@ def identify(home: Path, token: str) -> Grant | None:
 
 
 def identify_header(home: Path, authorization: str) -> Grant | None:
-    """Return the grant of the token in an Authorization header; None if it carries no valid bearer token.
-
-    Raises:
-        LakeError: the file cannot be read.
-    """
+    """Return the grant of the token in an Authorization header; None if it carries no valid bearer token."""
     scheme, _, token = authorization.partition(" ")
     return identify(home, token.strip() if scheme.lower() == "bearer" else "")
 
@@ -156,7 +132,6 @@ def _hash(token: str) -> str:
 
 @contextmanager
 def _locked(home: Path) -> Iterator[None]:
-    """Keep other writers out."""
     with explained(home):
         private(home)
         with filelock.FileLock(home / "tokens.lock", timeout=_LOCK_SECONDS):

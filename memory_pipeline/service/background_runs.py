@@ -22,8 +22,8 @@ from memory_pipeline.ledger.database import LakeError
 from memory_pipeline.runs import live_runs
 from memory_pipeline.service import actions
 from memory_pipeline.service.actions import Consolidation
-from memory_pipeline.service.garbage import collect_seldom
 from memory_pipeline.service.limits import limits
+from memory_pipeline.service.process import collect_seldom
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -93,11 +93,7 @@ class Runs:
         self._requested: deque[RequestedRun] = deque()
 
     def start(self, request: Consolidation, *, trigger: str) -> RequestedRun:
-        """Put a run into the queue and return at once.
-
-        Raises:
-            AlreadyQueued: the same run is queued and has not begun; it will read everything that this one would.
-        """
+        """Put a run into the queue and return at once; AlreadyQueued, if the same one waits, which reads as much."""
         with self._lock:
             open_runs = [run for run in self._requested if not run.result.done()]
             same = next((run for run in open_runs[1:] if run.request == request), None)
@@ -113,11 +109,7 @@ class Runs:
             return run
 
     def start_holding(self, request: Consolidation, held: ExitStack, *, trigger: str) -> RequestedRun:
-        """Put a run into the queue; `held` is closed when the run has ended, or at once if it is refused.
-
-        Raises:
-            AlreadyQueued: see `start`.
-        """
+        """Start a run; `held` is closed when the run has ended, or at once if it is refused."""
         with held:
             run = self.start(request, trigger=trigger)
             kept = held.pop_all()
@@ -171,11 +163,7 @@ class _Lane:
         self._killer: threading.Timer | None = None
 
     def submit(self, request: Consolidation, trigger: str, run_id: str | None) -> Future[dict[str, Any]]:
-        """Queue a run.
-
-        Raises:
-            Ended: the server stops.
-        """
+        """Queue a run; Ended, if the server stops."""
         try:
             return self._queue.submit(self._perform, request, trigger, run_id)
         except RuntimeError:  # the queue was shut down
@@ -191,7 +179,6 @@ class _Lane:
             self._killer.start()
 
     def close(self) -> None:
-        """Wait until the runs have ended, and end the process."""
         self._queue.shutdown()
         if self._killer is not None:
             self._killer.cancel()

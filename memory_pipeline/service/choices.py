@@ -38,11 +38,7 @@ ANSWERS: Final = ", ".join(f"{key.word} ({key.meaning})" for key in KEYS.values(
 
 
 def relation_of(word: str) -> str:
-    """Return the relation that an answer of a person names; the name of a relation stays as it is.
-
-    Raises:
-        ValueError: it is neither.
-    """
+    """Return the relation that a word, or its own name, stands for; a ValueError lists the words."""
     relations: dict[str, str] = {key.word: relation for relation, key in KEYS.items()}
     if word in get_args(Answer):
         return word

@@ -8,8 +8,7 @@ import os
 import sys
 from typing import Final
 
-from memory_pipeline.service.garbage import collect_seldom
-from memory_pipeline.service.version import print_version
+from memory_pipeline.service.process import collect_seldom, print_version
 
 REFUSED: Final = 1
 INTERRUPTED: Final = 130
@@ -35,7 +34,6 @@ def main() -> None:
 
 
 def _status() -> int:
-    """Run a command and return its exit status."""
     if sys.argv[1:] == ["--version"]:
         print_version()
         return 0
@@ -63,7 +61,6 @@ def _status() -> int:
 
 
 def _print_error(message: str) -> None:
-    """Print an error as one line."""
     from memory_pipeline.text.display import one_line
 
     sys.stderr.write(f"error: {one_line(message)}\n")

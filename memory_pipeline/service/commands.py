@@ -8,6 +8,7 @@ in `*_commands`, so that `--version`, `--help` and what needs no store answer at
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +30,7 @@ from memory_pipeline.service import (
     snapshot_commands,
 )
 from memory_pipeline.service.choices import Task
-from memory_pipeline.service.version import print_version
+from memory_pipeline.service.process import print_version
 
 app = typer.Typer(
     name="memory-pipeline",
@@ -102,6 +103,7 @@ def _scope(scope: str) -> str:
 
 
 @app.command()
+@shell.shown
 def consolidate(
     profile: Annotated[
         list[str] | None,
@@ -142,8 +144,7 @@ def consolidate(
         ),
     ] = None,
     retry_reverted: Annotated[bool, typer.Option("--retry-reverted", help="Propose undone decisions again.")] = False,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Consolidate now, as a Dagster run. With --dry-run, only show the plan.
 
     Without --task, all tasks run; under the preset automem these are decay, creative, cluster and forget, in order.
@@ -164,16 +165,14 @@ def consolidate(
         "trigger": "cli",
     }
     if dry_run:
-        asked |= {"as_of": clock, "max_archived_share": max_archived_share}
-        show_plan(preset, asked, plan_out=plan_out, as_json=as_json)
-        return
+        return plan(preset, asked | {"as_of": clock, "max_archived_share": max_archived_share}, plan_out)
     share = -1.0 if max_archived_share is None else max_archived_share
     asked |= {"as_of": clock.isoformat() if clock else "", "preset": preset or "", "max_archived_share": share}
-    run_job(chosen, asked, as_json=as_json)
+    return run_job(chosen, asked)
 
 
-def show_plan(preset: str | None, asked: dict[str, Any], *, plan_out: Path | None, as_json: bool) -> None:
-    """Plan a run, print the plan, and write it to a file if one is named; nothing else is written."""
+def plan(preset: str | None, asked: dict[str, Any], plan_out: Path | None) -> shell.Done:
+    """Plan a run, and write the plan to a file if one is named; nothing else is written."""
     from memory_pipeline.service import actions, report_runs
 
     settings = shell.settings_in_force(preset)
@@ -183,15 +182,13 @@ def show_plan(preset: str | None, asked: dict[str, Any], *, plan_out: Path | Non
     document = report_runs.plan_document(tables)
     if plan_out:
         plan_out.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
-    if as_json:
-        shell.show_json(document)
-    else:
-        report_runs.plan(
-            shell.out(), tables["changes"], profiles=tables["profiles"], home=settings.home, written=plan_out
-        )
+    changes, profiles = tables["changes"], tables["profiles"]
+    tell = partial(report_runs.plan, changes=changes, profiles=profiles, home=settings.home, written=plan_out)
+    return shell.Done(document, tell)
 
 
 @app.command("apply")
+@shell.shown
 def apply_plan(
     plan: Annotated[Path, typer.Argument(metavar="plan.json", help="Plan written by `consolidate --dry-run --out`.")],
     without: Annotated[
@@ -202,8 +199,7 @@ def apply_plan(
             "again for the same texts; repeatable.",
         ),
     ] = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Apply a plan exactly as written. Refused if the profile or its policy has changed; new memories wait."""
     from memory_pipeline.service import report_runs
 
@@ -212,15 +208,16 @@ def apply_plan(
     # A plan of several presets was made with each profile's own; one of a single preset is the same either way.
     preset = presets[0] if len(presets) == 1 else ""
     config = {"plan_file": str(plan.resolve()), "without": without or [], "preset": preset, "trigger": "cli"}
-    run_job("apply", config, as_json=as_json)
-    if without and not as_json:
-        shell.say(f"left out: {report.many(len(without), 'row')}; --retry-reverted proposes them again")
+    left_out = report.many(len(without or ()), "row")
+    more = [f"left out: {left_out}; --retry-reverted proposes them again"] if without else []
+    return run_job("apply", config, *more)
 
 
 @app.command()
-def tick(profile: shell.ProfileOption = None, as_json: shell.JsonOption = False) -> None:
+@shell.shown
+def tick(profile: shell.ProfileOption = None) -> shell.Done:
     """Merge duplicates and move fading memories. Fast: one profile, without Dagster, for use every few exchanges."""
-    with shell.existing_client(shell.existing_profile(profile)) as client:
+    with shell.client_of(shell.existing_profile(profile)) as client:
         done = client.tick()
     counts = [f"{count} {action}" for action, count in done.actions.items()]
     lines = [f"decisions: {' · '.join(counts) or 'none'}"]
@@ -228,11 +225,11 @@ def tick(profile: shell.ProfileOption = None, as_json: shell.JsonOption = False)
         lines.append(f"held back by the quota: {report.many(done.held, 'decision')}")
     if done.actions:
         lines.append(f"undo the run: {report.command(shell.settings_in_force().home, 'undo', str(done.run_id))}")
-    shell.show(done.to_dict(), *lines, as_json=as_json)
+    return shell.Done(done.to_dict(), lines)
 
 
-def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
-    """Run a consolidation job and print its report."""
+def run_job(job: str, config: dict[str, Any], *more: str) -> shell.Done:
+    """Run a consolidation job; `more` is told after what it did."""
     from memory_pipeline.service import report_runs
 
     settings = shell.settings_in_force(config["preset"] or None)
@@ -251,20 +248,24 @@ def run_job(job: str, config: dict[str, Any], *, as_json: bool) -> None:
     with shell.existing_lake(settings) as lake:
         done = report_runs.run_document(lake, run_id)
         changes = report_runs.changes_of(lake, done, settings.zone)
-        if as_json:
-            shell.show_json(done | {"changes": changes.to_dicts()})
-        else:
-            report_runs.run(shell.out(), lake, done, changes, settings.zone)
+
+    def tell(console: "shell.Console") -> None:
+        with shell.existing_lake(settings) as lake:
+            report_runs.run(console, lake, done, changes, settings.zone)
+        for text in more:
+            report.line(console, text)
+
+    return shell.Done(done | {"changes": changes.to_dicts()}, tell)
 
 
 @app.command("embedder")
+@shell.shown
 def move_to_embedder(
     name: Annotated[
         str,
         typer.Argument(metavar="NAME", help="hashing, reader, local, local:MODEL or local:FOLDER.", show_default=False),
     ],
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Move the store to another embedder. Embeds every text once; makes no decisions.
 
     Vectors are kept per embedder, so moving back embeds nothing and restores the previous tables.
@@ -278,11 +279,12 @@ def move_to_embedder(
     change = config_file.put(home, "embedder", name)
     if change.now.value != name:
         raise ValueError(f"embedder = {name!r} has no effect: {change.now.origin} overrides {change.place}")
-    run_job("reembed", {"task": "reembed", "trigger": "cli", "preset": ""}, as_json=as_json)
+    return run_job("reembed", {"task": "reembed", "trigger": "cli", "preset": ""})
 
 
 @app.command("status")
-def show_status(profile: shell.ProfileFilter = None, as_json: shell.JsonOption = False) -> None:
+@shell.shown
+def show_status(profile: shell.ProfileFilter = None) -> shell.Done:
     """Show what is stored and what is due. Also waiting events, recent runs and disk use."""
     from memory_pipeline.runs import status
     from memory_pipeline.service import report_store
@@ -290,27 +292,23 @@ def show_status(profile: shell.ProfileFilter = None, as_json: shell.JsonOption =
     settings = shell.settings_in_force()
     with shell.existing_lake(settings) as lake:
         summary = status.summary(lake, settings, now=datetime.now(UTC), profile_id=profile)
-    if as_json:
-        shell.show_json(summary)
-    else:
-        report_store.status(shell.out(), summary, settings.zone)
+    return shell.Done(summary, partial(report_store.status, summary=summary, zone=settings.zone))
 
 
 @app.command("profiles")
-def show_profiles(as_json: shell.JsonOption = False) -> None:
+@shell.shown
+def show_profiles() -> shell.Done:
     """List the profiles. Shows memories, preset and last run of each."""
     from memory_pipeline.service import report_store
 
     settings = shell.settings_in_force()
     with shell.existing_lake(settings) as lake:
         rows = report_store.profiles_document(lake, settings, now=datetime.now(UTC))
-    if as_json:
-        shell.show_json(rows)
-    else:
-        report_store.profiles(shell.out(), rows, settings.zone)
+    return shell.Done(rows, partial(report_store.profiles, rows=rows, zone=settings.zone))
 
 
 @app.command()
+@shell.shown
 def undo(
     target: Annotated[
         str | None,
@@ -329,8 +327,7 @@ def undo(
             help="Instead, undo every run of a clock that was ahead, and date its memories to when they were stored.",
         ),
     ] = False,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Undo a run, a merge or one decision. The history keeps both."""
     from memory_pipeline.service import report_runs
 
@@ -353,21 +350,22 @@ def undo(
         path = snapshot.publish_after(lake, "the undo is committed")
         note = rebuild.note(lake)
     again = runs_undo.ANEW if ahead else runs_undo.NOT_AGAIN
-    if as_json:
-        moved = {"dated_back": dated} if ahead else {}
-        document = {"undone": undone.to_dicts(), "again": again if undone.height else None, "snapshot": str(path)}
-        shell.show_json(document | {"note": note} | moved)
-    else:
-        report_runs.undone(shell.out(), changes, path, again=again, note=note)
+    document = {"undone": undone.to_dicts(), "again": again if undone.height else None, "snapshot": str(path)}
+    moved = {"dated_back": dated} if ahead else {}
+
+    def tell(console: "shell.Console") -> None:
+        report_runs.undone(console, changes, path, again=again, note=note)
         if ahead:
-            shell.say(f"dated back: {dated:,} events of a clock ahead, each before what was stored next")
+            report.line(console, f"dated back: {dated:,} events of a clock ahead, each before what was stored next")
+
+    return shell.Done(document | {"note": note} | moved, tell)
 
 
 @app.command()
+@shell.shown
 def backup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder for the backup; it must be missing or empty.")],
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Back up history, tables and settings. The store can be read and written meanwhile."""
     from memory_pipeline.erasure.erase import resume_erasure
     from memory_pipeline.lake import backup as backups
@@ -375,38 +373,31 @@ def backup(
     with shell.existing_lake() as lake:
         resume_erasure(lake)  # the files of an interrupted one may still hold its texts
         made = backups.back_up(lake, folder, now=datetime.now(UTC))
-    if as_json:
-        shell.show_json(asdict(made))
-    else:
-        shell.out().print(
-            f"backed up to {folder}: ledger position {made.position}, {report.many(len(made.files), 'file')}",
-            soft_wrap=True,
-        )
-        report.prose(shell.out(), "what you erase later stays in this backup: delete the backup then, and make another")
+    said = f"backed up to {folder}: ledger position {made.position}, {report.many(len(made.files), 'file')}"
+    warning = "what you erase later stays in this backup: delete the backup then, and make another"
+    return shell.Done(asdict(made), partial(report.noted, text=said, note=warning))
 
 
 @app.command("restore-backup")
+@shell.shown
 def restore_backup(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the backup.")],
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Restore a backup. The data folder must not have a store yet."""
     from memory_pipeline.lake import backup as backups
 
     home = shell.settings_in_force().home
     made = backups.restore(folder, home)
-    if as_json:
-        shell.show_json(asdict(made))
-    else:
-        shell.out().print(f"restored to {home}: ledger position {made.position}, as of {made.made_at}", soft_wrap=True)
-        report.prose(shell.out(), "the backup lacks later erasures: repeat them")
+    said = f"restored to {home}: ledger position {made.position}, as of {made.made_at}"
+    warning = "the backup lacks later erasures: repeat them"
+    return shell.Done(asdict(made), partial(report.noted, text=said, note=warning))
 
 
 @app.command()
+@shell.shown
 def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild whatever can be rebuilt.")] = False,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Check the installation and the data folder. Exits with 1 if something needs attention."""
     from rich.text import Text
 
@@ -414,17 +405,17 @@ def doctor(
     from memory_pipeline.text.display import escaped
 
     findings = diagnosis.examine(shell.settings_in_force(), repair=repair)
-    if as_json:
-        shell.show_json([asdict(finding) for finding in findings])
-    else:
+
+    def tell(console: "shell.Console") -> None:
         for finding in findings:
             mark = Text("ok     " if finding.well else "problem", style="green" if finding.well else "red")
-            shell.out().print(Text.assemble(mark, escaped(f" {finding.subject}: {finding.detail}")), soft_wrap=True)
-    if any(not finding.well for finding in findings):
-        raise typer.Exit(1)
+            console.print(Text.assemble(mark, escaped(f" {finding.subject}: {finding.detail}")), soft_wrap=True)
+
+    return shell.Done([asdict(finding) for finding in findings], tell, well=all(finding.well for finding in findings))
 
 
 @app.command("check")
+@shell.shown
 def check_gate(
     run: Annotated[str | None, typer.Option(metavar="RUN", help="Run id; default: the last finished full run.")] = None,
     key_prefix: Annotated[
@@ -434,8 +425,7 @@ def check_gate(
             help="Key prefix of the pipeline in a project of your own; parts are separated by slashes.",
         ),
     ] = "",
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Check that a run passed its asset checks. For CI: exits with 1 if one failed or is missing.
 
     Looks for the run in the Dagster instance that DAGSTER_HOME names, and in that of the data folder.
@@ -448,6 +438,4 @@ def check_gate(
     problems = [row for row in rows if row["outcome"] != "passed"]
     failures = [f"{row['outcome']}: {row['check']} of {row['asset']}: {row['detail']}" for row in problems]
     passed = f"{len(rows) - len(problems)} of {len(rows)} expected checks passed"
-    shell.show(rows, *failures, passed, as_json=as_json)
-    if problems:
-        raise typer.Exit(1)
+    return shell.Done(rows, [*failures, passed], well=not problems)

@@ -49,11 +49,9 @@ def put(home: Path, name: str, raw: str, *, profile_id: str | None = None) -> Ch
     Args:
         name: the setting, with or without `policy.`, or its name in another system.
         raw: its value as text; lists are comma-separated, an empty text unsets.
-        profile_id: the profile it is for; default: all.
 
     Raises:
         SettingsError: the name is unknown or the value invalid; nothing was written.
-        OSError: the file cannot be written.
     """
     with _file(home) as file:
         preset = load(home).policy_of(profile_id or "").preset
@@ -75,7 +73,6 @@ def remove(home: Path, name: str, *, profile_id: str | None = None) -> Change:
 
     Raises:
         SettingsError: the file does not set it, or would be invalid without it; nothing was written.
-        OSError: the file cannot be written.
     """
     with _file(home) as file:
         document = _document(file)
@@ -125,7 +122,6 @@ def _setting_of(name: str, preset: str, profile_id: str | None) -> tuple[str, Al
 
 
 def _path(setting: str, profile_id: str | None) -> list[str]:
-    """Return the path of the table that a setting belongs to."""
     if setting not in Policy.model_fields:
         return []
     return ["profiles", profile_id] if profile_id else ["policy"]
@@ -199,11 +195,7 @@ def _change(home: Path, setting: str, profile_id: str | None, *, written: bool) 
 
 
 def replace_file(file: Path, text: str) -> None:
-    """Replace a file atomically; it keeps its mode, and is never readable by more people meanwhile.
-
-    Raises:
-        OSError: it cannot be written; it is as it was.
-    """
+    """Replace a file atomically; it keeps its mode, and is never readable by more people meanwhile."""
     with aside(file.parent) as temporary:
         temporary.touch(0o600 if file.exists() else 0o666, exist_ok=False)
         temporary.write_text(text, "utf-8")

@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,8 @@ app = typer.Typer(cls=shell.Commands, help="Manage refused events. List, export,
 
 
 @app.command("list")
-def list_letters(noise: NoiseOption = False, as_json: shell.JsonOption = False) -> None:
+@shell.shown
+def list_letters(noise: NoiseOption = False) -> shell.Done:
     """List the refused events, newest first. With origin and reason of each; with --noise their texts."""
     from memory_pipeline.text.display import one_line, preview
 
@@ -30,9 +32,6 @@ def list_letters(noise: NoiseOption = False, as_json: shell.JsonOption = False) 
         {name: letter[name] for name in ("letter_id", "received_at", "origin", "reason")} | {"text": _left_out(letter)}
         for letter in letters.iter_rows(named=True)
     ]
-    if as_json:
-        shell.show_json(rows)
-        return
     shown = "text" if noise else "origin"
     cells = [
         (
@@ -42,7 +41,8 @@ def list_letters(noise: NoiseOption = False, as_json: shell.JsonOption = False) 
         for row in rows
     ]
     empty = "nothing was left out" if noise else "no event was refused"
-    report.table(shell.out(), ("letter", "received", "reason", shown), cells, empty=empty)
+    headers = ("letter", "received", "reason", shown)
+    return shell.Done(rows, partial(report.table, headers=headers, rows=cells, empty=empty))
 
 
 def _left_out(letter: Mapping[str, Any]) -> str | None:
@@ -68,14 +68,14 @@ def export_letters(
 
 
 @app.command("requeue")
+@shell.shown
 def requeue_letters(
     path: Annotated[
         Path | None,
         typer.Argument(metavar="[FILE]", help="Corrected letters; default: all, as received.", show_default=False),
     ] = None,
     noise: NoiseOption = False,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Send refused events again. Corrected or as received. Exits with 1 if one is refused again; that one stays."""
     from memory_pipeline.interop import dead_letters
 
@@ -85,23 +85,18 @@ def requeue_letters(
     with shell.existing_lake(settings) as lake:
         letters = dead_letters.from_file(path) if path else lake.ledger.dead_letters(noise=noise).to_dicts()
         done = dead_letters.requeue(lake.ledger, letters, now=datetime.now(UTC), settings=settings)
-    if as_json:
-        shell.show_json(asdict(done))
-    else:
-        shell.say(f"{report.many(done.accepted, 'event')} stored, {done.refused} refused again")
-        report.refusals(shell.out(), done.reasons, done.refused)
-    if done.refused:
-        raise typer.Exit(1)
+    said = f"{report.many(done.accepted, 'event')} stored, {done.refused} refused again"
+    return shell.Done(asdict(done), [said, *report.refusals(done.reasons, done.refused)], well=not done.refused)
 
 
 @app.command("purge")
+@shell.shown
 def purge_letters(
     letters: Annotated[
         list[str] | None, typer.Argument(metavar="[LETTER]...", help="Ids, or their beginnings.", show_default=False)
     ] = None,
     every: Annotated[bool, typer.Option("--all", help="All, those of --noise too.")] = False,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Delete refused events for good. Their events are then gone from the store."""
     if bool(letters) == every:
         raise shell.Misused("give the ids of letters, or --all")
@@ -111,4 +106,4 @@ def purge_letters(
             raise ValueError(f"no refused event has the id {unknown[0]!r}; see: memory-pipeline dead-letters list")
         wanted = [letter for letter in known if every or letter.startswith(tuple(letters or ()))]
         removed = lake.ledger.remove_dead_letters(wanted)
-    shell.show({"purged": removed}, f"{report.many(removed, 'refused event')} deleted", as_json=as_json)
+    return shell.Done({"purged": removed}, f"{report.many(removed, 'refused event')} deleted")

@@ -49,13 +49,10 @@ class Finding:
 
 
 def examine(settings: Settings, *, repair: bool) -> list[Finding]:
-    """Check interpreter, packages, data folder and Dagster's storage.
+    """Check interpreter, packages, data folder and Dagster's storage, as far as a readable ledger allows.
 
     Args:
         repair: rebuild missing and damaged files of lake and snapshots from the ledger.
-
-    Returns:
-        One finding per check; it stops at a ledger that cannot be read.
     """
     return [*_installation(), *_home(settings, repair=repair)]
 
@@ -263,13 +260,7 @@ def _first(problems: pl.DataFrame) -> str:
 
 
 def rebuild_lost(lake: Lake, lost: Collection[str]) -> dict[str, str]:
-    """Rebuild tables as the last run or undo of each profile left them, and publish them.
-
-    Args:
-        lost: tables with missing rows.
-
-    Returns:
-        Why profiles could not be rebuilt, by profile.
+    """Publish lost tables as the last run or undo of each profile left them; return why a profile's could not be.
 
     Raises:
         Conflict: another process committed meanwhile; nothing was changed.

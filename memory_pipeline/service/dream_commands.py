@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,6 +17,7 @@ _REASONS = 20
 
 
 @app.command()
+@shell.shown
 def dream(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of Markdown notes.", show_default=False)],
     profile: Annotated[
@@ -34,8 +36,7 @@ def dream(
         ),
     ] = False,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help="Use this preset.")] = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Consolidate a folder of Markdown notes. Imports it and shows the plan as a diff of the folder.
 
     Only lines that are merged, outdated or archived change; a summary stands in place of the first line that it
@@ -52,20 +53,16 @@ def dream(
     if not directory.is_dir():
         raise shell.Misused(f"DIR {directory}: is not a folder; name a folder of Markdown notes")
     if undo:
-        _undo(directory, force=force, as_json=as_json)
-        return
+        return _undo(directory, force=force)
     settings = shell.settings_in_force(preset, writing=True)
     place = directory.resolve()
     owner = profile or folder.owner(directory) or f"{place.parent.name}/{place.name}"
     with Lake(settings.home) as lake, report.spinner(shell.err(), "dream"):
         document = dreams.dream(lake, settings, directory, owner, apply=apply)
-    if as_json:
-        shell.show_json(document)
-    else:
-        _show(directory, document)
+    return shell.Done(document, partial(_tell, directory=directory, document=document))
 
 
-def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
+def _undo(directory: Path, *, force: bool) -> shell.Done:
     """Undo the last applied dream: its run in the store, and the files that it changed."""
     from memory_pipeline.interop.exports import dream_record, folder
     from memory_pipeline.interop.exports.dream_record import DreamRecord
@@ -102,20 +99,17 @@ def _undo(directory: Path, *, force: bool, as_json: bool) -> None:
         taken_back=True,
     )
     dream_record.remove(directory)
-    if as_json:
-        shell.show_json(
-            {"profile_id": done.profile_id, "undone": decisions, "files": list(done.before), "commit": commit}
-        )
-    else:
-        shell.say(f"undone: {report.many(decisions, 'decision')}, {report.many(len(done.before), 'file')}")
-        if decisions:
-            report.prose(shell.out(), runs_undo.NOT_AGAIN)
+    said = f"undone: {report.many(decisions, 'decision')}, {report.many(len(done.before), 'file')}"
+    return shell.Done(
+        {"profile_id": done.profile_id, "undone": decisions, "files": list(done.before), "commit": commit},
+        partial(report.noted, text=said, note=runs_undo.NOT_AGAIN if decisions else None),
+    )
 
 
-def _show(directory: Path, document: Mapping[str, Any]) -> None:
+def _tell(console: "shell.Console", directory: Path, document: Mapping[str, Any]) -> None:
     from memory_pipeline.text.display import escaped
 
-    console, home = shell.out(), shell.settings_in_force().home
+    home = shell.settings_in_force().home
     taken = f"{document['imported']} new or changed, {document['known']} unchanged"
     shell.say(f"imported: {taken} (profile {document['profile_id']})")
     if document["refused"]:

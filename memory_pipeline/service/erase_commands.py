@@ -4,13 +4,14 @@ import json
 import sys
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from memory_pipeline.service import shell
-from memory_pipeline.service.report import flat, many, prose
+from memory_pipeline.service.report import flat, line, many, prose
 
 if TYPE_CHECKING:
     from memory_pipeline.lake.tables import Lake
@@ -47,6 +48,7 @@ class Preview:
 
 
 @app.command()
+@shell.shown
 def erase(
     memory_id: Annotated[
         str | None, typer.Argument(metavar="[MEMORY]", help="Id of the memory.", show_default=False)
@@ -73,8 +75,7 @@ def erase(
     receipt_file: Annotated[
         Path | None, typer.Option("--receipt", metavar="FILE", help="Write the receipt to this file, as JSON.")
     ] = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Erase a memory, a person or a profile. For good: from ledger, tables, snapshots and caches.
 
     It cannot be undone. A preview is shown and confirmed first. The receipt lists what was erased and what an erasure
@@ -101,8 +102,7 @@ def erase(
             else preview(lake, owner, memory_id=memory_id, user=user, policy=shell.settings_in_force().policy_of(owner))
         )
         if dry_run:
-            _show(reach, as_json=as_json)
-            return
+            return _reach(reach)
         if (reach.memories or reach.questions) and not yes:
             _confirm(reach)
         receipt = erase_memories(
@@ -118,21 +118,12 @@ def erase(
     document = receipt.to_dict()
     if receipt_file:
         receipt_file.write_text(json.dumps(document, indent=1, sort_keys=True) + "\n", "utf-8")
-    if as_json:
-        shell.show_json(document)
-        return
-    for text in receipt.lines():
-        shell.say(text)
-    if receipt_file:
-        shell.say(f"receipt: {receipt_file}")
+    written = [f"receipt: {receipt_file}"] if receipt_file else []
+    return shell.Done(document, [*receipt.lines(), *written])
 
 
 def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str | None, policy: "Policy") -> Preview:
-    """Return what an erasure will affect, without memories that are erased already.
-
-    Raises:
-        UnknownMemory: the profile has no such memory.
-    """
+    """Return what an erasure will affect, but for what is erased already; UnknownMemory, if there is no such memory."""
     import polars as pl
 
     from memory_pipeline.erasure.erase import new_owners
@@ -154,35 +145,35 @@ def preview(lake: "Lake", profile_id: str, *, memory_id: str | None, user: str |
     return Preview(profile_id, memories, summaries.height, questions=asked, owners=owners)
 
 
-def _show(reach: Preview, *, as_json: bool) -> None:
-
-    if as_json:
-        ids = [memory_id for memory_id, _ in reach.memories]
-        counts = {"summaries": reach.summaries, "questions": reach.questions}
-        shell.show_json({"profile_id": reach.profile_id, "memories": ids, "owners": list(reach.owners), **counts})
-        return
+def _reach(reach: Preview) -> shell.Done:
+    ids = [memory_id for memory_id, _ in reach.memories]
+    counts = {"summaries": reach.summaries, "questions": reach.questions}
+    document = {"profile_id": reach.profile_id, "memories": ids, "owners": list(reach.owners), **counts}
     if not reach.memories and not reach.questions:
-        shell.say(f"nothing to erase in profile {reach.profile_id}")
-        return
-    prose(shell.out(), f"would erase for good: {reach.phrase()}")
+        return shell.Done(document, f"nothing to erase in profile {reach.profile_id}")
+    return shell.Done(document, partial(_tell, reach=reach))
+
+
+def _tell(console: "shell.Console", reach: Preview) -> None:
+    prose(console, f"would erase for good: {reach.phrase()}")
     for memory_id, text in reach.memories[:SHOWN]:
-        shell.say(f"  {memory_id}: {flat(text)}")
+        line(console, f"  {memory_id}: {flat(text)}")
     if len(reach.memories) > SHOWN:
-        shell.say(f"  ... and {len(reach.memories) - SHOWN} more")
+        line(console, f"  ... and {len(reach.memories) - SHOWN} more")
     if reach.owners:
         prose(
-            shell.out(),
+            console,
             f"instructions and preferences would be those of {', '.join(reach.owners)} from then on; if they are "
             f"somebody else's, first: memory-pipeline config set owner NAME --profile {reach.profile_id}",
         )
-    prose(shell.out(), "older snapshots are removed too and rebuilt on demand; nothing brings the texts back")
+    prose(console, "older snapshots are removed too and rebuilt on demand; nothing brings the texts back")
 
 
 def _confirm(reach: Preview) -> None:
     """Ask for confirmation on a terminal; exit if there is none, or if the answer is no."""
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise shell.Misused(f"this erases for good {reach.phrase()}; add --yes to do it, or --dry-run to see more")
-    _show(reach, as_json=False)
+    _tell(shell.out(), reach)
     if not typer.confirm("Erase?"):
         shell.say("nothing was erased")
         raise typer.Exit(1)

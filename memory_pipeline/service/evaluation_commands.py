@@ -73,6 +73,7 @@ app.add_typer(measurements, name="evaluate")
 
 
 @app.command("compare-presets")
+@shell.shown
 def compare_presets(
     presets: Annotated[
         list[str] | None,
@@ -86,8 +87,7 @@ def compare_presets(
             min=1, max=1000, metavar="N", help="Number of runs, spread evenly from the first day to the last."
         ),
     ] = 6,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Compare what each preset would do. Counts what it would keep, link, merge and forget; changes nothing."""
     from memory_pipeline.evaluation import comparison
     from memory_pipeline.settings import preset_names
@@ -104,25 +104,21 @@ def compare_presets(
             if console.is_terminal
             else None,
         )
-    if as_json:
-        shell.show_json({"nights": nights, "presets": compared.to_dicts()})
-        return
-    figures = [name for name in comparison.COLUMNS if name != "preset"]
-    rows = [(figure, *(report.figure(value) for value in compared[figure])) for figure in figures]
-    report.table(
-        shell.out(),
-        ("", *compared["preset"]),
-        rows,
-        title=f"After {nights} nightly runs from the first day to the last",
-    )
-    for figure in figures:
-        shell.say(f"{figure}: {comparison.COLUMNS[figure]}")
+
+    def tell(console: "shell.Console") -> None:
+        figures = [name for name in comparison.COLUMNS if name != "preset"]
+        rows = [(figure, *(report.figure(value) for value in compared[figure])) for figure in figures]
+        title = f"After {nights} nightly runs from the first day to the last"
+        report.table(console, ("", *compared["preset"]), rows, title=title)
+        for figure in figures:
+            report.line(console, f"{figure}: {comparison.COLUMNS[figure]}")
+
+    return shell.Done({"nights": nights, "presets": compared.to_dicts()}, tell)
 
 
 @measurements.command("answers")
-def evaluate_answers(
-    profile: shell.ProfileOption = None, as_of: shell.InstantOption = None, as_json: shell.JsonOption = False
-) -> None:
+@shell.shown
+def evaluate_answers(profile: shell.ProfileOption = None, as_of: shell.InstantOption = None) -> shell.Done:
     """Measure the judge on answered pairs. How often it would have said what `resolve` was told; changes nothing."""
     from memory_pipeline.evaluation import answered_pairs
 
@@ -136,25 +132,24 @@ def evaluate_answers(
             f"profile {owner!r} has no answered pairs; answer some with `memory-pipeline review`, and try again"
         )
     found = answered_pairs.figures(pairs, policy)
-    if as_json:
-        shell.show_json({"pairs": pairs.to_dicts(), "settings": found.to_dicts()})
-        return
-    rows = [
-        (
-            row["setting"],
-            f"{row['value']:g}",
-            f"{row['right']} of {row['judged']}",
-            f"{row['wanted']:.0%}",
-            f"{row['right']} of {row['answered']}",
-        )
-        for row in found.iter_rows(named=True)
-    ]
-    headers = ("setting", "value", "right of what it judges so", "wanted", "found of what was answered so")
-    report.table(shell.out(), headers, rows, title=f"The judge {policy.judge!r} on {len(pairs)} answered pairs")
-    shell.say("Values to set by these answers: `memory-pipeline config calibrate`.")
+
+    def tell(console: "shell.Console") -> None:
+        rows = [
+            (
+                *(row["setting"], f"{row['value']:g}", f"{row['right']} of {row['judged']}"),
+                *(f"{row['wanted']:.0%}", f"{row['right']} of {row['answered']}"),
+            )
+            for row in found.iter_rows(named=True)
+        ]
+        headers = ("setting", "value", "right of what it judges so", "wanted", "found of what was answered so")
+        report.table(console, headers, rows, title=f"The judge {policy.judge!r} on {len(pairs)} answered pairs")
+        report.line(console, "Values to set by these answers: `memory-pipeline config calibrate`.")
+
+    return shell.Done({"pairs": pairs.to_dicts(), "settings": found.to_dicts()}, tell)
 
 
 @measurements.command(FILES)
+@shell.shown
 def evaluate_files(
     files: Annotated[
         list[Path],
@@ -187,8 +182,7 @@ def evaluate_files(
         Path | None,
         typer.Option("--html", metavar="FILE", help="Also write an HTML page with charts and the lost questions."),
     ] = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Replay conversations under policies. Reports what recall still finds and which questions are lost.
 
     Each preset is tried without a budget and with each budget; a budget without a preset only trims. By default, the
@@ -213,16 +207,16 @@ def evaluate_files(
     )
     if page is not None:
         page.write_text(pages.html(result), "utf-8")
-    if as_json:
-        shell.show_json(result.to_dict())
-        return
-    report_evaluation.experiment(shell.out(), result)
-    if page is not None:
-        shell.say(f"written: {page}")
+
+    def tell(console: "shell.Console") -> None:
+        report_evaluation.experiment(console, result)
+        if page is not None:
+            report.line(console, f"written: {page}")
+
+    return shell.Done(result.to_dict(), tell)
 
 
 def _policies(presets: list[str] | None, budgets: list[float] | None, embedder: str | None) -> "dict[str, Policy]":
-    """Return the policies to try by display name."""
     from memory_pipeline.evaluation import replay
 
     named: list[str | None] = [*dict.fromkeys(presets or ())]
@@ -270,6 +264,7 @@ def pairs(
 
 
 @measurements.command()
+@shell.shown
 def replay(
     events: Annotated[Path, typer.Argument(metavar="EVENTS.parquet", help="Messages: id, time, speaker, content.")],
     queries: Annotated[Path, typer.Argument(metavar="QUERIES.parquet", help="Questions: query_id, time, text.")],
@@ -287,8 +282,7 @@ def replay(
     ] = None,
     embedder: Embedder = None,
     ranking: Ranking = "default",
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Replay one conversation. For an external scorer: writes the remaining memories and each question's results."""
     if folder.exists() and not folder.is_dir():
         raise shell.Misused(f"OUT {folder}: is a file; name a folder")
@@ -300,9 +294,8 @@ def replay(
         )
     answered = result.results["query_id"].n_unique()
     left, seconds = result.hot.height, result.seconds
-    shell.show(
+    told = f"{left} memories left, {answered} questions answered, {seconds:.1f} s for all nights"
+    return shell.Done(
         {"folder": str(folder), "memories": left, "questions": answered, "seconds": seconds},
-        f"{left} memories left, {answered} questions answered, {seconds:.1f} s for all nights",
-        f"written: {folder / 'hot.parquet'} and {folder / 'results.parquet'}",
-        as_json=as_json,
+        [told, f"written: {folder / 'hot.parquet'} and {folder / 'results.parquet'}"],
     )

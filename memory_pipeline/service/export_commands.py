@@ -1,12 +1,14 @@
 """The commands `export ...`: a profile as files of other tools, and tables of the store as Parquet or Delta Lake."""
 
+import importlib
 import importlib.util
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,20 +28,19 @@ ForceOption = Annotated[bool, typer.Option("--force", help="Replace the file if 
 
 
 @app.command("markdown")
+@shell.shown
 def export_markdown(
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write; created if it is missing.")],
     profile: shell.ProfileOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace files that others changed.")] = False,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Write a folder of Markdown. An index, and one file per topic or memory.
 
     Files changed by others since the last export are not overwritten. Commits if the folder is a git repository.
     """
     from memory_pipeline.interop.exports import current, folder, markdown
 
-    if directory.exists() and not directory.is_dir():
-        raise shell.Misused(f"DIR {directory}: is a file; name a folder")
+    _check_folder(directory)
     with _copying(profile) as (lake, owner):
         held = current.read(lake, owner, as_of=datetime.now(UTC))
         written = folder.write(
@@ -50,64 +51,42 @@ def export_markdown(
             first=lambda place: _note(lake, place, owner),
         )
     document = {**_counts(held, current.without_place(held)), **asdict(written)}
-    if as_json:
-        shell.show_json(document)
-        return
-    _say(held.profile_id, directory, document)
     files = {name: document[name] for name in ("added", "changed", "removed", "unchanged") if document[name]}
-    shell.say(f"files: {_listed(files) or 'none'}")
-    if written.commit is not None:
-        shell.say(f"committed: {written.commit}")
+    committed = [] if written.commit is None else [f"committed: {written.commit}"]
+    return _done(directory, document, f"files: {_listed(files) or 'none'}", *committed)
 
 
-@app.command("mcp-memory")
-def export_mcp_memory(
-    file: FileArgument,
-    profile: shell.ProfileOption = None,
-    force: ForceOption = False,
-    as_json: shell.JsonOption = False,
-) -> None:
-    """Write the MCP memory server's file. Entities, observations, relations of the reference server."""
-    from memory_pipeline.interop.exports import mcp_memory
+def _to_file(name: str, about: str, *, databases: Sequence[str] = ()) -> None:
+    """Add the command that writes the current memories of a profile to a file, or a database if its name ends so."""
 
-    _export(file, profile, mcp_memory.text, lost=mcp_memory.lost, force=force, as_json=as_json)
+    @app.command(name, help=about)
+    @shell.shown
+    def export(file: FileArgument, profile: shell.ProfileOption = None, force: ForceOption = False) -> shell.Done:
+        from memory_pipeline.interop.exports import current
 
-
-@app.command("mem0")
-def export_mem0(
-    file: FileArgument,
-    profile: shell.ProfileOption = None,
-    force: ForceOption = False,
-    as_json: shell.JsonOption = False,
-) -> None:
-    """Write memories for mem0. JSON, as its server returns them."""
-    from memory_pipeline.interop.exports import mem0
-
-    _export(file, profile, mem0.text, lost=mem0.lost, force=force, as_json=as_json)
+        form = importlib.import_module(f"memory_pipeline.interop.exports.{name.replace('-', '_')}")
+        _check(file, force=force)
+        with _copying(profile, file) as (lake, owner):
+            held = current.read(lake, owner, as_of=datetime.now(UTC))
+            with _complete(lake, file, owner) as path:
+                if file.suffix.lower() in databases:
+                    form.database(held, path)
+                else:
+                    path.write_text(form.text(held), "utf-8", newline="")
+        return _done(file, _counts(held, form.lost(held)))
 
 
-@app.command("langgraph")
-def export_langgraph(
-    file: FileArgument,
-    profile: shell.ProfileOption = None,
-    force: ForceOption = False,
-    as_json: shell.JsonOption = False,
-) -> None:
-    """Write items of a LangGraph store. JSON, or a database of SqliteStore if FILE ends in .db or .sqlite."""
-    from memory_pipeline.interop.exports import current, langgraph
-
-    if file.suffix.lower() not in langgraph.DATABASE:
-        _export(file, profile, langgraph.text, force=force, as_json=as_json)
-        return
-    _check(file, force=force)
-    with _copying(profile, file) as (lake, owner):
-        held = current.read(lake, owner, as_of=datetime.now(UTC))
-        with _complete(lake, file, owner) as path:
-            langgraph.database(held, path)
-    _show(file, _counts(held, current.without_place(held)), as_json=as_json)
+_to_file("mcp-memory", "Write the MCP memory server's file. Entities, observations, relations of the reference server.")
+_to_file("mem0", "Write memories for mem0. JSON, as its server returns them.")
+_to_file(
+    "langgraph",
+    "Write items of a LangGraph store. JSON, or a database of SqliteStore if FILE ends in .db or .sqlite.",
+    databases=(".db", ".sqlite", ".sqlite3"),
+)
 
 
 @app.command("jsonl")
+@shell.shown
 def export_jsonl(
     file: FileArgument,
     profile: shell.ProfileOption = None,
@@ -115,8 +94,7 @@ def export_jsonl(
         bool, typer.Option("--current", help="Only the memories that hold now, as they are, instead of the history.")
     ] = False,
     force: ForceOption = False,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Write events in our own format. For `import jsonl`: the whole history, or what holds now.
 
     Decisions of runs are not exported, nor is anything that was erased.
@@ -133,7 +111,7 @@ def export_jsonl(
             left_out = dict[str, int]()
             count = _write(lake, file, owner, events.history(lake.ledger, owner, left_out))
             document = {"profile_id": owner, "events": count, "left_out": dict(sorted(left_out.items()))}
-    _show(file, document, as_json=as_json)
+    return _done(file, document)
 
 
 TablesFolder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder to write; created if it is missing.")]
@@ -147,97 +125,65 @@ RunOption = Annotated[
 ]
 
 
-@app.command("parquet")
-def export_parquet(
-    directory: TablesFolder,
-    table: TableOption = None,
-    profile: shell.ProfileFilter = None,
-    run: RunOption = None,
-    as_of: shell.InstantOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
-    as_json: shell.JsonOption = False,
-) -> None:
-    """Write tables as Parquet files. One each; as they are now, after a run, or at a past instant."""
-    chosen = _Chosen(table or (), profile, run, shell.instant(as_of))
-    _export_tables(directory, "parquet", chosen, force=force, as_json=as_json)
+def _to_tables(named: str, about: str, forced: str) -> None:
+    """Add the command that writes the tables of one state into a folder, in the named format."""
+
+    @app.command(named, help=about)
+    @shell.shown
+    def export(
+        directory: TablesFolder,
+        table: TableOption = None,
+        profile: shell.ProfileFilter = None,
+        run: RunOption = None,
+        as_of: shell.InstantOption = None,
+        force: Annotated[bool, typer.Option("--force", help=forced)] = False,
+    ) -> shell.Done:
+        if named == "delta" and importlib.util.find_spec("deltalake") is None:
+            from memory_pipeline.settings.extras import pip_install
+
+            raise ValueError(f"deltalake is not installed; install it with: {pip_install('delta')}")
+        from memory_pipeline.interop.exports import tables
+        from memory_pipeline.runs import rebuild
+        from memory_pipeline.service.profile_choice import stored_profiles
+
+        written_as, clock = tables.FORMATS[named], shell.instant(as_of)
+        _check_folder(directory)
+        if run is not None and clock is not None:
+            raise shell.Misused("--run and --as-of cannot be combined; give one of them")
+        with shell.existing_lake() as lake, lake.copying():
+            owner = None if profile is None else _known(profile, stored_profiles(lake))
+            state = tables.state(lake, as_of=clock, run=run, profile_id=owner)
+            names = list(dict.fromkeys(table or state.names))
+            tables.check(state, names)
+            taken = [path for name in names if (path := directory / f"{name}{written_as.suffix}").exists()]
+            if taken and not force:
+                raise shell.Misused(f"DIR {directory}: {taken[0].name} exists; choose another folder, or give --force")
+            lake.ledger.note_export(directory, at=datetime.now(UTC), profile_id=owner)
+            rows = dict(tables.export(lake, directory, state, names=names, written_as=written_as))
+            note = None if clock is None else rebuild.note(lake, as_of=clock)
+        what = f"{report.many(len(rows), 'table')}, {report.many(sum(rows.values()), 'row')}"
+        said = f"written: {directory} ({what}; ledger position {state.seq})"
+        return shell.Done(
+            {"seq": state.seq, "as_of": state.as_of, "run_id": state.run_id, "tables": rows, "note": note},
+            partial(report.noted, text=said, note=note),
+        )
 
 
-@app.command("delta")
-def export_delta(
-    directory: TablesFolder,
-    table: TableOption = None,
-    profile: shell.ProfileFilter = None,
-    run: RunOption = None,
-    as_of: shell.InstantOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Write a new version of tables that exist.")] = False,
-    as_json: shell.JsonOption = False,
-) -> None:
-    """Write tables as Delta Lake tables. A folder each; as they are now, after a run, or at an instant."""
-    if importlib.util.find_spec("deltalake") is None:
-        from memory_pipeline.settings.extras import pip_install
-
-        raise ValueError(f"deltalake is not installed; install it with: {pip_install('delta')}")
-    chosen = _Chosen(table or (), profile, run, shell.instant(as_of))
-    _export_tables(directory, "delta", chosen, force=force, as_json=as_json)
+_to_tables(
+    "parquet",
+    "Write tables as Parquet files. One each; as they are now, after a run, or at a past instant.",
+    "Replace files that exist.",
+)
+_to_tables(
+    "delta",
+    "Write tables as Delta Lake tables. A folder each; as they are now, after a run, or at an instant.",
+    "Write a new version of tables that exist.",
+)
 
 
-class _Chosen(NamedTuple):
-    """Options of an export of tables."""
-
-    names: Sequence[str]
-    profile: str | None
-    run: str | None
-    as_of: datetime | None
-
-
-def _export_tables(directory: Path, named: str, chosen: _Chosen, *, force: bool, as_json: bool) -> None:
-    """Write the tables of one state into a folder, in the named format."""
-    from memory_pipeline.interop.exports import tables
-    from memory_pipeline.runs import rebuild
-    from memory_pipeline.service.profile_choice import stored_profiles
-
-    written_as = tables.FORMATS[named]
+def _check_folder(directory: Path) -> None:
     if directory.exists() and not directory.is_dir():
         raise shell.Misused(f"DIR {directory}: is a file; name a folder")
-    if chosen.run is not None and chosen.as_of is not None:
-        raise shell.Misused("--run and --as-of cannot be combined; give one of them")
-    with shell.existing_lake() as lake, lake.copying():
-        owner = None if chosen.profile is None else _known(chosen.profile, stored_profiles(lake))
-        state = tables.state(lake, as_of=chosen.as_of, run=chosen.run, profile_id=owner)
-        names = list(dict.fromkeys(chosen.names)) or list(state.names)
-        tables.check(state, names)
-        taken = [path for name in names if (path := directory / f"{name}{written_as.suffix}").exists()]
-        if taken and not force:
-            raise shell.Misused(f"DIR {directory}: {taken[0].name} exists; choose another folder, or give --force")
-        lake.ledger.note_export(directory, at=datetime.now(UTC), profile_id=owner)
-        rows = dict(tables.export(lake, directory, state, names=names, written_as=written_as))
-        note = None if chosen.as_of is None else rebuild.note(lake, as_of=chosen.as_of)
-    if as_json:
-        shell.show_json({"seq": state.seq, "as_of": state.as_of, "run_id": state.run_id, "tables": rows, "note": note})
-        return
-    what = f"{report.many(len(rows), 'table')}, {report.many(sum(rows.values()), 'row')}"
-    shell.say(f"written: {directory} ({what}; ledger position {state.seq})")
-    if note:
-        report.prose(shell.out(), note)
-
-
-def _export(
-    file: Path,
-    profile: str | None,
-    text: "Callable[[Current], str]",
-    *,
-    lost: "Callable[[Current], Mapping[str, int]] | None" = None,
-    force: bool,
-    as_json: bool,
-) -> None:
-    """Write the current memories of a profile to one file; `lost` counts what its format has no place for."""
-    from memory_pipeline.interop.exports import current
-
-    _check(file, force=force)
-    with _copying(profile, file) as (lake, owner):
-        held = current.read(lake, owner, as_of=datetime.now(UTC))
-        _write(lake, file, owner, [text(held)], end="")
-    _show(file, _counts(held, (lost or current.without_place)(held)), as_json=as_json)
 
 
 def _check(file: Path, *, force: bool) -> None:
@@ -280,12 +226,11 @@ def _complete(lake: "Lake", file: Path, profile_id: str) -> Iterator[Path]:
         path.replace(place)
 
 
-def _write(lake: "Lake", file: Path, profile_id: str, parts: Iterable[str], *, end: str = "\n") -> int:
-    """Write texts of a profile to a file and return their number."""
+def _write(lake: "Lake", file: Path, profile_id: str, lines: Iterable[str]) -> int:
     count = 0
     with _complete(lake, file, profile_id) as path, path.open("w", encoding="utf-8", newline="") as opened:
-        for part in parts:
-            opened.write(part + end)
+        for line in lines:
+            opened.write(f"{line}\n")
             count += 1
     return count
 
@@ -304,19 +249,11 @@ def _counts(held: "Current", lost: Mapping[str, int]) -> dict[str, Any]:
     }
 
 
-def _show(file: Path, document: Mapping[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        shell.show_json(document)
-    else:
-        _say(document["profile_id"], file, document)
-
-
-def _say(profile_id: str, place: Path, document: Mapping[str, Any]) -> None:
-
+def _done(place: Path, document: Mapping[str, Any], *more: str) -> shell.Done:
     count, what = (document["memories"], "memory") if "memories" in document else (document["events"], "event")
-    shell.say(f"written: {place} ({report.many(count, what)} of profile {profile_id})")
-    if document["left_out"]:
-        shell.say(f"left out: {_listed(document['left_out'])}")
+    left_out = [f"left out: {_listed(document['left_out'])}"] if document["left_out"] else []
+    written = f"written: {place} ({report.many(count, what)} of profile {document['profile_id']})"
+    return shell.Done(document, [written, *left_out, *more])
 
 
 def _listed(counts: Mapping[str, int]) -> str:

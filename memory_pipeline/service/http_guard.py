@@ -1,6 +1,6 @@
 """Authorisation of the HTTP service, and its error answers: one line each, as JSON.
 
-Not here: the routes (`http_server`, `http_memories`), and who has a valid token (`token_gate`).
+Not here: the routes (`http_server`, `http_memories`), and who has a valid token (`middleware`).
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -103,12 +103,7 @@ async def unreadable(request: Request, _: Exception) -> JSONResponse:
 def error_handlers(
     codes: Mapping[type[Exception], int], answered: Callable[[Request, int, str], Response]
 ) -> dict[type[Exception], Callable[[Request, Exception], Awaitable[Response]]]:
-    """Return what answers each class of error.
-
-    Args:
-        codes: status by class of error.
-        answered: makes an answer, such as a page, of a status and of what is wrong, on one line.
-    """
+    """Return what answers each class of error with its status; `answered` makes the answer, such as a page."""
 
     def refusal(code: int) -> Callable[[Request, Exception], Awaitable[Response]]:
         async def refuse(request: Request, error: Exception) -> Response:

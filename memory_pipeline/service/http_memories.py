@@ -32,6 +32,7 @@ from memory_pipeline.service.request_bodies import (
     Id,
     NewMemory,
     RequestBody,
+    ids_of,
     present_fields,
 )
 from memory_pipeline.text.display import BUDGET
@@ -228,10 +229,7 @@ def remember(
         stored = client.store([present_fields(row) for row in rows])
     except InvalidRow as error:
         raise (error if isinstance(body, list) else ValueError(error.reason)) from error
-    quoted = {str(index): [*one.quoted] for index, one in enumerate(stored) if one.quoted}
-    left_out = {str(index): one.left_out for index, one in enumerate(stored) if one.left_out}
-    ids = [one.memory_id for one in stored]
-    return Stored(profile_id=profile, memory_ids=ids, quoted=quoted or None, left_out=left_out or None)
+    return Stored(profile_id=profile, **ids_of(stored))
 
 
 @router.get("/memories")

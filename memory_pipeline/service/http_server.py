@@ -22,8 +22,6 @@ from memory_pipeline.runs import metrics, status
 from memory_pipeline.service import docs_page, http_memories
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import AlreadyQueued, Ended, Refused, Runs
-from memory_pipeline.service.body_limit import BodyLimit
-from memory_pipeline.service.host_check import LOOPBACK, HostCheck
 from memory_pipeline.service.http_guard import (
     PAGES,
     Authorized,
@@ -38,8 +36,14 @@ from memory_pipeline.service.http_guard import (
     unreadable,
 )
 from memory_pipeline.service.limits import TOO_MANY, Slots, limits
-from memory_pipeline.service.request_times import RequestTimes, Timing
-from memory_pipeline.service.token_gate import TokenGate
+from memory_pipeline.service.middleware import (
+    LOOPBACK,
+    RequestTimes,
+    check_hosts,
+    check_tokens,
+    limit_bodies,
+    time_requests,
+)
 from memory_pipeline.settings import Settings, SettingsError, load
 
 _STORE_WIDE: Final = ("home", "default_profile", "position", "dead_letters", "disk_bytes")
@@ -74,13 +78,7 @@ class Health(BaseModel):
 
 
 def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, pages: bool = False) -> FastAPI:
-    """Build the application over a data folder.
-
-    Args:
-        home: data folder; created if it does not exist.
-        runs: queue of runs; closed with the application.
-        names: host names that clients may use for the server (`host_check`).
-    """
+    """Build the application over a data folder; it closes the queue of runs, and may be called by these host names."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -103,10 +101,10 @@ def application(home: Path, runs: Runs, names: Sequence[str] = LOOPBACK, *, page
     app.state.home, app.state.runs, app.state.slots = home, runs, Slots(home)
     app.state.times = RequestTimes()
     app.state.document = cache(lambda: bytes(JSONResponse(app.openapi()).body))
-    app.add_middleware(BodyLimit, limits=partial(limits, home))
-    app.add_middleware(TokenGate, home=home, is_open=partial(is_open, pages=pages))
-    app.add_middleware(HostCheck, names=names)
-    app.add_middleware(Timing, times=app.state.times)
+    app.add_middleware(limit_bodies, limits=partial(limits, home))
+    app.add_middleware(check_tokens, home=home, is_open=partial(is_open, pages=pages))
+    app.add_middleware(check_hosts, names=names)
+    app.add_middleware(time_requests, times=app.state.times)
     app.exception_handler(RequestValidationError)(invalid)
     app.exception_handler(400)(unreadable)
     for kind, handler in error_handlers(_CODES, problem).items():

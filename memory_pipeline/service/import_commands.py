@@ -56,34 +56,27 @@ AllowRefused = Annotated[
 
 
 @app.command("detect")
+@shell.shown
 def detect(
     path: Annotated[Path, typer.Argument(metavar="PATH", help="A file or folder.", show_default=False)],
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Detect the format of a file or folder. Exits with 1 if it is unknown."""
     from memory_pipeline.interop import formats
     from memory_pipeline.interop.formats import FORMATS
     from memory_pipeline.service import report_import
 
     found = formats.detect(path)
-    if as_json:
-        shell.show_json([{"format": one.name, "title": one.title} for one in found])
-    elif found:
-        report_import.detected(shell.out(), path, found, home=shell.home_folder())
-    else:
-        names = ", ".join(FORMATS)
-        raise ValueError(f"{path}: the format is unknown; choose one of {names}")
-    if not found:
-        raise typer.Exit(1)
+
+    def tell(console: "shell.Console") -> None:
+        if not found:
+            raise ValueError(f"{path}: the format is unknown; choose one of {', '.join(FORMATS)}")
+        report_import.detected(console, path, found, home=shell.home_folder())
+
+    return shell.Done([{"format": one.name, "title": one.title} for one in found], tell, well=bool(found))
 
 
-def run_import(
-    form: "Format", paths: list[Path], *, dry_run: bool, allow_refused: bool, as_json: bool, **options: Any
-) -> None:
-    """Import files with a progress bar and print the result; imports nothing if one of them cannot be read.
-
-    Exits with 1 if events were refused, unless that is allowed.
-    """
+def run_import(form: "Format", paths: list[Path], *, dry_run: bool, allow_refused: bool, **options: Any) -> shell.Done:
+    """Import files with a progress bar, or none if one of them cannot be read; not well if events were refused."""
     from memory_pipeline.interop import formats, importing
     from memory_pipeline.interop.exports import folder
     from memory_pipeline.lake.tables import Lake
@@ -91,8 +84,7 @@ def run_import(
     from memory_pipeline.service import report_import
 
     if dry_run:
-        show_preview(form, paths, as_json=as_json, **options)
-        return
+        return preview(form, paths, **options)
     now = datetime.now(UTC)
     settings = shell.settings_in_force(writing=True)
     reports = {}
@@ -113,17 +105,17 @@ def run_import(
                     progress=counter,
                     separate=quotations.of_store(lake, settings),
                 )
-    if as_json:
-        shell.show_json({path: asdict(result) for path, result in reports.items()})
-    else:
-        report_import.imported(shell.out(), reports, home=settings.home)
+
+    def tell(console: "shell.Console") -> None:
+        report_import.imported(console, reports, home=settings.home)
         _say_mixed(form, reports.values(), **options)
-    if not allow_refused and any(result.dead_letters for result in reports.values()):
-        raise typer.Exit(1)
+
+    well = allow_refused or not any(result.dead_letters for result in reports.values())
+    return shell.Done({path: asdict(result) for path, result in reports.items()}, tell, well=well)
 
 
-def show_preview(form: "Format", paths: list[Path], *, as_json: bool, **options: Any) -> None:
-    """Print what an import would store; nothing is written."""
+def preview(form: "Format", paths: list[Path], **options: Any) -> shell.Done:
+    """Tell what an import would store; nothing is written."""
     from memory_pipeline.interop import formats, importing
     from memory_pipeline.ledger import databases
     from memory_pipeline.recall.client import quotations
@@ -142,11 +134,12 @@ def show_preview(form: "Format", paths: list[Path], *, as_json: bool, **options:
                 settings=settings,
                 separate=quotations.of_store(lake, settings) if lake else None,
             )
-    if as_json:
-        shell.show_json({path: report_import.preview_document(one) for path, one in previews.items()})
-    else:
-        report_import.previewed(shell.out(), previews)
+
+    def tell(console: "shell.Console") -> None:
+        report_import.previewed(console, previews)
         _say_mixed(form, [one.report for one in previews.values()], **options)
+
+    return shell.Done({path: report_import.preview_document(one) for path, one in previews.items()}, tell)
 
 
 def _with_profile(form: "Format", path: Path, options: dict[str, Any], default: str | None) -> dict[str, Any]:
@@ -168,33 +161,21 @@ def _say_mixed(form: "Format", reports: "Iterable[ImportReport]", *, scope: str 
 
 
 def _command(form: "Format") -> Callable[..., None]:
-    """Return the command of a format, with its own options and the common ones."""
     from memory_pipeline.interop.formats import FLAGS
 
-    def command(**given: Any) -> None:
-        run_import(form, **given)
+    def command(**given: Any) -> shell.Done:
+        return run_import(form, **given)
 
-    kinds = {
-        "paths": Paths,
-        **{name: _option(name) for name in form.options},
-        "dry_run": DryRun,
-        "allow_refused": AllowRefused,
-        "as_json": shell.JsonOption,
-    }
-    flags = {*FLAGS, "dry_run", "allow_refused", "as_json"}
-    defaults: dict[str, Any] = {name: False if name in flags else None for name in kinds}
+    own = {name: _option(name) for name in form.options}
+    kinds = {"paths": Paths, **own, "dry_run": DryRun, "allow_refused": AllowRefused}
+    defaults: dict[str, Any] = {name: False if name in {*FLAGS, "dry_run", "allow_refused"} else None for name in kinds}
     defaults["paths"] = inspect.Parameter.empty
-    command.__signature__ = inspect.Signature(  # type: ignore[attr-defined] # typer reads options from it
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=defaults[name])
-            for name, kind in kinds.items()
-        ]
-    )
-    command.__annotations__ = dict(kinds)
     what, _, details = form.title.partition(": ")  # lists of commands show the first sentence alone
     more = f" {details[:1].upper()}{details[1:]}." if details else ""
     command.__doc__ = f"{what}.{more} Takes {form.reads}."
-    return command
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    options = [inspect.Parameter(name, keyword, annotation=kinds[name], default=defaults[name]) for name in kinds]
+    return shell.shown(shell.with_options(command, command, options))
 
 
 def _option(name: str) -> Any:

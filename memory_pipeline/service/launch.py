@@ -47,22 +47,14 @@ def dagster_home(home: Path) -> Path:
 
 @contextmanager
 def instance(home: Path) -> Iterator[dg.DagsterInstance]:
-    """Open the Dagster instance of the data folder.
-
-    Raises:
-        LakeError: its databases are damaged, or the disk is full.
-    """
+    """Open the Dagster instance of the data folder; see `opened`."""
     with opened(dagster_home(home)) as dagster:
         yield dagster
 
 
 @contextmanager
 def opened(folder: Path) -> Iterator[dg.DagsterInstance]:
-    """Open the Dagster instance of a folder.
-
-    Raises:
-        LakeError: its databases are damaged, or the disk is full.
-    """
+    """Open the Dagster instance of a folder; LakeError, if its databases are damaged or the disk is full."""
     try:
         with dg.DagsterInstance.from_ref(kept_open(InstanceRef.from_dir(str(folder)))) as dagster:
             yield dagster
@@ -78,10 +70,9 @@ def opened(folder: Path) -> Iterator[dg.DagsterInstance]:
 
 
 def execute(settings: Settings, task: str, run: Run | None = None, *, run_id: str | None = None) -> str:
-    """Execute a task, or another job, on the Dagster instance of the data folder, and return the id of its run.
+    """Execute a task, or a job such as `apply`, on the Dagster instance of the data folder; return the id of its run.
 
     Args:
-        task: name of the task, or of a job such as `apply`.
         run_id: id of the first attempt; None: a new one, as for every later attempt.
 
     Raises:
@@ -125,7 +116,6 @@ def _lost_race(dagster: dg.DagsterInstance, run_id: str) -> bool:
 
 
 def _reason(result: dg.ExecuteInProcessResult) -> str:
-    """Return why a run failed, as one line."""
     for check in result.get_asset_check_evaluations():
         if check.blocking and not check.passed:
             return f"check {check.check_name} of {check.asset_key.to_user_string()} failed: {check.description}"

@@ -1,7 +1,7 @@
 """Limits the heavy requests that a server accepts at once, per token and in total.
 
 Heavy requests read a whole profile: consolidate, dry run, tick, undo, erase. Not here: sizes and times of a request
-(`body_limit`, `listening`), and how runs are executed (`background_runs`).
+(`middleware`, `listening`), and how runs are executed (`background_runs`).
 """
 
 import threading
@@ -59,11 +59,7 @@ class Slots:
 
     @contextmanager
     def taken(self, token_id: str) -> Iterator[None]:
-        """Hold a slot.
-
-        Raises:
-            Busy: the token, or all tokens together, have as many requests as the settings allow.
-        """
+        """Hold a slot; Busy, if the token, or all tokens together, have as many requests as the settings allow."""
         allowed = limits(self._home)
         own, every = allowed.max_heavy_requests_per_token, allowed.max_heavy_requests
         advice = f"ask again in {RETRY_SECONDS} seconds, or raise the setting"

@@ -1,6 +1,6 @@
 """Serves an ASGI application on a socket, with timeouts for slow clients, turns, and a stop within seconds.
 
-Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies (`body_limit`).
+Not here: the applications (`http_server`, `mcp_http`), and the limit on bodies (`middleware`).
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from memory_pipeline.service.background_runs import Runs
-from memory_pipeline.service.host_check import HEALTH
+from memory_pipeline.service.middleware import HEALTH
 from memory_pipeline.settings import Settings
 
 LINGER_SECONDS: Final = 2
@@ -29,12 +29,7 @@ reads gets the answer."""
 def listen(
     app: ASGIApp, listener: socket.socket, runs: Runs, settings: Settings, *, log_level: Literal["info", "warning"]
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; then stop within about `stop_seconds`.
-
-    Args:
-        runs: the runs that the application requests; stopped first.
-        settings: `idle_seconds`, `stop_seconds`, and the bounds on connections.
-    """
+    """Serve until Ctrl-C or SIGTERM; then stop within about `stop_seconds`, the runs of the application first."""
     config = uvicorn.Config(
         Turns(app),
         http=ImpatientProtocol,
@@ -90,11 +85,7 @@ class Turns:
 
 
 def worth_a_line(record: logging.LogRecord) -> bool:
-    """Return whether a request belongs into the log: what asks twice a minute and finds all well does not.
-
-    Args:
-        record: a line of `uvicorn.access`; its arguments are address, method, path, version and status.
-    """
+    """Return whether a line of `uvicorn.access` belongs into the log: no probe that finds all well does."""
     return not (isinstance(record.args, tuple) and record.args[2] == HEALTH and record.args[4] == HTTPStatus.OK)
 
 

@@ -10,23 +10,17 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from memory_pipeline.service.body_limit import BodyLimit
-from memory_pipeline.service.host_check import Address
 from memory_pipeline.service.limits import limits
-from memory_pipeline.service.token_gate import TokenGate
+from memory_pipeline.service.middleware import Address, check_tokens, limit_bodies
 
 PATH: Final = "/mcp"
 """Path of the endpoint."""
 
 
 def application(server: MCPServer[Any], home: Path, address: Address, host_names: Sequence[str] = ()) -> ASGIApp:
-    """Build the ASGI application that serves an MCP server at `PATH`.
+    """Build the ASGI application that serves an MCP server at `PATH`, under further names too, such as a proxy's.
 
     Sessions are stateless, so that a token is checked on every request and none can use another's session.
-
-    Args:
-        address: where it will listen.
-        host_names: further names that clients may use in Host and Origin, such as that of a proxy.
     """
     names = address.names(host_names)
     security = TransportSecuritySettings(
@@ -42,4 +36,4 @@ def application(server: MCPServer[Any], home: Path, address: Address, host_names
     for route in app.routes:
         if isinstance(route, Route):
             route.methods = {"POST"}  # a GET opens a stream, which nothing is sent on and which takes a connection
-    return TokenGate(BodyLimit(app, partial(limits, home)), home)
+    return check_tokens(limit_bodies(app, partial(limits, home)), home)

@@ -90,15 +90,10 @@ def place(client: str, *, project: Path | None, home: Path, environment: Mapping
 
 
 def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAULT_NAME) -> Entry:
-    """Return a client's file with our server in it; everything else in it stays as it is.
-
-    Args:
-        file: the client's file, which need not exist.
-        command: program and arguments that start the server.
+    """Return a client's file, which need not exist, with our server in it; everything else in it stays as it is.
 
     Raises:
         ValueError: the file is not what the client reads; names what is wrong and the remedy.
-        OSError: the file cannot be read.
     """
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
@@ -125,7 +120,6 @@ def entry(client: str, file: Path, command: Sequence[str], *, name: str = DEFAUL
 
 
 def _entry(command: Sequence[str], kind: str | None) -> dict[str, Any]:
-    """Return the fields of one server that start it."""
     return ({"type": kind} if kind else {}) | {"command": command[0], "args": [*command[1:]]}
 
 

@@ -23,9 +23,9 @@ from memory_pipeline.recall.client.client_pool import Clients
 from memory_pipeline.service.auth_tokens import Grant
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.limits import Busy, Slots
-from memory_pipeline.service.mcp_access import allowed_profile, grant_of
 from memory_pipeline.service.mcp_reads import MemoryReads, core_of
 from memory_pipeline.service.mcp_tools import MemoryTools
+from memory_pipeline.service.profile_choice import allowed_profile, grant_of
 
 
 @dataclass(frozen=True)
@@ -92,11 +92,7 @@ _OFFERS: Final = (
 
 @dataclass(frozen=True, kw_only=True)
 class Exposure:
-    """What a server lets its agents do.
-
-    Raises:
-        ValueError: a tool is unknown, or writes although the server is read-only.
-    """
+    """What a server lets its agents do; a ValueError names a tool that is unknown, or writes although it may not."""
 
     profile_id: str | None = None
     """The only profile; None lets every call name one."""
@@ -127,11 +123,7 @@ class Exposure:
 
 
 def server(home: Path, clients: Clients, runs: Runs, exposure: Exposure | None = None) -> MCPServer[Any]:
-    """Build the server over a data folder.
-
-    Args:
-        exposure: what agents may do; default: everything but erasing, in any profile.
-    """
+    """Build the server over a data folder; by default agents may do everything but erase, in any profile."""
     exposure = exposure or Exposure()
     tools = MemoryTools(home, clients, runs, records=not exposure.read_only)
     slots = Slots(home)
@@ -159,15 +151,12 @@ class _Server(MCPServer[Any]):
     """Whether it has a single profile, so that no prompt asks for one."""
 
     async def list_tools(self) -> list[MCPTool]:
-        """Return the tools that agents are told of."""
         return [tool for tool in await super().list_tools() if tool.name not in self.unlisted]
 
     async def list_resources(self) -> list[Resource]:
-        """Return the resources that clients list without an id."""
         return [*self.listed]
 
     async def list_prompts(self) -> list[MCPPrompt]:
-        """Return the prompts."""
         prompts = await super().list_prompts()
         if not self.single:
             return prompts
@@ -228,7 +217,6 @@ class _MemoryTool(Tool):
         return None
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
-        """Run the tool for the caller of a request; see `Tool.run`."""
         grant = grant_of(context)
         allowed = self._allowed(arguments, grant)
         try:

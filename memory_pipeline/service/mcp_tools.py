@@ -27,13 +27,13 @@ from memory_pipeline.recall.wording import STATES
 from memory_pipeline.runs import status
 from memory_pipeline.runs.undo import NOT_AGAIN
 from memory_pipeline.schemas import LIVE
-from memory_pipeline.service import rank_explanation
+from memory_pipeline.service import actions
 from memory_pipeline.service.actions import Consolidation
 from memory_pipeline.service.background_runs import Runs
 from memory_pipeline.service.choices import Answer
-from memory_pipeline.service.mcp_access import chosen_profile
+from memory_pipeline.service.profile_choice import chosen_profile
 from memory_pipeline.service.report import many, moment
-from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, present_fields
+from memory_pipeline.service.request_bodies import Conditions, Id, NewMemory, ids_of, present_fields
 from memory_pipeline.settings import load
 from memory_pipeline.text.display import BUDGET, one_line, preview
 
@@ -194,11 +194,7 @@ class MemoryTools:
         """Store several facts, all or none; fields as in remember."""
         owner = self._chosen(profile_id)
         with self._memory(owner) as memory:
-            stored = memory.store([present_fields(row) for row in memories])
-        quoted = {str(index): [*one.quoted] for index, one in enumerate(stored) if one.quoted}
-        ids = {"memory_ids": [one.memory_id for one in stored], "profile_id": owner}
-        left_out = {str(index): one.left_out for index, one in enumerate(stored) if one.left_out}
-        return ids | ({"quoted": quoted} if quoted else {}) | ({"left_out": left_out} if left_out else {})
+            return {"profile_id": owner} | ids_of(memory.store([present_fields(row) for row in memories]))
 
     def update(
         self,
@@ -330,15 +326,8 @@ class MemoryTools:
     ) -> str:
         """Merge repeats, mark changes, forget; takes minutes. dry_run only plans."""
         with _tool_errors():
-            request = Consolidation.model_validate(
-                {
-                    "profile_id": self._chosen(profile_id),
-                    "lightweight": lightweight,
-                    "task": task,
-                    "scope": scope,
-                    "dry_run": dry_run,
-                }
-            )
+            asked = {"lightweight": lightweight, "task": task, "scope": scope, "dry_run": dry_run}
+            request = Consolidation.model_validate(asked | {"profile_id": self._chosen(profile_id)})
             if dry_run:
                 return _plan_text(plan_document.changes(self._runs.plan(request, trigger="mcp")))
             done = self._runs.start(request, trigger="mcp").result.result()
@@ -376,7 +365,7 @@ class MemoryTools:
         with self._memory(profile_id) as memory:
             explanation = memory.explain(memory_id)
             if query is not None:
-                explanation = rank_explanation.with_rank(memory, explanation, query)
+                explanation = actions.with_rank(memory, explanation, query)
             return "\n".join(explanation.lines())
 
     def status(self, profile_id: Id | None = None) -> str:

@@ -4,8 +4,7 @@ import os
 import select
 import stat
 import sys
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -104,29 +103,34 @@ def remember(
 
 def _tell_likely(memory_id: str, profile: str) -> None:
     """Print the earlier memories that a new one may replace, repeat or contradict, and how to say so."""
-    with shell.existing_client(profile) as client:
+    with shell.client_of(profile) as client:
         pairs = client.likely(memory_id)
-    for told in chain.from_iterable(pair.text().splitlines() for pair in pairs):
-        shell.say(told)
     if pairs:
-        answering = command(shell.settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", profile)
-        shell.say(f"answer with: {answering}")
-        shell.say(f"ANSWER is one of: {ANSWERS}; the next run judges what is left open")
+        told = "\n".join(pair.text() for pair in pairs)
+        _tell_pairs(told, profile, "; the next run judges what is left open")
+
+
+def _tell_pairs(pairs: str, profile: str, more: str = "") -> None:
+    for told in pairs.splitlines():
+        shell.say(told)
+    answering = command(shell.settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", profile)
+    shell.say(f"answer with: {answering}")
+    shell.say(f"ANSWER is one of: {ANSWERS}{more}")
 
 
 @app.command()
+@shell.shown
 def correct(
     memory_id: shell.MemoryArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="What holds instead.")],
     profile: shell.ProfileOption = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Correct a memory. Stores what holds instead; the old one is closed and stays in the past."""
     owner = shell.existing_profile(profile)
-    with shell.existing_client(owner) as client:
+    with shell.client_of(owner) as client:
         new = client.correct(memory_id, text)
     said = f"remembered as {new} in profile {owner}; {memory_id} no longer holds"
-    shell.show({"memory_id": new, "profile_id": owner, "supersedes": memory_id}, said, as_json=as_json)
+    return shell.Done({"memory_id": new, "profile_id": owner, "supersedes": memory_id}, said)
 
 
 @app.command()
@@ -138,7 +142,7 @@ def review(
     """Review uncertain pairs. Asks about each in a terminal, else lists them, or takes answers from standard input."""
     owner = shell.existing_profile(profile)
     given = [] if as_json else _piped()
-    with shell.existing_client(owner) as client:
+    with shell.client_of(owner) as client:
         pairs = client.review(limit)
         if as_json:
             shell.show_json(pairs.to_dict())
@@ -147,11 +151,7 @@ def review(
         elif given:
             _take(client, pairs, given)
         elif not (sys.stdin.isatty() and shell.out().is_terminal):
-            for pair in pairs.text().splitlines():
-                shell.say(pair)
-            answering = command(shell.settings_in_force().home, "resolve", "PAIR", "ANSWER", "--profile", owner)
-            shell.say(f"answer with: {answering}")
-            shell.say(f"ANSWER is one of: {ANSWERS}")
+            _tell_pairs(pairs.text(), owner)
             shell.say("or give this command the answers on standard input, one a line, in the order of the pairs")
         else:
             _ask(client, pairs)
@@ -263,6 +263,7 @@ def _ended(pair: "Pair") -> str | None:
 
 
 @app.command()
+@shell.shown
 def resolve(
     pair: Annotated[str, typer.Argument(metavar="PAIR", help="Id of a pair, as `review` shows it.")],
     answer: Annotated[str, typer.Argument(metavar="ANSWER", help=f"{ANSWERS}.")],
@@ -277,18 +278,18 @@ def resolve(
         ),
     ] = None,
     profile: shell.ProfileOption = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Answer how two memories relate. It takes effect at once; `undo` withdraws it."""
     owner = shell.existing_profile(profile)
-    with shell.existing_client(owner) as client:
+    with shell.client_of(owner) as client:
         noted = client.resolve(pair, relation_of(answer), newer=newer, statement=statement)
     withdraw = command(shell.settings_in_force().home, "undo", noted or "")
     said = "left for later" if noted is None else f"noted; undo with: {withdraw}"
-    shell.show({"profile_id": owner, "answer_id": noted}, said, as_json=as_json)
+    return shell.Done({"profile_id": owner, "answer_id": noted}, said)
 
 
 @app.command()
+@shell.shown
 def update(
     memory_id: shell.MemoryArgument,
     content: Annotated[str | None, typer.Option(metavar="TEXT", help="New text.")] = None,
@@ -303,8 +304,7 @@ def update(
     valid_from: ValidFrom = None,
     valid_until: ValidUntil = None,
     profile: shell.ProfileOption = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Change a memory. Text, importance, tags, metadata or validity; the history keeps the old values."""
     if tag and clear_tags:
         raise shell.Misused("--tag and --clear-tags cannot be combined; give one of them")
@@ -321,66 +321,61 @@ def update(
             "nothing to change: give --content, --importance, --tag, --clear-tags, --metadata, --valid-from or "
             "--valid-until"
         )
-    owner = shell.existing_profile(profile)
-    with shell.existing_client(owner) as client:
-        client.update(memory_id, **changes)
-    _show_outcome(memory_id, owner, "changed", as_json=as_json)
+    return _done(memory_id, profile, "changed", lambda client: client.update(memory_id, **changes))
 
 
 @app.command()
+@shell.shown
 def protect(
     memory_id: shell.MemoryArgument,
     reason: Annotated[str | None, typer.Option(metavar="TEXT", help="Why; `explain` shows it.")] = None,
     lift: Annotated[bool, typer.Option("--lift", help="Lift the protection.")] = False,
     profile: shell.ProfileOption = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Protect a memory. No run archives, trims or deletes it."""
-    owner = shell.existing_profile(profile)
-    with shell.existing_client(owner) as client:
-        client.protect(memory_id, reason, protected=not lift)
-    _show_outcome(memory_id, owner, "no longer protected" if lift else "protected", as_json=as_json)
+    outcome = "no longer protected" if lift else "protected"
+    return _done(memory_id, profile, outcome, lambda client: client.protect(memory_id, reason, protected=not lift))
 
 
 @app.command()
-def restore(
-    memory_id: shell.MemoryArgument, profile: shell.ProfileOption = None, as_json: shell.JsonOption = False
-) -> None:
+@shell.shown
+def restore(memory_id: shell.MemoryArgument, profile: shell.ProfileOption = None) -> shell.Done:
     """Restore a memory. Brings back what a run archived, merged or trimmed."""
-    owner = shell.existing_profile(profile)
-    with shell.existing_client(owner) as client:
-        client.restore(memory_id)
-    _show_outcome(memory_id, owner, "restored", as_json=as_json)
+    return _done(memory_id, profile, "restored", lambda client: client.restore(memory_id))
 
 
 @app.command()
+@shell.shown
 def feedback(
     memory_id: shell.MemoryArgument,
     helpful: Annotated[
         bool, typer.Option("--helpful/--not-helpful", help="Whether it helped to answer.", show_default=False)
     ],
     profile: shell.ProfileOption = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Record whether a recalled memory helped. Helpful memories are kept longer."""
+    outcome = f"marked as {'' if helpful else 'not '}helpful"
+    return _done(memory_id, profile, outcome, lambda client: client.feedback(memory_id, helpful=helpful))
+
+
+def _done(memory_id: str, profile: str | None, outcome: str, act: "Callable[[MemoryClient], object]") -> shell.Done:
     owner = shell.existing_profile(profile)
-    with shell.existing_client(owner) as client:
-        client.feedback(memory_id, helpful=helpful)
-    _show_outcome(memory_id, owner, "marked as helpful" if helpful else "marked as not helpful", as_json=as_json)
+    with shell.client_of(owner) as client:
+        act(client)
+    return shell.Done({"memory_id": memory_id, "profile_id": owner, "done": outcome}, f"{outcome}: {memory_id}")
 
 
 @app.command("end-session")
+@shell.shown
 def end_session(
     session: Annotated[str, typer.Argument(metavar="SESSION", help="Session that is over.")],
     profile: shell.ProfileOption = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Record that a session is over. The next sensor or schedule consolidates it."""
     owner = profile or shell.existing_profile(None)
-    with shell.session_client(owner) as client:
+    with shell.client_of(owner, session=True) as client:
         client.end_session(session)
-    document = {"profile_id": owner, "session_id": session, "done": "ended"}
-    shell.show(document, f"ended: session {session}", as_json=as_json)
+    return shell.Done({"profile_id": owner, "session_id": session, "done": "ended"}, f"ended: session {session}")
 
 
 def _json_object(text: str, option: str) -> dict[str, Any]:
@@ -395,9 +390,3 @@ def _json_object(text: str, option: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise shell.Misused(f'{option} is {text}; give a JSON object such as \'{{"source": "import"}}\'')
     return value
-
-
-def _show_outcome(memory_id: str, profile_id: str, outcome: str, *, as_json: bool) -> None:
-
-    document = {"memory_id": memory_id, "profile_id": profile_id, "done": outcome}
-    shell.show(document, f"{outcome}: {memory_id}", as_json=as_json)

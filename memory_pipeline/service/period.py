@@ -37,9 +37,6 @@ class Period:
 def since(lake: Lake, memory: MemoryClient, profile_id: str, start: datetime) -> Period:
     """Return what happened to a profile since an instant.
 
-    Raises:
-        LakeError: the store cannot be read.
-
     Cost: reads all memories of the profile, and the decisions in force.
     """
     with lake.ledger.reading() as transaction:

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
@@ -11,10 +12,7 @@ import typer
 from memory_pipeline.service import report, shell
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from memory_pipeline.recall.filters import Filters
-    from memory_pipeline.recall.models import Answer
 
 
 app = typer.Typer()
@@ -57,20 +55,14 @@ def _filters(
 
 def _filtered(command: Callable[..., None]) -> Callable[..., None]:
     """Replace the parameter `filters` of a command by the options of `_filters`."""
-    signature, options = inspect.signature(command), inspect.signature(_filters).parameters
+    own, options = inspect.signature(command).parameters, inspect.signature(_filters).parameters
 
     def run(**arguments: Any) -> None:
         chosen = {name: arguments.pop(name) for name in options}
         command(**arguments, filters=_filters(**chosen))
 
-    parts = [
-        options.values() if parameter.name == "filters" else [parameter] for parameter in signature.parameters.values()
-    ]
-    keywords = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in chain.from_iterable(parts)]
-    run.__signature__ = signature.replace(parameters=keywords)  # type: ignore[attr-defined] # typer reads it
-    run.__annotations__ = {parameter.name: parameter.annotation for parameter in keywords}
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    return run
+    parts = [options.values() if name == "filters" else [option] for name, option in own.items()]
+    return shell.with_options(run, command, chain.from_iterable(parts))
 
 
 @app.command()
@@ -112,10 +104,11 @@ def recall(
 ) -> None:
     """Find the memories that answer a question. Best first; those no longer true are marked."""
     from memory_pipeline.ledger.disk import writable
+    from memory_pipeline.service import report_memory
 
     clock, home = shell.instant(as_of), shell.settings_in_force().home
     owner = shell.existing_profile(profile)
-    with shell.existing_client(owner) as client:
+    with shell.client_of(owner) as client:
         answer = client.recall(
             query,
             k,
@@ -134,25 +127,14 @@ def recall(
         )
         for name in (owner, *(also or ())):
             _check_spelling(name, empty=not any(hit.profile_id == name for hit in answer))
-        if answer:  # told before its access is recorded, for which a full disk has no room
-            _tell(answer, home=home, profile=owner, budget=tokens, as_json=as_json)
-    if not answer:
-        _tell(answer, home=home, profile=owner, budget=tokens, as_json=as_json)
-    elif not no_record and not writable(home):
+        tell = partial(report_memory.answer, hits=answer, home=home, profile=owner, budget=tokens)
+        shell.Done(answer.to_dict(), tell).show(as_json=as_json)  # before a full disk has no room for its access
+    if answer and not no_record and not writable(home):
         report.line(shell.err(), f"data folder {home} is read-only: this recall is not recorded")
 
 
-def _tell(answer: "Answer", *, home: "Path", profile: str, budget: int | None, as_json: bool) -> None:
-    """Print an answer."""
-    from memory_pipeline.service import report_memory
-
-    if as_json:
-        shell.show_json(answer.to_dict())
-    else:
-        report_memory.answer(shell.out(), answer, home=home, profile=profile, budget=budget)
-
-
 @app.command("session-start")
+@shell.shown
 def session_start(
     query: Annotated[str | None, typer.Argument(metavar="[QUERY]", help="Topic of the session.")] = None,
     profile: shell.ProfileOption = None,
@@ -160,46 +142,38 @@ def session_start(
     project: Annotated[
         str | None, typer.Option(metavar="NAME", help="Project at work; leaves out what others instruct.")
     ] = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Print what an agent reads first. Core memory, then memories relevant to the query."""
     from memory_pipeline.service import report_memory
 
-    if profile is None or session is None:
-        owner, opened, may_be_new = shell.existing_profile(profile), shell.existing_client, False
-    else:
-        owner, opened, may_be_new = profile, shell.session_client, True
-    with opened(owner) as client:
+    may_be_new = profile is not None and session is not None
+    owner = profile if profile is not None and may_be_new else shell.existing_profile(profile)
+    with shell.client_of(owner, session=may_be_new) as client:
         opening = client.session_start(query, session_id=session, project=project)
     _check_spelling(owner, empty=not (may_be_new or opening.blocks or opening.answer))
-    if as_json:
-        shell.show_json(opening.to_dict())
-    else:
-        report_memory.opening(shell.out(), opening)
+    return shell.Done(opening.to_dict(), partial(report_memory.opening, start=opening))
 
 
 @app.command("get")
+@shell.shown
 def get_memory(
     memory_id: shell.MemoryArgument,
     profile: shell.ProfileOption = None,
     as_of: shell.InstantOption = None,
     whole: Annotated[bool, typer.Option("--whole", help="Print all of a long text.")] = False,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Show one memory. As it is now, or was at an instant."""
     from memory_pipeline.service import report_memory
 
     clock = shell.instant(as_of)
-    with shell.existing_client(shell.existing_profile(profile)) as client:
+    with shell.client_of(shell.existing_profile(profile)) as client:
         memory = client.get(memory_id, as_of=clock)
-    if as_json:
-        shell.show_json(memory.to_dict())
-    else:
-        report_memory.memory(shell.out(), memory, whole=whole)
+    return shell.Done(memory.to_dict(), partial(report_memory.memory, row=memory, whole=whole))
 
 
 @app.command("list")
 @_filtered
+@shell.shown
 def list_memories(
     profile: shell.ProfileOption = None,
     limit: Annotated[
@@ -212,22 +186,20 @@ def list_memories(
     after: Annotated[
         str | None, typer.Option(metavar="MEMORY", help="Go on after this memory, the last of a page.")
     ] = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """List memories, newest first. One line each."""
     from memory_pipeline.service import report_memory
 
     owner = shell.existing_profile(profile)
-    with shell.existing_client(owner) as client:
+    with shell.client_of(owner) as client:
         memories = client.list(filters, limit, deep=deep, current=current, after=after)
     _check_spelling(owner, empty=not memories)
-    if as_json:
-        shell.show_json([memory.to_dict() for memory in memories])
-    else:
-        report_memory.memories(shell.out(), memories, limit=limit)
+    tell = partial(report_memory.memories, listed=memories, limit=limit)
+    return shell.Done([memory.to_dict() for memory in memories], tell)
 
 
 @app.command()
+@shell.shown
 def explain(
     memory_id: shell.MemoryArgument,
     profile: Annotated[
@@ -235,12 +207,11 @@ def explain(
     ] = None,
     as_of: shell.InstantOption = None,
     query: Annotated[str | None, typer.Option(metavar="TEXT", help="Also explain its rank for this question.")] = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Explain a memory. In sentences; --json has scores, links, decisions and origin with all numbers."""
     from memory_pipeline.recall.client.explain import explain as explain_memory
     from memory_pipeline.recall.client.validation import past_instant
-    from memory_pipeline.service import rank_explanation
+    from memory_pipeline.service import actions
 
     clock = past_instant(shell.instant(as_of), datetime.now(UTC), shell.settings_in_force().zone)
     with shell.existing_lake() as lake:
@@ -248,17 +219,19 @@ def explain(
             lake, memory_id, profile_id=profile, as_of=clock, zone=shell.settings_in_force().zone
         )
     if query is not None:
-        with shell.existing_client(explanation.profile_id) as client:
-            explanation = rank_explanation.with_rank(client, explanation, query, as_of=clock)
-    if as_json:
-        shell.show_json(explanation.to_dict())
-        return
-    for text in explanation.lines():
-        shell.say(text)
-    shell.say("scores, links and decisions with their numbers: --json", style="dim")
+        with shell.client_of(explanation.profile_id) as client:
+            explanation = actions.with_rank(client, explanation, query, as_of=clock)
+
+    def tell(console: "shell.Console") -> None:
+        for text in explanation.lines():
+            report.line(console, text)
+        report.line(console, "scores, links and decisions with their numbers: --json", style="dim")
+
+    return shell.Done(explanation.to_dict(), tell)
 
 
 @app.command()
+@shell.shown
 def digest(
     profile: shell.ProfileOption = None,
     since: Annotated[
@@ -269,8 +242,7 @@ def digest(
             show_default=False,
         ),
     ] = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Write what changed as Markdown. What changed, was merged, is in doubt and left, with counts first."""
     from memory_pipeline.consolidation.plans import digest as digests
     from memory_pipeline.service import period as periods
@@ -281,12 +253,10 @@ def digest(
     if start >= now:
         raise shell.Misused(f"--since {since} is not in the past; give an earlier instant")
     owner = shell.existing_profile(profile)
-    with shell.existing_lake() as lake, shell.existing_client(owner) as client:
+    with shell.existing_lake() as lake, shell.client_of(owner) as client:
         home, pairs, period = lake.home, client.review(_DOUBTS), periods.since(lake, client, owner, start)
-    if as_json:
-        document = {"profile_id": owner, "since": start, "until": now, "stored": len(period.stored)}
-        shell.show_json(document | {"changes": period.changes.to_dicts(), "review": pairs.to_dict()})
-        return
+    document = {"profile_id": owner, "since": start, "until": now, "stored": len(period.stored)}
+    document |= {"changes": period.changes.to_dicts(), "review": pairs.to_dict()}
     words = "|".join(key.word for key in KEYS.values())
     text = digests.write(
         period.changes,
@@ -300,7 +270,9 @@ def digest(
         resolve=f"{report.command(home, 'resolve', '--profile', owner)} PAIR {words}",
         whole=report.command(home, "digest", "--profile", owner, *(["--since", since] if since else []), "--json"),
     )
-    shell.out().print(text.rstrip(), soft_wrap=True, markup=False, highlight=False)
+    return shell.Done(
+        document, lambda console: console.print(text.rstrip(), soft_wrap=True, markup=False, highlight=False)
+    )
 
 
 def _begin(since: str | None, now: datetime) -> datetime:
@@ -308,7 +280,7 @@ def _begin(since: str | None, now: datetime) -> datetime:
     from memory_pipeline.consolidation.expiry import length
 
     try:
-        ago = _WEEK if since is None else length(since)
+        ago = timedelta(days=7) if since is None else length(since)
         return (shell.instant(since, "--since") or now) if ago is None else now - ago
     except OverflowError:
         raise shell.Misused(f"--since {since!r} is before the year 1; give a later instant") from None
@@ -316,7 +288,6 @@ def _begin(since: str | None, now: datetime) -> datetime:
         raise shell.Misused(f'{error}, or a time in minutes, hours, days or weeks such as "30 days"') from None
 
 
-_WEEK: Final = timedelta(days=7)
 _DOUBTS: Final = 10
 """Most pairs that a digest looks up."""
 

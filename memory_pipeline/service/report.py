@@ -37,12 +37,10 @@ def spinner(console: "Console", job: str) -> AbstractContextManager[object]:
     return console.status(f"{job} ...") if console.is_terminal else nullcontext()
 
 
-def refusals(console: "Console", refused: "Sequence[RefusedEvent]", count: int) -> None:
-    """Print where refused events came from and why they were refused; `count` is how many there are in all."""
-    for one in refused:
-        line(console, f"refused: {one.origin}: {one.reason}")
-    if count > len(refused):
-        line(console, f"and {count - len(refused)} more")
+def refusals(refused: "Sequence[RefusedEvent]", count: int) -> list[str]:
+    """Say where refused events came from and why they were refused; `count` is how many there are in all."""
+    more = [f"and {count - len(refused)} more"] if count > len(refused) else []
+    return [*(f"refused: {one.origin}: {one.reason}" for one in refused), *more]
 
 
 def line(console: "Console", text: str = "", *, style: str = "") -> None:
@@ -59,16 +57,19 @@ def prose(console: "Console", text: str, *, style: str = "") -> None:
     console.print(Text(escaped(text), style=style))
 
 
+def noted(console: "Console", text: str, note: str | None) -> None:
+    """Print a line, and a note below it if there is one."""
+    line(console, text)
+    if note:
+        prose(console, note)
+
+
 def table(
     console: "Console", headers: Sequence[str], rows: Any, *, title: str | None = None, empty: str | None = None
 ) -> None:
-    """Print rows as a table: numbers right-aligned, ids shortened, nothing read as markup.
+    """Print rows as a table: numbers right-aligned, ids shortened, None as "-"; without rows only `empty`.
 
     Where the terminal is too narrow to keep headers and short words whole, each row is printed as a list instead.
-
-    Args:
-        rows: cells; None is shown as "-".
-        empty: printed instead of a table without rows.
     """
     from rich import box
     from rich.table import Table

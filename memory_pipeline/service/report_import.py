@@ -114,7 +114,8 @@ def _counts(console: Console, reports: Mapping[str, ImportReport]) -> None:
     for what, count in sorted(noticed.items()):
         prose(console, f"{count:,} {what}")
     for result in reports.values():
-        refusals(console, result.refused, result.dead_letters)
+        for refusal in refusals(result.refused, result.dead_letters):
+            line(console, refusal)
 
 
 def _profiles(names: Sequence[str]) -> str:

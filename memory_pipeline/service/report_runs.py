@@ -31,11 +31,7 @@ def plan_document(tables: Mapping[str, pl.DataFrame]) -> dict[str, Any]:
 
 
 def planned_profiles(file: Path, without: Collection[str]) -> pl.DataFrame:
-    """Return the profiles of a plan file, of which rows are left out.
-
-    Raises:
-        ValueError: the file is missing, is not a plan, or was edited; or it has no such rows.
-    """
+    """Return the profiles of a plan file; a ValueError, if it is none, was edited, or lacks rows to leave out."""
     try:
         document = json.loads(file.read_text("utf-8"))
     except OSError as error:

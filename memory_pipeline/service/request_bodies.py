@@ -3,12 +3,13 @@
 Not here: bodies that only HTTP takes (`http_memories`), and what is done with them (`recall/client`).
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from memory_pipeline.ledger.payloads import Moment
+from memory_pipeline.recall.reviews import Remembered
 
 Id = Annotated[str, Field(min_length=1)]
 
@@ -60,6 +61,14 @@ class Conditions(RequestBody):
     since: Moment | None = Field(None, description="Said at or after this instant.")
     until: Moment | None = Field(None, description="Said before this instant.")
     metadata: dict[str, Any] | None = Field(None, description="With these values in the metadata; of a list, any.")
+
+
+def ids_of(stored: Sequence[Remembered]) -> dict[str, Any]:
+    """Return the ids of stored memories and, by position, what a text quotes, and why it was left out, where it was."""
+    quoted = {str(index): [*one.quoted] for index, one in enumerate(stored) if one.quoted}
+    left_out = {str(index): one.left_out for index, one in enumerate(stored) if one.left_out}
+    more = {"quoted": quoted, "left_out": left_out}
+    return {"memory_ids": [one.memory_id for one in stored]} | {name: found for name, found in more.items() if found}
 
 
 def present_fields(body: BaseModel, *, exclude: Collection[str] = ()) -> dict[str, Any]:

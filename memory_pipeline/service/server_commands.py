@@ -6,6 +6,7 @@ import shutil
 import socket
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -57,14 +58,13 @@ def pages(
 
 
 def _serve_http(host: str, port: int, host_names: Sequence[str], *, pages: bool) -> None:
-    """Serve the HTTP service until Ctrl-C."""
     from memory_pipeline.lake.tables import Lake
 
     _require("fastapi", "uvicorn", extra="server")
     from memory_pipeline.service.background_runs import Runs
-    from memory_pipeline.service.host_check import Address
     from memory_pipeline.service.http_server import application
     from memory_pipeline.service.listening import listen
+    from memory_pipeline.service.middleware import Address
 
     settings = shell.settings_in_force(writing=True)
     home = settings.home
@@ -193,6 +193,7 @@ def _program() -> str:
 
 
 @tokens.command("create")
+@shell.shown
 def token_create(
     role: Annotated[Role, typer.Option(help="admin: every profile; agent: one.")],
     profile: Annotated[str | None, shell.profile_option("Profile of an agent's token.")] = None,
@@ -201,32 +202,29 @@ def token_create(
         list[str] | None,
         typer.Option(metavar="NAME", help="Another profile that the agent may recall; repeatable."),
     ] = None,
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Create a token and print it. Only its hash is stored, so it cannot be shown again."""
     from memory_pipeline.service import auth_tokens
 
     home = shell.settings_in_force(writing=True).home
     token, grant = auth_tokens.create(home, role, profile_id=profile, name=name, reads=reads or ())
-    if as_json:
-        shell.show_json({"token": token} | _grant_row(grant))
-        return
-    shell.out().print(token, soft_wrap=True, markup=False)
-    report.line(
-        shell.err(), f"token {grant.token_id} ({grant.role.value}, {_scope(grant)}); it will not be shown again"
-    )
+
+    def tell(console: "shell.Console") -> None:
+        console.print(token, soft_wrap=True, markup=False)
+        about = f"token {grant.token_id} ({grant.role.value}, {_scope(grant)})"
+        report.line(shell.err(), f"{about}; it will not be shown again")
+
+    return shell.Done({"token": token} | _grant_row(grant), tell)
 
 
 @tokens.command("list")
-def token_list(as_json: shell.JsonOption = False) -> None:
+@shell.shown
+def token_list() -> shell.Done:
     """List the tokens. What each allows, never the token itself."""
     from memory_pipeline.service import auth_tokens
 
     settings = shell.settings_in_force()
     grants = auth_tokens.listing(settings.home)
-    if as_json:
-        shell.show_json([_grant_row(grant) for grant in grants])
-        return
     rows = [
         (
             *(grant.token_id, grant.name, grant.role.value, _scope(grant)),
@@ -235,28 +233,29 @@ def token_list(as_json: shell.JsonOption = False) -> None:
         for grant in grants
     ]
     empty = "no tokens yet; create one with: memory-pipeline token create --role admin"
-    report.table(shell.out(), ("id", "name", "role", "for", f"created ({settings.zone})"), rows, empty=empty)
+    headers = ("id", "name", "role", "for", f"created ({settings.zone})")
+    tell = partial(report.table, headers=headers, rows=rows, empty=empty)
+    return shell.Done([_grant_row(grant) for grant in grants], tell)
 
 
 @tokens.command("revoke")
+@shell.shown
 def token_revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the token, from `token list`.")],
-    as_json: shell.JsonOption = False,
-) -> None:
+) -> shell.Done:
     """Revoke a token. It stops working at once."""
     from memory_pipeline.service import auth_tokens
 
     revoked = auth_tokens.revoke(shell.settings_in_force().home, token_id)
-    shell.show(_grant_row(revoked), f"revoked: {revoked.token_id}", as_json=as_json)
+    return shell.Done(_grant_row(revoked), f"revoked: {revoked.token_id}")
 
 
 def _serve_mcp(
     server: "MCPServer[Any]", runs: "Runs", settings: "Settings", *, http: str, host_names: list[str]
 ) -> None:
-    """Serve MCP over streamable HTTP until Ctrl-C."""
     from memory_pipeline.service import mcp_http
-    from memory_pipeline.service.host_check import Address
     from memory_pipeline.service.listening import listen
+    from memory_pipeline.service.middleware import Address
 
     try:
         address = Address.parse(http)
@@ -270,7 +269,6 @@ def _serve_mcp(
 
 
 def _listen(host: str, port: int, option: str) -> socket.socket:
-    """Return a listening socket."""
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
     except OSError as error:

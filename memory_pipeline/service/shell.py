@@ -1,14 +1,18 @@
 """What the commands share: options, the store that they act on, and what they print."""
 
+import inspect
 import json
 import os
 import re
 import sys
 import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from inspect import Parameter
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, TypeVar
 
 import typer
 from typer.core import TyperGroup
@@ -17,12 +21,15 @@ from memory_pipeline.service.report import line
 from memory_pipeline.text.display import escaped
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich import console
 
     from memory_pipeline.lake.tables import Lake
     from memory_pipeline.recall.client.memory_client import MemoryClient
     from memory_pipeline.settings import Settings
 
+    Console: TypeAlias = console.Console
+
+R = TypeVar("R")
 
 PIPE_COLUMNS: Final = 160
 """Width of output that goes into a pipe."""
@@ -113,12 +120,7 @@ class State:
 
 
 def settings_in_force(preset: str | None = None, *, writing: bool = False) -> "Settings":
-    """Read the settings of the chosen home.
-
-    Args:
-        preset: preset that replaces every profile's own.
-        writing: the command creates the home if it does not exist.
-    """
+    """Read the settings of the chosen home; `writing`: the command creates it if it does not exist."""
     from memory_pipeline.settings import load
 
     home_folder(writing=writing)
@@ -147,12 +149,7 @@ def home_folder(*, writing: bool = False) -> Path:
 
 
 def existing_home(settings: "Settings") -> Path:
-    """Return the home of a store that must exist.
-
-    Raises:
-        ValueError: it does not.
-        LakeError: its ledger is missing.
-    """
+    """Return the home of a store that must exist; LakeError, if its ledger alone is missing, else a ValueError."""
     from memory_pipeline.lake import identity, object_stores
     from memory_pipeline.ledger import databases
 
@@ -170,49 +167,30 @@ def existing_lake(settings: "Settings | None" = None) -> "Lake":
 
 
 def existing_profile(profile: str | None) -> str:
-    """Return the named profile, the default one, or the only one of a store that must exist.
-
-    Raises:
-        ValueError: none is named or the default and the store holds several, or there is no store.
-    """
+    """Return the named profile, the default one, or the only one of a store that must exist (`choose_profile`)."""
     from memory_pipeline.service.profile_choice import choose_profile
 
     with existing_lake() as lake:
         return choose_profile(lake, profile)
 
 
-def existing_client(profile_id: str) -> "MemoryClient":
-    """Open the client of a profile in a store that must exist."""
-    settings = settings_in_force()
-    existing_home(settings)
-    from memory_pipeline.recall.client.memory_client import MemoryClient
+def client_of(profile_id: str, *, session: bool = False) -> "MemoryClient":
+    """Open the client of a profile in a store that must exist.
 
-    return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
-
-
-def session_client(profile_id: str) -> "MemoryClient":
-    """Open the client that starts or ends a session of a profile; creates the data folder.
-
-    Hooks of clients do so before anything is remembered.
+    Where it starts or ends a `session`, as hooks do before anything is remembered, the data folder is created.
     """
+    settings = settings_in_force(writing=session)
+    if not session:
+        existing_home(settings)
     from memory_pipeline.recall.client.memory_client import MemoryClient
 
-    settings = settings_in_force(writing=True)
     return MemoryClient(settings.home, profile_id=profile_id, settings=settings)
 
 
 def new_file(
     path: Path | None, option: str, *, fresh: bool = False, remedy: str = "remove it or choose another name"
 ) -> None:
-    """Check, before any work is done, that the file an option names can be written.
-
-    Args:
-        path: the file; None: nothing to check.
-        fresh: refuse a file that exists.
-
-    Raises:
-        Misused: its folder is missing, it is a folder, it exists but must not, or it is not writable.
-    """
+    """Check, before any work is done, that a file can be written, and if it is to be `fresh`, that there is none."""
     if path is None:
         return
     if not path.parent.is_dir():
@@ -249,18 +227,52 @@ def show_json(value: Any) -> None:
     sys.stdout.write(text.translate(hidden) + "\n")
 
 
-def say(text: str, *, style: str = "") -> None:
+def say(text: str) -> None:
     """Print one line for people, never wrapped (see `report.line`)."""
-    line(out(), text, style=style)
+    line(out(), text)
 
 
-def show(document: Any, *lines: str, as_json: bool) -> None:
-    """Print what a command did, as JSON or as lines for people."""
-    if as_json:
-        show_json(document)
-        return
-    for text in lines:
-        say(text)
+@dataclass(frozen=True)
+class Done:
+    """What a command did."""
+
+    document: Any
+    """For programs, as JSON."""
+    told: "str | Sequence[str] | Callable[[Console], object]"
+    """For people: a line, several, or what prints it."""
+    well: bool = True
+    """False: the command exits with 1."""
+
+    def show(self, *, as_json: bool) -> None:
+        """Print it as JSON, or for people."""
+        if as_json:
+            show_json(self.document)
+        elif callable(self.told):
+            self.told(out())
+        else:
+            for text in [self.told] if isinstance(self.told, str) else self.told:
+                say(text)
+        if not self.well:
+            raise typer.Exit(1)
+
+
+def shown(command: Callable[..., Done]) -> Callable[..., None]:
+    """Give a command the option `--json`, and print what it returns in the form that is asked for."""
+
+    def run(*, as_json: bool, **given: Any) -> None:
+        command(**given).show(as_json=as_json)
+
+    option = Parameter("as_json", Parameter.KEYWORD_ONLY, annotation=JsonOption, default=False)
+    return with_options(run, command, [*inspect.signature(command).parameters.values(), option])
+
+
+def with_options(run: Callable[..., R], command: Callable[..., Any], options: Iterable[Parameter]) -> Callable[..., R]:
+    """Return a function under the name and with the help of a command, with the options that typer reads of it."""
+    keywords = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
+    run.__signature__ = inspect.Signature(keywords)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in keywords}
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    return run
 
 
 def _json_text(value: object) -> str:

@@ -1,6 +1,7 @@
 """The commands `snapshot ...`: list, open or export the DuckDB files of the store."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -35,7 +36,8 @@ def snapshot_export(
 
 
 @app.command("list")
-def snapshot_list(as_json: shell.JsonOption = False) -> None:
+@shell.shown
+def snapshot_list() -> shell.Done:
     """List the snapshots, newest first."""
     from memory_pipeline.lake import snapshot
     from memory_pipeline.service import report_store
@@ -44,10 +46,8 @@ def snapshot_list(as_json: shell.JsonOption = False) -> None:
     with shell.existing_lake(settings) as lake:
         address = snapshot.address(lake)
         listing = snapshot.listing(lake.home, address=address)
-    if as_json:
-        shell.show_json(listing.to_dicts())
-    else:
-        report_store.snapshots(shell.out(), listing, lake.home, address=address, zone=settings.zone)
+    tell = partial(report_store.snapshots, listing=listing, home=lake.home, address=address, zone=settings.zone)
+    return shell.Done(listing.to_dicts(), tell)
 
 
 @app.command("open")

@@ -132,11 +132,7 @@ VARIABLES: Final = {
 
 
 def find(name: str, preset: str) -> Alias | None:
-    """Return the alias that a name stands for under a preset; None if it is not an alias.
-
-    Raises:
-        SettingsError: the name is ambiguous under this preset.
-    """
+    """Return the alias that a name is under a preset; None if it is none, a SettingsError if it could be several."""
     candidates = [alias for alias in ALIASES if alias.name == name]
     matching = [alias for alias in candidates if alias.preset == preset]
     if len(candidates) > 1 and not matching:

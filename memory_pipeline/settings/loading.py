@@ -96,25 +96,17 @@ def load(
 
 
 def ledger_address(home: Path) -> str:
-    """Return where the ledger of a data folder is, with its password: the setting `ledger`, which masks it elsewhere.
-
-    Raises:
-        SettingsError: the settings file cannot be read, or the setting is invalid.
-    """
+    """Return where the ledger of a data folder is, with its password: the setting `ledger`, which masks it."""
     return _place(home, "ledger", SQLITE, check_ledger)
 
 
 def lake_address(home: Path) -> str:
-    """Return where the files of a data folder's lake are: the setting `lake`.
-
-    Raises:
-        SettingsError: the settings file cannot be read, or the setting is invalid.
-    """
+    """Return where the files of a data folder's lake are: the setting `lake`."""
     return _place(home, "lake", LOCAL, check_lake)
 
 
 def _place(home: Path, name: str, default: str, check: Callable[[str], str]) -> str:
-    """Return a setting that says where a part of the store is, without loading the others."""
+    """Return a setting that says where a part of the store is, without loading the others; SettingsError, if wrong."""
     variable = f"{ENVIRONMENT_PREFIX}{name.upper()}"
     given, origin = literal(os.environ.get(variable, ""), name), f"environment {variable}"
     if given is None:
@@ -197,11 +189,7 @@ def _below(written: Mapping[str, Any], name: str) -> Iterator[Any]:
 
 
 def under_preset(settings: Settings, preset_name: str) -> Settings:
-    """Return settings with another preset under their policies; what was set explicitly stays.
-
-    Raises:
-        SettingsError: the preset is unknown, or a policy conflicts with it.
-    """
+    """Return settings with another preset under their policies; what was set explicitly stays, or conflicts with it."""
     policies: dict[str, Policy] = {}
     for profile_id, policy in {"": settings.policy, **settings.profiles}.items():
         given = _set_in(policy, settings.origins.get(profile_id, ())) | {"preset": (preset_name, "--preset")}

@@ -35,11 +35,7 @@ _fitted: ContextVar[Mapping[str, Mapping[str, float]]] = ContextVar("fitted", de
 
 @contextmanager
 def fitted(models: Mapping[str, Mapping[str, float]]) -> Iterator[None]:
-    """Use other coefficients instead of shipped ones within a block, to evaluate a model on held-out data.
-
-    Args:
-        models: coefficients by feature name, by name of the model; other models stay as shipped.
-    """
+    """Use other coefficients by model and feature within a block, to evaluate models on held-out data."""
     token = _fitted.set(models)
     try:
         yield
@@ -48,11 +44,7 @@ def fitted(models: Mapping[str, Mapping[str, float]]) -> Iterator[None]:
 
 
 def coefficients(name: str) -> Mapping[str, float]:
-    """Return the coefficients of a model by feature name, as shipped or as set by `fitted`.
-
-    Raises:
-        SettingsError: the model is unknown; the message suggests the nearest name.
-    """
+    """Return the coefficients of a model by feature name, as shipped or as set by `fitted`."""
     return _fitted.get().get(name) or _shipped(name)
 
 

@@ -63,14 +63,7 @@ POLICY_VERSION: Final = max(STEPS)
 
 
 def read_policy(values: Recorded, *, version: int) -> Policy:
-    """Return a policy that was recorded by this version or an earlier one.
-
-    Args:
-        version: version of its settings; 0 if none was recorded.
-
-    Raises:
-        SettingsError: a later version recorded it.
-    """
+    """Return a policy as a version of its settings recorded it, 0 if none; SettingsError, if a later program did."""
     if version > POLICY_VERSION:
         raise SettingsError(
             f"a policy was recorded in version {version} of its settings, but this program knows {POLICY_VERSION}; "

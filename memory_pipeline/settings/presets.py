@@ -13,22 +13,14 @@ def preset_names() -> list[str]:
 
 
 def preset_text(name: str) -> str:
-    """Return the file of a preset: comments on its purpose, then the values that it changes.
-
-    Raises:
-        SettingsError: the preset is unknown; the message suggests the nearest name.
-    """
+    """Return the file of a preset: comments on its purpose, then the values that it changes."""
     if name not in preset_names():
         raise SettingsError(f"preset {name!r} is unknown; {nearest(name, preset_names())}")
     return str((_presets() / f"{name}.toml").read_text("utf-8"))
 
 
 def preset(name: str) -> dict[str, Any]:
-    """Return the values that a preset changes.
-
-    Raises:
-        SettingsError: the preset is unknown; the message suggests the nearest name.
-    """
+    """Return the values that a preset changes; a SettingsError suggests the nearest name of an unknown one."""
     return unset(tomllib.loads(preset_text(name)))
 
 

@@ -18,22 +18,15 @@ _CRON_DAYS: Final = 366 * 8 + 2
 
 
 def cron(text: str) -> str:
-    """Validate a cron expression and return it: minute, hour, day of the month, month, day of the week (0 is Sunday).
-
-    Raises:
-        ValueError: the expression is invalid; the message names the field.
-    """
+    """Return a valid cron expression: minute, hour, day of the month, month, day of the week (0 is Sunday)."""
     _cron_sets(text)
     return text
 
 
 def next_tick(expression: str, timezone: str, after: datetime) -> datetime | None:
-    """Return the first tick of a cron expression after an instant, in UTC; None if there is none.
+    """Return the first tick of a cron expression after an aware instant, in UTC; None if there is none.
 
     If both the day of the month and the day of the week are restricted, a day that matches either is enough.
-
-    Args:
-        after: timezone-aware instant.
     """
     minutes, hours, days, months, weekdays = _cron_sets(expression)
     _, _, day_text, _, weekday_text = expression.split()

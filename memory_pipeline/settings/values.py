@@ -156,11 +156,7 @@ def _embedder(name: str) -> str:
 
 
 def check_ledger(address: str) -> str:
-    """Return the value of the setting `ledger`, if it is valid.
-
-    Raises:
-        ValueError: it is not; the message does not quote it.
-    """
+    """Return the value of the setting `ledger`, if it is valid; the ValueError does not quote it."""
     if address == SQLITE:
         return address
     parts = urlsplit(address)
@@ -172,11 +168,7 @@ def check_ledger(address: str) -> str:
 
 
 def check_lake(address: str) -> str:
-    """Return the value of the setting `lake`, if it is valid.
-
-    Raises:
-        ValueError: it is not; the message does not quote it.
-    """
+    """Return the value of the setting `lake`, if it is valid; the ValueError does not quote it."""
     if address != LOCAL and not _LAKE.fullmatch(address):
         raise ValueError(
             "not a lake; write local, or an address like s3://BUCKET/PREFIX of letters, digits, dots, dashes and "
@@ -186,11 +178,7 @@ def check_lake(address: str) -> str:
 
 
 def check_engine(address: str) -> str:
-    """Return the value of the setting `engine`, if it is valid.
-
-    Raises:
-        ValueError: it is not; the message does not quote it.
-    """
+    """Return the value of the setting `engine`, if it is valid; the ValueError does not quote it."""
     if ";token=" in address:
         raise ValueError("the token is in the address; set it in the variable SPARK_CONNECT_AUTHENTICATE_TOKEN")
     if address != LOCAL and not _ENGINE.fullmatch(address):

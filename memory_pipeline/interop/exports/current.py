@@ -31,8 +31,6 @@ HISTORY: Final = ("accesses", "ratings", "earlier texts and values", "starts and
 LOOSE: Final = "links of memories that are left out"
 
 _DEFAULT_CONFIDENCE: Final = 0.5
-_COPIED: Final = ("session_id", "agent_id", "user_id", "valid_from", "valid_until")
-_SAID: Final = ("speaker", "tags", "source")
 
 
 @dataclass(frozen=True)
@@ -96,11 +94,9 @@ def select(
     clusters: pl.DataFrame,
     as_of: datetime,
 ) -> Current:
-    """Return what holds at an instant in a state.
+    """Return what holds at an instant in a state that was folded from events; the tables are of the profile alone.
 
     Args:
-        profile_id: the profile; the tables have only its rows.
-        events: table `events` that the state was folded from.
         scores: `memory_id`, `strength`, `importance`; memories without come last.
         clusters: table `clusters` with a row for each `memory_id` that is a member.
     """
@@ -159,11 +155,9 @@ def judged(memories: pl.DataFrame, as_of: datetime) -> pl.DataFrame:
 
 
 def fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `memory_id` and what else a memory has, under the names of `memory.stored`, without its text.
+    """Return `memory_id` and what else a row of `memories` has, under the names of `memory.stored`, without its text.
 
-    Args:
-        row: row of the table `memories`. Type and category count only if an agent gave them, and confidence only if it
-            is not the default.
+    Type and category count only if an agent gave them, and confidence only if it is not the default.
     """
     given = {
         "importance": row["importance_given"],
@@ -176,9 +170,9 @@ def fields(row: Mapping[str, Any]) -> dict[str, Any]:
     values = {
         "memory_id": row["memory_id"],
         "occurred_at": row["said_at"] or row["created_at"],
-        **{name: row[name] for name in _COPIED},
+        **{name: row[name] for name in ("session_id", "agent_id", "user_id", "valid_from", "valid_until")},
         **given,
-        **{name: row[name] for name in _SAID},
+        **{name: row[name] for name in ("speaker", "tags", "source")},
         **protection,
         "metadata": None if row["metadata"] is None else json.loads(row["metadata"]),
     }

@@ -49,11 +49,7 @@ class DreamRecord:
 
     @classmethod
     def read(cls, folder: Path) -> Self:
-        """Return the record in a folder.
-
-        Raises:
-            ValueError: there is none, or it is damaged.
-        """
+        """Return the record in a folder; a ValueError says that there is none, or that it is damaged."""
         try:
             return pydantic.TypeAdapter(cls).validate_json((folder / NAME).read_bytes())
         except FileNotFoundError:

@@ -23,8 +23,7 @@ _OUTSIDE: Final = ("memory_id", "occurred_at", "session_id", "agent_id", "user_i
 def history(ledger: Ledger, profile_id: str, left_out: dict[str, int]) -> Iterator[str]:
     """Yield a line for each event of agents, in the order in which the ledger has them; holds one batch in memory.
 
-    Args:
-        left_out: number of events without a line by type, counted here: those of the pipeline, and what was erased.
+    Counts the others in `left_out`: those of the pipeline by type, and what was erased.
     """
     after = 0
     while rows := ledger.read(after, limit=_BATCH):

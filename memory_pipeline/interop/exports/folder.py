@@ -70,14 +70,11 @@ def write(
     Each file is replaced as a whole; a process that is killed leaves a folder that can be written again.
 
     Args:
-        folder: created if it is missing.
-        files: text of each file by its path in the folder.
-        profile_id: profile of the memories; another profile's folder is refused.
-        force: replace files that others changed.
+        folder: created if it is missing; another profile's folder is refused.
         first: called with the folder once it is known that it can be written, and before it is.
 
     Raises:
-        ChangedByOthers: there are such files.
+        ChangedByOthers: others changed files, which `force` would replace.
         ValueError: the folder holds another profile, or its list is damaged.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -140,11 +137,7 @@ def owner(folder: Path) -> str | None:
 
 
 def read_list(folder: Path, profile_id: str) -> Listed:
-    """Return what the last export or import noted of the folder; nothing if there was none.
-
-    Raises:
-        ValueError: the folder holds another profile, or its list is damaged.
-    """
+    """Return what was noted of the folder last; a ValueError, if that is damaged or of another profile."""
     content = _content(folder / LIST)
     if content is None:
         return Listed({}, ())
@@ -161,12 +154,7 @@ def read_list(folder: Path, profile_id: str) -> Listed:
 
 @contextmanager
 def being_imported(folder: Path, profile_id: str | None) -> Iterator[None]:
-    """Record after an import which files it read in their present state: an export may replace them.
-
-    Args:
-        folder: what is imported; nothing is noted unless it is an export of the profile.
-        profile_id: profile that it is imported into; None: that of the export.
-    """
+    """Record after an import which files of an export of the profile it read as they are: exports replace them."""
     profile = owner(folder)
     if profile is None or profile_id not in {None, profile}:
         yield
@@ -207,7 +195,6 @@ def change(
         folder: the folder, which need not be an export.
         before: expected text of the files.
         after: new text of each file that changes; None: it is removed.
-        profile_id: profile of the memories.
         first: called with the folder once it is known that the files can be changed, and before one is.
         taken_back: the change takes an earlier one back: a list that names nothing then goes too.
 

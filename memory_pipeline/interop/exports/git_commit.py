@@ -37,10 +37,7 @@ _GONE: Final = "0"
 def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:
     """Commit these files if the folder is a git repository, and return the commit; None if nothing changed.
 
-    What else is staged stays staged.
-
-    Raises:
-        RuntimeError: git refused; the files are written.
+    What else is staged stays staged. A RuntimeError says why git refused; the files are written.
     """
     if not (folder / ".git").exists():
         return None
@@ -48,7 +45,10 @@ def commit(folder: Path, message: str, *, paths: Collection[str]) -> str | None:
     kind = _git(folder, "rev-parse", "--show-object-format")
     committed = _committed(folder) if head else {}
     contents = {path: (folder / path).read_bytes() for path in paths if (folder / path).is_file()}
-    entries = {path: (_mode(folder / path), _blob(kind, content)) for path, content in contents.items()}
+    entries = {
+        path: (_PROGRAM if os.access(folder / path, os.X_OK) else _FILE, _blob(kind, content))
+        for path, content in contents.items()
+    }
     changed = sorted(path for path in {*paths} if entries.get(path) != committed.get(path))
     if not changed:
         return None
@@ -77,14 +77,9 @@ def _hooks_off(folder: Path) -> list[str]:
 
 
 def _committed(folder: Path) -> dict[str, tuple[str, str]]:
-    """Return mode and id of each file of the last commit."""
     lines = _git(folder, "ls-tree", "-r", "-z", "--full-tree", "HEAD").split("\0")
     described = (line.partition("\t") for line in lines if line)
     return {path: (mode, blob) for about, _, path in described for mode, _, blob in [about.split(" ")]}
-
-
-def _mode(path: Path) -> str:
-    return _PROGRAM if os.access(path, os.X_OK) else _FILE
 
 
 def _blob(kind: str, content: bytes) -> str:

@@ -12,15 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from memory_pipeline.interop.exports.current import Current, fields
+from memory_pipeline.interop.exports.current import Current, fields, without_place
 from memory_pipeline.interop.values import mapping
 from memory_pipeline.ledger import langgraph_store
 from memory_pipeline.ledger.payloads import written
-
-_ROOT: Final = "memories"
-
-DATABASE: Final = (".db", ".sqlite", ".sqlite3")
-"""Endings of the names of databases."""
 
 OWN: Final = "memory_pipeline"
 """What an item is as a memory, so that an import restores it: a key of the values that we make, which names the
@@ -36,6 +31,9 @@ SAID: Final = "said"
 """Key of such an item: digest of the text that its value had; if the memory has another, the text was changed here."""
 TEXT_FIELDS: Final = ("content", "text", "memory", "data")
 """Fields that hold the words of a value, unless a store names others; the first one present counts."""
+
+lost: Final = without_place
+"""Counts what has no place in this format."""
 
 
 def text(current: Current) -> str:
@@ -109,7 +107,7 @@ def _item(profile_id: str, fields: dict[str, Any], content: str, *, made: bool) 
     owner = re.sub(r"\.", "_", fields.get("user_id", profile_id))  # a label of a namespace holds no full stop
     rest = {name: value for name, value in fields.items() if name not in {"memory_id", "occurred_at"}}
     own, metadata = {"profile_id": profile_id}, fields.get("metadata", {})
-    namespace, key = [_ROOT, owner], fields["memory_id"]
+    namespace, key = ["memories", owner], fields["memory_id"]
     value = {"content": content, **rest}
     came_from, put = metadata.get("namespace"), metadata.get(PUT)
     if isinstance(put, dict) and {"namespace", "key"} <= put.keys() and isinstance(put.get("value"), dict):

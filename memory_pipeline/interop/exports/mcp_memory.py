@@ -25,7 +25,6 @@ TARGET: Final = "target"
 TARGET_TYPE: Final = "target_type"
 
 _TYPE: Final = "person"
-_PROFILE_TYPE: Final = "profile"
 _SEPARATORS: Final = re.compile(r"\W+")
 
 Relation = tuple[str, str, str]
@@ -79,11 +78,8 @@ def lost(current: Current) -> dict[str, int]:
 def _observation(fields: Mapping[str, Any], content: str) -> str:
     """Return the text of a memory without the name that an import put before it."""
     metadata = fields.get("metadata", {})
-    return content.removeprefix(f"{metadata[ENTITY]}{AFTER_NAME}") if _named(metadata) else content
-
-
-def _named(metadata: Mapping[str, Any]) -> bool:
-    return metadata.get(NAMED) is True and isinstance(metadata.get(ENTITY), str)
+    named = metadata.get(NAMED) is True and isinstance(metadata.get(ENTITY), str)
+    return content.removeprefix(f"{metadata[ENTITY]}{AFTER_NAME}") if named else content
 
 
 def sentence(source: str, kind: str, target: str) -> str:
@@ -105,7 +101,7 @@ def _stated(current: Current) -> Iterator[Relation]:
 
 def _between(current: Current) -> Iterator[Relation]:
     """Yield the relation of each link between two entities."""
-    owners = _owners(current)
+    owners = {fields["memory_id"]: _entity(current.profile_id, fields)[0] for fields, _ in current.rows()}
     for source, target, kind in current.links.select("source", "target", "edge_type").iter_rows():
         if owners[source] != owners[target]:
             yield owners[source], owners[target], kind
@@ -121,18 +117,12 @@ def _plain(kind: str) -> str:
     return _SEPARATORS.sub("_", kind).strip("_").upper() or kind.strip()
 
 
-def _owners(current: Current) -> dict[str, str]:
-    """Return the entity of each memory."""
-    return {fields["memory_id"]: _entity(current.profile_id, fields)[0] for fields, _ in current.rows()}
-
-
 def _entity(profile_id: str, fields: Mapping[str, Any]) -> tuple[str, str]:
-    """Return name and type of the entity of a memory."""
     metadata = fields.get("metadata", {})
     if named := _text(metadata.get(ENTITY)):
         return named, _text(metadata.get(ENTITY_TYPE)) or next(iter(fields.get("tags", ())), _TYPE)
     person = fields.get("speaker") or fields.get("user_id")
-    return (person, _TYPE) if person else (profile_id, _PROFILE_TYPE)
+    return (person, _TYPE) if person else (profile_id, "profile")
 
 
 def _text(value: object) -> str | None:

@@ -11,7 +11,6 @@ from memory_pipeline.ledger.payloads import written
 CLASHES: Final = "fields whose name the metadata has too"
 _OWN: Final = {"occurred_at", "user_id", "agent_id", "session_id", "memory_id", "metadata", "speaker"}
 """Fields of a record of mem0."""
-_FROM_MEM0: Final = ("source", "mem0")
 
 
 def text(current: Current) -> str:
@@ -35,7 +34,7 @@ def _rest(fields: dict[str, Any]) -> dict[str, Any]:
     until = fields.get("valid_until")
     of_day = until is not None and until.time() == time() and fields.get("source") == "mem0"
     said = {*_OWN, "valid_until"} if of_day else _OWN  # the day says it exactly
-    return {name: value for name, value in fields.items() if name not in said and (name, value) != _FROM_MEM0}
+    return {name: value for name, value in fields.items() if name not in said and (name, value) != ("source", "mem0")}
 
 
 def _record(profile_id: str, fields: dict[str, Any], content: str) -> dict[str, Any]:

@@ -62,12 +62,7 @@ class State:
 
 
 def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, profile_id: str | None = None) -> State:
-    """Choose a state: as published now, after a run, or at a past instant.
-
-    Args:
-        as_of: instant, which is recomputed from the ledger.
-        run: id of a run, or of its plan; not together with `as_of`.
-        profile_id: profile of the rows; default all.
+    """Choose a state: as published now, after a run (its id, or that of its plan), or at a past instant.
 
     Raises:
         ValueError: there is no such run, or nothing was remembered at the instant.
@@ -98,11 +93,7 @@ def state(lake: Lake, *, as_of: datetime | None = None, run: str | None = None, 
 
 
 def check(chosen: State, names: Collection[str]) -> None:
-    """Refuse tables that a state does not have.
-
-    Raises:
-        ValueError: one of these; names it.
-    """
+    """Refuse tables that a state does not have; a ValueError names one."""
     for name in names:
         if name in chosen.names:
             continue
@@ -118,9 +109,6 @@ def read(lake: Lake, chosen: State, name: str) -> pl.DataFrame:
 
     Of a past state, tables that only grow have the rows that belong to it: events that counted, what was made of the
     texts that the memories had, scores of the runs in force.
-
-    Raises:
-        LakeError: a file is missing or damaged.
     """
     if name == "events":
         lake.project()

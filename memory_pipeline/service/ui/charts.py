@@ -91,11 +91,7 @@ def bars(counts: Sequence[tuple[str, int]]) -> Bars | None:
 
 
 def growth(memories: pl.DataFrame, zone: tzinfo) -> Growth | None:
-    """Lay out the numbers of stored and live memories over time; None without a memory.
-
-    Args:
-        memories: `created_at`, `lifecycle`, `lifecycle_since`.
-    """
+    """Lay out stored and live memories over time, by `created_at`, `lifecycle`, `lifecycle_since`; None without any."""
     if memories.is_empty():
         return None
     came = memories["created_at"].sort()

@@ -237,7 +237,6 @@ class Group:
 
 
 def _groups(changes: pl.DataFrame) -> list[Group]:
-    """Return a told plan in its groups."""
     return [
         Group(
             name=name,
@@ -303,7 +302,6 @@ def undoing(visit: Visit, memory: MemoryClient) -> dict[str, Any]:
 
 
 def _runs_of(visit: Visit, run_id: str) -> pl.DataFrame:
-    """Return the row of a run about the profile of a visit."""
     rows: pl.DataFrame = visit.state.lake.ledger.runs([visit.profile_id]).filter(run_id=run_id)
     if rows.is_empty():
         raise HTTPException(404, f"run {run_id!r} is not a run of profile {visit.profile_id!r}; open one from the runs")
@@ -390,7 +388,6 @@ def _others(visit: Visit) -> list[str]:
 
 
 def _searched(visit: Visit) -> list[str]:
-    """Return the profiles to search."""
     also = visit.asked.get("also")
     if why := visit.signed_in.grant.refusal([] if also is None else [also]):
         raise HTTPException(403, why)

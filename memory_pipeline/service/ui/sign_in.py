@@ -84,11 +84,7 @@ class SignIns:
         return None if self._clock() - since > LIFETIME_SECONDS else self._entered(_OWNER)
 
     def enter(self, token: str) -> SignedIn | None:
-        """Sign in with a token; None if it is not valid.
-
-        Raises:
-            LakeError: the tokens cannot be read.
-        """
+        """Sign in with a token; None if it is not valid."""
         grant = auth_tokens.identify(self._home, token.strip())
         return None if grant is None else self._entered(grant)
 
@@ -102,11 +98,7 @@ class SignIns:
         return entered
 
     def find(self, key: str) -> SignedIn | None:
-        """Return who holds a cookie; None if it is unknown or too old, or if the token was revoked.
-
-        Raises:
-            LakeError: the tokens cannot be read.
-        """
+        """Return who holds a cookie; None if it is unknown or too old, or if the token was revoked."""
         with self._lock:
             found = self._open.get(key)
         if found is None:

@@ -70,7 +70,6 @@ _LEFT_OUT: Final = "without-"
 """Begins the name of the field that leaves a row out of a plan."""
 _FIELDS: Final = 1_000
 """Most fields of a form."""
-_SEE_OTHER: Final = 303
 _WRONG: Final = 400
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src data:; form-action 'self'; "
@@ -84,12 +83,7 @@ _SCRIPTED: Final = ("review",)
 
 
 def application(state: State, codes: Mapping[type[Exception], int]) -> Starlette:
-    """Build the pages.
-
-    Args:
-        state: state of the HTTP service: `home`, `lake`, `clients`, `runs`, `slots`.
-        codes: status by class of error.
-    """
+    """Build the pages over the state of the HTTP service; `codes` are the status by class of error."""
     state.sign_ins = SignIns(state.home)
     state.invitation = state.sign_ins.invite()
     site = Starlette(
@@ -117,7 +111,6 @@ def application(state: State, codes: Mapping[type[Exception], int]) -> Starlette
 
 
 def _page(path: str, title: str, show: Show) -> Callable[[Request], Response]:
-    """Return the endpoint of a page."""
 
     def endpoint(request: Request) -> Response:
         if (signed_in := _signed_in(request)) is None:
@@ -262,7 +255,6 @@ async def _fields(request: Request) -> dict[str, str]:
 
 
 def _signed_in(request: Request) -> SignedIn | None:
-    """Return who holds the cookie of a request."""
     found: SignedIn | None = request.app.state.sign_ins.find(request.cookies.get(_cookie(request), ""))
     return found
 
@@ -288,7 +280,6 @@ def _visit(request: Request, signed_in: SignedIn, asked: Mapping[str, str]) -> V
 
 
 def _shown(name: str, request: Request, visit: Visit | None, code: int = 200, **values: Any) -> HTMLResponse:
-    """Render a template."""
     path = request.url.path.removeprefix(f"{request.scope.get('root_path', '')}/")
     # Of an error the cause may be the store itself.
     profiles = stored_profiles(visit.state.lake) if visit and visit.admin and code < _WRONG else []
@@ -331,7 +322,7 @@ def _path(page: str, **parameters: str) -> str:
 
 
 def _redirect(path: str) -> RedirectResponse:
-    return RedirectResponse(path, _SEE_OTHER, {"Cache-Control": "no-store"})
+    return RedirectResponse(path, 303, {"Cache-Control": "no-store"})
 
 
 async def _refused(request: Request, error: Exception) -> Response:
