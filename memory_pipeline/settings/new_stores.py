@@ -13,7 +13,7 @@ from memory_pipeline.settings.values import LEDGER_FILE
 
 EMBEDDER: Final = "reader"
 """Embedder of new stores. Stores made before it existed keep the default, `hashing`, until somebody sets another."""
-_COMMENT: Final = "chosen when this store was made; see: memory-pipeline config explain embedder"
+_COMMENT: Final = "chosen when this store was made; see: memory-pipeline config show"
 
 
 def is_new(folder: Path) -> bool:
