@@ -9,6 +9,7 @@ import polars as pl
 from memory_pipeline.consolidation import trimming
 from memory_pipeline.consolidation.plans.planning import LEAVING
 from memory_pipeline.consolidation.state import decision_json, lifecycle, projection
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.lake import dictionary, policies
 from memory_pipeline.lake.snapshot_schemas import RELATIONS
@@ -96,7 +97,7 @@ def relations(
 
 def _summaries(memories: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return every summary from the memories, since a run's own table has only those that it wrote."""
-    decided = decisions.filter(pl.col("action") == Action.SUMMARISE.value).sort("seq", "ordinal")
+    decided = decisions.filter(does(Action.SUMMARISE)).sort("seq", "ordinal")
     wording = decided.unique(_MEMORY, keep="last", maintain_order=True).select(
         "profile_id", *decision_json.read("factors", decision_json.WORDED), summary_id="memory_id"
     )

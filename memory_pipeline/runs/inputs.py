@@ -11,6 +11,7 @@ from memory_pipeline.consolidation import scope as scopes
 from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.plans import leaving_out, plan_document, planning
 from memory_pipeline.consolidation.state import decision_json
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import commits, erasure_guards
@@ -234,7 +235,7 @@ def _caught_up(lake: Lake, runs: pl.DataFrame, profiles: Collection[str]) -> dic
     tasks = [task for task, actions in TASKS.items() if Action.DEFER in actions]
     whole = pl.col("task").is_in(tasks) & (pl.col("scope") == "all") & (pl.col("outcome") == "committed")
     runs = runs.filter(pl.col("profile_id").is_in(sorted(profiles)), whole)
-    deferrals = lake.ledger.decisions(profiles=sorted(profiles)).filter(pl.col("action") == Action.DEFER.value)
+    deferrals = lake.ledger.decisions(profiles=sorted(profiles)).filter(does(Action.DEFER))
     incomplete = runs.join(deferrals, on=["profile_id", "plan_id"], how="semi")
     # A later run at the instant of an incomplete one has no deferrals of its own, but is not complete either.
     complete = runs.join(incomplete, on=["profile_id", "as_of"], how="anti")

@@ -1,8 +1,8 @@
 """Measures of an undirected weighted graph: PageRank, communities, degrees.
 
 Rows are numbers 0 to n - 1; edges are given by their two ends and their weights, finite and not negative. Parallel ones
-in either direction count as one with the summed weight; loops are ignored. A result depends on the set of edges and not on their order, and the result for one connected part never depends on the
-others. Not here: which edges count.
+in either direction count as one with the summed weight; loops are ignored. A result depends on the set of edges and not
+on their order, and the result for one connected part never depends on the others. Not here: which edges count.
 """
 
 from typing import Any, Final

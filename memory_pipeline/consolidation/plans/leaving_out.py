@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.plans import dependants, planning, telling
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.schemas import TABLES, Action
 
 SHORTEST: Final = 6
@@ -65,7 +66,7 @@ def remaining(plan: pl.DataFrame, left: pl.DataFrame, again: pl.DataFrame, profi
         again: the plan made again as if these had been undone; only its blocks of core memory count, so that nothing
             is decided that nobody was shown.
     """
-    compiled = pl.col("action") == Action.COMPILE.value
+    compiled = does(Action.COMPILE)
     key = ["profile_id", "decision_id"]
     kept = plan.filter(~compiled).join(left, on=key, how="anti")
     blocks = again.filter(compiled).join(left.filter(compiled), on=["profile_id", "memory_id"], how="anti")

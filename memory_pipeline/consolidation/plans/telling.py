@@ -19,7 +19,7 @@ from memory_pipeline.consolidation import core_memory, questions, whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.consolidation.state import answers
-from memory_pipeline.consolidation.state.decision_json import LEAVES
+from memory_pipeline.consolidation.state.decision_json import LEAVES, does
 from memory_pipeline.schemas import Action
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.parse.tokens import count_tokens
@@ -142,7 +142,7 @@ def rows(plan: pl.DataFrame) -> pl.DataFrame:
         be in alone. Rows are in the order in which they are told, the leading decision of each first.
     """
     by = ["profile_id", "unit"]
-    lead = ("place", ~_is(Action.SUMMARISE), "ordinal")
+    lead = ("place", ~does(Action.SUMMARISE), "ordinal")
     named = plan.with_columns(part=_part(plan), unit=_unit(plan)).with_columns(
         place=pl.col("part").replace_strict({name: place for place, name in enumerate(GROUPS)}, return_dtype=pl.Int64)
     )
@@ -242,19 +242,15 @@ def quiet(lines: pl.DataFrame) -> str | None:
     return f"behind the scenes: {', '.join(parts)}" if parts else None
 
 
-def _is(*actions: Action) -> pl.Expr:
-    return pl.col("action").is_in([action.value for action in actions])
-
-
 def _part(plan: pl.DataFrame) -> pl.Expr:
     """Return the group that each decision would be in alone."""
-    replacing = plan.filter(_is(Action.SUPERSEDE)).select("profile_id", memory_id="target_id")
-    merges = plan.filter(_is(Action.SUMMARISE)).join(replacing, on=KEY, how="semi")["decision_id"]
+    replacing = plan.filter(does(Action.SUPERSEDE)).select("profile_id", memory_id="target_id")
+    merges = plan.filter(does(Action.SUMMARISE)).join(replacing, on=KEY, how="semi")["decision_id"]
     kind = pl.col("after").str.json_path_match("$.edge_type")
     # A contrast that `creative` finds is a remark on two decisions, and has no effect.
     contrast = pl.col("after").str.json_path_match("$.kind") == "contrast"
     return (
-        pl.when(_is(Action.LINK) & ~contrast.fill_null(value=False))
+        pl.when(does(Action.LINK) & ~contrast.fill_null(value=False))
         .then(kind.replace_strict(_LINKS, default=_OF_ACTION[Action.LINK], return_dtype=pl.String))
         .when(pl.col("decision_id").is_in(merges.implode()))
         .then(pl.lit("merged"))
@@ -264,7 +260,7 @@ def _part(plan: pl.DataFrame) -> pl.Expr:
 
 def _unit(plan: pl.DataFrame) -> pl.Series:
     """Return what people see as one with each decision: a merge, two memories, or the decision itself."""
-    into = plan.filter(_is(Action.SUPERSEDE)).select(*KEY, into="target_id").unique(KEY)
+    into = plan.filter(does(Action.SUPERSEDE)).select(*KEY, into="target_id").unique(KEY)
     ends = (
         plan.select("profile_id", "memory_id", "target_id", "action", "decision_id")
         .join(into, on=KEY, how="left", maintain_order="left")
@@ -280,9 +276,9 @@ def _unit(plan: pl.DataFrame) -> pl.Series:
     )
     paired = pl.col("action").is_in(_PAIRED)
     return ends.select(
-        pl.when(_is(Action.SUMMARISE))
+        pl.when(does(Action.SUMMARISE))
         .then("memory_id")
-        .when(_is(Action.SUPERSEDE))
+        .when(does(Action.SUPERSEDE))
         .then("target_id")
         .when(paired & (pl.col("into") == pl.col("other_into")))  # two memories that the plan makes one
         .then("into")
@@ -303,7 +299,7 @@ class _Texts:
             [
                 plan.select(KEY),
                 plan.select("profile_id", memory_id="target_id"),
-                plan.filter(_is(Action.SUMMARISE)).select("profile_id", memory_id=members).explode("memory_id"),
+                plan.filter(does(Action.SUMMARISE)).select("profile_id", memory_id=members).explode("memory_id"),
             ]
         )
         named = memories.join(ids.drop_nulls(), on=KEY, how="semi").join(several, on="profile_id")
