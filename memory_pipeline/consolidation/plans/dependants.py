@@ -9,17 +9,10 @@ from memory_pipeline.schemas import Action
 
 
 def of(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions that build on others.
+    """Return those of the decisions in force that build on some `chosen` of them, transitively; none of these.
 
     Every later decision about a summary builds on it; pruning an edge builds on its link, a promotion or a trim on the
     one before, and a stub on the cold decision.
-
-    Args:
-        decisions: decisions in force.
-        chosen: those of them to start from.
-
-    Returns:
-        Rows of `decisions`, transitively; none of `chosen`.
     """
     key = ["profile_id", "decision_id"]
     collected = chosen

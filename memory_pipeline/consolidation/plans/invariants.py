@@ -44,12 +44,7 @@ def violations(
     - `scope`: a run about a part of a profile changes a memory outside it.
 
     Args:
-        plan: table `consolidation_plan`.
-        state: the state before the plan.
-        profiles: table `profiles` of the run.
-        policy: what prevents supersession.
-        scored: table `scored_memories` of `state`.
-        post: the state after the plan (see `post_state`).
+        state: the state before the plan; `post` is that after it (see `post_state`), `scored` the scores before it.
         retrievable: `profile_id`, `memory_id` of the memories that a search of `post` finds.
         within: `profile_id`, `memory_id` of the only memories that may change; default: all.
 
@@ -76,17 +71,11 @@ def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "m
 
 
 def retrievable(memories: Frame[schemas.Memories], vectors: pl.DataFrame, model: str) -> pl.DataFrame:
-    """Return the live summaries that a search for their own words finds.
+    """Return the live summaries that a search for their own words finds: profile_id, memory_id.
 
-    These are the ones whose vector can be compared with those of the other live memories. Nothing has to be searched:
-    the nearest memories of such a summary either include it, or as many others that are at least as near to its words
-    as it is itself.
-
-    Args:
-        model: the embedder of the profile.
-
-    Returns:
-        `profile_id`, `memory_id`.
+    These are the ones whose vector by `model`, the embedder, can be compared with those of the other live memories.
+    Nothing has to be searched: the nearest memories of such a summary either include it, or as many others that are at
+    least as near to its words as it is itself.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*KEY, "kind", "content_hash")
     embedded = vectors.filter(pl.col("model") == model).drop("model")

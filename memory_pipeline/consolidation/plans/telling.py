@@ -132,14 +132,10 @@ _OTHER_WORDS: Final = "They say the same; one text stands for all."
 
 
 def rows(plan: pl.DataFrame) -> pl.DataFrame:
-    """Return the row of the told plan that each decision belongs to.
+    """Return decisions with the row of the told plan that each belongs to, in the order in which they are told.
 
-    Args:
-        plan: table `consolidation_plan`, or rows of the table `decisions`.
-
-    Returns:
-        The columns of `plan`; `row_id` and `group` of the row that it is told in, and `part`, the group that it would
-        be in alone. Rows are in the order in which they are told, the leading decision of each first.
+    Added are `row_id` and `group` of the row, and `part`, the group that a decision would be in alone. The leading
+    decision of each row is its first.
     """
     by = ["profile_id", "unit"]
     lead = ("place", ~does(Action.SUMMARISE), "ordinal")
@@ -157,14 +153,9 @@ def rows(plan: pl.DataFrame) -> pl.DataFrame:
 
 
 def tell(plan: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo = UTC) -> pl.DataFrame:
-    """Return a plan as people read it (`TOLD`).
+    """Return a plan, or rows of the table `decisions`, as people read it (`TOLD`), with days in a time zone.
 
-    Args:
-        plan: table `consolidation_plan`, or rows of the table `decisions`.
-        memories: table `memories` of the same profiles, before the plan or after it.
-        zone: time zone of the days.
-
-    Cost: linear in the plan.
+    Memories are those of the same profiles, before the plan or after it. Cost: linear in the plan.
     """
     texts = _Texts(plan, memories, zone)
     grouped = groupby(rows(plan).iter_rows(named=True), itemgetter("profile_id", "row_id"))
@@ -174,13 +165,7 @@ def tell(plan: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo = UTC) -> pl.D
 
 
 def tell_answers(said: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo) -> pl.DataFrame:
-    """Return what answers have ended, as decisions are told (`TOLD`).
-
-    Args:
-        said: answers about pairs of memories (`answers.standing`).
-        memories: table `memories` of their profiles.
-        zone: time zone of the days.
-    """
+    """Return what answers (`answers.standing`) have ended, as decisions are told (`TOLD`)."""
     ending = said.filter(pl.col("relation").is_in(answers.CLOSING)).sort("at")
     closings = ending.select(
         *KEY,
@@ -199,11 +184,7 @@ def tell_answers(said: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo) -> pl
 
 
 def headlines(told: pl.DataFrame) -> pl.DataFrame:
-    """Return what a plan does to each profile, a line a group (`profile_id`, `group`, `rows`, `headline`), in order.
-
-    Args:
-        told: a told plan (`TOLD`).
-    """
+    """Return what a told plan does to each profile, a line a group: `profile_id`, `group`, `rows`, `headline`."""
     counts = told.group_by("profile_id", "group", maintain_order=True).agg(
         rows=pl.len().cast(pl.Int64),
         members=pl.col("older").list.len().sum(),
@@ -233,11 +214,7 @@ def confidence(row: Mapping[str, Any]) -> str | None:
 
 
 def quiet(lines: pl.DataFrame) -> str | None:
-    """Return the quiet groups as one line; None if there are none.
-
-    Args:
-        lines: what `headlines` returns.
-    """
+    """Return the quiet groups of what `headlines` returns as one line; None if there are none."""
     parts = lines.filter(pl.col("group").is_in(QUIET))["headline"].to_list()
     return f"behind the scenes: {', '.join(parts)}" if parts else None
 

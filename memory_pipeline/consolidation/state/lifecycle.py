@@ -67,7 +67,7 @@ def unclosed(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
-    """Return memories as the decisions leave them.
+    """Return memories as the decisions in force leave them; new ones are as `unclosed` returns them.
 
     - The last move of a memory sets its lifecycle.
     - A summary holds while its members state what they stated when it was made; then it is archived.
@@ -79,10 +79,6 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
       becomes of the newer one later, only undoing the closing or changing a text reopens it.
     - The last trim of a text is shown while it is the memory's text.
     - A promotion to core or warm holds from then on.
-
-    Args:
-        memories: table `memories`; new ones as `unclosed` returns them.
-        ordered: decisions in force.
     """
     moved = _moved(_closed(memories, ordered), ordered)
     restored = _restored(_withdrawn(moved))

@@ -47,12 +47,9 @@ class State:
 
 
 def fold(events: pl.DataFrame, decisions: pl.DataFrame) -> State:
-    """Return the state after these events and decisions.
+    """Return the state after these events, of an instant and a ledger position, and these decisions in force.
 
-    Args:
-        events: table `events` up to an instant and a ledger position; only events of agents have an effect, among them
-            what they answered about pairs of memories.
-        decisions: table `decisions`, those in force at that state (see `unmasked`).
+    Only events of agents have an effect, among them what they answered about pairs of memories.
 
     Cost: sorts of the accesses, hash joins, and one SHA-256 per memory; a few seconds per million events.
     """
@@ -77,8 +74,7 @@ def _written(events: pl.DataFrame, summaries: pl.DataFrame) -> State:
 def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
     """Return the decisions in force: not undone, withdrawn or erased, and not about a summary that is not in force.
 
-    Args:
-        reverted: table `reverted`; the decisions it names are undone. An undone withdrawal withdraws nothing.
+    The decisions that table `reverted` names are undone. An undone withdrawal withdraws nothing.
     """
     if decisions.is_empty():
         return decisions
