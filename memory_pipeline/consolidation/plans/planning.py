@@ -341,7 +341,7 @@ def _digest(*parts: str) -> str:
 
 
 def in_force_after(
-    plan: pl.DataFrame, decisions: pl.DataFrame, reverted: pl.DataFrame = _NOTHING_REVERTED
+    plan: pl.DataFrame, decisions: pl.DataFrame, *, reverted: pl.DataFrame = _NOTHING_REVERTED
 ) -> pl.DataFrame:
     """Return which of some decisions, and of those of a plan that is not held, are in force once it is committed."""
     last = decisions.select(pl.col("seq").max()).item() or 0

@@ -91,7 +91,7 @@ def settle(inputs: Inputs, context: Context) -> Outputs:
             name: pl.concat([rows.join(decided, on="profile_id", how="anti", maintain_order="left"), changed[name]])
             for name, rows in before.items()
         }
-        in_force = planning.in_force_after(inputs.consolidation_plan, inputs.decisions, inputs.reverted)
+        in_force = planning.in_force_after(inputs.consolidation_plan, inputs.decisions, reverted=inputs.reverted)
         reread = folded.digests(inputs.events, in_force).join(decided, on="profile_id", how="semi")
         read = pl.concat([read.join(decided, on="profile_id", how="anti"), reread])
     settled_edges, settled_accesses = (
