@@ -20,7 +20,7 @@ from memory_pipeline.schemas import LIVE, TABLES, Action, Enrichment, Frame, Mem
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.lang.en.kept_words import DEPENDS, HOLDS, PERSONS
 from memory_pipeline.text.parse import entities
-from memory_pipeline.text.parse.tokens import content_stems, count_tokens, fold
+from memory_pipeline.text.parse.tokens import content_stems, count_tokens, fold, one_line
 from memory_pipeline.text.score import clause_value
 
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
@@ -257,10 +257,9 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.D
 
 def _worth(sentences: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
     """Add to sentences what they are worth, and whether they settle something."""
-    line = pl.col("clause").str.replace_all(r"\s+", " ").str.strip_chars()
     of_row = rows.select("row", *KEY, "age", "chat", *ODDS)
     return (
-        sentences.with_columns(said=line)
+        sentences.with_columns(said=one_line(pl.col("clause")))
         .join(of_row, on="row", how="left", maintain_order="left")
         .join(said, on=[*KEY, "said"], how="left", maintain_order="left")
         .select(*sentences.columns, worth=worth.kept_for(), settles=worth.settles())

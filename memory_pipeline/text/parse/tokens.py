@@ -208,6 +208,11 @@ def rarities(low: str, language: str | None = None) -> dict[str, int]:
     return rarity | dict.fromkeys(emoji, _PICTURE_RARITY)
 
 
+def one_line(text: pl.Expr) -> pl.Expr:
+    """Return a text on one line, without white space around it."""
+    return text.str.replace_all(r"\s+", " ").str.strip_chars()
+
+
 def count_tokens(texts: pl.Series) -> pl.Series:
     """Count the tokens of each text, words and punctuation marks (Int64); 0 for null."""
     if len(texts) <= FEW and is_ascii(texts):

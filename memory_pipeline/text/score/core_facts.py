@@ -310,7 +310,7 @@ def _placed(texts: pl.Series) -> pl.DataFrame:
     pieces = clauses.split_clauses(texts.str.replace_all(credentials.MARK, "<$1>")).with_columns(
         part=pl.col("ends").shift(1, fill_value=False).cum_sum().over("row")
     )
-    line = pl.col("clause").str.join("").str.replace_all(r"\s+", " ").str.strip_chars()
+    line = tokens.one_line(pl.col("clause").str.join(""))
     lines = pieces.group_by("row", "part", maintain_order=True).agg(line.alias("sentence"))
     lines = lines.filter(pl.col("sentence") != "")
     several = pl.col("row").is_duplicated()
