@@ -77,14 +77,10 @@ def ranked(
     holds, and what outdates it at least as high. The older side of a link ranks by its own words and use: a link
     decides only that it leaves before the newer side.
 
-    Args:
-        edges: edges between them; MAY_UPDATE (newer to older) and MAY_REPEAT are read, SIMILAR_TO of measurements.
-        fact_changes: table `fact_changes`; updates and duplicates are read.
-        accesses: table `accesses`. An access counts its times / (1 + its position in the answer); one that only an
-            association led to does not count.
-        odds: table `change_odds`.
-        said: what the reader says of their sentences (`worth.of_sentences`). Of a memory without a row a safety matter
-            is recognised by words of its language, if there are any.
+    An access counts its times / (1 + its position in the answer); one that only an association led to does not count.
+    `said` is what the reader says of the memories' sentences (`worth.of_sentences`); of a memory without a row a safety
+    matter is recognised by words of its language, if there are any. Of `edges`, MAY_UPDATE (newer to older) and
+    MAY_REPEAT are read, SIMILAR_TO of measurements.
 
     Returns:
         profile_id, memory_id, rank (`Rank`), use (the sum over accesses), `ODDS` and newer (ids of the memories that it

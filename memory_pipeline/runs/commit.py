@@ -77,12 +77,9 @@ def commit(
 
     Args:
         tables: the run's tables (`COMMITTED_FROM`).
-        policies: the policies in play, by hash.
-        started_at: when the run started; default: now.
-        say: takes each line of the log.
+        say: takes each line of the log; `warn`, a line for each profile that the quota held back.
         whole: commit all profiles or none.
         left_out: decisions that were left out of the plan (see `plans.leaving_out`); default: none.
-        warn: takes a line for each profile that the quota held back.
 
     Raises:
         InvariantBroken: the plan would break an invariant; nothing was changed.

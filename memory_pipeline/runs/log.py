@@ -60,11 +60,7 @@ def lines(
 ) -> list[str]:
     """Return the log lines of a committed run.
 
-    Args:
-        plan: table `consolidation_plan`, including decisions held back.
-        live: number of live memories of each profile before the run.
-        policies: policies of the profiles, by hash.
-        seconds: duration of the run.
+    `plan` includes decisions held back; `live` is the number of live memories of each profile before the run.
     """
     messages: list[str] = []
     for (task,), group in profiles.sort("profile_id").group_by(["task"], maintain_order=True):

@@ -134,8 +134,6 @@ def mask_decisions(
         decisions: rows of the table `decisions`: every one, those that build on others included.
         runs: rows of `consolidation_runs` that are undone as a whole.
         heads: position of the head of each profile, read before the decisions were chosen.
-        reason: why, as a sentence.
-        now: time of the request.
         cascade: whether dependent decisions are included because that was requested.
 
     Raises:
