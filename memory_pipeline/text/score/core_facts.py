@@ -15,8 +15,8 @@ from memory_pipeline.text import credentials, display
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.en import core_cues
-from memory_pipeline.text.lang.en.rarity import RARITY_UNLISTED
 from memory_pipeline.text.lang.folding import fold_text
+from memory_pipeline.text.lang.pack import RARITY_UNLISTED
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, facts, tokens
 from memory_pipeline.text.parse.speakers import USERS
