@@ -133,7 +133,9 @@ def linked(count):
     embedded, points = vectors(count)
     edges, risen = TABLES["association_edges"].empty(), TABLES["tier_changes"].empty()
     policy = Policy(associations=("auto_link", "reinforcement"), similar_edges=False)
-    found, seconds = timed(lambda: links.propose(live, edges, neighbours.find(live, embedded, policy), risen, policy))
+    found, seconds = timed(
+        lambda: links.propose(live, edges, neighbours.compare(live, embedded, policy).neighbours, risen, policy)
+    )
     lists = points[:NAIVE_ROWS].tolist()
 
     def naive():

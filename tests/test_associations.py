@@ -20,7 +20,7 @@ CREATIVE = Policy(associations=("creative",))
 
 def derive_from(memories, vectors, policy):
     none = TABLES["accesses"].empty(), TABLES["decided_edges"].empty()
-    known, near = frames.enrichment({}, of=memories), neighbours.find(memories, vectors, policy)
+    known, near = frames.enrichment({}, of=memories), neighbours.compare(memories, vectors, policy).neighbours
     return associations.derive(memories, known, near, *none, policy, as_of=AS_OF)
 
 
@@ -28,7 +28,7 @@ def derive(memories, *, vectors=None, entities=None, policy=TEXT, as_of=AS_OF):
     return associations.derive(
         memories,
         frames.enrichment(entities or {}, of=memories),
-        neighbours.find(memories, frames.vectors(vectors or {}, of=memories), policy),
+        neighbours.compare(memories, frames.vectors(vectors or {}, of=memories), policy).neighbours,
         TABLES["accesses"].empty(),
         TABLES["decided_edges"].empty(),
         policy,
@@ -50,7 +50,7 @@ def discover(memories, *, vectors, edges=None, policy=CREATIVE, as_of=AS_OF, rel
         memories.select("profile_id", "memory_id", relevance=pl.lit(relevance)),
         frames.edges([]) if edges is None else edges,
         frames.vectors(vectors, of=memories),
-        neighbours.find(memories, frames.vectors(vectors, of=memories), policy),
+        neighbours.compare(memories, frames.vectors(vectors, of=memories), policy).neighbours,
         TABLES["accesses"].empty(),
         TABLES["tier_changes"].empty(),
         TABLES["fact_changes"].empty(),

@@ -53,7 +53,7 @@ def clustered(memories, policy=None, *, vectors=None, relevance=None, edges=None
         policy or Policy(),
         as_of=AS_OF,
         plan_id="plan",
-        neighbours=neighbours.find(memories, known, policy) if near else None,
+        neighbours=neighbours.compare(memories, known, policy).neighbours if near else None,
         **said,
     )
 

@@ -40,7 +40,7 @@ def alone(accesses, *, names="ab", decided=None, policy=LIFETIME, as_of=AS_OF):
     return associations.derive(
         memories,
         frames.enrichment({}, of=memories),
-        neighbours.find(memories, frames.vectors({}, of=memories), policy),
+        neighbours.compare(memories, frames.vectors({}, of=memories), policy).neighbours,
         accesses,
         frames.edges([]) if decided is None else decided,
         policy,

@@ -26,7 +26,7 @@ def derive(memories, accesses, *, decided=(), policy=USED, vectors=None, as_of=A
     return associations.derive(
         memories,
         frames.enrichment({}, of=memories),
-        neighbours.find(memories, frames.vectors(vectors or {}, of=memories), policy),
+        neighbours.compare(memories, frames.vectors(vectors or {}, of=memories), policy).neighbours,
         accesses,
         frames.edges(decided),
         policy,

@@ -11,7 +11,7 @@ from frames import AS_OF, ago
 from planned import fact_changes
 
 from memory_pipeline import MemoryClient
-from memory_pipeline.consolidation import core_memory, core_profile
+from memory_pipeline.consolidation import core_memory, core_profile, core_views
 from memory_pipeline.erasure.erase import new_owners
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.schemas import TABLES
@@ -162,11 +162,11 @@ def test_days_are_told_in_a_time_zone():
     scored = memories.select("profile_id", "memory_id", importance="importance_given")
     given = {"as_of": AS_OF, "edges": frames.edges(links)}
     blocks = core_memory.candidates(memories, scored, frames.enrichment({}, of=memories), Policy(), **given)
-    there = core_memory.in_zone(blocks, "America/New_York")
+    there = core_views.in_zone(blocks, "America/New_York")
     assert there.drop("content").equals(blocks.drop("content"))
-    assert core_memory.in_zone(blocks, "UTC").equals(blocks)
+    assert core_views.in_zone(blocks, "UTC").equals(blocks)
     unmarked = blocks.with_columns(marks=pl.lit(None, blocks.schema["marks"]))
-    assert core_memory.in_zone(unmarked, "America/New_York").equals(unmarked)
+    assert core_views.in_zone(unmarked, "America/New_York").equals(unmarked)
     facts = [fact for content in there["content"] for fact in content.split(core_memory.SEPARATOR)]
     year = AS_OF.year
     assert facts == [

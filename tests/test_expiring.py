@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
-from memory_pipeline.consolidation import core_memory, expiry
+from memory_pipeline.consolidation import core_memory, core_views, expiry
 from memory_pipeline.recall.client.memory_client import MemoryClient
 from memory_pipeline.schemas import CoreMemoryBlocks
 
@@ -121,7 +121,5 @@ def test_core_memory_leaves_out_what_has_ended_since_the_run():
         {"profile_id": ["p", "p"], "memory_id": ["a", "b"], "valid_from": [None, None], "valid_until": ends},
         schema_overrides={name: pl.Datetime("us", "UTC") for name in ("valid_from", "valid_until")},
     )
-    assert (
-        core_memory.holding(blocks, memories, NOON - timedelta(1))["content"].to_list() == blocks["content"].to_list()
-    )
-    assert core_memory.holding(blocks, memories, NOON)["content"].to_list() == ["Ana lives in Lisbon."]
+    assert core_views.holding(blocks, memories, NOON - timedelta(1))["content"].to_list() == blocks["content"].to_list()
+    assert core_views.holding(blocks, memories, NOON)["content"].to_list() == ["Ana lives in Lisbon."]

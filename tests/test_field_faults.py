@@ -88,7 +88,7 @@ def creative(days, vectors):
         memories.select("profile_id", "memory_id", relevance=pl.lit(0.5)),
         frames.edges([]),
         frames.vectors(vectors, of=memories),
-        neighbours.find(memories, frames.vectors(vectors, of=memories), Policy(**preset("automem"))),
+        neighbours.compare(memories, frames.vectors(vectors, of=memories), Policy(**preset("automem"))).neighbours,
         *(TABLES[name].empty() for name in ("accesses", "tier_changes", "fact_changes")),
         Policy(**preset("automem")),
         as_of=AS_OF,

@@ -36,7 +36,7 @@ def discover(memories, vectors, *, edges=(), accesses=None, tiers=None, changes=
         memories.select("profile_id", "memory_id", relevance=pl.lit(0.5)),
         frames.edges(edges) if not isinstance(edges, pl.DataFrame) else edges,
         frames.vectors(vectors, of=memories),
-        neighbours.find(memories, frames.vectors(vectors, of=memories), policy),
+        neighbours.compare(memories, frames.vectors(vectors, of=memories), policy).neighbours,
         uses.accesses([]) if accesses is None else accesses,
         uses.risen({}) if tiers is None else tiers,
         TABLES["fact_changes"].empty() if changes is None else changes,

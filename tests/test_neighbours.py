@@ -31,7 +31,7 @@ def told(count, profiles=2):
 
 def test_the_pairs_are_those_of_a_join_at_any_threshold_from_the_lowest_on():
     memories, vectors = told(120)
-    near = neighbours.find(memories, vectors, POLICY)
+    near = neighbours.compare(memories, vectors, POLICY).neighbours
     assert TABLES["neighbours"].violations(near).is_empty()
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).sort("profile_id", "memory_id")[::2]
     points, profiles = edge_rows.matrix(live, vectors, POLICY), edge_rows.profiles(live)
@@ -49,11 +49,12 @@ def test_of_another_state_only_what_is_new_is_compared_and_the_table_is_the_same
     revived = pl.when(name.is_in(["m020", "m022"])).then(pl.lit("cold")).otherwise("lifecycle").alias("lifecycle")
     left = pl.when(name == "m003").then(pl.lit("active")).otherwise("lifecycle").alias("lifecycle")
     before = after.filter(name < "m110").with_columns(changed).with_columns(revived).with_columns(left)
-    known = neighbours.find(before, vectors, POLICY)
-    found = neighbours.brought_up_to(after, known, before=before, vectors=vectors, policy=POLICY)
-    assert_frame_equal(found, neighbours.find(after, vectors, POLICY))
-    assert found.height > known.height
-    assert neighbours.brought_up_to(before, known, before=before, vectors=vectors.clear(), policy=POLICY).equals(known)
+    known = neighbours.compare(before, vectors, POLICY)
+    found = neighbours.compare(after, vectors, POLICY, kept=known.comparisons).neighbours
+    assert_frame_equal(found, neighbours.compare(after, vectors, POLICY).neighbours)
+    assert found.height > known.neighbours.height
+    again = neighbours.compare(before, vectors, POLICY, kept=known.comparisons)
+    assert again.neighbours.equals(known.neighbours)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_of_another_state_only_what_is_new_is_compared_and_the_table_is_the_same
 def test_the_lowest_threshold_in_play_decides(policy, lowest):
     assert neighbours.minimum(policy) == lowest
     memories, vectors = told(30)
-    assert neighbours.find(memories, vectors, policy).is_empty() == (lowest is None)
+    assert neighbours.compare(memories, vectors, policy).neighbours.is_empty() == (lowest is None)
 
 
 @pytest.mark.parametrize("places", [slice(0, 100), slice(20, 120), slice(0, 120, 3)])

@@ -24,7 +24,7 @@ from memory_pipeline.consolidation.state import folding
 from memory_pipeline.consolidation.summaries import prompting
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES
 from memory_pipeline.settings import Policy
-from memory_pipeline.text.parse.tokens import count_tokens
+from memory_pipeline.text.parse.tokens import count_tokens, one_line
 from memory_pipeline.text.score import commands, sections
 
 SEPARATOR: Final = "\n---\n"
@@ -47,7 +47,6 @@ Mark = Mapping[str, Any] | None
 SHARES: Final = 4
 """Parts of the limit in tokens, one of which each block has before it takes what others leave."""
 _PERSON: Final = ["profile_id", "person"]
-_EVERY: Final = pl.lit(value=True)
 
 
 class Fact(NamedTuple):
@@ -74,20 +73,15 @@ class Filled(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """Which memories a block takes, and in which order.
-
-    Attributes:
-        name: the block.
-        admits: predicate of the memories it takes.
-        by: column by which it ranks them, highest first.
-        most: maximum number of facts; None: as many as fit.
-        kinds: kinds of memories it takes.
-    """
+    """Which memories a block takes, and in which order."""
 
     name: str
     admits: pl.Expr
+    """Predicate of the memories it takes."""
     by: str
+    """Column by which it ranks them, highest first."""
     most: int | None = None
+    """Maximum number of facts; None: as many as fit."""
     kinds: tuple[str, ...] = _OWN
 
 
@@ -111,7 +105,8 @@ BLOCKS: Final = (
     Block("active_decisions", _is("memory_type", "Decision") & _USED, "access_count"),
     Block("learned_preferences", (_is("category", "opinion") | _is("memory_type", "Preference")) & _SURE, "confidence"),
 )
-"""The blocks of SuperLocalMemory, in the order in which they are filled."""
+"""The blocks of SuperLocalMemory, in the order in which they are filled. A core memory became core through use, so that
+it counts as semantic."""
 
 PROFILE: Final = "profile"
 """Value of `core_facts` with which the blocks profile the user."""
@@ -123,103 +118,9 @@ def names(policy: Policy) -> tuple[str, ...]:
 
 
 def in_order(blocks: pl.DataFrame) -> pl.DataFrame:
-    """Return blocks in the order in which they are read.
-
-    Args:
-        blocks: any table with the columns profile_id and block.
-    """
+    """Return blocks, of any table with profile_id and block, in the order in which they are read."""
     order = {name: index for index, name in enumerate((*core_profile.NAMES, *(block.name for block in BLOCKS[1:])))}
     return blocks.sort("profile_id", pl.col("block").replace_strict(order, default=len(order)), "block")
-
-
-def for_user(blocks: pl.DataFrame, memories: pl.DataFrame, user_id: str) -> pl.DataFrame:
-    """Return blocks of a shared profile for one of its users: without what others want, do and are, but their health.
-
-    Args:
-        blocks: table `core_memory_blocks`.
-        memories: profile_id, memory_id and user_id of their members.
-        user_id: the user; facts of nobody in particular stay.
-    """
-    others = memories.filter(pl.col("user_id") != user_id)
-    return _without(blocks, others, pl.col("block") != sections.HEALTH)
-
-
-def for_project(blocks: pl.DataFrame, memories: pl.DataFrame, project: str) -> pl.DataFrame:
-    """Return blocks for work in a project: without the standing instructions of other projects.
-
-    Args:
-        blocks: table `core_memory_blocks`.
-        memories: profile_id, memory_id, metadata and members of all memories of these profiles.
-        project: the project; instructions that belong to none stay.
-    """
-    others = whereabouts.inherited(memories).filter(~whereabouts.of_project(project))
-    return _without(blocks, others, pl.col("block") == sections.INSTRUCTION)
-
-
-def holding(blocks: pl.DataFrame, memories: pl.DataFrame, now: datetime) -> pl.DataFrame:
-    """Return blocks without the facts that do not hold at an instant.
-
-    Args:
-        blocks: table `core_memory_blocks`.
-        memories: profile_id, memory_id, valid_from and valid_until of their members.
-        now: the instant.
-    """
-    return _without(blocks, memories.filter(~holds(now)), _EVERY)
-
-
-def in_zone(blocks: pl.DataFrame, zone: str) -> pl.DataFrame:
-    """Return blocks with the days of their facts in a time zone instead of in UTC.
-
-    Blocks that bear no marks, and blocks that a model worded, stay.
-
-    Args:
-        blocks: table `core_memory_blocks`.
-        zone: name of the time zone.
-    """
-    if zone == "UTC":
-        return blocks
-    numbered = _numbered(blocks, pl.col("marks").is_not_null())
-    mark = pl.col("marks")
-    local = pl.col("fact").str.strip_suffix(core_profile.shown(mark)) + core_profile.shown(mark, zone)
-    facts = _singled(numbered).with_columns(fact=pl.coalesce(local, "fact"))
-    return _rewritten(numbered, facts).select(blocks.columns)
-
-
-def _without(blocks: pl.DataFrame, memories: pl.DataFrame, concerned: pl.Expr) -> pl.DataFrame:
-    """Return blocks without the facts of some memories; blocks that a model worded, or not `concerned`, stay."""
-    others = memories.select("profile_id", members="memory_id", other=True)
-    numbered = _numbered(blocks, concerned)
-    kept = (
-        _singled(numbered)
-        .join(others, on=["profile_id", "members"], how="left", maintain_order="left")
-        .filter(pl.col("other").is_null())
-    )
-    return _rewritten(numbered, kept).select(blocks.columns)
-
-
-def _numbered(blocks: pl.DataFrame, concerned: pl.Expr = _EVERY) -> pl.DataFrame:
-    """Return blocks with their `row`, and each `fact` of those that are `concerned` and no model worded; else null."""
-    facts = pl.col("content").str.split(SEPARATOR)
-    as_facts = (facts.list.len() == pl.col("members").list.len()) & concerned
-    return blocks.with_row_index("row").with_columns(fact=pl.when(as_facts).then(facts))
-
-
-def _singled(numbered: pl.DataFrame) -> pl.DataFrame:
-    """Return the facts of blocks, a row each, in order: row, profile_id, members and marks (one each), and fact."""
-    unmarked = pl.lit(None).repeat_by(pl.col("members").list.len())
-    facts = numbered.drop_nulls("fact").with_columns(pl.coalesce("marks", unmarked))
-    return facts.select("row", "profile_id", "members", "marks", "fact").explode("members", "marks", "fact")
-
-
-def _rewritten(numbered: pl.DataFrame, facts: pl.DataFrame) -> pl.DataFrame:
-    """Return blocks that hold these facts instead of their own; without those that have none left."""
-    own = facts.group_by("row", maintain_order=True).agg("members", "marks", content=pl.col("fact").str.join(SEPARATOR))
-    changed = numbered.join(own, on="row", how="left", suffix="_own", maintain_order="left")
-    as_facts = pl.col("fact").is_not_null()
-    cut = changed.with_columns(
-        pl.when(as_facts).then(f"{name}_own").otherwise(name).alias(name) for name in ("members", "marks", "content")
-    )
-    return cut.drop_nulls("content")
 
 
 def candidates(
@@ -234,49 +135,19 @@ def candidates(
 ) -> pl.DataFrame:
     """Select the facts of each block and word it by rule, within both limits.
 
-    A profile of the user holds what `core_profile.facts` returns. The blocks of SuperLocalMemory hold:
-
-    - user_profile: five semantic memories or opinions, most accessed first. A core memory counts as semantic: it became
-      core through use.
-    - project_context: the five newest episodic memories.
-    - behavioral_patterns: five of type Pattern or MetaPattern, most confident first.
-    - active_decisions: type Decision with at least 3 accesses, most accessed first.
-    - learned_preferences: opinions and type Preference with confidence at least 0.7, most confident first.
-
-    Live memories are eligible if they are valid at `as_of`, not superseded, and do not instruct a model. Of memories
-    with the same text (core memories are never merged) the first one counts. Ties: higher importance, then older, then
-    smaller id; importance does not decay, so the order only changes when something happens. Summaries whose members
-    stay live appear only in behavioral_patterns.
-
-    Args:
-        memories: table `memories`.
-        scored: table `scored_memories`; a memory without a row uses the importance it was stored with.
-        enrichment: table `enrichment`, for gists; a text without a row is its own gist.
-        policy: which facts are taken, and limits in tokens or, separators included, in characters.
-        as_of: instant at which facts must be valid.
-        edges: decided and proposed edges, which show what is outdated or repeated; read only for blocks that profile
-            the user; default: none.
-        changes: table `fact_changes`, which names the outdated statement; read likewise; default: none.
-
-    Returns:
-        profile_id, block, members (in order), marks and content; empty blocks have no row. Sorted by profile, then in
-        the order of `names`.
-
-    Cost: a filter and a sort of the live memories per block.
+    Arguments as for `compile_blocks`. Returns profile_id, block, members (in order), marks and content; empty blocks
+    have no row. Sorted by profile, then in the order of `names`. Cost: a filter and a sort of the live memories per
+    block.
     """
     facts = _facts(memories, scored, enrichment, policy, as_of, edges=edges, changes=changes)
     return _fill_blocks(facts, {}, policy).drop("worded")
 
 
 def numbered(blocks: pl.DataFrame, used: pl.DataFrame) -> pl.DataFrame:
-    """Add to each block the highest version ever used, so that a version names one text even after an undo.
+    """Return for each block its content and the highest version ever used, so that a version names one text.
 
-    Args:
-        blocks: current table `core_memory_blocks`.
-        used: profile_id, block and version of every text ever decided, including undone ones.
-
-    Returns:
-        profile_id, block, version and content; content is null for a block whose only texts were undone.
+    That holds even after an undo: `used` has profile_id, block and version of every text ever decided, undone ones too.
+    Content is null for a block whose only texts were undone.
     """
     columns = [*_BLOCK, "version", "content"]
     versions = pl.concat([blocks.select(columns), used.with_columns(content=pl.lit(None, pl.String)).select(columns)])
@@ -299,29 +170,28 @@ def compile_blocks(
 ) -> pl.DataFrame:
     """Compile the core memory blocks and return those whose text changes.
 
-    All blocks that profile a user hold at most `core_memory_tokens`; only what does harm if it is
-    forgotten may exceed this. Of SuperLocalMemory's facts each block holds at most `block_char_limit` characters, and
-    all blocks together at most `core_memory_char_limit`; they are filled in the order of `names`.
+    A profile of the user holds what `core_profile.facts` returns, at most `core_memory_tokens` in all blocks; only what
+    does harm if it is forgotten may exceed this. Of SuperLocalMemory's facts (`BLOCKS`) each block holds at most
+    `block_char_limit` characters, and all together at most `core_memory_char_limit`; they are filled in the order of
+    `names`.
+
+    Live memories are eligible if they are valid at `as_of`, not superseded, and do not instruct a model. Of memories
+    with the same text (core memories are never merged) the first one counts. Ties: higher importance, then older, then
+    smaller id; importance does not decay, so the order only changes when something happens. A memory without a row in
+    `scored` uses the importance it was stored with; a text without a row in `enrichment` is its own gist.
 
     Args:
-        memories: table `memories`.
-        scored: table `scored_memories`.
-        enrichment: table `enrichment`.
         blocks: profile_id, block, version (the highest so far) and content of the current blocks.
         completions: table `completions`: the wording of the first two blocks by the policy's model. The text by rule is
             used where the model gave none that is acceptable and fits.
-        policy: limits, and whether blocks are compiled at all.
-        as_of: instant at which facts must be valid.
-        plan_id: plan that the rows belong to.
-        edges: decided and proposed edges; default: none.
-        changes: table `fact_changes`; default: none.
+        edges: decided and proposed edges, which show what is outdated or repeated; read, like `changes`, only for
+            blocks that profile the user; default: none.
+        changes: table `fact_changes`, which names the outdated statement; default: none.
         known: table `core_sentences`: texts that need not be read again; default: none.
 
     Returns:
         Table `core_memory_blocks`: only the blocks whose text changes, each with the next version. A block that became
         empty has the text "" and no members.
-
-    Cost: that of `candidates`.
     """
     table = TABLES["core_memory_blocks"]
     if not policy.core_blocks:
@@ -359,16 +229,15 @@ def _facts(
     changes: pl.DataFrame | None,
     known: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Return the facts of each block as lists, best first.
-
-    Returns:
-        profile_id, person (whose section it is), index (of the block), memory_id, text, gist, vital, past and mark.
-    """
+    """Return the facts of each block as lists, best first, by profile_id, person (whose section it is) and index."""
     shared = pl.col("profile_id").is_in(ownership.shared(memories).implode())
     voiced = memories.with_columns(voice=ownership.voices(memories, policy), person=pl.when(shared).then("user_id"))
     placed = whereabouts.inherited(voiced).with_columns(project=whereabouts.project())
     eligible = _with_member_dates(placed).filter(
-        pl.col("lifecycle").is_in(LIVE) & pl.col("superseded_by").is_null() & holds(as_of) & (_line("content") != "")
+        pl.col("lifecycle").is_in(LIVE)
+        & pl.col("superseded_by").is_null()
+        & holds(as_of)
+        & (one_line(pl.col("content")) != "")
     )
     texts = eligible["content"]
     eligible = eligible.filter(~commands.commands_a_model(texts) & ~commands.of_a_platform(texts))
@@ -437,20 +306,14 @@ def _with_member_dates(memories: pl.DataFrame) -> pl.DataFrame:
 def _attributed(column: str) -> pl.Expr:
     """Return the text on one line; a summary's text is prefixed with the name of its speaker."""
     named = (pl.col("kind") != folding.ORIGINAL) & pl.col("speaker").is_not_null()
-    return pl.when(named).then(pl.col("speaker") + ": " + _line(column)).otherwise(_line(column))
-
-
-def _line(column: str) -> pl.Expr:
-    """Return the text on one line."""
-    return pl.col(column).str.replace_all(r"\s+", " ").str.strip_chars()
+    return pl.when(named).then(pl.col("speaker") + ": " + one_line(pl.col(column))).otherwise(one_line(pl.col(column)))
 
 
 def _fill_blocks(facts: pl.DataFrame, wordings: Mapping[tuple[str, str], str], policy: Policy) -> pl.DataFrame:
     """Fill the blocks of each profile in order, with a model's wording where one fits and else with facts.
 
-    Returns:
-        profile_id, block, members, marks, content, and `worded` (a model wrote the content); a block without text has
-        no row.
+    Returns profile_id, block, members, marks, content, and `worded` (a model wrote the content); a block without text
+    has no row.
     """
     fill = _filled_by_tokens if policy.core_facts == PROFILE else _filled
     rows = []
@@ -486,7 +349,7 @@ def _filled_by_tokens(
     safety, rules = (core_profile.NAMES.index(name) for name in (sections.HEALTH, sections.INSTRUCTION))
     costs = {index: _costs([fact.text for fact in listed]) for index, listed in facts.items()}
     taken = {index: [fact.vital for fact in listed] for index, listed in facts.items()}
-    spent = {index: _sum(costs[index], taken[index]) for index in facts}
+    spent = {index: sum(compress(costs[index], taken[index])) for index in facts}
     limit = policy.core_memory_tokens
     best = [(index, limit, 1) for index in facts if not any(taken[index])]
     shared = [
@@ -511,10 +374,6 @@ def _filled_by_tokens(
     return filled
 
 
-def _sum(costs: Sequence[int], taken: Sequence[bool]) -> int:
-    return sum(compress(costs, taken))
-
-
 def _costs(texts: Sequence[str]) -> list[int]:
     return count_tokens(pl.Series(texts, dtype=pl.String)).to_list()
 
@@ -532,11 +391,7 @@ def _filled(facts: Mapping[int, Sequence[Fact]], wordings: Mapping[int, str], po
 
 
 def _fill_block(facts: Iterable[Fact], limit: int, room: int) -> tuple[list[str], str]:
-    """Take facts in order while they fit in `limit` and `room`, in characters.
-
-    Returns:
-        Their memories, and the block's text.
-    """
+    """Take facts in order while they fit in `limit` and `room`, in characters; return their memories and the text."""
     members: list[str] = []
     content = ""
     for fact in facts:

@@ -4,18 +4,15 @@ It takes sentences that state something lasting (`text.score.core_facts`) and ar
 filled and worded (`core_memory`).
 """
 
-from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import currency, reuse, whereabouts
+from memory_pipeline.consolidation import core_sentences, currency, whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.ownership import OWNER
-from memory_pipeline.schemas import INSTANT, TABLES
-from memory_pipeline.settings import program
-from memory_pipeline.text.embed import encoder
+from memory_pipeline.schemas import INSTANT
 from memory_pipeline.text.lang.en.core_cues import BEGINS, PLACEHOLDER
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, STOP_WORDS
 from memory_pipeline.text.parse import dates, tokens
@@ -61,13 +58,8 @@ _LINKED: Final = 1.0
 """Confidence of an update that is linked."""
 _NAME: Final = r"\p{Lu}[\p{L}-]+"
 _FIRST_NAME: Final = rf"^({_NAME})"
+_NO_NAMES: Final = STOP_WORDS | frozenset(COMMON_WORDS[0])
 
-
-_TEXT: Final = ["profile_id", "content_hash"]
-_SENTENCE: Final = (
-    *("place", "sentence", "section", "commands", "lasting", "leans", "of_user", "owner", "introduces"),
-    *("passing", "harm"),
-)
 _COLUMNS: Final = (
     *("index", "memory_id", "text", "introduces", "lasting", "harm", "importance", "access_count", "created_at"),
     *("doubted_since", "doubted_by", "disputed_by", "disputed_at", "vital", "past", "person", "project"),
@@ -75,7 +67,7 @@ _COLUMNS: Final = (
 )
 _LONGEST: Final = 10_000
 """Characters of the longest text that is looked for in another; no line of core memory is that long."""
-_LINE: Final = pl.col("content").str.replace_all(r"\s+", " ").str.strip_chars()
+_LINE: Final = tokens.one_line(pl.col("content"))
 
 
 def facts(
@@ -107,7 +99,6 @@ def facts(
         edges: decided and proposed edges: MAY_UPDATE, MAY_REPEAT and CONTRADICTS are read.
         changes: table `fact_changes`: which statement of a memory a MAY_UPDATE is about, without a row the whole
             memory; and how likely a MAY_REPEAT is, without a row likely enough.
-        as_of: instant at which projects are current.
         others: all other rows of `memories`: an archived successor still outdates a memory.
         known: table `core_sentences`: texts that need not be read again; default: none.
 
@@ -136,13 +127,9 @@ def facts(
 
 
 def shown(mark: pl.Expr, zone: str = "UTC") -> pl.Expr:
-    """Return what stands behind a fact: the day on which it was said, or that of its file, and any doubt.
+    """Return what stands behind a fact: its day (or that of its file) and any doubt; null without a mark.
 
-    Null where there is no mark.
-
-    Args:
-        mark: as `facts` returns it.
-        zone: name of the time zone of the days.
+    `mark` is what `facts` returns, `zone` the name of the time zone of the days.
     """
 
     def day(name: str) -> pl.Expr:
@@ -160,110 +147,6 @@ def shown(mark: pl.Expr, zone: str = "UTC") -> pl.Expr:
     return pl.when(mark.struct.field("said_at").is_not_null()).then(pl.format(" ({})", parts))
 
 
-def sentences(memories: pl.DataFrame, kept: pl.DataFrame | None = None) -> pl.DataFrame:
-    """Return table `core_sentences`: what the texts of people state, whether it still holds or not.
-
-    Args:
-        memories: rows of `memories` whose texts are whole.
-        kept: table `core_sentences` as any earlier run left it; default: none.
-
-    Cost: about 10 ms of one core per sentence of texts that are not in `kept`.
-    """
-    by = {"read": program.digest(), "model": encoder.SENTENCES}
-    texts = memories.filter(~by_assistant(pl.col("speaker"))).select(*_TEXT, "speaker", "content")
-    texts = texts.unique(_TEXT, keep="first", maintain_order=True)
-    before = (TABLES["core_sentences"].empty() if kept is None else kept).filter(model=by["model"])
-    made_by = _texts(before, "read")
-    same = reuse.unchanged(made_by, texts.select(*_TEXT, read=pl.lit(by["read"]))).drop("read")
-    new = texts.join(same, on=_TEXT, how="anti", maintain_order="left").with_row_index("row")
-    everything = (
-        same if new.is_empty() else pl.concat([same, _chosen(new, before).select(same.columns).cast(same.schema)])
-    )
-    return TABLES["core_sentences"].conform(
-        everything.sort(_TEXT)
-        .group_by("profile_id", maintain_order=True)
-        .agg(
-            **{name: pl.lit(value) for name, value in by.items()},
-            texts=pl.struct("content_hash", "numbers", "sentences"),
-        )
-    )
-
-
-def _chosen(new: pl.DataFrame, before: pl.DataFrame) -> pl.DataFrame:
-    """Return numbered texts with what the reader says of them, and which of their sentences may be core memory."""
-    read = new.with_columns(numbers=numbers(new, before))
-    if encoder.missing():  # what could not be read is read when it can be
-        read = read.filter(pl.col("numbers").list.len() > 0).drop("row").with_row_index("row")
-    found = core_facts.core_facts(read["content"], read["speaker"], readings=read["numbers"])
-    chosen = found.group_by("row").agg(sentences=pl.struct(_SENTENCE))
-    return read.join(chosen, on="row", how="left").with_columns(pl.col("sentences").fill_null([]))
-
-
-def of_texts(known: pl.DataFrame, hashes: Collection[str]) -> pl.DataFrame:
-    """Return table `core_sentences` with some of its texts only; no row for a profile without any of them."""
-    named = pl.element().struct.field("content_hash").is_in(list(hashes))
-    few = known.with_columns(pl.col("texts").list.eval(pl.element().filter(named)))
-    return few.filter(pl.col("texts").list.len() > 0)
-
-
-def hashes_of(known: pl.DataFrame) -> frozenset[str]:
-    """Return the hashes of the texts of table `core_sentences`."""
-    return frozenset(_texts(known)["content_hash"])
-
-
-def numbers(texts: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
-    """Return what the reader says of each text: the numbers of all its sentences in a row (see `core_facts.read`).
-
-    What assistants say is not read.
-
-    Args:
-        texts: profile_id, content_hash, speaker, content.
-        known: table `core_sentences`: texts that need not be read again; default: none.
-    """
-    if texts.is_empty():
-        return pl.Series("added", [], dtype=pl.List(pl.Float64))
-    table = TABLES["core_sentences"].empty() if known is None else known.filter(model=encoder.SENTENCES)
-    read = texts.select(_TEXT).join(
-        _texts(table).select(*_TEXT, "numbers"), on=_TEXT, how="left", maintain_order="left"
-    )["numbers"]
-    silent = texts.select(by_assistant(pl.col("speaker"))).to_series()
-    read = read.to_frame().select(pl.when(silent).then(pl.lit([], read.dtype)).otherwise("numbers")).to_series()
-    fits = core_facts.fit(texts["content"], read).fill_null(value=False)
-    rows = pl.DataFrame({"numbers": read, "fits": fits}).with_row_index("row")
-    unread = texts.filter(~fits)
-    added = rows.filter(~pl.col("fits")).select("row", added=core_facts.read(unread["content"], unread["speaker"]))
-    together = rows.join(added, on="row", how="left", maintain_order="left")
-    return together.select(pl.coalesce("added", "numbers")).to_series()
-
-
-def kinds(texts: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
-    """Return the kinds of core facts that each text states, a list each.
-
-    Args:
-        texts: profile_id, content_hash, speaker, content.
-        known: table `core_sentences`: texts that need not be read again; default: none.
-    """
-    numbered = texts.select(*_TEXT, "speaker", "content").with_row_index("row")
-    found = _read(numbered, known).group_by("row").agg(kinds=pl.col("section").unique())
-    return numbered.join(found, on="row", how="left", maintain_order="left")["kinds"].fill_null([])
-
-
-def _texts(known: pl.DataFrame, *by: str) -> pl.DataFrame:
-    """Return the texts of table `core_sentences`, a row each: profile_id, `by`, content_hash, numbers, sentences."""
-    return known.select("profile_id", *by, "texts").explode("texts").drop_nulls("texts").unnest("texts")
-
-
-def _read(rows: pl.DataFrame, known: pl.DataFrame | None) -> pl.DataFrame:
-    """Return what `core_facts.core_facts` returns for numbered memories, reading only texts that are not known."""
-    texts = _texts(TABLES["core_sentences"].empty() if known is None else known)
-    new = rows.join(texts, on=_TEXT, how="anti", maintain_order="left")
-    read = core_facts.core_facts(new["content"], new["speaker"])
-    read = read.with_columns(new["row"].gather(read["row"]).alias("row"))
-    found = rows.select("row", *_TEXT).join(texts, on=_TEXT).explode("sentences").drop_nulls("sentences")
-    taken = found.select("row", "sentences").unnest("sentences")
-    return pl.concat([read, taken.select(read.columns).cast(read.schema)]).sort("row", "place")
-
-
 def _partly(changes: pl.DataFrame) -> pl.DataFrame:
     """Return statements that a newer memory may outdate while the rest of their memory holds."""
     updates = changes.filter(pl.col("relation") == currency.UPDATE, pl.col("statement").is_not_null())
@@ -273,10 +156,7 @@ def _partly(changes: pl.DataFrame) -> pl.DataFrame:
 def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
     """Return what may be outdated: KEY, doubted (statements, null for all of the memory, since when, how surely, by).
 
-    Args:
-        changes: table `fact_changes`; updates too unsure for a link count too.
-        edges: edges about whole memories.
-        everything: all memories: an archived successor still outdates a memory.
+    Updates too unsure for a link count too. `edges` are about whole memories; an archived successor still outdates one.
     """
     present = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
         "profile_id", source="memory_id", at="created_at"
@@ -297,15 +177,14 @@ def _doubted(changes: pl.DataFrame, edges: pl.DataFrame, everything: pl.DataFram
 
 def _disputed(edges: pl.DataFrame, everything: pl.DataFrame) -> pl.DataFrame:
     """Return for each contradicted memory what the latest other one says, and when: KEY, disputed_by, disputed_at."""
-    conflicts = edges.filter(
-        pl.col("edge_type") == "CONTRADICTS", pl.col("kind").ne_missing(pl.lit("contrast"))
-    ).select("profile_id", "source", "target")
-    both = pl.concat([conflicts, conflicts.select("profile_id", source="target", target="source")]).unique()
+    conflicts = edges.filter(pl.col("edge_type") == "CONTRADICTS", pl.col("kind").ne_missing(pl.lit("contrast")))
     other = everything.filter(~pl.col("lifecycle").is_in(currency.GONE)).select(
         "profile_id", target="memory_id", said=_LINE, disputed_at="created_at"
     )
     return (
-        both.join(other, on=["profile_id", "target"])
+        _both_ways(conflicts)
+        .unique()
+        .join(other, on=["profile_id", "target"])
         .sort("profile_id", "source", pl.col("disputed_at").dt.date(), "target")
         .group_by("profile_id", memory_id="source")
         .agg(disputed_by=_short("said").last(), disputed_at=pl.col("disputed_at").last())
@@ -339,7 +218,7 @@ def _stated(memories: pl.DataFrame, scored: pl.DataFrame, as_of: datetime, known
     rows = rows.join(scored.select(*KEY, "importance"), on=KEY, how="left", maintain_order="left").with_row_index("row")
     # A summary of this very run has no score yet; with none it would rank first now and elsewhere in the next run.
     rows = rows.with_columns(pl.coalesce("importance", "importance_given"))
-    read = _read(rows, known)
+    read = core_sentences.read(rows, known)
     stated = pl.concat([read, _named_by_agents(rows, read)]).join(rows, on="row", maintain_order="left")
     names = _main_names(memories, stated)
     stated = stated.join(names, on="profile_id", how="left", maintain_order="left")
@@ -435,7 +314,7 @@ def _whole(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None)
 def _with_orders(told: pl.DataFrame, stated: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
     """Return the rows of memories that hold an order, or a turn of a chat, which is no fact."""
     longer = told.filter(pl.col("sentence") != _LINE).unique("row", maintain_order=True)
-    read = core_facts.orders(longer["content"], numbers(longer, known))
+    read = core_facts.orders(longer["content"], core_sentences.numbers(longer, known))
     ordered = read.with_columns(longer["row"].gather(read["row"]).alias("row"))
     return ordered.join(stated, on=["row", "sentence"], how="anti")["row"].unique()
 
@@ -536,12 +415,15 @@ def _with_what_doubts(facts: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFra
 
 def _likely_repeats(edges: pl.DataFrame, changes: pl.DataFrame) -> pl.DataFrame:
     """Return the linked repetitions that are likelier than not, in either direction: profile_id, source, target."""
-    ends = edges.filter(edge_type="MAY_REPEAT").select("profile_id", "source", "target")
-    both = pl.concat([ends, ends.rename({"source": "target", "target": "source"}).select(ends.columns)])
     unlikely = (pl.col("relation") == "duplicate") & (pl.col("confidence") < _REPEATED)
     named = changes.filter(unlikely).select("profile_id", source="memory_id", target="other_id")
-    turned = named.rename({"source": "target", "target": "source"}).select(named.columns)
-    return both.join(pl.concat([named, turned]), on=named.columns, how="anti")
+    return _both_ways(edges.filter(edge_type="MAY_REPEAT")).join(_both_ways(named), on=named.columns, how="anti")
+
+
+def _both_ways(pairs: pl.DataFrame) -> pl.DataFrame:
+    """Return pairs of memories in both directions: profile_id, source, target."""
+    ends = pairs.select("profile_id", "source", "target")
+    return pl.concat([ends, ends.select("profile_id", source="target", target="source")])
 
 
 def _with_repeats(facts: pl.DataFrame, repeats: pl.DataFrame) -> pl.DataFrame:
@@ -562,11 +444,10 @@ def _introduced(stated: pl.DataFrame) -> pl.DataFrame:
 
     What only its words tell to be about a person ("Sol can't have soy.") is one's health if it begins with such a name.
     """
-    words = STOP_WORDS | frozenset(COMMON_WORDS[0])
     names = stated.filter("introduces").select(
         "profile_id", name=pl.col("sentence").str.extract_all(_NAME).list.eval(pl.element().str.to_lowercase())
     )
-    names = names.explode("name").drop_nulls("name").filter(~pl.col("name").is_in(words))
+    names = names.explode("name").drop_nulls("name").filter(~pl.col("name").is_in(_NO_NAMES))
     return names.group_by("profile_id").agg(introduced=pl.col("name").unique())
 
 
@@ -581,10 +462,9 @@ def _main_names(memories: pl.DataFrame, stated: pl.DataFrame) -> pl.DataFrame:
     notes = memories.filter(pl.col("speaker").is_null()).select(
         "profile_id", name=pl.col("content").str.extract(_FIRST_NAME), notes=pl.len().over("profile_id")
     )
-    words = STOP_WORDS | frozenset(COMMON_WORDS[0])
     enough = pl.col("introduced") | (pl.col("count") >= MAIN_SHARE * pl.col("notes"))
     return (
-        notes.filter(~pl.col("name").str.to_lowercase().is_in(words))
+        notes.filter(~pl.col("name").str.to_lowercase().is_in(_NO_NAMES))
         .group_by("profile_id", "name")
         .agg(count=pl.len(), notes=pl.col("notes").first())
         .join(introduced.with_columns(introduced=True), on=["profile_id", "name"], how="left")

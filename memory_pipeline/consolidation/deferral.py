@@ -9,6 +9,7 @@ import polars as pl
 
 from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.schemas import LIVE, TABLES, Action, Frame
 
 
@@ -58,7 +59,7 @@ def _waited(decisions: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
     Counting restarts after a run that deferred nothing.
     """
     deferrals = (
-        decisions.filter(pl.col("action") == Action.DEFER.value)
+        decisions.filter(does(Action.DEFER))
         .join(profiles.select("profile_id", pl.col("caught_up").fill_null(0)), on="profile_id")
         .filter(pl.col("seq") > pl.col("caught_up"))
         .select(*KEY, "seq")

@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import carried_updates, core_profile, relation_guards, reuse
+from memory_pipeline.consolidation import carried_updates, core_sentences, relation_guards, reuse
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.compare import (
@@ -348,7 +348,7 @@ def _closeness(
         return readings.of(encoder.PAIRS, *chosen, partial(closeness.scores, texts), len(relation_trees.SCORES))
 
     def kinds(rows: Rows) -> Floats:
-        return closeness.kinds(core_profile.numbers(points[rows], sentences))
+        return closeness.kinds(core_sentences.numbers(points[rows], sentences))
 
     aligned = readings.of(alignment.MODEL, older, newer, align, len(alignment.NAMES))
     return Closeness(closeness.table(vectors, profile, older, newer, aligned), score, kinds)

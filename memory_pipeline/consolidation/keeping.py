@@ -77,14 +77,10 @@ def ranked(
     holds, and what outdates it at least as high. The older side of a link ranks by its own words and use: a link
     decides only that it leaves before the newer side.
 
-    Args:
-        edges: edges between them; MAY_UPDATE (newer to older) and MAY_REPEAT are read, SIMILAR_TO of measurements.
-        fact_changes: table `fact_changes`; updates and duplicates are read.
-        accesses: table `accesses`. An access counts its times / (1 + its position in the answer); one that only an
-            association led to does not count.
-        odds: table `change_odds`.
-        said: what the reader says of their sentences (`worth.of_sentences`). Of a memory without a row a safety matter
-            is recognised by words of its language, if there are any.
+    An access counts its times / (1 + its position in the answer); one that only an association led to does not count.
+    `said` is what the reader says of the memories' sentences (`worth.of_sentences`); of a memory without a row a safety
+    matter is recognised by words of its language, if there are any. Of `edges`, MAY_UPDATE (newer to older) and
+    MAY_REPEAT are read, SIMILAR_TO of measurements.
 
     Returns:
         profile_id, memory_id, rank (`Rank`), use (the sum over accesses), `ODDS` and newer (ids of the memories that it
@@ -228,14 +224,9 @@ def _copies(memories: pl.DataFrame, edges: pl.DataFrame, fact_changes: Frame[Fac
         ]
     ).unique()
     live = pl.col("lifecycle").is_in(LIVE)
-    node = memories.select(*KEY, live=live, length=pl.col("content").str.len_chars()).with_row_index("node")
-    ends = pairs
-    for end in ("older", "newer"):
-        ends = ends.join(
-            node.select("profile_id", pl.col("memory_id").alias(end), pl.col("node").alias(f"{end}_node")),
-            on=["profile_id", end],
-        )
-    labels = components.components(len(node), ends["older_node"].to_numpy(), ends["newer_node"].to_numpy())
+    node = memories.select(*KEY, live=live, length=pl.col("content").str.len_chars()).with_row_index("position")
+    ends = _ends(pairs, node)
+    labels = components.components(len(node), ends["older_position"].to_numpy(), ends["newer_position"].to_numpy())
     grouped = node.with_columns(group=pl.Series(labels))
     longest = pl.col("length").filter("live").max().over("group")
     full = pl.col("live") & (pl.col("length") >= _FULL * longest)
@@ -271,7 +262,12 @@ def _changed(fact_changes: pl.DataFrame, relation: str) -> pl.DataFrame:
 
 def _placed(pairs: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
     """Add the positions of both ends; drop pairs whose newer memory does not come later, so that no cycle remains."""
+    return _ends(pairs, placed).filter(pl.col("older_position") < pl.col("newer_position"))
+
+
+def _ends(pairs: pl.DataFrame, placed: pl.DataFrame) -> pl.DataFrame:
+    """Add the positions of both ends; drop pairs with an end that has none."""
     for end in ("older", "newer"):
         at = placed.select("profile_id", pl.col("memory_id").alias(end), pl.col("position").alias(f"{end}_position"))
         pairs = pairs.join(at, on=["profile_id", end])
-    return pairs.filter(pl.col("older_position") < pl.col("newer_position"))
+    return pairs

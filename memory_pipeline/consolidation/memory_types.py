@@ -1,6 +1,6 @@
 """Types, categories, importance and more that no agent gave: what the reader says of the texts of memories.
 
-Not here: what the reader's labels mean (`text/classification`), and the readings themselves (`core_profile`).
+Not here: what the reader's labels mean (`text/classification`), and the readings themselves (`core_sentences`).
 """
 
 from typing import Final

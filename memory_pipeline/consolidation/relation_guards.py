@@ -10,7 +10,7 @@ from typing import Final
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_profile, whereabouts
+from memory_pipeline.consolidation import core_sentences, whereabouts
 from memory_pipeline.text.compare import merge_guard
 from memory_pipeline.text.parse import facts, tokens
 from memory_pipeline.text.score import core_facts, references, sections
@@ -47,7 +47,7 @@ def permitted(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | N
         return pairs
     places = ("user_id", "file", "heading", "project")
     rows = pl.concat([pairs["older"], pairs["newer"]]).unique().sort()
-    read = points[rows].select(*places, kinds=core_profile.kinds(points[rows], known), row=rows)
+    read = points[rows].select(*places, kinds=core_sentences.kinds(points[rows], known), row=rows)
     found = _sides(pairs, read).filter(~_elsewhere()).select(pairs.columns)
     return _asked_if_undated(found.filter(~_refer_back(found, points, known)), points["undated"])
 
@@ -67,7 +67,7 @@ def _asked_if_undated(pairs: pl.DataFrame, undated: pl.Series) -> pl.DataFrame:
 def _refer_back(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | None) -> pl.Series:
     """Return which pairs are no repeat, and in which the newer text says nothing but that all is as the older says."""
     newer = points[pairs["newer"]]
-    likely = core_facts.referring(core_profile.numbers(newer, known)) >= references.LEAST
+    likely = core_facts.referring(core_sentences.numbers(newer, known)) >= references.LEAST
     places = (likely.fill_null(value=False) & (pairs["relation"] != "duplicate")).arg_true()
     older = points["content"].gather(pairs["older"].gather(places))
     said = zip(newer["content"].gather(places), older, strict=True)
@@ -96,7 +96,7 @@ def one_fact(pairs: pl.DataFrame, points: pl.DataFrame, known: pl.DataFrame | No
     texts = points["content"].gather(rows)
     found = facts.extract(texts, tokens.fold(texts)).select("numbers", "dates")
     names = texts.str.extract_all(_NAME).list.eval(pl.element().str.extract(r"(\p{Lu}\p{L}*)"))
-    kinds = core_profile.kinds(points[rows], known)
+    kinds = core_sentences.kinds(points[rows], known)
     read = found.with_columns(
         names=names,
         stems=tokens.content_stems(texts),

@@ -2,7 +2,7 @@
 
 A stage declares the table (`@stage(reuse=...)`), takes it as the last run left it, and gives it anew: the rows that
 hold, and those made for the profiles that changed. The program itself is part of every digest. Not here: what each
-result reads (`judging`, `edges.neighbours`, `groups.method_reuse`, `state.foldings`, `core_profile`).
+result reads (`judging`, `edges.neighbours`, `groups.method_reuse`, `state.foldings`, `core_sentences`).
 """
 
 import hashlib

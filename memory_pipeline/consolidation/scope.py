@@ -10,6 +10,7 @@ import polars as pl
 
 from memory_pipeline import schemas
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.schemas import LIVE, Action, ClusterMembers, EventType, Frame, Memories
 
 KINDS: Final = {"user": "user_id", "agent": "agent_id", "session": "session_id", "tag": "tags"}
@@ -93,7 +94,7 @@ def decided_about(rows: pl.DataFrame, within: pl.DataFrame) -> pl.DataFrame:
         within: what `inside` returned.
     """
     own = rows.join(within, on=KEY, how="semi", maintain_order="left").with_row_index("row")
-    is_link = pl.col("action").is_in([Action.LINK.value, Action.PRUNE.value])
+    is_link = does(Action.LINK, Action.PRUNE)
     targets = within.rename({"memory_id": "target_id"})
     foreign = own.filter(is_link).join(targets, on=["profile_id", "target_id"], how="anti")
     return own.join(foreign, on="row", how="anti", maintain_order="left").drop("row")

@@ -20,7 +20,7 @@ from memory_pipeline.schemas import LIVE, TABLES, Action, Enrichment, Frame, Mem
 from memory_pipeline.settings import Policy
 from memory_pipeline.text.lang.en.kept_words import DEPENDS, HOLDS, PERSONS
 from memory_pipeline.text.parse import entities
-from memory_pipeline.text.parse.tokens import content_stems, count_tokens, fold
+from memory_pipeline.text.parse.tokens import content_stems, count_tokens, fold, one_line
 from memory_pipeline.text.score import clause_value
 
 _REQUIRED, _OPTIONAL, _REPEATED = 0, 1, 2
@@ -63,9 +63,7 @@ def select(
     a later run, even if this exceeds the budget.
 
     Args:
-        scored: table `scored_memories`; `budget_protected` is read.
-        enrichment: table `enrichment`; `question` is read: an answer to a question is worth more.
-        ranks: profile_id, memory_id, rank, use, newer and the odds, as `keeping.ranked` returns them.
+        ranks: as `keeping.ranked` returns them.
         said: what the reader says of the sentences of memories, as `worth.of_sentences` returns it.
         spare: `profile_id`, `spare`: how many originals the quota lets leave; 0 for a profile without a row.
         policy: `token_budget` (up to 1: share of the tokens of all originals ever stored in the profile; above 1:
@@ -164,9 +162,8 @@ def share_since() -> pl.Expr:
 def priced(memories: pl.DataFrame) -> pl.DataFrame:
     """Add what each memory shows and its cost in tokens.
 
-    Returns:
-        The memories with text (shown), live, name (of the speaker), name_cost, whole_cost (of the whole text) and
-        tokens_before (of the text shown), each with the name. Cost: 2 µs per memory.
+    These are text (shown), live, name (of the speaker), name_cost, whole_cost (of the whole text) and tokens_before (of
+    the text shown), each with the name. Cost: 2 µs per memory.
     """
     named = memories.with_columns(
         text=pl.coalesce("trimmed", "content"),
@@ -198,14 +195,10 @@ def _used(budget: float) -> list[pl.Expr]:
 
 
 def used(memories: pl.DataFrame, budget: float) -> pl.DataFrame:
-    """Return how much of a token budget each profile uses.
+    """Return how much of a token budget (see `Policy.token_budget`) each profile uses.
 
-    Args:
-        budget: as in `Policy.token_budget`.
-
-    Returns:
-        profile_id; stored (tokens of all originals ever stored), shown (tokens that recall shows of live memories) and
-        budget, speaker names included. Cost: 2 µs per memory.
+    Columns: profile_id; stored (tokens of all originals ever stored), shown (tokens that recall shows of live memories)
+    and budget, speaker names included. Cost: 2 µs per memory.
     """
     return priced(memories).group_by("profile_id").agg(_used(budget)).sort("profile_id")
 
@@ -257,10 +250,9 @@ def pieces(valued: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.D
 
 def _worth(sentences: pl.DataFrame, rows: pl.DataFrame, said: pl.DataFrame) -> pl.DataFrame:
     """Add to sentences what they are worth, and whether they settle something."""
-    line = pl.col("clause").str.replace_all(r"\s+", " ").str.strip_chars()
     of_row = rows.select("row", *KEY, "age", "chat", *ODDS)
     return (
-        sentences.with_columns(said=line)
+        sentences.with_columns(said=one_line(pl.col("clause")))
         .join(of_row, on="row", how="left", maintain_order="left")
         .join(said, on=[*KEY, "said"], how="left", maintain_order="left")
         .select(*sentences.columns, worth=worth.kept_for(), settles=worth.settles())

@@ -13,6 +13,7 @@ from typing import Any, Final
 import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
+from memory_pipeline.text.parse.tokens import one_line
 
 SEPARATOR: Final = " \u203a "
 """Stands between the headings above a memory where they are shown, and before its text."""
@@ -134,7 +135,7 @@ def below(path: str | None, text: str) -> str:
 
 def shown_below(column: str) -> pl.Expr:
     """Return the texts of a column behind where their memories stand (see `shown_path`)."""
-    part = pl.element().str.replace_all(r"\s+", " ").str.strip_chars().str.slice(0, _LONGEST)
+    part = one_line(pl.element()).str.slice(0, _LONGEST)
     named = part.filter(~part.str.contains(f"^(?:{_DATE})?$"))
     headings = _value("heading").str.split(JOIN).list.eval(named)
     projects = pl.concat_list(project()).list.eval(part.filter(part != ""))

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from memory_pipeline.consolidation import core_profile
+from memory_pipeline.consolidation import core_sentences
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.schemas import LIVE, Frame, Memories
 from memory_pipeline.settings.model_files import coefficients
@@ -69,7 +69,7 @@ def of_sentences(memories: Frame[Memories], known: pl.DataFrame | None = None) -
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE))
     texts = live.unique(["profile_id", "content_hash"], keep="first", maintain_order=True)
-    numbers = core_profile.numbers(texts, known)
+    numbers = core_sentences.numbers(texts, known)
     parts = core_facts.parts(texts["content"].set(numbers.list.len() == 0, ""))
     of_text, read = core_facts.unpacked(numbers)
     of_part = read[np.searchsorted(of_text, parts["row"].to_numpy()) + parts["number"].to_numpy()]

@@ -393,23 +393,19 @@ def _remove_derived_rows(lake: Lake, profile_id: str, receipt: Receipt) -> list[
     of_removed = of_profile & pl.col("memory_id").is_in([*receipt.erased, *receipt.already, *receipt.dropped])
     unused = of_profile & ~pl.col("content_hash").is_in(hashes.implode())
     unpaired = of_profile & ~pl.all_horizontal(pl.col("older_hash", "newer_hash").is_in(hashes.implode()))
-    answers = {"completions": of_profile, "verdicts": of_profile}
     tables = {
         "enrichment": unused,
         "vectors": unused,
         "pair_readings": unpaired,
-        **answers,
+        "completions": of_profile,
+        "verdicts": of_profile,
         "score_history": of_removed,
         "cluster_lineage": of_profile & hashes.is_empty(),
     }
     new_files = list[str]()
     for name, which in tables.items():
-        new_files += redact_files.rewrite(lake.ledger, lake.store, name, which, partial(_rows_without, which))
+        new_files += redact_files.rewrite(lake.ledger, lake.store, name, which)
     return new_files
-
-
-def _rows_without(which: pl.Expr, rows: pl.DataFrame) -> pl.DataFrame:
-    return rows.filter(~which)
 
 
 def _names(lake: Lake, paths: Collection[Path]) -> list[str]:

@@ -47,7 +47,7 @@ _MARKS: Final = "".join(
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}](?:[^\W{_UNSPACED}]|[{_MARKS}])*")
 _PACKS: Final = (UnspacedPack.of("zh"), UnspacedPack.of("ja"))
 _SURNAMES: Final = frozenset("".join(WordLists.of("zh").listed("surnames")))
-_GRAMMAR: Final = frozenset().union(*(pack.function_letters.union(*pack.question_words) for pack in _PACKS))
+_GRAMMAR: Final = frozenset().union(*(pack.stop_words.union(*pack.question_words) for pack in _PACKS))
 """Letters that mostly serve grammar or questions; they identify nothing."""
 _RARE_LETTERS: Final = re.compile(rf"(?=((?:(?![{''.join(sorted(_GRAMMAR))}])[{_UNSPACED}]){{{MIN_WORD_LENGTH}}}))")
 """Other letters in a row, from each position where they begin."""

@@ -64,14 +64,13 @@ def redact(
 ) -> RedactedDecisions:
     """Return the decisions of one profile, held ones included, without the content of some memories.
 
-    Cost: reads every decision of the profile; rewriting as in `extracts.extracts`.
-
     Args:
         originals: table `memories` of the profile's remaining originals.
-        erased: ids of the erased memories.
-        quotes: words and phrases that identify their texts.
+        quotes: words and phrases that identify the erased texts.
         policy: policy by which the profile's summaries and blocks are written.
         salt: salt of the digests that replace removed content.
+
+    Cost: reads every decision of the profile; rewriting as in `extracts.extracts`.
     """
     documents = [{name: json.loads(row[name]) for name in DOCUMENTS} for row in decisions]
     committed = {

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
@@ -20,9 +20,11 @@ from memory_pipeline.lake import bucket_snapshots, compaction, files, publishing
 from memory_pipeline.lake.object_store import ObjectStore
 from memory_pipeline.lake.tables import STAGING_PREFIX
 from memory_pipeline.ledger import catalog, dagster_postgres, event, profile_events, sqlite_file
-from memory_pipeline.ledger.database import MissingFile, explained
+from memory_pipeline.ledger.catalog import NewFile
+from memory_pipeline.ledger.database import MissingFile, Transaction, explained
 from memory_pipeline.ledger.ledger import Ledger
 from memory_pipeline.ledger.payloads import ERASED
+from memory_pipeline.ledger.tables import File
 from memory_pipeline.schemas import TABLES
 
 CACHES: Final = ("index", "cache")
@@ -54,7 +56,7 @@ def redact_events(ledger: Ledger, store: ObjectStore, seqs: Collection[int]) -> 
         return pl.concat([frame.filter(~selected), event.frame(read_events(ledger, positions.to_list()))])
 
     new_files = rewrite(ledger, store, "events", selected, with_present_events)
-    new_files += rewrite(ledger, store, "payloads", selected, lambda frame: frame.filter(~selected))
+    new_files += rewrite(ledger, store, "payloads", selected)
     for key in compaction.archives(store):
         if files.read(store, key, columns=["seq"]).filter(selected).is_empty():
             continue
@@ -77,15 +79,20 @@ def archived(store: ObjectStore, seqs: Collection[int]) -> list[str]:
 
 
 def rewrite(
-    ledger: Ledger, store: ObjectStore, name: str, selected: pl.Expr, change: Callable[[pl.DataFrame], pl.DataFrame]
+    ledger: Ledger,
+    store: ObjectStore,
+    name: str,
+    selected: pl.Expr,
+    change: Callable[[pl.DataFrame], pl.DataFrame] | None = None,
 ) -> list[str]:
     """Replace the files of an append-only table that contain rows to change; `drop_versions` removes the old ones.
 
-    `change` maps the rows of a file with `selected` rows to those of the new one. Concurrent readers of the old files
-    are not disturbed; files published or merged meanwhile are rewritten too. Returns the new files; none for a file
-    that loses all rows.
+    `change` maps the rows of a file with `selected` rows to those of the new one; by default these leave. Concurrent
+    readers of the old files are not disturbed; files published or merged meanwhile are rewritten too. Returns the new
+    files; none for a file that loses all rows.
     """
     table, new_files, clean = TABLES[name], list[str](), set[str]()
+    change = change or (lambda rows: rows.filter(~selected))
     while True:
         with ledger.reading() as transaction:
             file = next((file for file in catalog.visible(transaction, name) if file.key not in clean), None)
@@ -102,11 +109,7 @@ def rewrite(
             with ledger.writing() as transaction:
                 if not catalog.still_visible(transaction, [file]):  # merged with others meanwhile
                     continue
-                catalog.forget(transaction, [file])
-                for new_file in fresh:
-                    publishing.add_file(
-                        transaction, store, table_name=name, file=new_file, seq=file.added_seq, bucket=file.bucket
-                    )
+                _exchange(transaction, store, file, fresh)
             clean |= {new_file.key for new_file in fresh}
             new_files += [new_file.key for new_file in fresh]
 
@@ -124,13 +127,18 @@ def rename_scopes(ledger: Ledger, store: ObjectStore, profile_id: str, scopes: M
             scope = pl.when(renamed).then(pl.col("scope").replace(dict(scopes))).otherwise("scope")
             new = files.write(store, "profiles", rows.with_columns(scope=scope))
             with ledger.writing() as transaction:
-                catalog.forget(transaction, [file])
-                publishing.add_file(
-                    transaction, store, table_name="profiles", file=new, seq=file.added_seq, bucket=file.bucket
-                )
+                _exchange(transaction, store, file, [new])
                 if file.removed_seq is not None:
                     added = [one for one in catalog.every(transaction) if one.key == new.key]
                     catalog.remove(transaction, added, seq=file.removed_seq)
+
+
+def _exchange(transaction: Transaction, store: ObjectStore, file: File, others: Iterable[NewFile]) -> None:
+    """Put other files in the place of one in the catalogue."""
+    catalog.forget(transaction, [file])
+    place: dict[str, Any] = {"table_name": file.table_name, "seq": file.added_seq, "bucket": file.bucket}
+    for other in others:
+        publishing.add_file(transaction, store, file=other, **place)
 
 
 def drop_versions(ledger: Ledger, store: ObjectStore, *, oldest: int) -> list[str]:

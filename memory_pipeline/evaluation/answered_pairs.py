@@ -39,12 +39,9 @@ _OPEN: Final = {
 def judged(tables: dict[str, pl.DataFrame], policy: Policy, *, as_of: datetime) -> pl.DataFrame:
     """Return each answered pair of a profile with what the judge finds, as if nobody had answered.
 
-    Args:
-        tables: memories, enrichment, vectors, events, pair_readings and core_sentences of one profile.
-
-    Returns:
-        memory_id (the older), other_id, answered and relation (as in `MEANS`; unrelated if the judge finds nothing),
-        and confidence (0 if it finds nothing). Cost: that of judging the whole profile, if there are answers.
+    `tables` holds memories, enrichment, vectors, events, pair_readings and core_sentences of one profile. Returns
+    memory_id (the older), other_id, answered and relation (as in `MEANS`; unrelated if the judge finds nothing), and
+    confidence (0 if it finds nothing). Cost: that of judging the whole profile, if there are answers.
     """
     memories = tables["memories"]
     given = answers.standing(tables["events"], memories).filter(pl.col("relation").is_in(list(MEANS)))
@@ -85,11 +82,7 @@ def judged(tables: dict[str, pl.DataFrame], policy: Policy, *, as_of: datetime) 
 
 
 def of_store(lake: Lake, profile_id: str, policy: Policy, *, as_of: datetime) -> pl.DataFrame:
-    """Return the answered pairs of a profile of a store, as `judged` does.
-
-    Raises:
-        LakeError: the store cannot be read.
-    """
+    """Return the answered pairs of a profile of a store, as `judged` does. Raises LakeError: it cannot be read."""
     names = ("memories", "enrichment", "vectors", "pair_readings", "core_sentences")
     tables = {name: lake.read(name, profiles=[profile_id]) for name in names}
     return judged(tables | {"events": lake.events(profiles=[profile_id])}, policy, as_of=as_of)

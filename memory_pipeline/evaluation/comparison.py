@@ -52,15 +52,9 @@ def compare(
 ) -> pl.DataFrame:
     """Consolidate the same memories under each policy in memory, one full run per night, and count the outcomes.
 
-    Args:
-        nights: clocks of the runs, ascending.
-        progress: called with the name of each policy before its runs.
-
-    Returns:
-        One row per policy in the given order, columns as in `COLUMNS`.
-
-    Raises:
-        ValueError: there are no nights, or nothing was stored before the last one.
+    `nights` are the clocks of the runs, ascending; `progress` is called with the name of each policy before its runs.
+    Returns one row per policy in the given order, columns as in `COLUMNS`. Raises ValueError: there are no nights, or
+    nothing was stored before the last one.
     """
     if not nights or list(nights) != sorted(set(nights)):
         raise ValueError(f"nights = {list(nights)}: give one instant or more, ascending")
@@ -79,11 +73,7 @@ def compare(
 def spread(events: pl.DataFrame, *, count: int = NIGHTS) -> list[datetime]:
     """Return nights that show a store's whole life: midnights in UTC, evenly from its first day to its last.
 
-    Args:
-        count: most nights; at most one per day.
-
-    Raises:
-        ValueError: nothing was stored, or `count` is not positive.
+    They are at most `count`, one per day. Raises ValueError: nothing was stored, or `count` is not positive.
     """
     if count < 1:
         raise ValueError(f"count = {count}: give one night or more")

@@ -65,15 +65,10 @@ def chat(chat_id: str, turns: Sequence[Mapping[str, Any]], questions: Iterable[M
 
 
 def load(path: Path) -> Chat:
-    """Read one LoCoMo or BEAM conversation (JSON).
+    """Read one LoCoMo or BEAM conversation (JSON); a list of LoCoMo conversations must have exactly one.
 
     Unreadable turns are left out and counted in a note. LoCoMo turns are one second apart, BEAM messages one minute.
-
-    Args:
-        path: file to read; a list of LoCoMo conversations must have exactly one.
-
-    Raises:
-        ValueError: the file cannot be read, has another layout or no readable turn.
+    Raises ValueError: the file cannot be read, has another layout or no readable turn.
     """
     document = json_file(path)
     if isinstance(document, Mapping) and "messages" in document:
@@ -89,11 +84,7 @@ def load(path: Path) -> Chat:
 
 
 def left_out(letters: Sequence[tuple[str, str]], what: str) -> str:
-    """Return a note on the number of unreadable parts of a file, with the reason for the first.
-
-    Args:
-        what: singular noun for a part; the plural adds an s.
-    """
+    """Return a note on the number of unreadable parts of a file (`what`, singular), with the reason for the first."""
     count = f"1 {what} was" if len(letters) == 1 else f"{len(letters)} {what}s were"
     return f"{count} left out{', the first' if len(letters) > 1 else ''}: {': '.join(letters[0])}"
 

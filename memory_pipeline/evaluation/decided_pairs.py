@@ -26,11 +26,7 @@ class Decided:
 
 
 def decided(ids: Iterable[str], memories: pl.DataFrame, edges: pl.DataFrame) -> Decided:
-    """Return what a run decided and linked, from the tables after it.
-
-    Args:
-        ids: the memories that were stored; those that the run wrote are not merged with them.
-    """
+    """Return what a run decided and linked about stored memories, from the tables after it."""
     known = set(ids)
     groups = [sorted(names & known) for names in standing(memories).values()]
     merged = {name: group for group in groups for name in group if len(group) > 1}

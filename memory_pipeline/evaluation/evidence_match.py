@@ -58,9 +58,7 @@ class EvidenceMatcher:
     def matched(self, question: Mapping[str, Any], record: Mapping[str, Any]) -> set[str]:
         """Return the evidence turns that a record covers and whose content it still contains.
 
-        Args:
-            question: row of `Chat.questions`.
-            record: text, id, member_ids, t_start, t_end.
+        `question` is a row of `Chat.questions`; the record has text, id, member_ids, t_start, t_end.
         """
         covered = {record["id"], *(record["member_ids"] or ())}
         return {

@@ -52,10 +52,9 @@ _NOWHERE: Final = 10**9
 def score(
     chat: Chat, records: pl.DataFrame, results: pl.DataFrame, *, kinds: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """Score the results of each question of a chat.
+    """Score the results of each question of a chat; questions without evidence are left out.
 
     Args:
-        chat: the conversation; questions without evidence are left out.
         records: the store, columns of `RECORDS`; a record without members stands for the turn of its own id.
         results: columns of `RESULTS`; a missing question has no results.
 
@@ -134,13 +133,9 @@ def _rank_figures(question: Mapping[str, Any], returned: Sequence[Mapping[str, A
 
 
 def summary(scored: pl.DataFrame, *, by: str | None = None) -> pl.DataFrame:
-    """Return the mean of each figure with its 95 % interval over questions.
+    """Return the mean of each figure with its 95 % interval over questions, overall and `by` kind or chat.
 
-    Args:
-        by: column (`kind`, `chat`) to group by in addition to the overall rows.
-
-    Returns:
-        group (empty for all), figure, value, low, high, n; figures without applicable questions are left out.
+    Columns: group (empty for all), figure, value, low, high, n; figures without applicable questions are left out.
     """
     groups = [("", scored)]
     if by is not None:
@@ -160,12 +155,8 @@ def summary(scored: pl.DataFrame, *, by: str | None = None) -> pl.DataFrame:
 def against(scored: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
     """Compare the figures of the same questions under two stores or rankings.
 
-    Returns:
-        figure, value, base, ratio (value/base, null where the base is 0) and its 95 % interval low..high by a paired
-        bootstrap over questions, n.
-
-    Raises:
-        ValueError: the two have different questions.
+    Returns figure, value, base, ratio (value/base, null where the base is 0) and its 95 % interval low..high by a
+    paired bootstrap over questions, n. Raises ValueError: the two have different questions.
     """
     keys = ["chat", "question"]
     both = scored.join(base, on=keys, suffix=" of base")
@@ -190,10 +181,7 @@ def interval(values: NDArray[np.float64], base: NDArray[np.float64] | None = Non
     """Return the 95 % percentile-bootstrap interval of mean(values), or of mean(values)/mean(base) with paired draws.
 
     Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 13. Samples whose base is all zero are
-    left out. Cost: `ROUNDS` times the number of values.
-
-    Raises:
-        ValueError: there are no values, or the lengths differ.
+    left out. Cost: `ROUNDS` times the number of values. Raises ValueError: there are no values, or the lengths differ.
     """
     if not len(values) or (base is not None and len(base) != len(values)):
         raise ValueError(f"values has {len(values)} entries, base {'none' if base is None else len(base)}; pair them")

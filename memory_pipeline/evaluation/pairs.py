@@ -127,8 +127,7 @@ def _store(pairs: pl.DataFrame) -> tuple[pl.DataFrame, list[Pair]]:
 def read(path: Path) -> pl.DataFrame:
     """Read a file of pairs (see `parse`); a byte-order mark and CRLF line ends are allowed.
 
-    Raises:
-        ValueError: the file cannot be read, is not UTF-8, holds no pair, or has invalid lines.
+    Raises ValueError: the file cannot be read, is not UTF-8, holds no pair, or has invalid lines.
     """
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
@@ -154,12 +153,8 @@ def parse(lines: Iterable[str]) -> pl.DataFrame:
     object with text, at and speaker. Times (a_at, first_time, times, ...; ISO 8601 or seconds since 1970) and speakers
     (a_speaker, speakers, ...) may be missing. Empty lines are skipped.
 
-    Returns:
-        line (number, from 1), first, second, first_at, second_at, first_speaker, second_speaker, fields (the object
-        as it was given).
-
-    Raises:
-        ValueError: some lines are invalid; the message lists their numbers, fields and remedies.
+    Returns line (number, from 1), first, second, first_at, second_at, first_speaker, second_speaker, fields (the object
+    as it was given). Raises ValueError: some lines are invalid; the message lists their numbers, fields and remedies.
     """
     rows, faults = [], []
     for number, line in enumerate(lines, start=1):

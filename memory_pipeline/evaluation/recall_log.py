@@ -29,13 +29,10 @@ NO_FEEDBACK: Final = (
 def questions(uses: pl.DataFrame) -> tuple[list[dict[str, Any]], str]:
     """Return the questions of one profile, each wording once, and a caveat for readers of the figures.
 
-    The evidence of a query is the memories that were marked helpful after the last recall that returned them, and those
-    named by an access without ranks: agents report what they used that way. Recalls by a client have ranks; they show
-    what was returned, not what helped. If any question has evidence, only those with evidence count; otherwise all
-    count, with the kind `AGREEMENT`.
-
-    Args:
-        uses: rows of the table `events` of the types `USES`.
+    `uses` are rows of the table `events` of the types `USES`. The evidence of a query is the memories that were marked
+    helpful after the last recall that returned them, and those named by an access without ranks: agents report what
+    they used that way. Recalls by a client have ranks; they show what was returned, not what helped. If any question
+    has evidence, only those with evidence count; otherwise all count, with the kind `AGREEMENT`.
     """
     helpful_by_query: dict[str, dict[str, None]] = {}
     last_query: dict[str, str] = {}

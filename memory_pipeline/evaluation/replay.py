@@ -63,10 +63,8 @@ def policy_for(*, preset: str | None = None, budget: float | None = None, embedd
     """Return the policy of a replay: a preset with a token budget, or one that keeps everything.
 
     Without a preset, nothing is merged, linked, promoted or forgotten except to meet the budget; changed facts are
-    still detected. Settings files and environment variables are ignored.
-
-    Raises:
-        SettingsError: the preset or embedder is unknown, or the budget out of range.
+    still detected. Settings files and environment variables are ignored. Raises SettingsError: the preset or embedder
+    is unknown, or the budget out of range.
     """
     overrides = {"TOKEN_BUDGET": budget, "EMBEDDER": embedder}
     environment = {f"MEMORY_PIPELINE_{name}": str(value) for name, value in overrides.items() if value is not None}
@@ -169,8 +167,7 @@ def records(memories: pl.DataFrame) -> pl.DataFrame:
 def stored(turns: pl.DataFrame) -> pl.DataFrame:
     """Return turns as the table `events`, with the start and end of each session; profile `replayed`.
 
-    Raises:
-        InvalidEvent: a turn is invalid; the message names it and the remedy.
+    Raises InvalidEvent: a turn is invalid; the message names it and the remedy.
     """
     rows = list[tuple[Any, ...]]()
     ordered = turns.sort("at", maintain_order=True)
@@ -197,12 +194,9 @@ def _payload(row: Mapping[str, Any]) -> dict[str, Any]:
 def event_row(
     event_type: EventType, row: Mapping[str, Any], subject: str, fields: Mapping[str, Any], seq: int
 ) -> tuple[Any, ...]:
-    """Return a row of table `events`.
+    """Return a row of table `events` about something (`row`: its `at` and `session_id`, if known).
 
-    Args:
-        row: `at` and, if known, `session_id` of what it is about.
-        subject: what it is about; names the event together with its type.
-        fields: other fields of the event.
+    The `subject` names the event together with its type.
     """
     raw = {
         "event_id": stable_id(PROFILE, event_type.value, subject),

@@ -41,18 +41,15 @@ def run(
     embedder: str | None = None,
     ranking: str = "default",
 ) -> Replay:
-    """Replay one conversation and write the remaining memories and the results of each question.
+    """Replay one conversation, and write and return the remaining memories and the results of each question.
 
     Args:
-        events: Parquet, one message per row: id, time, content, speaker and session (or session_id). Rows with
-            `kind` = query are training questions, whose results count as accesses.
+        events: Parquet, one message per row: id, time, content, speaker and session (or session_id). Rows with `kind` =
+            query are training questions, whose results count as accesses.
         queries: Parquet: query_id (or id), time, text.
-        out: folder for `hot.parquet` (id, text, member_ids, t_start, t_end) and `results.parquet` (query_id, rank,
-            id; 50 results per question); created if missing.
+        out: folder for `hot.parquet` (id, text, member_ids, t_start, t_end) and `results.parquet` (query_id, rank, id;
+            50 results per question); created if missing.
         budget: tokens to keep; values up to 1 are a share; default: no limit.
-
-    Returns:
-        The replay whose results were written.
 
     Raises:
         ValueError: a file cannot be read, lacks a column, or has invalid values; the message gives the remedy.
@@ -69,8 +66,7 @@ def run(
 def read_events(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Read messages (columns of `conversations.TURNS`, plus `importance` if present) and training questions.
 
-    Raises:
-        ValueError: see `run`.
+    Errors as for `run`.
     """
     read = _parquet(path)
     kind = pl.col("kind") if "kind" in read.columns else pl.lit(_CREATE)
@@ -97,11 +93,7 @@ def read_events(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def read_queries(path: Path) -> pl.DataFrame:
-    """Read questions: columns of `replay.QUERIES`.
-
-    Raises:
-        ValueError: see `run`.
-    """
+    """Read questions: columns of `replay.QUERIES`. Errors as for `run`."""
     asked = _columns(path, _parquet(path), tuple(replay.QUERIES))
     _require_values(path, asked, tuple(replay.QUERIES))
     if (duplicates := asked.filter(asked["id"].is_duplicated())).height:

@@ -51,7 +51,7 @@ def simulate(
     """Yield the result of each night; each run starts from the decisions of the previous ones.
 
     Args:
-        events: events of the agents; called once per night, so that events may be added in between.
+        events: called once per night, so that events may be added in between.
         nights: clocks of the runs, ascending.
         max_archived_share: overrides the quota of the policy.
         recorded: tables of `pipeline.RECORDED` that hold rows before the first night, such as answers of a language

@@ -41,15 +41,11 @@ _StoreData = tuple[pl.DataFrame, pl.DataFrame, Mapping[str, list[str]]]
 def read(path: Path) -> list[Chat]:
     """Read the conversations of a path: one per profile with questions for a store, else the one conversation.
 
-    If some profiles have feedback, profiles without it are left out: the two measure different things. Memories are
-    taken as they were stored; from an exported store, with their current texts. An event file is imported into a
-    temporary store; refused lines are counted in a note.
-
-    Args:
-        path: data folder, export of `snapshot --export`, event file, or a file for `conversations.load`.
-
-    Raises:
-        ValueError: the path cannot be read or is none of these, or the store has no questions.
+    The path is a data folder, an export of `snapshot --export`, an event file, or a file for `conversations.load`. If
+    some profiles have feedback, profiles without it are left out: the two measure different things. Memories are taken
+    as they were stored; from an exported store, with their current texts. An event file is imported into a temporary
+    store; refused lines are counted in a note. Raises ValueError: the path cannot be read or is none of these, or the
+    store has no questions.
     """
     names, notes = dict[str, str](), tuple[str, ...]()
     if path.is_dir():

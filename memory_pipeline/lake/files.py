@@ -78,9 +78,7 @@ def with_current_columns(rows: pl.DataFrame, table: Table) -> pl.DataFrame:
 def read(store: ObjectStore, key: str, *, columns: Sequence[str] | None = None) -> pl.DataFrame:
     """Return the rows of an object that others may replace meanwhile, as one of them wrote it; by default all columns.
 
-    Raises:
-        FileNotFoundError: there is no such object.
-        ComputeError: it is damaged.
+    Raises FileNotFoundError: there is no such object. ComputeError: it is damaged.
     """
     with store.get(key) as file, _damage_named():
         return pl.read_parquet(file.read(), columns=None if columns is None else list(columns))

@@ -89,10 +89,7 @@ def check_ledger_there(home: Path, store: ObjectStore) -> None:
 
 
 def check(home: object, ledger: Ledger, store: ObjectStore) -> None:
-    """Check that ledger and lake belong together and that the ledger is not older.
-
-    Raises Mismatch: they do not, or it is; the message says what to do.
-    """
+    """Raise Mismatch, which says what to do, if ledger and lake do not belong together or the ledger is older."""
     lake = of_lake(store)
     if lake is None:
         if store.elsewhere or not ledger.database.files:

@@ -40,12 +40,9 @@ def exists(home: Path, profile_id: str) -> bool:
 def keep(ledger: Ledger, target: Path, write: Callable[[BinaryIO], None], *, erased: int) -> bool:
     """Write a profile's index, unless something was erased meanwhile, and remove its other ones; return whether it did.
 
-    It does not in a folder or a ledger that this user cannot write, or on a full disk.
-
-    Args:
-        target: see `path`.
-        write: writes the content to an open file.
-        erased: position of the last erasure before the state that the index holds was read.
+    It does not in a folder or a ledger that this user cannot write, or on a full disk. `write` writes the content to an
+    open file, `target` (see `path`); `erased` is the position of the last erasure before the state that the index holds
+    was read.
     """
     if not disk.writable(ledger.home):
         return False

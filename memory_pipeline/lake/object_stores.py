@@ -16,11 +16,9 @@ _ADDRESS: Final = "lake.address"
 def opened(home: Path, *, address: str | None = None) -> ObjectStore:
     """Open the store of a data folder's files; creates nothing and contacts no server.
 
-    The address is a value of the setting `lake`; default: that of the environment or the folder's settings file.
-
-    Raises:
-        LakeError: the folder has files of its own, or the library of object storage is missing.
-        SettingsError: the setting is invalid.
+    The address is a value of the setting `lake`; default: that of the environment or the folder's settings file. Raises
+    LakeError: the folder has files of its own, or the library of object storage is missing. SettingsError: the setting
+    is invalid.
     """
     place, local = address or lake_address(home), LocalObjectStore(home)
     if place == LOCAL:

@@ -187,13 +187,10 @@ def replace_rows(
     Rows of accumulated tables are added; none is replaced.
 
     Args:
-        standing: returns the profiles whose rows may still be replaced; the others stay as they are.
-        tables: the new rows.
+        standing: returns the profiles whose rows may still be replaced, or raises Conflict; the others stay as they
+            are.
         record: writes the events of the change of these profiles and returns the position of each one's.
         unchanged: profiles whose rows stay as they are; only the change is recorded.
-
-    Raises:
-        Conflict: `standing` found a head that has moved.
     """
     others = ~pl.col("profile_id").is_in(sorted(unchanged))
     new = {name: TABLES[name].conform(frame.filter(others) if unchanged else frame) for name, frame in tables.items()}

@@ -45,6 +45,19 @@ _ANY_NAME: Final = re.compile(r"\d{12}-\w+(-\w+)?")
 """The same, or with a suffix: the snapshot of a past instant, to which the link never points."""
 _SPARSE_BYTES: Final = 100_000_000
 """Size below which pages of zeros are removed from a snapshot."""
+_LISTED: Final = pl.Schema(
+    {
+        "name": pl.String(),
+        "ledger_position": pl.Int64(),
+        "plan": pl.String(),
+        "bytes": pl.Int64(),
+        "created_at": INSTANT,
+        "newest": pl.Boolean(),
+        "path": pl.String(),
+        "address": pl.String(),
+    }
+)
+"""Columns of `listing`."""
 _ABANDONED_SECONDS: Final = 86_400
 """Age at which the files of an unfinished build are removed: a day."""
 
@@ -57,9 +70,7 @@ def publish(lake: Lake, *, seq: int | None = None) -> Path:
     finds the first one's file. The link never moves back: the snapshot of an old position leaves it alone. Dead letters
     are those present at the time of the build.
 
-    Raises:
-        ValueError: `seq` lies beyond the ledger's head.
-        LakeError: the store cannot be read or written.
+    Raises ValueError: `seq` lies beyond the ledger's head. LakeError: the store cannot be read or written.
     """
     with explained(lake.home), building(lake.home):
         path = _built(lake, seq)
@@ -174,13 +185,12 @@ def build(
 
     Args:
         tables: tables named in `snapshot_tables.SOURCES`; a missing one is empty.
-        files: keys of the Parquet files of the tables named in `snapshot_views.LINKED`.
-        store: where they are.
+        files: keys in `store` of the Parquet files of the tables named in `snapshot_views.LINKED`.
         name: ledger position in 12 digits, a dash, a prefix of a plan's id; for the state at a past instant another
             dash and that instant.
         created_at: shown in `snapshot_info`.
         as_of: instant of the tables; default: for each profile the clock of its last run.
-        uses: accesses and feedback (see `snapshot_tables.relations`); default none.
+        uses: accesses and feedback, columns `USE_COLUMNS` of the types `USES`; default none.
         policies_in_force: policy of each profile's last run; default none.
         run_policies: every policy that a run used, by its hash; default none.
 
@@ -284,41 +294,29 @@ def listing(home: Path, *, address: str | None = None) -> pl.DataFrame:
     Columns: name, ledger_position, plan (prefix of its id), bytes (without linked files), created_at, newest, path,
     address (below the one given, see `address`; null for those that are not published there).
     """
-    paths, last = _finished(home, _ANY_NAME)[::-1], newest(home)
-    states = [path.stat() for path in paths]
-    return pl.DataFrame(
+    last = newest(home)
+    rows = [
         {
-            "name": [path.stem for path in paths],
-            "ledger_position": [_position(path) for path in paths],
-            "plan": [path.stem.split("-")[1] for path in paths],
-            "bytes": [state.st_size for state in states],
-            "created_at": [datetime.fromtimestamp(state.st_mtime, UTC) for state in states],
-            "newest": [path == last for path in paths],
-            "path": [str(path) for path in paths],
-            "address": [f"{address}{path.name}" if address and _NAME.fullmatch(path.stem) else None for path in paths],
-        },
-        schema={
-            "name": pl.String,
-            "ledger_position": pl.Int64,
-            "plan": pl.String,
-            "bytes": pl.Int64,
-            "created_at": pl.Datetime("us", "UTC"),
-            "newest": pl.Boolean,
-            "path": pl.String,
-            "address": pl.String,
-        },
-    )
+            "name": path.stem,
+            "ledger_position": _position(path),
+            "plan": path.stem.split("-")[1],
+            "bytes": state.st_size,
+            "created_at": datetime.fromtimestamp(state.st_mtime, UTC),
+            "newest": path == last,
+            "path": str(path),
+            "address": f"{address}{path.name}" if address and _NAME.fullmatch(path.stem) else None,
+        }
+        for path in _finished(home, _ANY_NAME)[::-1]
+        for state in (path.stat(),)
+    ]
+    return pl.DataFrame(rows, schema=_LISTED)
 
 
 def prune(lake: Lake, keep: int) -> list[Path]:
     """Remove all but the newest `keep` snapshots, with their linked files and those of abandoned builds; return them.
 
     The `keep` snapshots of past instants that were built last stay. The newest snapshot, to which the link points,
-    always stays.
-
-    Raises:
-        ValueError: `keep` is less than 1.
-        LakeError: the bucket of the lake cannot be reached.
+    always stays. Raises ValueError: `keep` is less than 1. LakeError: the bucket of the lake cannot be reached.
     """
     if keep < 1:
         raise ValueError(f"keep = {keep} would remove the newest snapshot; give 1 or more")

@@ -10,8 +10,7 @@ import polars as pl
 from polars.datatypes import DataTypeClass
 
 from memory_pipeline.schemas import INSTANT, TABLES, Decisions, Memories, Summaries
-
-_PROFILE: Final = "Tenant that owns the row."
+from memory_pipeline.schemas.columns import count, instant, number, profile, share, text
 
 
 class CurrentMemories(Memories):
@@ -21,27 +20,25 @@ class CurrentMemories(Memories):
 class AllSummaries(Summaries):
     """Every summary that was ever committed, live or not."""
 
-    lifecycle = dy.String(description="active, warm, cold, stub, archived, expired, deleted or erased.")
-    created_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When the summary was created.")
+    lifecycle = text("active, warm, cold, stub, archived, expired, deleted or erased.")
+    created_at = instant("When the summary was created.")
 
 
 class LeftMemories(dy.Schema):
     """Every memory that is no longer live, with the decision that removed it from the live set."""
 
-    profile_id = dy.String(primary_key=True, description=_PROFILE)
-    memory_id = dy.String(primary_key=True, description="The memory.")
-    lifecycle = dy.String(description="Its present state: cold, stub, archived, expired, deleted or erased.")
-    left_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When it left the live set.")
-    action = dy.String(
-        nullable=True, description="Action of the decision, such as supersede, delete or archive; null without one."
-    )
-    rule = dy.String(nullable=True, description="Rule behind the decision, such as archive_threshold.")
-    reason = dy.String(nullable=True, description="The decision in one sentence.")
-    summary_id = dy.String(nullable=True, description="Summary or newer memory that replaces it.")
-    strength = dy.Float64(min=0.0, max=1.0, nullable=True, description="Its strength when the decision was made.")
-    threshold = dy.Float64(min=0.0, max=1.0, nullable=True, description="Threshold that its strength fell below.")
-    decision_id = dy.String(nullable=True, description="The decision.")
-    plan_id = dy.String(nullable=True, description="Plan of the decision.")
+    profile_id = profile()
+    memory_id = text("The memory.", key=True)
+    lifecycle = text("Its present state: cold, stub, archived, expired, deleted or erased.")
+    left_at = instant("When it left the live set.")
+    action = text("Action of the decision, such as supersede, delete or archive; null without one.", nullable=True)
+    rule = text("Rule behind the decision, such as archive_threshold.", nullable=True)
+    reason = text("The decision in one sentence.", nullable=True)
+    summary_id = text("Summary or newer memory that replaces it.", nullable=True)
+    strength = share("Its strength when the decision was made.", nullable=True)
+    threshold = share("Threshold that its strength fell below.", nullable=True)
+    decision_id = text("The decision.", nullable=True)
+    plan_id = text("Plan of the decision.", nullable=True)
 
 
 class AllDecisions(Decisions):
@@ -53,23 +50,18 @@ class AllDecisions(Decisions):
 class SnapshotInfo(dy.Schema):
     """State that the snapshot shows, one row per profile; an empty store has a single row without a profile."""
 
-    name = dy.String(description="Name of the snapshot.")
-    ledger_position = dy.Int64(min=0, description="Ledger position of the snapshot.")
-    created_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When the snapshot was written.")
-    profile_id = dy.String(nullable=True, description="The tenant.")
-    as_of = dy.Datetime(
-        time_zone="UTC",
-        time_unit="us",
-        nullable=True,
-        description="Instant that the profile's tables describe: the clock of its last run.",
-    )
-    plan_id = dy.String(nullable=True, description="Plan of that run.")
-    memories = dy.Int64(min=0, description="Number of memories, live or not.")
-    live = dy.Int64(min=0, description="Number of live memories.")
-    remade_by = dy.String(
-        nullable=True,
-        description="Version of this program that made the tables of a past instant again from the ledger; null: "
+    name = text("Name of the snapshot.")
+    ledger_position = count("Ledger position of the snapshot.")
+    created_at = instant("When the snapshot was written.")
+    profile_id = text("The tenant.", nullable=True)
+    as_of = instant("Instant that the profile's tables describe: the clock of its last run.", nullable=True)
+    plan_id = text("Plan of that run.", nullable=True)
+    memories = count("Number of memories, live or not.")
+    live = count("Number of live memories.")
+    remade_by = text(
+        "Version of this program that made the tables of a past instant again from the ledger; null: "
         "they are as they were published, by the version in `consolidation_runs`.",
+        nullable=True,
     )
 
 
@@ -91,19 +83,17 @@ class AccessLog(dy.Schema):
     row of its own. Accesses of erased memories are left out, and so are queries that quoted them.
     """
 
-    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    profile_id = profile()
     seq = dy.Int64(primary_key=True, min=1, description="Ledger position of the access.")
     ordinal = dy.Int64(primary_key=True, min=0, description="Position of the memory within the access.")
-    occurred_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When the memory was accessed.")
-    session_id = dy.String(nullable=True, description="Session that accessed it.")
-    agent_id = dy.String(nullable=True, description="Agent that accessed it.")
-    user_id = dy.String(nullable=True, description="Person who asked.")
-    memory_id = dy.String(description="Memory that was returned.")
-    query = dy.String(nullable=True, description="Query of the recall; null if the agent gave none.")
+    occurred_at = instant("When the memory was accessed.")
+    session_id = text("Session that accessed it.", nullable=True)
+    agent_id = text("Agent that accessed it.", nullable=True)
+    user_id = text("Person who asked.", nullable=True)
+    memory_id = text("Memory that was returned.")
+    query = text("Query of the recall; null if the agent gave none.", nullable=True)
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer, from 1.")
-    score = dy.Float64(
-        nullable=True, description="Score of the memory by the ranking of the recall; null if it was not recorded."
-    )
+    score = number("Score of the memory by the ranking of the recall; null if it was not recorded.", nullable=True)
     unsure = dy.Bool(
         nullable=True,
         description="Whether the answer said that perhaps none of its memories answers the query; null if it did not "
@@ -117,41 +107,36 @@ class AccessLog(dy.Schema):
 class LifecycleHistory(dy.Schema):
     """Every change of the lifecycle of a memory, from its creation on; changes that were undone are left out."""
 
-    profile_id = dy.String(primary_key=True, description=_PROFILE)
-    memory_id = dy.String(primary_key=True, description="The memory.")
+    profile_id = profile()
+    memory_id = text("The memory.", key=True)
     ordinal = dy.Int64(primary_key=True, min=0, description="Place of the change among those of the memory.")
-    changed_at = dy.Datetime(
-        time_zone="UTC",
-        time_unit="us",
-        description="When it changed: the clock of the run that decided it. For a change by an agent that a decision "
-        "followed, the first use after the change before, else the clock of that decision.",
+    changed_at = instant(
+        "When it changed: the clock of the run that decided it. For a change by an agent that a decision "
+        "followed, the first use after the change before, else the clock of that decision."
     )
-    from_lifecycle = dy.String(nullable=True, description="Lifecycle before; null: the memory was created.")
-    to_lifecycle = dy.String(description="Lifecycle after.")
-    action = dy.String(
-        nullable=True, description="Action of the decision; null: no decision, an agent created, used or changed it."
-    )
-    rule = dy.String(nullable=True, description="Rule behind the decision.")
-    reason = dy.String(nullable=True, description="The decision in one sentence.")
-    target_id = dy.String(nullable=True, description="Summary or newer memory that replaces it.")
-    decision_id = dy.String(nullable=True, description="The decision.")
-    plan_id = dy.String(nullable=True, description="Plan of the decision.")
+    from_lifecycle = text("Lifecycle before; null: the memory was created.", nullable=True)
+    to_lifecycle = text("Lifecycle after.")
+    action = text("Action of the decision; null: no decision, an agent created, used or changed it.", nullable=True)
+    rule = text("Rule behind the decision.", nullable=True)
+    reason = text("The decision in one sentence.", nullable=True)
+    target_id = text("Summary or newer memory that replaces it.", nullable=True)
+    decision_id = text("The decision.", nullable=True)
+    plan_id = text("Plan of the decision.", nullable=True)
 
 
 class ModelUsage(dy.Schema):
     """Requests to language models, with their tokens and cost; their texts are not in the snapshot."""
 
-    profile_id = dy.String(primary_key=True, description=_PROFILE)
-    request_hash = dy.String(
-        primary_key=True,
-        description="Hash of model, purpose and prompt; a failed attempt adds a full stop and its number.",
+    profile_id = profile()
+    request_hash = text(
+        "Hash of model, purpose and prompt; a failed attempt adds a full stop and its number.", key=True
     )
-    model = dy.String(description="The model.")
-    purpose = dy.String(description="What was asked for: summary, block, facts or relation.")
-    outcome = dy.String(description="answered, or why there is no answer, such as budget or timeout.")
-    input_tokens = dy.Int64(min=0, description="Tokens of the request.")
-    output_tokens = dy.Int64(min=0, description="Tokens of the answer.")
-    tokens = dy.Int64(min=0, description="Tokens of both.")
+    model = text("The model.")
+    purpose = text("What was asked for: summary, block, facts or relation.")
+    outcome = text("answered, or why there is no answer, such as budget or timeout.")
+    input_tokens = count("Tokens of the request.")
+    output_tokens = count("Tokens of the answer.")
+    tokens = count("Tokens of both.")
     cost = dy.Float64(min=0.0, description="Cost, at the prices in the settings and in their currency.")
     pairs = dy.Int64(nullable=True, min=1, description="Pairs of memories asked about; null for other purposes.")
     refused = dy.Int64(
@@ -162,18 +147,18 @@ class ModelUsage(dy.Schema):
 class Keywords(dy.Schema):
     """Keywords of each memory, one per row; memories that were deleted or erased have none."""
 
-    profile_id = dy.String(primary_key=True, description=_PROFILE)
-    memory_id = dy.String(primary_key=True, description="The memory.")
+    profile_id = profile()
+    memory_id = text("The memory.", key=True)
     rank = dy.Int64(min=1, description="Rank of the keyword by how distinctive it is, from 1.")
-    keyword = dy.String(primary_key=True, description="The keyword, in lower case.")
+    keyword = text("The keyword, in lower case.", key=True)
 
 
 class Names(dy.Schema):
     """Names of people, places and things in each memory, one per row; deleted or erased memories have none."""
 
-    profile_id = dy.String(primary_key=True, description=_PROFILE)
-    memory_id = dy.String(primary_key=True, description="The memory.")
-    name = dy.String(primary_key=True, description="The name.")
+    profile_id = profile()
+    memory_id = text("The memory.", key=True)
+    name = text("The name.", key=True)
 
 
 class Tokens(dy.Schema):
@@ -183,22 +168,22 @@ class Tokens(dy.Schema):
     `stored_tokens`.
     """
 
-    profile_id = dy.String(primary_key=True, description=_PROFILE)
-    lifecycle = dy.String(primary_key=True, description="Lifecycle of the memories that the row counts.")
-    memories = dy.Int64(min=0, description="Number of memories, summaries included.")
-    stored_tokens = dy.Int64(min=0, description="Tokens of the full texts that agents stored, without summaries.")
-    live_tokens = dy.Int64(min=0, description="Tokens of the full texts of live memories, summaries included.")
-    shown_tokens = dy.Int64(min=0, description="Tokens that recall shows of live memories, after trimming.")
+    profile_id = profile()
+    lifecycle = text("Lifecycle of the memories that the row counts.", key=True)
+    memories = count("Number of memories, summaries included.")
+    stored_tokens = count("Tokens of the full texts that agents stored, without summaries.")
+    live_tokens = count("Tokens of the full texts of live memories, summaries included.")
+    shown_tokens = count("Tokens that recall shows of live memories, after trimming.")
 
 
 class PolicySettings(dy.Schema):
     """Policy of each profile's last run, one row per setting; `docs/settings.md` explains the settings."""
 
-    profile_id = dy.String(primary_key=True, description=_PROFILE)
-    setting = dy.String(primary_key=True, description="Name of the setting, such as archive_threshold.")
-    value = dy.String(nullable=True, description="Its value: text as it is, anything else as JSON; null: unset.")
-    origin = dy.String(
-        description="Where the value comes from: default, preset NAME or embedder NAME, as this version ships them, or "
+    profile_id = profile()
+    setting = text("Name of the setting, such as archive_threshold.", key=True)
+    value = text("Its value: text as it is, anything else as JSON; null: unset.", nullable=True)
+    origin = text(
+        "Where the value comes from: default, preset NAME or embedder NAME, as this version ships them, or "
         "configured, if it differs from these."
     )
 
@@ -206,10 +191,10 @@ class PolicySettings(dy.Schema):
 class RunPolicies(dy.Schema):
     """Every policy that a run used, one row per setting; `consolidation_runs` has the hash of each run's policy."""
 
-    policy_hash = dy.String(primary_key=True, description="Hash of the policy.")
-    setting = dy.String(primary_key=True, description="Name of the setting.")
-    value = dy.String(nullable=True, description="Its value, as in `policies`.")
-    origin = dy.String(description="Where the value comes from, as in `policies`.")
+    policy_hash = text("Hash of the policy.", key=True)
+    setting = text("Name of the setting.", key=True)
+    value = text("Its value, as in `policies`.", nullable=True)
+    origin = text("Where the value comes from, as in `policies`.")
 
 
 class AllRecalls(dy.Schema):
@@ -218,13 +203,13 @@ class AllRecalls(dy.Schema):
     Only exported files have this table; `evaluate` replays its queries.
     """
 
-    profile_id = dy.String(primary_key=True, description=_PROFILE)
+    profile_id = profile()
     seq = dy.Int64(primary_key=True, min=1, description="Ledger position of the event.")
     ordinal = dy.Int64(primary_key=True, min=0, description="Position of the memory within the event.")
-    occurred_at = dy.Datetime(time_zone="UTC", time_unit="us", description="When the access or the feedback happened.")
-    session_id = dy.String(nullable=True, description="Session of the event.")
-    memory_id = dy.String(description="Memory that was returned, or that the feedback is about.")
-    query = dy.String(nullable=True, description="Query of the recall.")
+    occurred_at = instant("When the access or the feedback happened.")
+    session_id = text("Session of the event.", nullable=True)
+    memory_id = text("Memory that was returned, or that the feedback is about.")
+    query = text("Query of the recall.", nullable=True)
     rank = dy.Int64(nullable=True, min=0, description="Rank of the memory in the answer, from 1.")
     helpful = dy.Bool(nullable=True, description="Feedback: whether the memory helped; null in rows of accesses.")
 
@@ -232,15 +217,15 @@ class AllRecalls(dy.Schema):
 class DataDictionary(dy.Schema):
     """Description of every column of the snapshot."""
 
-    table_name = dy.String(primary_key=True, description="Table or view.")
-    column_name = dy.String(primary_key=True, description="The column.")
-    type = dy.String(description="SQL type.")
-    unit = dy.String(nullable=True, description="Unit or range of the values; instants are UTC.")
+    table_name = text("Table or view.", key=True)
+    column_name = text("The column.", key=True)
+    type = text("SQL type.")
+    unit = text("Unit or range of the values; instants are UTC.", nullable=True)
     key = dy.Int64(
         nullable=True, min=1, description="Place of the column in the key of its rows; null: it is not part of the key."
     )
     nullable = dy.Bool(description="Whether the column may be null.")
-    description = dy.String(description="Meaning of the column.")
+    description = text("Meaning of the column.")
 
 
 _SQL_TYPES: Final[dict[pl.DataType, str]] = {
@@ -306,27 +291,18 @@ name it does not clash with `cluster_members.cluster_id` in a join of the three.
 _RESERVED: Final = {"tier_changes": {"at": "promoted_at"}, "fact_changes": {"at": "holds_from"}}
 """Columns whose names are words of DuckDB's SQL from version 2 on."""
 
+COPIED: Final = (
+    *("scored_memories", "association_edges", "clusters", "cluster_members", "merge_refusals", "memory_importance"),
+    *("core_memory_blocks", "tier_changes", "fact_changes", "consolidation_runs", "dead_letters"),
+)
+"""Tables of the lake that a snapshot holds as they are."""
+
 RELATIONS: Final[dict[str, Relation]] = {
     relation.name: relation
     for relation in (
         Relation("memories", Memories, renamed=_SUMMARY_CLUSTER),
         Relation("current_memories", CurrentMemories, is_view=True, renamed=_SUMMARY_CLUSTER),
-        *(
-            Relation(name, TABLES[name].schema, renamed=_RESERVED.get(name, {}))
-            for name in (
-                "scored_memories",
-                "association_edges",
-                "clusters",
-                "cluster_members",
-                "merge_refusals",
-                "memory_importance",
-                "core_memory_blocks",
-                "tier_changes",
-                "fact_changes",
-                "consolidation_runs",
-                "dead_letters",
-            )
-        ),
+        *(Relation(name, TABLES[name].schema, renamed=_RESERVED.get(name, {})) for name in COPIED),
         Relation("summaries", AllSummaries),
         Relation("archived_set", LeftMemories),
         Relation("decisions", AllDecisions),

@@ -7,33 +7,18 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation import trimming
+from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.plans.planning import LEAVING
 from memory_pipeline.consolidation.state import decision_json, lifecycle, projection
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.consolidation.state.folding import ORIGINAL
 from memory_pipeline.lake import dictionary, policies
-from memory_pipeline.lake.snapshot_schemas import RELATIONS
+from memory_pipeline.lake.snapshot_schemas import COPIED, RELATIONS
 from memory_pipeline.ledger.commits import VERSION
 from memory_pipeline.schemas import INSTANT, LIVE, Action, EventType, Lifecycle
 from memory_pipeline.settings import Policy
 
-SOURCES: Final = (
-    "memories",
-    "scored_memories",
-    "association_edges",
-    "clusters",
-    "cluster_members",
-    "merge_refusals",
-    "memory_importance",
-    "core_memory_blocks",
-    "tier_changes",
-    "fact_changes",
-    "decisions",
-    "reverted",
-    "consolidation_runs",
-    "dead_letters",
-    "completions",
-    "verdicts",
-)
+SOURCES: Final = ("memories", *COPIED, "decisions", "reverted", "completions", "verdicts")
 """Tables of the lake that are copied into a snapshot, whole or as what it shows of them."""
 
 USES: Final = (EventType.ACCESSED.value, EventType.FEEDBACK.value)
@@ -44,8 +29,6 @@ USE_COLUMNS: Final = (
     *("memory_id", "query", "rank", "score", "unsure", "expanded", "times", "helpful"),
 )
 """Columns of the table `events` that the table `accesses` needs."""
-
-_MEMORY: Final = ["profile_id", "memory_id"]
 
 
 def relations(
@@ -58,16 +41,9 @@ def relations(
     created_at: datetime,
     as_of: datetime | None,
 ) -> dict[str, pl.DataFrame]:
-    """Return the rows of every table of a snapshot. Cost: linear in the rows, some 2 µs per memory for counting tokens.
+    """Return the rows of every table of a snapshot, from the tables of `SOURCES`; arguments as of `snapshot.build`.
 
-    Args:
-        tables: the tables of `SOURCES`, conforming to their schemas.
-        uses: rows of the table `events` of the types `USES`, with the columns `USE_COLUMNS`.
-        policies_in_force: policy of each profile's last run.
-        run_policies: every policy that a run used, by its hash.
-        name: name of the snapshot, which begins with its ledger position.
-        created_at: when the snapshot is written.
-        as_of: instant that the tables describe; None: for each profile the clock of its last run.
+    Cost: linear in the rows, some 2 µs per memory for counting tokens.
     """
     memories, decisions = tables["memories"], tables["decisions"]
     copied = {
@@ -96,8 +72,8 @@ def relations(
 
 def _summaries(memories: pl.DataFrame, decisions: pl.DataFrame) -> pl.DataFrame:
     """Return every summary from the memories, since a run's own table has only those that it wrote."""
-    decided = decisions.filter(pl.col("action") == Action.SUMMARISE.value).sort("seq", "ordinal")
-    wording = decided.unique(_MEMORY, keep="last", maintain_order=True).select(
+    decided = decisions.filter(does(Action.SUMMARISE)).sort("seq", "ordinal")
+    wording = decided.unique(KEY, keep="last", maintain_order=True).select(
         "profile_id", *decision_json.read("factors", decision_json.WORDED), summary_id="memory_id"
     )
     key = ["profile_id", "summary_id"]
@@ -127,9 +103,9 @@ def _archived_set(memories: pl.DataFrame, decisions_in_force: pl.DataFrame) -> p
     leaving = decisions_in_force.filter(pl.col("action").is_in(list(LEAVING)))
     last = (
         leaving.sort("seq", "ordinal")
-        .unique(_MEMORY, keep="last", maintain_order=True)
+        .unique(KEY, keep="last", maintain_order=True)
         .select(
-            *_MEMORY,
+            *KEY,
             *("action", "rule", "reason", "decision_id", "plan_id"),
             *(
                 pl.col("factors").str.json_path_match(f"$.{factor}").cast(pl.Float64, strict=False).alias(factor)
@@ -138,9 +114,9 @@ def _archived_set(memories: pl.DataFrame, decisions_in_force: pl.DataFrame) -> p
         )
     )
     not_live = memories.filter(~pl.col("lifecycle").is_in(LIVE)).select(
-        *_MEMORY, "lifecycle", left_at="lifecycle_since", summary_id="superseded_by"
+        *KEY, "lifecycle", left_at="lifecycle_since", summary_id="superseded_by"
     )
-    return not_live.join(last, on=_MEMORY, how="left", maintain_order="left")
+    return not_live.join(last, on=KEY, how="left", maintain_order="left")
 
 
 def _lifecycle_history(memories: pl.DataFrame, decisions_in_force: pl.DataFrame, uses: pl.DataFrame) -> pl.DataFrame:
@@ -152,26 +128,26 @@ def _lifecycle_history(memories: pl.DataFrame, decisions_in_force: pl.DataFrame,
     moves = (
         decisions_in_force.filter(pl.col("action").is_in([*lifecycle.MOVES, Action.PROMOTE.value]))
         .select(
-            *_MEMORY,
+            *KEY,
             *("seq", "ordinal", "action", "rule", "reason", "target_id", "decision_id", "plan_id"),
             at="as_of",
             from_lifecycle=pl.col("before").str.json_path_match("$.lifecycle"),
             to_lifecycle=pl.col("after").str.json_path_match("$.lifecycle"),
         )
         .filter(pl.col("to_lifecycle").is_not_null())
-        .join(memories, on=_MEMORY, how="semi")
+        .join(memories, on=KEY, how="semi")
     )
     born = memories.filter(pl.col("kind") == ORIGINAL).select(
-        *_MEMORY, seq=pl.lit(0, pl.Int64), at="created_at", to_lifecycle=pl.lit(Lifecycle.ACTIVE.value)
+        *KEY, seq=pl.lit(0, pl.Int64), at="created_at", to_lifecycle=pl.lit(Lifecycle.ACTIVE.value)
     )
-    now = memories.select(*_MEMORY, seq=pl.lit(2**62, pl.Int64), at="lifecycle_since", found="lifecycle")
+    now = memories.select(*KEY, seq=pl.lit(2**62, pl.Int64), at="lifecycle_since", found="lifecycle")
     steps = (
         pl.concat([born, moves.with_columns(found="from_lifecycle"), now], how="diagonal_relaxed")
-        .sort(*_MEMORY, "seq", "ordinal")
-        .with_columns(left=pl.col("to_lifecycle").shift().over(_MEMORY), left_at=pl.col("at").shift().over(_MEMORY))
+        .sort(*KEY, "seq", "ordinal")
+        .with_columns(left=pl.col("to_lifecycle").shift().over(KEY), left_at=pl.col("at").shift().over(KEY))
     )
     by_agents = steps.filter(pl.col("found") != pl.col("left")).select(
-        *_MEMORY,
+        *KEY,
         *("seq", "left_at"),
         ordinal=pl.lit(-1, pl.Int64),
         at=pl.when(pl.col("action").is_null()).then("at"),
@@ -181,20 +157,18 @@ def _lifecycle_history(memories: pl.DataFrame, decisions_in_force: pl.DataFrame,
     )
     used = (
         by_agents.filter(pl.col("at").is_null())
-        .join(uses.select(*_MEMORY, used_at="occurred_at"), on=_MEMORY)
+        .join(uses.select(*KEY, used_at="occurred_at"), on=KEY)
         .filter(pl.col("used_at") > pl.col("left_at"), pl.col("used_at") <= pl.col("until"))
-        .group_by(*_MEMORY, "seq")
+        .group_by(*KEY, "seq")
         .agg(pl.col("used_at").min())
     )
-    waking = by_agents.join(used, on=[*_MEMORY, "seq"], how="left").with_columns(
-        at=pl.coalesce("at", "used_at", "until")
-    )
+    waking = by_agents.join(used, on=[*KEY, "seq"], how="left").with_columns(at=pl.coalesce("at", "used_at", "until"))
     changes = pl.concat([steps.filter(pl.col("to_lifecycle").is_not_null()), waking], how="diagonal_relaxed")
     return (
         changes.rename({"at": "changed_at"})
         .filter(pl.col("from_lifecycle").ne_missing(pl.col("to_lifecycle")))
-        .sort(*_MEMORY, "seq", "ordinal")
-        .with_columns(ordinal=pl.int_range(pl.len()).over(_MEMORY))
+        .sort(*KEY, "seq", "ordinal")
+        .with_columns(ordinal=pl.int_range(pl.len()).over(KEY))
         .select(list(RELATIONS["lifecycle_history"].types))
     )
 
@@ -220,7 +194,7 @@ def _accesses(uses: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     erased = memories.filter(pl.col("lifecycle") == Lifecycle.ERASED.value)
     # A recall is written after its answer was given: at the same instant it precedes feedback on the answer.
     ordered = (
-        uses.join(erased, on=_MEMORY, how="anti")
+        uses.join(erased, on=KEY, how="anti")
         .with_columns(occurred_at=pl.min_horizontal("occurred_at", "recorded_at"))
         .sort("occurred_at", pl.col("query").is_null(), "seq", "ordinal")
         .with_row_index("place")
@@ -228,9 +202,9 @@ def _accesses(uses: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     is_feedback = pl.col("event_type") == EventType.FEEDBACK.value
     queries = ordered.filter(~is_feedback, pl.col("query").is_not_null())
     feedback = ordered.filter(is_feedback).join_asof(
-        queries.select(*_MEMORY, "place", answered="place"),
+        queries.select(*KEY, "place", answered="place"),
         on="place",
-        by=_MEMORY,
+        by=KEY,
         strategy="backward",
         check_sortedness=False,
     )

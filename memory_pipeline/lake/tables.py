@@ -57,10 +57,8 @@ class Lake:
         """Open the lake of a data folder, creating it if it is missing; `ledger` and `timeout` as for `Ledger.at`.
 
         Unless `checked`, the ledger may be another one than that of these files; only `doctor` opens such a store.
-
-        Raises:
-            Mismatch: the ledger of these files is missing, or the one found is another one or an older state of it.
-            LakeError: it cannot be opened, was written by a newer version, is a backup, or is refused by `check_path`.
+        Raises Mismatch: the ledger of these files is missing, or the one found is another one or an older state of it.
+        LakeError: it cannot be opened, was written by a newer version, is a backup, or is refused by `check_path`.
         """
         self.home = home.resolve()
         identity.check_path(self.home)
@@ -201,11 +199,8 @@ class Lake:
         """Add rows to a table that only grows, skip those whose key exists, and return how many are new.
 
         Rows of profiles in which anything was erased after `since` are left out: the ledger position up to which was
-        read what they are made from, by default the head.
-
-        Raises:
-            ValueError: the table cannot be appended to, or the frame does not fit it.
-            LakeError: the store cannot be written.
+        read what they are made from, by default the head. Raises ValueError: the table cannot be appended to, or the
+        frame does not fit it. LakeError: the store cannot be written.
         """
         definition = TABLES[table]
         if definition.write_mode != "appended" or table == "events":
@@ -232,9 +227,8 @@ class Lake:
     def stage(self, run_id: str, table: str, frame: pl.DataFrame, *, since: int | None = None) -> None:
         """Store a table that only this run can see; `since` as for `append`.
 
-        Raises:
-            ValueError: the run's id is not a plain name, or the frame does not fit the table.
-            LakeError: the store cannot be written.
+        Raises ValueError: the run's id is not a plain name, or the frame does not fit the table. LakeError: the store
+        cannot be written.
         """
         key, rows = _staging_key(run_id, table), TABLES[table].conform(frame)
         read_to, left_out = self.ledger.position() if since is None else since, set[str]()
@@ -413,8 +407,7 @@ class Lake:
             oldest: ledger position from which on tables must stay readable; files replaced before it are forgotten,
                 except those of `profiles`, which an undo of any run needs. Default: every state is kept.
 
-        Raises:
-            Mismatch: the ledger does not account for these files; nothing is removed.
+        Raises Mismatch: the ledger does not account for these files; nothing is removed.
         """
         identity.check(self.home, self.ledger, self.store)
         with self.ledger.writing() as transaction:

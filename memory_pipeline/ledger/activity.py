@@ -16,6 +16,7 @@ from memory_pipeline.ledger import catalog
 from memory_pipeline.ledger.catalog import Mark
 from memory_pipeline.ledger.database import Transaction
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, instant
+from memory_pipeline.ledger.statements import frame
 from memory_pipeline.ledger.tables import ATTEMPTS, DEAD_LETTERS, DECISIONS, EVENTS, RUNS
 from memory_pipeline.schemas import INSTANT, EventType
 
@@ -57,7 +58,7 @@ def last_runs(transaction: Transaction) -> pl.DataFrame:
     query = query.where(~RUNS.c.scope.contains(":"))
     rows = transaction.connection.execute(query.group_by(RUNS.c.profile_id, RUNS.c.task)).all()
     types = {**_PROFILE, "task": pl.String(), "as_of": INSTANT, "base_seq": pl.Int64()}
-    return _frame(rows, types).sort("profile_id", "task")
+    return frame(rows, types).sort("profile_id", "task")
 
 
 def profiles_with_memories(transaction: Transaction) -> pl.DataFrame:
@@ -79,17 +80,15 @@ def profiles_with_memories(transaction: Transaction) -> pl.DataFrame:
     query = sa.select(names.c.profile_id, *(look_up.scalar_subquery() for look_up in look_ups))
     result = transaction.connection.execute(query.where(names.c.profile_id.is_not(None)))
     rows = [(name, first_at, max(filter(None, seqs))) for name, first_at, *seqs in result if first_at is not None]
-    return _frame(rows, {**_PROFILE, "first_event_at": INSTANT, "last_seq": pl.Int64()}).sort("profile_id")
+    return frame(rows, {**_PROFILE, "first_event_at": INSTANT, "last_seq": pl.Int64()}).sort("profile_id")
 
 
 def seen(
     transaction: Transaction, runs: pl.DataFrame, *, last: Mapping[str, int], tasks: Collection[str]
 ) -> list[Seen]:
-    """Return how far runs of some tasks have seen profiles; those seen to the end are left out.
+    """Return how far runs (`last_runs`) of some tasks have seen profiles, by the position of each one's last event.
 
-    Args:
-        runs: see `last_runs`.
-        last: position of the last event of each profile.
+    Those seen to the end are left out.
     """
     states = {
         profile_id: (base_seq, as_of)
@@ -158,7 +157,7 @@ def recorded_at(transaction: Transaction, seqs: pl.Series) -> pl.DataFrame:
     for part in seqs.to_frame().iter_slices(_AT_ONCE):
         query = sa.select(EVENTS.c.profile_id, EVENTS.c.recorded_at).where(EVENTS.c.seq.in_(part.to_series().to_list()))
         rows += transaction.connection.execute(query).all()
-    return _frame(rows, {**_PROFILE, "last_event_at": INSTANT})
+    return frame(rows, {**_PROFILE, "last_event_at": INSTANT})
 
 
 def waiting(transaction: Transaction, after: pl.DataFrame) -> pl.DataFrame:
@@ -177,7 +176,7 @@ def waiting(transaction: Transaction, after: pl.DataFrame) -> pl.DataFrame:
             .outerjoin(EVENTS, later & EVENTS.c.event_type.not_in(PIPELINE))
             .group_by(position.c.profile_id)
         ).all()
-    return _frame(rows, {**_PROFILE, "waiting": pl.Int64(), "waiting_since": INSTANT})
+    return frame(rows, {**_PROFILE, "waiting": pl.Int64(), "waiting_since": INSTANT})
 
 
 def last_commit(transaction: Transaction, task: str) -> datetime | None:
@@ -243,11 +242,4 @@ def _count(
         for query in _unseen(unseen_since, kinds, counts)
         for row in transaction.connection.execute(query.group_by(query.selected_columns[0]))
     ]
-    return _frame(rows, {**_PROFILE, **dict.fromkeys(counts, pl.Int64())})
-
-
-def _frame(rows: Sequence[Any], types: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    """Return the rows of the ledger, whose instants are microseconds, as a frame."""
-    integers = {name: pl.Int64() if isinstance(kind, pl.Datetime) else kind for name, kind in types.items()}
-    frame = pl.DataFrame([tuple(row) for row in rows], schema=integers, orient="row")
-    return frame.cast({name: kind for name, kind in types.items() if isinstance(kind, pl.Datetime)})
+    return frame(rows, {**_PROFILE, **dict.fromkeys(counts, pl.Int64())})

@@ -104,10 +104,7 @@ def check(profiles: pl.DataFrame, tables: Mapping[str, pl.DataFrame], decisions:
 
 
 def check_order(transaction: Transaction, profiles: pl.DataFrame) -> None:
-    """Refuse a clock before a profile's last commit that was not undone, for rows of the table `profiles`.
-
-    Raises StaleInstant: the clock lies before it.
-    """
+    """Raise StaleInstant if the clock of a row of table `profiles` lies before its last commit that was not undone."""
     undone = {(profile_id, payload["plan_id"]) for profile_id, _, payload in reverts_in(transaction)}
     for profile_id, as_of in profiles.select("profile_id", "as_of").iter_rows():
         runs = sa.select(RUNS.c.plan_id, RUNS.c.as_of).where(RUNS.c.profile_id == profile_id)
@@ -122,10 +119,7 @@ def check_order(transaction: Transaction, profiles: pl.DataFrame) -> None:
 
 
 def verify(transaction: Transaction, profiles: pl.DataFrame) -> list[str]:
-    """Check that no profile's head has moved since its tables were computed, and return the profiles' ids.
-
-    Raises Conflict: a head has moved.
-    """
+    """Return the profiles' ids; raise Conflict if the head of one has moved since its tables were computed."""
     for conflict in _moved(transaction, profiles).values():
         raise conflict
     return profiles["profile_id"].to_list()
@@ -192,9 +186,7 @@ def _rests_on_changes(
 def record(transaction: Transaction, commit: Commit) -> dict[str, int]:
     """Write events, runs and decisions of a commit and return the position of each profile's commit.
 
-    Raises:
-        Conflict: the same plan is committed already.
-        StaleInstant: the clock of the run lies before the profile's last commit.
+    Raises Conflict if the same plan is committed already, StaleInstant as `check_order` does.
     """
     check_order(transaction, commit.profiles)
     counts = _counts(commit)

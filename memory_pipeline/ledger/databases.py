@@ -34,11 +34,9 @@ def opened(home: Path, *, address: str | None = None, timeout: float = WRITE_SEC
 
 
 def exists(home: Path, address: str | None = None) -> bool:
-    """Return whether a data folder has a ledger, without creating one; the address as for `opened`.
+    """Return whether a data folder has a ledger, without creating one; address and SettingsError as for `opened`.
 
-    Raises:
-        LakeError: the server that the setting names cannot be reached.
-        SettingsError: the setting is invalid.
+    Raises LakeError: the server that the setting names cannot be reached.
     """
     place = address or ledger_address(home)
     return (home / FILE_NAME).is_file() if place == SQLITE else postgres_database.exists(home, place)

@@ -94,14 +94,10 @@ def move(transaction: Transaction, url: str) -> None:
 
 
 def fill(transaction: Transaction, url: str, *, files: Sequence[File], sizes: Mapping[str, int], oldest: int) -> None:
-    """Create the catalogue, or recreate it. Cost: some 20 ms, and 20 µs per file.
+    """Create the catalogue, or recreate it, of all files of ours below a folder (its URL ends with a slash).
 
-    Args:
-        transaction: the only one that may write.
-        url: folder of the files, with a slash at its end.
-        files: all files of our catalogue.
-        sizes: their sizes in bytes, by key; a file that is lost has none.
-        oldest: position from which on tables can be read.
+    `sizes` are in bytes, by key; a file that is lost has none. Tables can be read from position `oldest` on. Cost: some
+    20 ms, and 20 µs per file.
     """
     connection = transaction.connection
     if _exists(transaction):

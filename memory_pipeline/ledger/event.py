@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from io import BytesIO
+from operator import attrgetter
 from typing import Any, Final, Self
 
 import polars as pl
@@ -133,20 +134,9 @@ ABOUT_A_MEMORY: Final = {
 }
 SESSIONS: Final = {EventType.SESSION_STARTED, EventType.SESSION_ENDED}
 
-COLUMNS: Final = (
-    "event_id",
-    "profile_id",
-    "event_type",
-    "occurred_at",
-    "recorded_at",
-    "session_id",
-    "agent_id",
-    "user_id",
-    "instance_id",
-    "parent_event_id",
-    "memory_id",
-    "payload",
-)
+_OPTIONAL: Final = ("session_id", "agent_id", "user_id", "instance_id", "parent_event_id", "memory_id")
+_IDS: Final = attrgetter(*_OPTIONAL)
+COLUMNS: Final = ("event_id", "profile_id", "event_type", "occurred_at", "recorded_at", *_OPTIONAL, "payload")
 """Columns of an event's row in the ledger, in order, after `seq`."""
 
 
@@ -201,27 +191,12 @@ class Event(BaseModel):
 
     def row(self) -> tuple[str | int | None, ...]:
         """Return the ledger's row, in the order of COLUMNS: instants in microseconds since 1970, payload as JSON."""
-        return (
-            self.event_id,
-            self.profile_id,
-            self.event_type.value,
-            micros(self.occurred_at),
-            micros(self.recorded_at),
-            self.session_id,
-            self.agent_id,
-            self.user_id,
-            self.instance_id,
-            self.parent_event_id,
-            self.memory_id,
-            self.payload_json(),
-        )
+        instants = micros(self.occurred_at), micros(self.recorded_at)
+        return (self.event_id, self.profile_id, self.event_type.value, *instants, *_IDS(self), self.payload_json())
 
 
 def check_sizes(event: Event, settings: Settings) -> None:
-    """Refuse an event with a text or tags above the settings `max_text_characters` and `max_tags`.
-
-    Raises ValueError: a text is too long, or there are too many tags; names it and the remedy.
-    """
+    """Raise ValueError, with a remedy, for a text or tags above the settings `max_text_characters` and `max_tags`."""
     values = event.payload if isinstance(event.payload, dict) else vars(event.payload)
     most = settings.max_text_characters
     for name, text in values.items():
@@ -258,8 +233,7 @@ def parse(
         event_id: id of an event without one; default a new uuid7.
         settings: limit texts and tags, and say whether credentials are redacted; default: no limits, and they are.
 
-    Raises:
-        InvalidEvent: it is invalid; `reason` names field, value and remedy.
+    Raises InvalidEvent: it is invalid; `reason` names field, value and remedy.
     """
     try:
         fields = {name: value for name, value in _object(raw).items() if value is not None}
@@ -402,16 +376,13 @@ def frame(rows: Iterable[Sequence[Any]]) -> pl.DataFrame:
             times=pl.lit(None, pl.Int64),
         )
     )
-    named = pl.col("memory_ids")
+    named, place = pl.col("memory_ids"), pl.col("ordinal")
+    lists = {"memory_id": "memory_ids", "rank": "ranks", "score": "scores", "times": "counts"}
     accesses = (
-        events.filter(named.is_not_null()).with_columns(ordinal=pl.int_ranges(0, named.list.len())).explode("ordinal")
+        events.filter(named.is_not_null())
+        .with_columns(ordinal=pl.int_ranges(0, named.list.len()))
+        .explode("ordinal")
+        .with_columns(pl.col(each).list.get(place, null_on_oob=True).alias(name) for name, each in lists.items())
+        .with_columns(expanded=pl.col("expanded_ids").list.contains(pl.col("memory_id")).fill_null(value=False))
     )
-    accesses = accesses.with_columns(
-        memory_id=named.list.get(pl.col("ordinal")),
-        rank=pl.col("ranks").list.get(pl.col("ordinal"), null_on_oob=True),
-        score=pl.col("scores").list.get(pl.col("ordinal"), null_on_oob=True),
-        times=pl.col("counts").list.get(pl.col("ordinal"), null_on_oob=True),
-    )
-    expanded = pl.col("expanded_ids").list.contains(pl.col("memory_id")).fill_null(value=False)
-    accesses = accesses.with_columns(expanded=expanded)
     return TABLES["events"].conform(pl.concat([events.filter(named.is_null()), accesses]))

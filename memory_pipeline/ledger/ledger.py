@@ -23,7 +23,7 @@ from memory_pipeline.ledger.disk import writable
 from memory_pipeline.ledger.event import COLUMNS, PIPELINE, DeadLetter, Event, instant, micros
 from memory_pipeline.ledger.lost_payloads import LostPayloads
 from memory_pipeline.ledger.payloads import SALT_BYTES, WORDLESS, redacted
-from memory_pipeline.ledger.statements import add_events, insert_new
+from memory_pipeline.ledger.statements import add_events, frame, insert_new
 from memory_pipeline.ledger.tables import ATTEMPTS, DEAD_LETTERS, DECISIONS, DIGESTS, EVENTS, MOVED, REVERTED, RUNS
 from memory_pipeline.schemas import INSTANT, TABLES, EventType
 
@@ -110,15 +110,11 @@ class Ledger:
         timeout: float = database.WRITE_SECONDS,
         moved_payloads: PayloadReader | None = None,
     ) -> Self:
-        """Open the ledger of a data folder, creating it if it is missing.
+        """Open the ledger of a data folder, creating it if it is missing; a writer waits `timeout` seconds.
 
-        Args:
-            address: value of the setting `ledger`; default: that of the environment or the folder's settings file.
-            timeout: seconds that a writer waits for its turn.
-            moved_payloads: reads the payloads that compaction moved to files; by default none can be read.
-
-        Raises:
-            LakeError: it cannot be opened, or was written by a newer version.
+        The address is a value of the setting `ledger`; default: that of the environment or the folder's settings file.
+        `moved_payloads` reads the payloads that compaction moved to files; by default none can be read. Raises
+        LakeError: it cannot be opened, or was written by a newer version.
         """
         return cls(databases.opened(home, address=address, timeout=timeout), moved_payloads or _no_payload_files)
 
@@ -265,9 +261,8 @@ class Ledger:
         )
         with self.reading() as transaction:
             rows = transaction.connection.execute(query.order_by(by_profile.c.profile_id)).fetchall()
-        whole = ("memories", "last_seq", "last_event_at", "last_recorded_at")
-        frame = _frame(rows, {"profile_id": pl.String, **dict.fromkeys(whole, pl.Int64)})
-        return frame.with_columns(pl.col("last_event_at", "last_recorded_at").cast(INSTANT))
+        whole, at = ("memories", "last_seq"), ("last_event_at", "last_recorded_at")
+        return frame(rows, {"profile_id": pl.String} | dict.fromkeys(whole, pl.Int64) | dict.fromkeys(at, INSTANT))
 
     def read(self, after: int = 0, until: int | None = None, limit: int | None = None) -> list[tuple[Any, ...]]:
         """Return the events after a position, up to another or the head, as rows of `seq` and `event.COLUMNS`."""
@@ -325,8 +320,8 @@ class Ledger:
         with self.reading() as transaction:
             reverts = reverts_in(transaction, as_of=as_of, seq=seq)
         rows = [(profile, decision, at) for profile, at, payload in reverts for decision in payload["decision_ids"]]
-        frame = _frame(rows, {"profile_id": pl.String, "decision_id": pl.String, "seq": pl.Int64})
-        return TABLES["reverted"].conform(frame.group_by("profile_id", "decision_id").agg(pl.col("seq").min()))
+        masked = frame(rows, {"profile_id": pl.String, "decision_id": pl.String, "seq": pl.Int64})
+        return TABLES["reverted"].conform(masked.group_by("profile_id", "decision_id").agg(pl.col("seq").min()))
 
     def last_undo(self, *, seq: int | None = None) -> int:
         """Return the position of the last undo up to a position, also of runs without decisions; 0 without any."""
@@ -345,8 +340,7 @@ class Ledger:
     ) -> pl.DataFrame:
         """Return the committed runs, one row per run and profile (the table `consolidation_runs`).
 
-        `as_of` is the instant of the last run and undo that count, `seq` the position of the last commit and undo that
-        do.
+        `as_of` is the instant, `seq` the position of the last run and undo that count.
         """
         query = sa.select(*RUNS.c).where(among(RUNS.c.profile_id, profiles))
         if as_of is not None:
@@ -368,15 +362,14 @@ class Ledger:
         with self.reading() as transaction:
             reverts = reverts_in(transaction, as_of=as_of, seq=seq)
         rows = [(profile, payload["plan_id"], at) for profile, at, payload in reverts if payload["plan_id"]]
-        frame = _frame(rows, {"profile_id": pl.String, "plan_id": pl.String, "undone_seq": pl.Int64})
-        return frame.group_by("profile_id", "plan_id").agg(pl.col("undone_seq").max())
+        undone = frame(rows, {"profile_id": pl.String, "plan_id": pl.String, "undone_seq": pl.Int64})
+        return undone.group_by("profile_id", "plan_id").agg(pl.col("undone_seq").max())
 
     def attempts(self) -> pl.DataFrame:
         """Return the attempts to commit, with process, start, phase and outcome; oldest first."""
-        types = {column.name: pl.Int64 if column.name in {"id", "started_at"} else pl.String for column in ATTEMPTS.c}
+        types = dict.fromkeys(ATTEMPTS.c.keys(), pl.String) | {"id": pl.Int64, "started_at": INSTANT}
         with self.reading() as transaction:
-            rows = transaction.connection.execute(sa.select(*ATTEMPTS.c).order_by(ATTEMPTS.c.id)).fetchall()
-        return _frame(rows, types).with_columns(pl.col("started_at").cast(INSTANT))
+            return frame(transaction.connection.execute(sa.select(*ATTEMPTS.c).order_by(ATTEMPTS.c.id)), types)
 
     def dead_letters(self, *, noise: bool | None = None) -> pl.DataFrame:
         """Return the table `dead_letters`; with `noise` only texts that are no memories, or only refused events."""
@@ -399,8 +392,8 @@ class Ledger:
             for column in query.selected_columns
         }
         with self.reading() as transaction:
-            frame = _frame(transaction.connection.execute(query).fetchall(), types)
-        return table.conform(frame if profiles is None else frame.filter(pl.col("profile_id").is_in(sorted(profiles))))
+            rows = frame(transaction.connection.execute(query), types)
+        return table.conform(rows if profiles is None else rows.filter(pl.col("profile_id").is_in(sorted(profiles))))
 
 
 def _no_payload_files(_ledger: Ledger, _positions: Collection[int]) -> Mapping[int, str]:
@@ -476,17 +469,11 @@ def insert_events(transaction: Transaction, events: Iterable[Event]) -> dict[str
     return dict(map(tuple, transaction.connection.execute(new)))
 
 
-def _frame(rows: Iterable[Sequence[Any]], types: dict[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame([tuple(row) for row in rows], schema=types, orient="row")
-
-
 def _digest(transaction: Transaction, seq: int) -> str:
     """Chain the ids of the agents' events, starting at the nearest stored digest: digest = SHA-256(digest + id)."""
     stored = sa.select(DIGESTS.c.seq, DIGESTS.c.digest).where(DIGESTS.c.seq <= seq)
-    start, state = transaction.connection.execute(stored.order_by(DIGESTS.c.seq.desc()).limit(1)).first() or (
-        0,
-        "00" * 32,
-    )
+    last = transaction.connection.execute(stored.order_by(DIGESTS.c.seq.desc()).limit(1)).first()
+    start, state = last or (0, "00" * 32)
     ids = sa.select(EVENTS.c.event_id).where(
         EVENTS.c.seq > start, EVENTS.c.seq <= seq, EVENTS.c.event_type.not_in(PIPELINE)
     )

@@ -36,8 +36,7 @@ _LATE: Final = _ROWS.where(
 
 def between(transaction: Transaction, profile_id: str, *, after: int, until: int) -> list[Row]:
     """Return the events of a profile after a position, up to another. Cost: linear in the events between the two."""
-    values = {"profile_id": profile_id, "after": after, "until": until}
-    return [tuple(row) for row in transaction.connection.execute(_BETWEEN, values)]
+    return _rows(transaction, _BETWEEN, {"profile_id": profile_id, "after": after, "until": until})
 
 
 def missed(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: int) -> list[Row]:
@@ -48,8 +47,7 @@ def missed(transaction: Transaction, profile_id: str, *, base_seq: int, as_of: i
     """
     if not base_seq:
         return []
-    values = {"profile_id": profile_id, "as_of": as_of, "until": base_seq}
-    return [tuple(row) for row in transaction.connection.execute(_LATE, values)]
+    return _rows(transaction, _LATE, {"profile_id": profile_id, "as_of": as_of, "until": base_seq})
 
 
 def quiet(transaction: Transaction, runs: Mapping[str, tuple[int, int]]) -> set[str]:
@@ -81,11 +79,8 @@ def quiet(transaction: Transaction, runs: Mapping[str, tuple[int, int]]) -> set[
 def of_memories(transaction: Transaction, profile_id: str, memory_ids: Collection[str]) -> list[Row]:
     """Return the events about some memories, in the order in which they arrived. Cost: an index look-up for each."""
     of_profile = _ROWS.where(EVENTS.c.profile_id == profile_id)
-    return [
-        tuple(row)
-        for batch in batched(sorted(memory_ids))
-        for row in transaction.connection.execute(of_profile.where(EVENTS.c.memory_id.in_(batch)))
-    ]
+    batches = (of_profile.where(EVENTS.c.memory_id.in_(batch)) for batch in batched(sorted(memory_ids)))
+    return [row for batch in batches for row in _rows(transaction, batch)]
 
 
 def stored_by(transaction: Transaction, profile_id: str, instance_id: str) -> list[str]:
@@ -125,7 +120,7 @@ def about(
     condition = [EVENTS.c.profile_id == profile_id, EVENTS.c.memory_id == memory_id]
     if until is not None:
         condition.append(EVENTS.c.seq <= until)
-    rows = [tuple(row) for row in transaction.connection.execute(_ROWS.where(*condition))]
+    rows = _rows(transaction, _ROWS.where(*condition))
     # Filtered here: given types too, SQLite might read all events of these types.
     names, column = {kind.value for kind in kinds}, 1 + COLUMNS.index("event_type")
     return [row for row in rows if row[column] in names]
@@ -140,8 +135,7 @@ def stored_at(transaction: Transaction, profile_id: str, memory_id: str) -> date
 def answers(transaction: Transaction, profile_id: str, *, until: int) -> list[Row]:
     """Return the answers about pairs of memories up to a position. Cost: an index look-up for each."""
     answer = EVENTS.c.event_type == EventType.RESOLVED.value
-    query = _ROWS.where(EVENTS.c.profile_id == profile_id, answer, EVENTS.c.seq <= until)
-    return [tuple(row) for row in transaction.connection.execute(query)]
+    return _rows(transaction, _ROWS.where(EVENTS.c.profile_id == profile_id, answer, EVENTS.c.seq <= until))
 
 
 def answers_by_id(transaction: Transaction, event_id: str, profile_id: str | None) -> list[Row]:
@@ -149,16 +143,13 @@ def answers_by_id(transaction: Transaction, event_id: str, profile_id: str | Non
     condition = [EVENTS.c.event_id == event_id, EVENTS.c.event_type == EventType.RESOLVED.value]
     if profile_id is not None:
         condition.append(EVENTS.c.profile_id == profile_id)
-    return [tuple(row) for row in transaction.connection.execute(_ROWS.where(*condition))]
+    return _rows(transaction, _ROWS.where(*condition))
 
 
 def at(transaction: Transaction, seqs: Collection[int]) -> list[Row]:
     """Return the events at some positions, by position."""
-    return [
-        tuple(row)
-        for batch in batched(sorted(seqs))
-        for row in transaction.connection.execute(_ROWS.where(EVENTS.c.seq.in_(batch)))
-    ]
+    batches = (_ROWS.where(EVENTS.c.seq.in_(batch)) for batch in batched(sorted(seqs)))
+    return [row for batch in batches for row in _rows(transaction, batch)]
 
 
 def has_events(transaction: Transaction, profile_id: str, memory_ids: Collection[str], *, until: int) -> bool:
@@ -203,3 +194,7 @@ def profiles_storing(transaction: Transaction, memory_id: str) -> set[str]:
     """Return the profiles in which a memory of this id was stored. Cost: one pass over an index."""
     condition = (EVENTS.c.memory_id == memory_id, EVENTS.c.event_type == EventType.STORED.value)
     return set(transaction.connection.scalars(sa.select(EVENTS.c.profile_id).where(*condition)))
+
+
+def _rows(transaction: Transaction, query: sa.Select[Any], values: Mapping[str, Any] | None = None) -> list[Row]:
+    return [tuple(row) for row in transaction.connection.execute(query, values)]

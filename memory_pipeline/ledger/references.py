@@ -114,15 +114,9 @@ def check(
     memories: StoredMemories,
     with_payloads: Callable[[list[tuple[Any, ...]]], list[tuple[Any, ...]]],
 ) -> None:
-    """Check that no event stores a memory with another payload; within a batch the first event counts.
+    """Raise KnownMemory if an event stores a memory with another payload; within a batch the first event counts.
 
-    Args:
-        transaction: a writing transaction.
-        memories: its memories, as far as the ledger has them.
-        with_payloads: see `Ledger.with_payloads`.
-
-    Raises:
-        KnownMemory: an event does.
+    `memories` are those of the batch, as far as the ledger has them; `with_payloads` is that of `Ledger`.
     """
     storing = {index: row for index, row in enumerate(rows) if row["event_type"] == EventType.STORED.value}
     seqs = [seq for memory in {_memory(row) for row in storing.values()} for seq in memories.stored.get(memory, ())]
@@ -152,9 +146,9 @@ def check(
 
 
 def check_stored(transaction: Transaction, rows: Sequence[Row]) -> None:
-    """Check that every memory of an appended batch is stored, since events with an existing id were skipped.
+    """Raise KnownMemory if a memory of an appended batch is not stored: its event has the id of a different event.
 
-    Raises KnownMemory: an event that stores a memory has the id of a different event.
+    Events with an existing id were skipped.
     """
     stored = look_up(transaction, rows).stored
     refused = {

@@ -42,14 +42,9 @@ def kept_open(path: Path) -> sa.Engine:
 def rewrite_texts(path: Path, rewrite: Callable[[str], str], *, holds: Callable[[Path], bool]) -> bool:
     """Rewrite the text cells of a database row by row, and leave no trace of the old ones on free pages or in the log.
 
-    Returns whether there was anything to rewrite; there is not if the database is gone.
-
-    Args:
-        rewrite: returns the new text of a cell.
-        holds: whether the bytes of a file, the database or one beside it, hold text to rewrite.
-
-    Raises:
-        LakeError: there was, but the database is damaged or in use for too long, or the disk is full.
+    `rewrite` returns the new text of a cell; `holds` says whether the bytes of a file, the database or one beside it,
+    hold text to rewrite. Returns whether there was any; there is none if the database is gone. Raises LakeError: there
+    was, but the database is damaged or in use for too long, or the disk is full.
     """
     with suppress(FileNotFoundError):
         path = path.resolve(strict=True)

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import polars as pl
 import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 
@@ -89,6 +90,13 @@ def rows_at(
 def batched(values: list[Any]) -> Iterator[list[Any]]:
     """Yield parts of a list that one query can take as parameters."""
     return (values[start : start + _AT_ONCE] for start in range(0, len(values), _AT_ONCE))
+
+
+def frame(rows: Iterable[Sequence[Any]], types: Mapping[str, Any]) -> pl.DataFrame:
+    """Return rows, whose instants are microseconds, as a frame with columns of these types."""
+    integers = {name: pl.Int64 if isinstance(kind, pl.Datetime) else kind for name, kind in types.items()}
+    read = pl.DataFrame([tuple(row) for row in rows], schema=integers, orient="row")
+    return read.cast({name: kind for name, kind in types.items() if isinstance(kind, pl.Datetime)})
 
 
 def noted(transaction: Transaction, key: str) -> str | None:

@@ -63,12 +63,10 @@ def finding(
     """Return an error of a value as a sentence: field, value, remedy.
 
     Args:
-        details: type, location within the value, input and context. If the value may have several JSON types, the
-            first step of the location names the type.
-        schema: JSON schema of the value.
-        document: schema that holds the definitions that `schema` refers to.
-        prefix: path of the value's fields, such as "payload.".
-        value: name of the value itself.
+        details: type, location within the value, input and context. If the value may have several JSON types, the first
+            step of the location names the type.
+        schema: JSON schema of the value; `document` holds the definitions that it refers to.
+        prefix: path of the value's fields, such as "payload."; `value` names the value itself.
     """
     at, path, optional = _resolved(schema, document), "", False
     for step in details["loc"]:

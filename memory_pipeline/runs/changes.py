@@ -65,9 +65,11 @@ def idle(lake: Lake, run_id: str) -> bool:
     decided = standing.join(since, on="profile_id").filter(
         pl.col("commit_seq") > pl.col("last_seq"), pl.col("decisions") + pl.col("held") > 0
     )
-    if last.height < own.height or decided.height:
-        return False
-    read = last.select("profile_id", "base_seq", "as_of").iter_rows()
+    return last.height == own.height and not decided.height and len(quiet(lake, last)) == own.height
+
+
+def quiet(lake: Lake, runs: pl.DataFrame) -> set[str]:
+    """Return the profiles of runs, one each, in which nothing happened since the run read them."""
+    read = runs.select("profile_id", "base_seq", "as_of").iter_rows()
     with lake.ledger.reading() as transaction:
-        quiet = profile_events.quiet(transaction, {profile_id: (seq, micros(as_of)) for profile_id, seq, as_of in read})
-    return len(quiet) == own.height
+        return profile_events.quiet(transaction, {profile_id: (seq, micros(as_of)) for profile_id, seq, as_of in read})

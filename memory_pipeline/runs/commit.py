@@ -10,10 +10,8 @@ from memory_pipeline.consolidation import pipeline
 from memory_pipeline.consolidation.groups.succession import succession
 from memory_pipeline.consolidation.plans import checking, planning
 from memory_pipeline.lake.tables import Commit, Lake
-from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.commits import VERSION
-from memory_pipeline.ledger.event import micros
-from memory_pipeline.runs import log
+from memory_pipeline.runs import changes, log
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
 
@@ -77,12 +75,9 @@ def commit(
 
     Args:
         tables: the run's tables (`COMMITTED_FROM`).
-        policies: the policies in play, by hash.
-        started_at: when the run started; default: now.
-        say: takes each line of the log.
+        say: takes each line of the log; `warn`, a line for each profile that the quota held back.
         whole: commit all profiles or none.
         left_out: decisions that were left out of the plan (see `plans.leaving_out`); default: none.
-        warn: takes a line for each profile that the quota held back.
 
     Raises:
         InvariantBroken: the plan would break an invariant; nothing was changed.
@@ -168,16 +163,10 @@ def _unchanged(lake: Lake, tables: pipeline.Tables) -> dict[str, int]:
         stored = lake.read(name, profiles=alike["profile_id"].to_list(), columns=made_from)
         made = tables[pipeline.SETTLED.get(name, name)]
         alike = alike.join(made.join(stored, on=made_from, how="anti"), on="profile_id", how="anti")
-    runs_shown = last.select("profile_id", "plan_id", "commit_seq")
-    shown = (
-        lake.read("profiles", profiles=alike["profile_id"].to_list())
-        .join(runs_shown, on=["profile_id", "plan_id"])
-        .select("profile_id", "as_of", "seq", "commit_seq")
-    )
-    clocks = {profile_id: (seq, micros(as_of)) for profile_id, as_of, seq, _ in shown.iter_rows()}
-    with lake.ledger.reading() as transaction:
-        quiet = profile_events.quiet(transaction, clocks)
-    return {profile_id: position for profile_id, _, _, position in shown.iter_rows() if profile_id in quiet}
+    published = lake.read("profiles", profiles=alike["profile_id"].to_list())
+    shown = last.join(published, on=["profile_id", "plan_id"], how="semi")
+    quiet = shown.filter(pl.col("profile_id").is_in(list(changes.quiet(lake, shown))))
+    return dict(quiet.select("profile_id", "commit_seq").iter_rows())
 
 
 def record(lake: Lake, profiles: pl.DataFrame, tables: pipeline.Tables) -> None:

@@ -45,12 +45,7 @@ def consolidate(
     Only the shards at work are in memory. Profiles for which others changed what the plan rests on are planned again
     (see `commit_all`). Answers of a language model are stored once all are in, even if the commit fails, so that
     nothing is asked twice. The engine plans the next shard while one is committed; committed shards stay committed,
-    even if a later shard fails.
-
-    Args:
-        settings: policy of each profile, engine and shards, and the address of the language model.
-        profiles: the profiles that take part (see `inputs.select_profiles`).
-        keep: tables to return; default: those that a commit reads; None: all.
+    even if a later shard fails. `keep` names the tables to return; None: all.
 
     Raises:
         CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
@@ -176,14 +171,10 @@ def preview(
 
 
 def dry_run(lake: Lake, settings: Settings, profiles: pl.DataFrame) -> dict[str, pl.DataFrame]:
-    """Preview a run and check its plan; write nothing. Arguments as for `consolidate`.
+    """Preview a run and check its plan; write nothing. Arguments and errors as for `consolidate`.
 
     Returns what a plan file holds: `profiles`, `consolidation_plan`, as `changes` the plan as people read it, and as
     `completions` the answers of a model that are not recorded yet, those about pairs of memories included.
-
-    Raises:
-        CompletionUnavailable: a policy names a language model, and the package `openai` is not installed.
-        InvariantBroken: the plan would break an invariant.
     """
     tables = preview(lake, settings, profiles)
     if (broken := commit.violations(tables, inputs.policies(settings, profiles))).height:

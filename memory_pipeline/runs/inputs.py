@@ -11,6 +11,7 @@ from memory_pipeline.consolidation import scope as scopes
 from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.plans import leaving_out, plan_document, planning
 from memory_pipeline.consolidation.state import decision_json
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.lake.policies import committed_policy
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.ledger import commits, erasure_guards
@@ -53,15 +54,12 @@ def select_profiles(
     """Return the table `profiles` of a run: every profile with a memory, or the named ones.
 
     Args:
-        settings: settings with the policy of each profile.
         as_of: instant at which the run evaluates everything.
         seq: ledger position to read up to; 0: the head.
-        profiles: ids of the profiles; empty: all.
+        profiles: ids; empty: all.
         shards: numbers of the shards to which the profiles must belong, from 0; empty: all.
-        task: task of the run, which limits what it may decide.
         scope: `all`; `recent`: only decisions about sessions with new memories since the last reflection; or a part of
             each profile, such as `user:ana` (see `consolidation.scope`).
-        trigger: what started the run.
         max_archived_share: quota that replaces the policy's; by default the first run of a profile, and the first under
             another policy, may remove at most a tenth (`NEW_POLICY_SHARE`) unless the policy says less.
         retry_reverted: whether decisions that were undone may be proposed again.
@@ -234,7 +232,7 @@ def _caught_up(lake: Lake, runs: pl.DataFrame, profiles: Collection[str]) -> dic
     tasks = [task for task, actions in TASKS.items() if Action.DEFER in actions]
     whole = pl.col("task").is_in(tasks) & (pl.col("scope") == "all") & (pl.col("outcome") == "committed")
     runs = runs.filter(pl.col("profile_id").is_in(sorted(profiles)), whole)
-    deferrals = lake.ledger.decisions(profiles=sorted(profiles)).filter(pl.col("action") == Action.DEFER.value)
+    deferrals = lake.ledger.decisions(profiles=sorted(profiles)).filter(does(Action.DEFER))
     incomplete = runs.join(deferrals, on=["profile_id", "plan_id"], how="semi")
     # A later run at the instant of an incomplete one has no deferrals of its own, but is not complete either.
     complete = runs.join(incomplete, on=["profile_id", "as_of"], how="anti")
@@ -244,10 +242,8 @@ def _caught_up(lake: Lake, runs: pl.DataFrame, profiles: Collection[str]) -> dic
 def profiles_of_plan(lake: Lake, settings: Settings, document: Mapping[str, Any]) -> pl.DataFrame:
     """Return the table `profiles` of a plan document, if the plan is still current.
 
-    Raises:
-        ValueError: the document is not a plan or was changed, or the policy of a profile or anything else that the plan
-            rests on has changed since.
-        Conflict: an erasure in one of its profiles was interrupted.
+    Raises ValueError: the document is not a plan or was changed, or the policy of a profile or anything else that the
+    plan rests on has changed since. Raises Conflict: an erasure in one of its profiles was interrupted.
     """
     plan, profiles = plan_document.read(document)
     with lake.ledger.reading() as transaction:

@@ -9,6 +9,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.context import TASKS
 from memory_pipeline.consolidation.scope import NARROW
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.schemas import Action
 from memory_pipeline.settings import Policy
 
@@ -59,11 +60,7 @@ def lines(
 ) -> list[str]:
     """Return the log lines of a committed run.
 
-    Args:
-        plan: table `consolidation_plan`, including decisions held back.
-        live: number of live memories of each profile before the run.
-        policies: policies of the profiles, by hash.
-        seconds: duration of the run.
+    `plan` includes decisions held back; `live` is the number of live memories of each profile before the run.
     """
     messages: list[str] = []
     for (task,), group in profiles.sort("profile_id").group_by(["task"], maintain_order=True):
@@ -116,7 +113,7 @@ def idle_notice(profile_id: str, days: int, as_of: datetime) -> str:
 def _decided(plan: pl.DataFrame) -> Iterator[str]:
     effect = plan.filter(pl.col("status") != "held")
     counts = dict(effect["action"].value_counts().iter_rows())
-    promotions = effect.filter(pl.col("action") == Action.PROMOTE.value)
+    promotions = effect.filter(does(Action.PROMOTE))
     counts[Action.PROMOTE.value] = promotions.unique(["profile_id", "memory_id"]).height
     for task, texts in _TEXTS:
         if parts := [text.format(counts[action.value]) for action, text in texts if counts.get(action.value)]:

@@ -82,7 +82,6 @@ def state(
 
     Args:
         profiles: whose state, at which `as_of` and `seq` (one of each), under which policy.
-        policies: the policies in play, by hash.
         until: position of the last commit that counts; default: every one that `as_of` admits.
         reverted: decisions that do not count; default: those undone by now.
         last_run: what earlier runs published, for stages that the task does not need; default: every stage runs.

@@ -15,7 +15,7 @@ import polars as pl
 from memory_pipeline.lake.tables import Commit, Conflict, Lake
 from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.commits import VERSION
-from memory_pipeline.ledger.event import micros
+from memory_pipeline.runs import changes
 from memory_pipeline.schemas import INSTANT, TABLES
 from memory_pipeline.settings import program
 
@@ -68,7 +68,7 @@ def at_rest(lake: Lake, profiles: pl.DataFrame) -> pl.DataFrame:
         orient="row",
     )
     clocks = profiles.select("profile_id", now="as_of")
-    shown = runs.select("profile_id", "plan_id", published_seq="commit_seq", read_to="base_seq", read_at="as_of")
+    shown = runs.select("profile_id", "plan_id", "base_seq", "as_of", published_seq="commit_seq")
     resting = (
         alike.select("profile_id", "commit_seq", "memories")
         .join(noted, on="commit_seq")
@@ -80,10 +80,7 @@ def at_rest(lake: Lake, profiles: pl.DataFrame) -> pl.DataFrame:
         return resting.select("profile_id", "until", "memories", "published_seq")
     owners = resting["profile_id"].to_list()
     resting = resting.join(lake.read("profiles", profiles=owners), on=["profile_id", "plan_id"], how="semi")
-    read = resting.select("profile_id", "read_to", "read_at").iter_rows()
-    with lake.ledger.reading() as transaction:
-        quiet = profile_events.quiet(transaction, {profile_id: (seq, micros(at)) for profile_id, seq, at in read})
-    left_alone = resting.filter(pl.col("profile_id").is_in(list(quiet))).sort("profile_id")
+    left_alone = resting.filter(pl.col("profile_id").is_in(list(changes.quiet(lake, resting)))).sort("profile_id")
     return left_alone.select("profile_id", "until", "memories", "published_seq")
 
 

@@ -40,8 +40,8 @@ def split(profile_ids: Collection[str], settings: Settings) -> dict[int, list[st
 def within(profile_ids: Collection[str], chosen: Collection[int], settings: Settings) -> list[str]:
     """Return the profiles of the chosen shards, numbered from 0; of all if none is chosen.
 
-    Raises:
-        ValueError: the setting `shards` is 0, so that the shards change as the store grows, or there is no such shard.
+    Raises ValueError: the setting `shards` is 0, so that the shards change as the store grows, or there is no such
+    shard.
     """
     if not chosen:
         return list(profile_ids)

@@ -13,6 +13,7 @@ import polars as pl
 from memory_pipeline.consolidation.edges.edge_rows import FACT_COMPARISON
 from memory_pipeline.consolidation.plans import dependants
 from memory_pipeline.consolidation.state import decision_json, projection
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.lake.tables import Lake, Revert
 from memory_pipeline.ledger import erasure_guards, event, profile_events
 from memory_pipeline.ledger.event import CLOCK_SKEW
@@ -133,8 +134,6 @@ def mask_decisions(
         decisions: rows of the table `decisions`: every one, those that build on others included.
         runs: rows of `consolidation_runs` that are undone as a whole.
         heads: position of the head of each profile, read before the decisions were chosen.
-        reason: why, as a sentence.
-        now: time of the request.
         cascade: whether dependent decisions are included because that was requested.
 
     Raises:
@@ -176,9 +175,9 @@ def _about(decisions: pl.DataFrame, memory_id: str, profile_id: str | None) -> p
     """
     own = decisions if profile_id is None else decisions.filter(pl.col("profile_id") == profile_id)
     one_end = (pl.col("memory_id") == memory_id) | (pl.col("target_id") == memory_id)
-    link = pl.col("action") == Action.LINK.value
+    link = does(Action.LINK)
     about_facts = decision_json.link_algorithm().eq_missing(pl.lit(FACT_COMPARISON))
-    merge = own.filter((pl.col("memory_id") == memory_id) & (pl.col("action") == Action.SUMMARISE.value))
+    merge = own.filter((pl.col("memory_id") == memory_id) & does(Action.SUMMARISE))
     found = (
         own.filter(one_end).join(merge, on=["profile_id", "plan_id"], how="semi")
         if merge.height

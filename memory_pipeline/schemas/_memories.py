@@ -2,7 +2,7 @@
 
 import dataframely as dy
 
-from memory_pipeline.schemas._columns import count, instant, number, profile, share, text, words
+from memory_pipeline.schemas.columns import count, instant, number, profile, share, text, words
 
 
 class Memories(dy.Schema):

@@ -2,7 +2,7 @@
 
 import dataframely as dy
 
-from memory_pipeline.schemas._columns import count, instant, number, profile, share, text
+from memory_pipeline.schemas.columns import count, instant, number, profile, share, text
 
 
 class ScoredMemories(dy.Schema):

@@ -144,12 +144,7 @@ class Sources:
             self._by_word.setdefault(word, {})[name] = None
 
     def find(self, piece: Piece, *, but: str | None = None, by: datetime | None = None) -> Found | None:
-        """Return the text that a line quotes.
-
-        Args:
-            piece: the line.
-            but: a text that does not count.
-            by: instant after which no text counts; default: all count.
+        """Return the text that a line quotes, other than `but` and not of after `by`.
 
         Cost: proportional to the line and the few texts that share its rarest words.
         """
@@ -218,13 +213,10 @@ def may_quote(text: str, *, by_agent: bool) -> bool:
 
 
 def own(read: list[Piece], find: Callable[[Piece], Found | None], *, by_agent: bool) -> Own | None:
-    """Return what a text says of its own; None if it quotes nothing.
+    """Return what a text says of its own, by the source that `find` gives of each line; None if it quotes nothing.
 
-    Args:
-        read: its lines.
-        find: returns the source of a line.
-        by_agent: whether an agent says it; then lines without marks count, if somebody else said them first, and of a
-            line that no one text has, its sentences.
+    If an agent says it, lines without marks count too, if somebody else said them first, and of a line that no one text
+    has, its sentences.
     """
     read, found = _found(read, find, by_sentence=by_agent)
     sure = [_is_sure(piece, source, by_agent=by_agent) for piece, source in zip(read, found, strict=True)]
@@ -445,14 +437,9 @@ def _is_edited(piece: Piece, words: list[str], known: _Known) -> bool:
 
 
 def _says_the_same(words: list[str], source: list[str], names: Iterable[str], *, in_order: bool, cut: bool) -> bool:
-    """Return whether words are those of a source, apart from what an edit may change.
+    """Return whether words of a line are those of a source, apart from what an edit may change: never `names`.
 
-    Args:
-        words: of the line.
-        source: those of the known text.
-        names: words that no edit changes.
-        in_order: whether they must stand in the same order.
-        cut: whether the end may be missing, and the last word is perhaps only begun.
+    `in_order`: they must stand in the same order. `cut`: the end may be missing, and the last word be only begun.
     """
     if cut and len(words) >= _FEWEST:
         whole = words[:-1] == source[: len(words) - 1] and source[len(words) - 1 : len(words)]

@@ -54,7 +54,7 @@ def creative(memories, vectors, edges=(), relevance=None):
         live.with_columns(pl.Series("relevance", relevance or [0.5] * len(live), dtype=pl.Float64)),
         frames.edges(edges),
         frames.vectors(vectors, of=memories),
-        neighbours.find(memories, frames.vectors(vectors, of=memories), RELEASE),
+        neighbours.compare(memories, frames.vectors(vectors, of=memories), RELEASE).neighbours,
         TABLES["accesses"].empty(),
         TABLES["tier_changes"].empty(),
         TABLES["fact_changes"].empty(),

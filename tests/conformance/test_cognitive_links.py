@@ -24,7 +24,7 @@ def retrieved(times):
     return associations.derive(
         memories,
         frames.enrichment({}, of=memories),
-        neighbours.find(memories, frames.vectors({}, of=memories), COGNITIVE),
+        neighbours.compare(memories, frames.vectors({}, of=memories), COGNITIVE).neighbours,
         uses.accesses([{"ids": ["b", "a"], "at": AS_OF}] * times),
         frames.edges([]),
         COGNITIVE,

@@ -78,7 +78,7 @@ def test_edges_of_the_real_system(real_system):
         points = {row["id"]: [1.0, 0.0], "other": [row["similarity"], math.sqrt(1 - row["similarity"] ** 2)]}
         vectors = frames.vectors(points, of=memories)
         known, accesses, decided = frames.enrichment({}, of=memories), TABLES["accesses"].empty(), frames.edges([])
-        near = neighbours.find(memories, vectors, policy)
+        near = neighbours.compare(memories, vectors, policy).neighbours
         edges = associations.derive(memories, known, near, accesses, decided, policy, as_of=AS_OF)
         kept += [row["id"]] * edges.filter(pl.col("edge_type") == "SIMILAR_TO").height
     assert sorted({row["id"] for row in case["input"]["events"]} - set(kept)) == case["expected"]["delete_edges"]

@@ -21,9 +21,9 @@ def kept(cosine, *hours):
     edges = associations.derive(
         memories,
         frames.enrichment({}, of=memories),
-        neighbours.find(
+        neighbours.compare(
             memories, frames.vectors({"a": [1.0, 0.0], "b": [cosine, math.sqrt(1.0 - cosine**2)]}, of=memories), ENGRAM
-        ),
+        ).neighbours,
         uses.accesses([]),
         frames.edges([]),
         ENGRAM,

@@ -46,7 +46,7 @@ def discover(memories, vectors):
         memories.select("profile_id", "memory_id", relevance=pl.lit(0.5)),
         frames.edges([]),
         frames.vectors(vectors, of=memories),
-        neighbours.find(memories, frames.vectors(vectors, of=memories), SUPERLOCAL),
+        neighbours.compare(memories, frames.vectors(vectors, of=memories), SUPERLOCAL).neighbours,
         uses.accesses([]),
         uses.risen({}),
         TABLES["fact_changes"].empty(),

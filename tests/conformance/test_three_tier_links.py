@@ -23,7 +23,7 @@ def counts(sessions):
     edges = associations.derive(
         memories,
         frames.enrichment({}, of=memories),
-        neighbours.find(memories, frames.vectors({}, of=memories), THREE_TIER),
+        neighbours.compare(memories, frames.vectors({}, of=memories), THREE_TIER).neighbours,
         uses.accesses({"session": session, "ids": [name]} for session, ids in sessions.items() for name in ids),
         frames.edges([]),
         THREE_TIER,
@@ -46,7 +46,7 @@ def reinforced(old, edges=()):
         memories.select("profile_id", "memory_id", relevance=pl.lit(0.5)),
         frames.edges(edges),
         frames.vectors(vectors, of=memories),
-        neighbours.find(memories, frames.vectors(vectors, of=memories), THREE_TIER),
+        neighbours.compare(memories, frames.vectors(vectors, of=memories), THREE_TIER).neighbours,
         uses.accesses([]),
         pl.concat([uses.risen({}), *risen]),
         TABLES["fact_changes"].empty(),

@@ -65,15 +65,7 @@ def derive(
     - ASSOCIATED (cognitive-memory, only with `link_lifetime_days`): every event that accesses both strengthens the link
       by `co_recall_gain`, starting from 0. An asserted or decided link is strengthened instead.
 
-    Args:
-        enrichment: table `enrichment`; its `entities` are read.
-        accesses: table `accesses`; those after `as_of` do not count.
-        decided: table `decided_edges`: edges that agents asserted and runs decided.
-        policy: which associations are enabled, their thresholds, and how edges decay.
-        as_of: instant of the weights.
-
-    Returns:
-        Table `derived_edges`, independent of earlier runs.
+    Accesses after `as_of` do not count. Returns table `derived_edges`, independent of earlier runs.
 
     Cost: a sort of the neighbours and of the pairs that were used together; the rest is linear.
     """
@@ -114,15 +106,8 @@ def discover(
     A pair that already has an asserted or decided edge of that type, in either direction, gets no second one. A link
     that would weigh too little at `as_of`, after all recalls since its memories exist, is not proposed.
 
-    Args:
-        scored: table `scored_memories`, of the same memories.
-        vectors: table `vectors`; rows of other models than the policy's are ignored.
-        accesses: table `accesses`; those after `as_of` do not count.
-        policy: which associations are enabled, and their thresholds.
-        plan_id: plan that proposes the edges.
-
-    Returns:
-        Table `proposed_edges`, at the weight with which the edges begin.
+    Accesses after `as_of`, and vectors of other models than the policy's, do not count. Returns table `proposed_edges`,
+    at the weight with which the edges begin.
 
     Cost: a sort of the neighbours for auto-links and reinforcements, and the square of the creative sample.
     """
@@ -166,16 +151,9 @@ def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, a
 
     Each such event since the link was last strengthened sets its base to min(1, weight at that instant + gain), where
     the weight at that instant is that of `decay` (SuperLocalMemory, cognitive-memory). The result follows from the
-    ledger alone, whatever the cadence of runs, and strengthening twice changes nothing.
-
-    Args:
-        edges: edges of any kind, as the ledger has them.
-        policy: the gain of a recall if co-recall is enabled, and how links decay in between.
-        as_of: later accesses do not count.
-
-    Returns:
-        The same edges. Strengthened ones have the weight and `base_weight` after the last recall, its instant as
-        `last_strengthened_at`, and a `co_count` increased by the recalls.
+    ledger alone, whatever the cadence of runs, and strengthening twice changes nothing. Accesses after `as_of` do not
+    count. Strengthened edges have the weight and `base_weight` after the last recall, its instant as
+    `last_strengthened_at`, and a `co_count` increased by the recalls; all others stay.
 
     Cost: linear in the pairs that events name, at most a hundred per access.
     """
@@ -184,13 +162,9 @@ def strengthen(edges: pl.DataFrame, accesses: pl.DataFrame, policy: Policy, *, a
         return edges
     ends = pl.concat(chosen.select("profile_id", memory_id=end) for end in ("source", "target")).unique().sort(KEY)
     recalls = co_recall.recalls(ends, accesses.filter(pl.col("at") <= as_of))
-    for end, row in (("source", "left"), ("target", "right")):
-        chosen = chosen.join(
-            ends.select("profile_id", pl.col("memory_id").alias(end), pl.int_range(pl.len()).alias(row)),
-            on=["profile_id", end],
-            maintain_order="left",
-        )
-    since = chosen.select("left", "right", "edge", since=pl.col("last_strengthened_at").dt.epoch("us"))
+    since = edge_rows.with_rows(chosen, ends).select(
+        "edge", left="source_row", right="target_row", since=pl.col("last_strengthened_at").dt.epoch("us")
+    )
     recalled = recalls.join(since, on=["left", "right"]).filter(pl.col("at") > pl.col("since")).sort("edge", "at")
     base = edges["base_weight"].to_numpy()
     strength = _strengths(base, recalled["edge"].cast(pl.Int64).to_numpy(), recalled, policy)

@@ -43,7 +43,6 @@ def measure(
         importance: `profile_id`, `memory_id`, `importance` (0..1); 0.5 where it is unknown.
         edges: table `association_edges` at present weight. Edges too light to be followed, links that only propose how
             facts relate, and edges of memories that are not live do not count.
-        policy: minimum weight of an edge that is followed, and whether centrality raises importance.
 
     Returns:
         Table `memory_importance`. With `centrality_importance`, memories with 3, 5 or 10 incoming directed edges have
@@ -55,7 +54,7 @@ def measure(
     Cost: O(memories + edges) per step of PageRank, O(edges log edges) per step of label propagation.
     """
     nodes = _nodes(memories.filter(pl.col("lifecycle").is_in(LIVE)), importance)
-    linked = _ends(nodes, edges.filter(associations.is_usable(policy), ~edge_rows.is_fact_link()))
+    linked = _linked(nodes, edges, policy)
     source, target = _arrays(linked)
     weight = linked["weight"].to_numpy()
     profiles = nodes["profile_id"].rle_id().to_numpy()
@@ -76,32 +75,25 @@ def relations(
 ) -> pl.DataFrame:
     """Return the graph measures that scores need, for memories in every lifecycle; live ones as `measure` gives them.
 
-    Args:
-        importance: as for `measure`.
-        edges: as for `measure`.
-        policy: as for `measure`.
-        as_of: instant of the scores.
+    Arguments are those of `measure`; only edges to live memories count.
 
     Returns:
-        profile_id, memory_id, importance, importance_unraised, relationship_count, in_degree. Only edges to live
-        memories count.
+        profile_id, memory_id, importance, importance_unraised, relationship_count, in_degree.
 
     Cost: O(memories + edges).
     """
     nodes = _nodes(memories, importance)
-    columns = ["importance", "importance_unraised", "relationship_count", "in_degree"]
-    linked = _ends(nodes, edges.filter(associations.is_usable(policy), ~edge_rows.is_fact_link()))
-    return _related(nodes, linked, policy, as_of=as_of).select(*KEY, *columns)
+    related = _related(nodes, _linked(nodes, edges, policy), policy, as_of=as_of)
+    return related.select(*KEY, "importance", "importance_unraised", "relationship_count", "in_degree")
 
 
 def _nodes(memories: pl.DataFrame, importance: pl.DataFrame) -> pl.DataFrame:
-    """Return the memories numbered by profile and id, with their importance."""
+    """Return the memories by profile and id, with their importance."""
     nodes = memories.select(*KEY, live=pl.col("lifecycle").is_in(LIVE))
     return (
         nodes.join(importance.select(*KEY, "importance"), on=KEY, how="left", validate="1:1")
         .with_columns(pl.col("importance").fill_null(UNKNOWN_IMPORTANCE))
         .sort(KEY)
-        .with_row_index("node")
     )
 
 
@@ -138,13 +130,11 @@ def _floor(in_degree: NDArray[np.int64]) -> NDArray[np.float64]:
     return floor
 
 
-def _ends(nodes: pl.DataFrame, edges: pl.DataFrame) -> pl.DataFrame:
-    """Return edges between two of the memories, with the node numbers of their ends (`from`, `to`); no loops."""
-    for end, name in (("source", "from"), ("target", "to")):
-        numbers = nodes.select("profile_id", pl.col("memory_id").alias(end), pl.col("node").cast(pl.Int64).alias(name))
-        edges = edges.join(numbers, on=["profile_id", end])
-    return edges.filter(pl.col("from") != pl.col("to"))
+def _linked(nodes: pl.DataFrame, edges: pl.DataFrame, policy: Policy) -> pl.DataFrame:
+    """Return the edges between two of the memories that can be followed, with the rows of their ends; no loops."""
+    usable = edges.filter(associations.is_usable(policy), ~edge_rows.is_fact_link())
+    return edge_rows.with_rows(usable, nodes).filter(pl.col("source_row") != pl.col("target_row"))
 
 
 def _arrays(linked: pl.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    return linked["from"].to_numpy(), linked["to"].to_numpy()
+    return linked["source_row"].to_numpy(), linked["target_row"].to_numpy()

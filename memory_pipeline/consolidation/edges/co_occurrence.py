@@ -47,11 +47,6 @@ def count_pairs(rows: NDArray[np.int64], groups: NDArray[np.int64], *, count: in
     Args:
         rows: row number at each place, 0 to count - 1; a row appears at most once in a group.
         groups: non-negative code of each place. The places of a group are in order, but need not be contiguous.
-        count: number of rows.
-        reach: maximum distance of two places of a group that form a pair, at least 1.
-
-    Returns:
-        Every pair once, independent of the group codes.
 
     Cost: a sort of the pairs, at most `reach` per place, about 0.1 µs each.
     """
@@ -67,14 +62,9 @@ def count_pairs(rows: NDArray[np.int64], groups: NDArray[np.int64], *, count: in
 
 
 def lagged(groups: NDArray[np.integer[Any]], reach: int) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-    """Return pairs of places at most `reach` apart in the same group, lag by lag.
+    """Return the earlier and the later places of pairs at most `reach` apart in a group, lag by lag.
 
-    Args:
-        groups: code of each place; the places of a group are contiguous.
-        reach: maximum distance, at least 1.
-
-    Yields:
-        The earlier and the later places. Linear in the pairs, at most `reach` per place.
+    The places of a group, of which `groups` has the code of each, are contiguous. Cost: linear in the pairs.
     """
     return _lagged(_ahead(groups, reach), slice(0, len(groups)))
 

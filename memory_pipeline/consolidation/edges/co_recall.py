@@ -20,10 +20,7 @@ counts every pair."""
 
 
 def recalls(ends: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
-    """List the events that accessed two of the given memories together.
-
-    Args:
-        ends: `profile_id`, `memory_id` of the memories that count, sorted by both.
+    """List the events that accessed two of some memories, `ends`, together; these are sorted by profile and id.
 
     Returns:
         `left`, `right` (rows of `ends`, left < right) and `at` in microseconds, one row per pair and event, sorted. A
@@ -60,7 +57,6 @@ def strengths(
         base: strength of each link before its first recall.
         link: link of each recall, sorted; the recalls of a link by time.
         share: share of the strength that remained since the previous recall, or since the base, 0..1.
-        gain: strength that a recall adds.
 
     Cost: linear in the recalls, in as many steps as the most recalled link has recalls.
     """

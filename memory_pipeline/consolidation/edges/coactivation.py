@@ -35,14 +35,11 @@ def sessions(live: pl.DataFrame, accesses: pl.DataFrame) -> tuple[CoOccurrences,
     """Count the sessions in which pairs of memories were accessed together.
 
     Memories of a session are ordered by their first access in it; those at most `REACH` positions apart form a pair.
-
-    Args:
-        live: memories that count, sorted by profile and memory.
-        accesses: table `accesses`; accesses without a session do not count.
+    Accesses without a session do not count.
 
     Returns:
-        Pairs of rows of `live` within one profile, and for each place an instant in microseconds: when the first and
-        the last of their common sessions came to contain both.
+        Pairs of rows of `live` (sorted by profile and memory) within one profile, and for each place an instant in
+        microseconds: when the first and the last of their common sessions came to contain both.
     """
     rows = live.select(*KEY, row=pl.int_range(pl.len()))
     session = ["profile_id", "session_id"]
@@ -75,26 +72,13 @@ def shortcuts(
     A pair gets one if at least `shortcut_accesses` sessions accessed both and every path between them over `edges` has
     more than `shortcut_hops` hops. Weight, count and instants are those of the co-activation.
 
-    Args:
-        live: memories that count, sorted by profile and memory; paths use these alone.
-        met: common sessions of pairs of them, from `sessions`.
-        at: instants of its places.
-        edges: edges that can be followed; types in `NO_HOP` are ignored.
-        policy: minimum number of sessions, and of hops.
+    Paths go over the memories of `live` alone; `met` and `at` are what `sessions` returns for them. Edges of the types
+    in `NO_HOP` are ignored.
     """
     frequent = met.take(met.times >= policy.shortcut_accesses)
-    hops = edges.filter(~pl.col("edge_type").is_in(NO_HOP))
-    for end in ("source", "target"):
-        rows = live.select("profile_id", pl.col("memory_id").alias(end), pl.int_range(pl.len()).alias(f"{end}_row"))
-        hops = hops.join(rows, on=["profile_id", end])
-    close = within(
-        len(live),
-        hops["source_row"].to_numpy(),
-        hops["target_row"].to_numpy(),
-        frequent.left,
-        frequent.right,
-        hops=policy.shortcut_hops,
-    )
+    hops = edge_rows.with_rows(edges.filter(~pl.col("edge_type").is_in(NO_HOP)), live)
+    ends = hops["source_row"].to_numpy(), hops["target_row"].to_numpy()
+    close = within(len(live), *ends, frequent.left, frequent.right, hops=policy.shortcut_hops)
     return _edges(live, frequent.take(~close), at).with_columns(
         edge_type=pl.lit("SHORTCUT"), algorithm=pl.lit("shared_sessions")
     )
@@ -115,11 +99,7 @@ def within(
     look at direct neighbours. Costs the neighbourhoods of the pairs' ends.
 
     Args:
-        n: number of rows.
-        source: one end of each edge.
-        target: the other end.
-        left: one row of each pair.
-        right: the other row.
+        n: number of rows; `source` and `target` are the ends of each edge, `left` and `right` the rows of each pair.
         hops: at least 1.
     """
     ends = np.concatenate([source, target, np.arange(n)]), np.concatenate([target, source, np.arange(n)])

@@ -39,10 +39,8 @@ def is_fact_link() -> pl.Expr:
 def complete(found: pl.DataFrame, *, origin: str = "derived", plan_id: str = "") -> pl.DataFrame:
     """Add every missing column of an edge table to newly found edges, keeping their order.
 
-    Args:
-        found: ends, `edge_type`, `weight`, `algorithm` and `discovered_at`, and any other column. By default a new edge
-            has its weight as base, was last strengthened when it was discovered, and has `co_count` 0.
-        plan_id: plan that proposes them.
+    They have ends, `edge_type`, `weight`, `algorithm` and `discovered_at`, and any other column. By default a new edge
+    has its weight as base, was last strengthened when it was discovered, and has `co_count` 0.
     """
     types = TABLES["association_edges"].empty()
     defaults = {
@@ -70,6 +68,21 @@ def between(live: pl.DataFrame, left: NDArray[np.integer[Any]], right: NDArray[n
         source="memory_id",
         discovered_at=pl.max_horizontal("created_at", target["created_at"]),
     )
+
+
+def with_rows(edges: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
+    """Return the edges between two of some memories, in order, with the row of each end: source_row, target_row."""
+    for end in ("source", "target"):
+        rows = memories.select("profile_id", pl.col("memory_id").alias(end), pl.int_range(pl.len()).alias(f"{end}_row"))
+        edges = edges.join(rows, on=["profile_id", end], maintain_order="left")
+    return edges
+
+
+def by_age(live: pl.DataFrame) -> NDArray[np.int64]:
+    """Return the place of each row by profile, age and id."""
+    places = np.empty(len(live), dtype=np.int64)
+    places[live.with_row_index("row").sort("profile_id", "created_at", "memory_id")["row"]] = np.arange(len(live))
+    return places
 
 
 def unordered(edges: pl.DataFrame) -> pl.DataFrame:

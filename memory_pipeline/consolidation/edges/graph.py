@@ -1,8 +1,8 @@
 """Measures of an undirected weighted graph: PageRank, communities, degrees.
 
-Rows are numbers 0 to n - 1. Parallel edges in either direction count as one with the summed weight; loops are ignored.
-A result depends on the set of edges and not on their order, and the result for one connected part never depends on the
-others. Not here: which edges count.
+Rows are numbers 0 to n - 1; edges are given by their two ends and their weights, finite and not negative. Parallel ones
+in either direction count as one with the summed weight; loops are ignored. A result depends on the set of edges and not
+on their order, and the result for one connected part never depends on the others. Not here: which edges count.
 """
 
 from typing import Any, Final
@@ -37,10 +37,6 @@ def pagerank(
     of the others.
 
     Args:
-        n: number of rows.
-        source: one end of each edge.
-        target: the other end.
-        weight: weight of each edge, finite and not negative.
         groups: group of each row, integers [n]; no edge may join two groups.
         damping: probability of following an edge, 0 to below 1.
         tolerance: a group has converged when the absolute changes of its ranks sum to less.
@@ -53,12 +49,12 @@ def pagerank(
         ValueError: an end lies outside the rows, an edge joins two groups, or a weight or `damping` is out of range.
     """
     if not 0.0 <= damping < 1.0:
-        message = f"damping is {damping}; it must be at least 0 and below 1"
-        raise ValueError(message)
+        raise ValueError(f"damping is {damping}; it must be at least 0 and below 1")
     graph = _adjacency(n, source, target, weight)
     if len(groups) != n or (groups[source] != groups[target]).any():
-        message = "an edge joins two groups, or groups does not have one code a row; a graph stays within its profile"
-        raise ValueError(message)
+        raise ValueError(
+            "an edge joins two groups, or groups does not have one code a row; a graph stays within its profile"
+        )
     codes, group = np.unique(groups, return_inverse=True)
     jump = 1.0 / np.bincount(group)[group]
     strength = graph.sum(axis=1)
@@ -95,16 +91,9 @@ def label_propagation(
     cannot oscillate. Ties: the present label, else the one nearest in number to the row, counted within its component
     (so that no single label wins every tie), else the smallest.
 
-    Args:
-        n: number of rows.
-        source: one end of each edge.
-        target: the other end.
-        weight: weight of each edge, finite and not negative.
-        max_iterations: maximum number of steps, each O(edges·log edges) in the edges whose ends still move.
-
     Returns:
         The smallest row of its community for each row, int64 [n]. Communities are connected; a row without edges is its
-        own community.
+        own community. Each step costs O(edges·log edges) in the edges whose ends still move.
 
     Raises:
         ValueError: an end lies outside the rows, or a weight is out of range.
@@ -167,8 +156,7 @@ def _adjacency(
     """Return the symmetric matrix of summed weights, neighbours ascending; independent of the order of edges."""
     check_ends(n, source, target)
     if not (np.isfinite(weight) & (weight >= 0)).all():
-        message = "a weight is negative, NaN or infinite; leave such edges out"
-        raise ValueError(message)
+        raise ValueError("a weight is negative, NaN or infinite; leave such edges out")
     real = np.flatnonzero((source != target) & (weight > 0))
     low, high = np.minimum(source, target)[real], np.maximum(source, target)[real]
     order = np.lexsort((weight[real], high, low))

@@ -40,12 +40,7 @@ def propose(
       short-term or long-term by then reinforces it.
 
     The later of two memories is the one created later, or with the larger id at the same instant. The cosine is the
-    weight.
-
-    Args:
-        edges: all edges; SUMMARIZES is read.
-        near: table `neighbours`.
-        policy: which of the two are enabled, and their thresholds.
+    weight. `near` is table `neighbours`; of the edges SUMMARIZES is read.
 
     Cost: a sort of the neighbours.
     """
@@ -58,9 +53,7 @@ def propose(
     if not minima or live.is_empty():
         return edge_rows.between(live, np.empty(0, np.int64), np.empty(0, np.int64))
     pairs = similarity.listed_pairs(near, live, min(minima.values()))
-    age = live.with_row_index("row").sort("profile_id", "created_at", "memory_id")["row"].to_numpy()
-    rank = np.empty(len(live), dtype=np.int64)
-    rank[age] = np.arange(len(live))
+    rank = edge_rows.by_age(live)
     proposals = []
     if "auto_link" in minima:
         proposals.append(_auto_links(live, pairs, rank, edges, policy))
@@ -153,12 +146,7 @@ def no_longer_held(
 
     The facts of a link to a memory that has since left the live set can no longer be compared. It is kept until either
     text changes, so that the memory that remains of an update or of copies still counts as the newest; a link to a
-    memory that is closed, merged or deleted is dropped.
-
-    Args:
-        decided: table `decided_edges`.
-        fact_changes: table `fact_changes` of this run.
-        deferred: table `deferred`; links to a memory that was not compared stay.
+    memory that is closed, merged or deleted is dropped. Links to a deferred memory, which was not compared, stay.
     """
     present = decided.filter(pl.col("origin") == "decided", edge_rows.is_fact_link())
     missing = present.join(about_facts(fact_changes, memories, as_of=as_of), on=TABLES["decided_edges"].key, how="anti")
@@ -198,10 +186,7 @@ def _auto_links(
 
 def _summarised(live: pl.DataFrame, pairs: Pairs, edges: pl.DataFrame) -> NDArray[np.bool_]:
     """Mask of the pairs that are a summary and its member."""
-    members = edges.filter(pl.col("edge_type") == "SUMMARIZES")
-    for end in ("source", "target"):
-        rows = live.select("profile_id", pl.col("memory_id").alias(end), pl.int_range(pl.len()).alias(f"{end}_row"))
-        members = members.join(rows, on=["profile_id", end])
+    members = edge_rows.with_rows(edges.filter(pl.col("edge_type") == "SUMMARIZES"), live)
     source, target = members["source_row"].to_numpy(), members["target_row"].to_numpy()
     codes = np.minimum(source, target) * len(live) + np.maximum(source, target)
     return np.isin(pairs.left * len(live) + pairs.right, codes)

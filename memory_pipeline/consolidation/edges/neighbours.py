@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from memory_pipeline.consolidation import reuse, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
-from memory_pipeline.schemas import LIVE, TABLES, Frame, Memories, Vectors
+from memory_pipeline.schemas import LIVE, TABLES
 from memory_pipeline.settings import Policy
 
 
@@ -29,21 +29,8 @@ def minimum(policy: Policy) -> float | None:
     return min((cosine for cosine, wanted in asked if wanted), default=None)
 
 
-def find(memories: Frame[Memories], vectors: Frame[Vectors], policy: Policy) -> pl.DataFrame:
-    """Return table `neighbours`: the pairs of live memories of a profile whose cosine reaches `minimum`.
-
-    Args:
-        vectors: table `vectors`; rows of other models than the policy's are ignored.
-        policy: rules and their thresholds.
-
-    Cost: one exact join.
-    """
-    live = _live(memories)
-    return _joined(live, vectors, policy, fresh=np.ones(len(live), dtype=np.bool_))
-
-
 class Compared(NamedTuple):
-    """Pairs that say nearly the same, and what was compared to find them."""
+    """The tables of these names."""
 
     neighbours: pl.DataFrame
     comparisons: pl.DataFrame
@@ -52,14 +39,13 @@ class Compared(NamedTuple):
 def compare(
     memories: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, kept: pl.DataFrame | None = None
 ) -> Compared:
-    """Return what `find` returns, and table `comparisons`, comparing only what an earlier run has not compared.
+    """Return the pairs of live memories of a profile whose cosine reaches `minimum`, and what was compared for them.
 
-    Args:
-        policy: rules and their thresholds.
-        kept: table `comparisons` as any earlier run left it; default: none.
+    Rows of `vectors` of other models than the policy's are ignored. `kept` is table `comparisons` of any state, or
+    none: what it says was compared is not compared again.
 
-    Cost: one exact join of the memories that are new or have another text with all live ones of their profile; for the
-    others, a digest and a fingerprint of their vectors.
+    Cost: one exact join of the memories that are new or have another vector with all live ones of their profile; for
+    the others, a digest and a fingerprint of their vectors.
     """
     least, live, table = minimum(policy), _live(memories), TABLES["comparisons"]
     if least is None or live.is_empty():
@@ -84,12 +70,8 @@ def compare(
 def _places(live: pl.DataFrame, points: NDArray[np.float32], least: float, before: pl.DataFrame) -> pl.DataFrame:
     """Return the pairs of each profile that has any by the positions of their memories in it, as in `comparisons`.
 
-    Args:
-        live: profile_id, memory_id, position (in its profile) and vector (its fingerprint), by profile and id.
-        points: their vectors.
-        least: smallest cosine.
-        before: rows of `comparisons` with the same smallest cosine; memories with the same vector in them are not
-            compared again.
+    `live` has the memories by profile and id, with their position in it and the fingerprint of their vector; those
+    with the same vector in `before`, rows of `comparisons` with the same smallest cosine, are not compared again.
     """
     own = before.join(live, on="profile_id", how="semi")
     members = own.select("profile_id", "members").explode("members").drop_nulls("members").unnest("members")
@@ -130,33 +112,6 @@ def _named(comparisons: pl.DataFrame, live: pl.DataFrame) -> pl.DataFrame:
     return TABLES["neighbours"].conform(rows.with_columns(**ids))
 
 
-def brought_up_to(
-    memories: Frame[Memories], previous: pl.DataFrame, *, before: pl.DataFrame, vectors: pl.DataFrame, policy: Policy
-) -> pl.DataFrame:
-    """Return what `find` returns for `memories`, comparing only those that were not live with the same text `before`.
-
-    Args:
-        memories: table `memories` of the state that is described.
-        previous: table `neighbours` of the state `before`.
-        before: table `memories` of that state.
-        vectors: table `vectors` of both states.
-        policy: rules and their thresholds.
-
-    Cost: one exact join of what is new with all live memories of its profile.
-    """
-    text = [*KEY, "content_hash"]
-    live = _live(memories)
-    unchanged = live.join(_live(before), on=text, how="semi").select(KEY)
-    fresh = live.join(unchanged, on=KEY, how="anti").select(KEY)
-    touched = live.join(fresh, on="profile_id", how="semi", maintain_order="left")
-    is_fresh = touched.join(fresh.with_columns(new=True), on=KEY, how="left", maintain_order="left")["new"]
-    found = _joined(touched, vectors, policy, fresh=is_fresh.fill_null(value=False).to_numpy())
-    reused = previous.join(unchanged, on=KEY, how="semi").join(
-        unchanged, left_on=["profile_id", "other_id"], right_on=KEY, how="semi"
-    )
-    return TABLES["neighbours"].conform(pl.concat([reused, found]))
-
-
 def hold_all(policy: Policy, least: float) -> bool:
     """Return whether the neighbours under a policy are all pairs from a cosine on."""
     lowest = minimum(policy)
@@ -165,17 +120,3 @@ def hold_all(policy: Policy, least: float) -> bool:
 
 def _live(memories: pl.DataFrame) -> pl.DataFrame:
     return memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*KEY, "content_hash").sort(KEY)
-
-
-def _joined(live: pl.DataFrame, vectors: pl.DataFrame, policy: Policy, *, fresh: NDArray[np.bool_]) -> pl.DataFrame:
-    """Return table `neighbours` of live memories, by profile and id, where at least one of the two is `fresh`."""
-    least = minimum(policy)
-    if least is None or live.is_empty():
-        return TABLES["neighbours"].empty()
-    points, profiles = edge_rows.matrix(live, vectors, policy), edge_rows.profiles(live)
-    near = similarity.threshold_join(points, profiles, least, fresh=fresh)
-    return TABLES["neighbours"].conform(
-        live.select(KEY)[near.left].with_columns(
-            other_id=live["memory_id"].gather(near.right), similarity=pl.Series(near.similarity)
-        )
-    )

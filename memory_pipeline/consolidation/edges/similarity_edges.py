@@ -95,10 +95,7 @@ def _strongest(
 
     Of equally strong ones those nearest in time count, so that equal notes are linked in a row and not all to one.
     """
-    age = np.empty(len(live), dtype=np.int64)
-    age[live.with_row_index("row").sort("profile_id", "created_at", "memory_id")["row"].to_numpy()] = np.arange(
-        len(live)
-    )
+    age = edge_rows.by_age(live)
     ends, others = np.concatenate([left, right]), np.concatenate([right, left])
     apart = np.abs(age[ends] - age[others])
     order = np.lexsort((age[others], apart, -np.concatenate([weight, weight]), ends))

@@ -41,7 +41,7 @@ _EXTRAS: Final[dict[str, pl.DataType | type[pl.DataType]]] = {
 
 @dataclass(frozen=True)
 class Clustering:
-    """Tables `clusters`, `cluster_members`, `merge_refusals` and `groupings`."""
+    """The tables of these names."""
 
     clusters: pl.DataFrame
     cluster_members: pl.DataFrame
@@ -73,21 +73,12 @@ def cluster(
     one.
 
     Args:
-        memories: table `memories`, of any number of profiles under one policy.
-        scored: table `scored_memories` of the same state.
-        enrichment: table `enrichment`; a text without a row counts as one without facts.
-        vectors: table `vectors`; only those of the policy's embedder are read.
         edges: table `association_edges` at present weight; COACTIVATED and CONTRADICTS are read.
-        policy: methods, thresholds and sizes.
-        as_of: instant of the state; memories that become valid later are not superseded yet.
         kept: table `groupings` as any earlier run left it; default: none.
         neighbours: table `neighbours` of the same memories, if it holds all pairs from `duplicate_similarity` on;
             default: it does not, and near duplicates are compared anew.
         answered: answers about pairs of memories, as `answers.standing` returns them; default: none.
         read: rows of `pair_readings` of texts that repeat each other (see `judging.first_repeats`); default: none.
-
-    Returns:
-        The four tables.
 
     Cost: the similarity joins, then linear in their pairs; for a profile in which a method would read what it read
     before, a digest of that.
@@ -218,8 +209,7 @@ def _points(
 def _named(points: pl.DataFrame, members: pl.DataFrame, method: str) -> pl.DataFrame:
     """Return members with the columns of `_KNOWN`, the id of their cluster and that of its parent.
 
-    Raises:
-        RuntimeError: a group spans two profiles; no result may be built on it.
+    Raises RuntimeError: a group spans two profiles; no result may be built on it.
     """
     missing = [pl.lit(None, kind).alias(name) for name, kind in _EXTRAS.items() if name not in members.columns]
     grouped = members.with_columns(*missing, method=pl.lit(method)).join(points, on="row", maintain_order="left")

@@ -31,8 +31,7 @@ def greedy_groups(
 
     Args:
         nodes: node of each row, 0 to the number of nodes - 1; rows take and are taken in the order of this array.
-        left: one node of each pair of neighbours, each pair once.
-        right: the other node.
+        left: one node of each pair of neighbours, each pair once; `right` has the other.
         size: rows per group, including the taking row; at least 2.
         fill: take all free neighbours instead of the first `size - 1`.
         apart: pairs of rows that no group may contain together: both ends. Each such row is a node of its own.

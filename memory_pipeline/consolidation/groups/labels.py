@@ -53,13 +53,8 @@ def labels(members: pl.DataFrame) -> pl.DataFrame:
 
     Words that name no topic are left out (verbs and measures of time in general use, particles), as are fragments and
     words of more than half of the profile's groups, such as the name of its owner; among equals the more informative
-    word comes first.
-
-    Args:
-        members: one row per group and member: profile_id, group, keywords (most informative first) and content.
-
-    Returns:
-        group and label; no row for a group whose members share no word.
+    word comes first. `members` has a row per group and member: profile_id, group, keywords (most informative first) and
+    content. Returns group and label; no row for a group whose members share no word.
     """
     ranked = members.select(
         "profile_id", "group", "keywords", rank=pl.int_ranges(pl.col("keywords").list.len())

@@ -43,16 +43,9 @@ def due(
     """Return the members of every summary that is due: of clusters that get one and whose summary is not live already.
 
     Under a token budget only superseding summaries are due, since others repeat their members. A summary that stays
-    beside its members leaves out those that are `outdated` and, unless the policy summarises every group, those that
-    say next to nothing; it is then due only if `LEAST_MEMBERS` remain. A group with a member that instructs a model
-    gets no summary, since that would copy words meant for a model into another memory.
-
-    Args:
-        memories: table `memories`, with the members and the live summaries.
-        scored: table `scored_memories` of the same state; members that are not live have no row there.
-        enrichment: table `enrichment`, with the texts of the members.
-        policy: which groups get a summary, and whether there is a token budget.
-        outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
+    beside its members leaves out those that are `outdated` (default: none) and, unless the policy summarises every
+    group, those that say next to nothing; it is then due only if `LEAST_MEMBERS` remain. A group with a member that
+    instructs a model gets no summary, since that would copy words meant for a model into another memory.
 
     Returns:
         One row per summary and member, by cluster and age: summary_id, cluster_id, kind, method, supersedes, and the
@@ -109,18 +102,12 @@ def _speaking(members: pl.DataFrame, policy: Policy, outdated: pl.DataFrame | No
 
 
 def inherited(members: pl.DataFrame) -> pl.DataFrame:
-    """Return what each summary inherits from its members (cognitive-memory).
+    """Return what each summary inherits from its members, which are as `due` returns them (cognitive-memory).
 
     The largest importance and access count, the mean stability, the smallest confidence, the earliest start of
     validity, its end if all share it, explicit protection, and the most frequent type and category (ties alphabetical);
     a meta pattern has its own type and is semantic. A superseding summary also inherits speaker, time and place (see
-    `voice`); one beside its members holds until the first of them ends.
-
-    Args:
-        members: as `due` returns them.
-
-    Returns:
-        One row per summary, in the order of `members`.
+    `voice`); one beside its members holds until the first of them ends. One row per summary, in the order of `members`.
     """
     pattern = pl.col("kind") == "meta_pattern"
     return (
@@ -164,11 +151,7 @@ def voice() -> list[pl.Expr]:
 
 
 def without_shared_speaker(members: pl.DataFrame) -> pl.DataFrame:
-    """Remove the speaker of members whose superseding memory has the same speaker: its text need not repeat it.
-
-    Args:
-        members: one row per group and member: profile_id, summary_id, supersedes, speaker.
-    """
+    """Remove the speaker of members whose superseding memory has the same speaker: its text need not repeat it."""
     shared = pl.col("supersedes") & (pl.col("speaker").n_unique().over(SUMMARY) == 1)
     return members.with_columns(speaker=pl.when(~shared).then("speaker"))
 

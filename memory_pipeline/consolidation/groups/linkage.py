@@ -40,9 +40,6 @@ def united(
     violate a limit is skipped.
 
     Args:
-        n: number of rows.
-        left: one row of each pair.
-        right: the other row.
         apart: pairs of rows that no group may contain together: both ends.
         max_size: largest group; None: no limit.
         sizes: number of members that each row counts as; None: 1.
@@ -103,10 +100,8 @@ def average_linkage(
     except for equal means; a mean between clusters is then rounded to float32.
 
     Args:
-        vectors: float32 [n, d].
-        left: one row of each pair that reaches `minimum`, each pair once, as a join returns them.
-        right: the other row.
-        similarity: stored similarity of each pair; pairs below `minimum` are ignored.
+        left: one row of each pair that reaches `minimum`, each pair once, as a join returns them; `right` has the
+            other, `similarity` the stored one.
         minimum: smallest mean cosine between two clusters that merge, inclusive.
         max_size: maximum number of members of a cluster; None: no limit.
         sizes: how many equal members each row stands for; None: 1. Equal members merge before all others, so the
@@ -143,17 +138,10 @@ def average_linkage(
 
 
 def cohesion(labels: NDArray[np.integer[Any]], vectors: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the mean cosine over all pairs of each group, for each row that of its group.
+    """Return the mean cosine over all pairs of its group for each row, float64 [n], -1 to 1 or NaN.
 
     With s the sum of a group's m unit vectors, the mean is (s·s - m) / (m·(m - 1)). Unknown vectors are ignored; a
     group with fewer than two known ones has NaN. Costs O(n·d).
-
-    Args:
-        labels: group of each row, integers [n].
-        vectors: float32 [n, d].
-
-    Returns:
-        float64 [n], -1 to 1 or NaN.
     """
     known = np.flatnonzero(~vector_similarity.unknown(vectors))
     groups, group, counts = np.unique(labels[known], return_inverse=True, return_counts=True)

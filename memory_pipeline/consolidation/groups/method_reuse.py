@@ -26,10 +26,7 @@ def grouped(
 ) -> tuple[ClusteringResult, pl.DataFrame]:
     """Return what a method finds, and its rows of table `groupings`: none if it does not declare what it reads.
 
-    Args:
-        method: name of the method.
-        inputs: the memories.
-        kept: table `groupings` as any earlier run left it; default: none.
+    `kept` is table `groupings` as any earlier run left it; default: none.
     """
     if strategy.reads is None:
         return strategy.find(inputs), TABLES["groupings"].empty()

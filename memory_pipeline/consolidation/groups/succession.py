@@ -22,20 +22,11 @@ def succession(
     earlier_clusters: pl.DataFrame,
     earlier_members: pl.DataFrame,
 ) -> pl.DataFrame:
-    """Return which clusters ended, which are new, and which members new ones have of those that ended.
+    """Return table `cluster_lineage`: which clusters ended, which are new, and what members new ones have of the ended.
 
     Clusters of the same members keep their id, and have no row. Only clusters of one method, and one level, are
-    compared.
-
-    Args:
-        profiles: table `profiles` of the commit, for its clock and its plans.
-        clusters: table `clusters` after it.
-        members: table `cluster_members` after it.
-        earlier_clusters: table `clusters` before it.
-        earlier_members: table `cluster_members` before it.
-
-    Returns:
-        Table `cluster_lineage`.
+    compared. `profiles` is table `profiles` of the commit, for its clock and its plans; clusters and members are tables
+    after it and, the earlier ones, before it.
 
     Cost: linear in the clusters, and in the members of those that changed.
     """

@@ -24,6 +24,7 @@ from memory_pipeline.consolidation.state.decision_json import (
     SUMMARY,
     TRIMMED,
     WORDED,
+    does,
     write,
 )
 from memory_pipeline.schemas import LIVE, Action, Lifecycle
@@ -44,15 +45,18 @@ CHANGES: Final = pl.Schema(
 
 _NO_CHANGES: Final = CHANGES.to_frame()
 """Shared by all proposals that are empty, as most are in a run without news: no query has to find that out."""
+_MISSING: Final = {
+    "target_id": pl.lit(None, pl.String),
+    **dict.fromkeys(("factors", "before", "after"), pl.lit("{}")),
+    "subject": pl.lit(""),
+}
+"""Columns of a change that has nothing to say there."""
 
 
 def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataFrame) -> pl.DataFrame:
     """Return changes that add the edges of table `proposed_edges`.
 
     Links about facts have the reason of `fact_changes`, and its confidence among their factors.
-
-    Args:
-        proposed: table `proposed_edges`.
     """
     if proposed.is_empty():
         return _NO_CHANGES
@@ -77,7 +81,6 @@ def links(proposed: pl.DataFrame, memories: pl.DataFrame, fact_changes: pl.DataF
             ),
         ),
         factors=write({name: EDGE[name] for name in ("confidence", "similarity", "weight")}),
-        before=pl.lit("{}"),
         subject=pl.concat_str("label", "source_text", "target_text", separator=" ", ignore_nulls=True),
     )
 
@@ -154,16 +157,13 @@ def _about_edges(edges: pl.DataFrame) -> pl.DataFrame:
 def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Return changes that add the summaries of table `summaries`, or restore those that are no longer live.
 
-    A summary's id is a hash of its members and their texts, so it needs no further subject.
-
-    Args:
-        made: table `summaries` with `seq`, the ledger position its plan was made from.
+    A summary's id is a hash of its members and their texts, so it needs no further subject. `seq` of `made` is the
+    ledger position its plan was made from.
     """
     if made.is_empty():
         return _NO_CHANGES
     rows = made.with_columns(
         memory_id="summary_id",
-        target_id=pl.lit(None, pl.String),
         importance_given="importance",
         stability_given="stability",
         lifecycle=pl.lit(Lifecycle.ACTIVE.value),
@@ -180,7 +180,6 @@ def summaries(made: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
         factors=write({"size": pl.Int64()} | WORDED | {name: SUMMARY[name] for name in numbers}),
         before=_before(),
         after=write(SUMMARY),
-        subject=pl.lit(""),
     )
 
 
@@ -190,12 +189,8 @@ def moves(
     """Return changes that take memories out of the live set, or from cold to stub: one per memory, by the first action.
 
     A memory superseded by a summary, or archived because a summary covers it, is marked as such; an earlier closing by
-    a newer memory stays marked.
-
-    Args:
-        archived: table `archived_set`.
-        made: table `summaries`; the summaries they replace are superseded too.
-        superseded_lifecycle: lifecycle of memories superseded by a summary.
+    a newer memory stays marked. `archived` is table `archived_set`, `made` table `summaries`; what these replace is
+    superseded too. `superseded_lifecycle` is that of memories superseded by a summary.
     """
     if archived.is_empty() and made.is_empty():
         return _NO_CHANGES
@@ -215,9 +210,7 @@ def moves(
         how="diagonal",
     )
     first = candidates.sort(_place(), "rule", "target_id").unique(KEY, keep="first", maintain_order=True)
-    superseded = (pl.col("action") == Action.SUPERSEDE.value) | (
-        (pl.col("action") == Action.ARCHIVE.value) & pl.col("target_id").is_not_null()
-    )
+    superseded = does(Action.SUPERSEDE) | (does(Action.ARCHIVE) & pl.col("target_id").is_not_null())
     original = pl.col("kind_before") == "original"
     present = memories.select(*KEY, "superseded_by", "superseded_kind")
     rows = first.join(present, on=KEY, how="left", maintain_order="left").with_columns(
@@ -240,10 +233,8 @@ def moves(
 def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     """Return changes that end the validity of memories, or of sentences, whose fact a newer memory updates.
 
-    All of them keep their lifecycle. Of several updates of one sentence, the earliest closes it.
-
-    Args:
-        fact_changes: table `fact_changes`; only updates that are decided close anything.
+    All of them keep their lifecycle, and only updates that are decided close anything. Of several updates of one
+    sentence, the earliest closes it.
     """
     present = memories.select(
         *KEY, "content_hash", "closed_statements", pl.col("valid_until", "superseded_by", "superseded_kind")
@@ -282,7 +273,6 @@ def closings(fact_changes: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame
             _changes(
                 parts,
                 **closed,
-                before=pl.lit("{}"),
                 after=write({name: CLOSED[name] for name in ("valid_until", *texts)} | STATEMENT),
                 subject=pl.concat_str(*texts, "statement", separator=" "),
             ),
@@ -307,11 +297,10 @@ def _statements(rows: pl.DataFrame) -> pl.DataFrame:
 
 
 def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return changes to the part of a text that recall shows.
+    """Return changes to the part of a text that recall shows, by table `trims`.
 
-    Args:
-        cut: table `trims`; a row that is already in effect, or that concerns another text, changes nothing.
-        memories: table `memories`; a memory that is missing there is created by the same run.
+    A row that is already in effect, or that concerns another text, changes nothing; a memory that is missing in
+    `memories` is created by the same run.
     """
     if cut.is_empty():
         return _NO_CHANGES
@@ -326,7 +315,6 @@ def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
     return _changes(
         rows,
         action=pl.lit(Action.TRIM.value),
-        target_id=pl.lit(None, pl.String),
         rule=pl.lit(BUDGET),
         factors=write({"tokens_before": pl.Int64(), "tokens_after": pl.Int64(), "value": pl.Float64()}),
         before=write({"trimmed": TRIMMED["trimmed"]}, suffix="_before"),
@@ -336,17 +324,14 @@ def trims(cut: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def promotions(risen: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return changes that raise memories in tier, lifecycle or category: one each, so that each can be undone alone.
+    """Return changes, by table `promotions`, that raise memories in tier, lifecycle or category.
 
-    Args:
-        risen: table `promotions`.
+    One each, so that each can be undone alone.
     """
     if risen.is_empty():
         return _NO_CHANGES
     present = memories.select(*KEY, pl.col(tuple(_RISES)).name.suffix("_before"))
-    rows = risen.join(present, on=KEY).with_columns(
-        place=pl.lit(0),
-    )
+    rows = risen.join(present, on=KEY).with_columns(place=pl.lit(0))
     changes = []
     for name, fields in _RISES.items():
         others = [column for column in PROMOTED if column not in fields]
@@ -363,7 +348,6 @@ def _rise(rows: pl.DataFrame, name: str) -> pl.DataFrame:
     return _changes(
         rows,
         action=pl.lit(Action.PROMOTE.value),
-        target_id=pl.lit(None, pl.String),
         rule=pl.coalesce(pl.col("rules").list.get("place", null_on_oob=True), "rule"),
         reason=pl.coalesce(pl.col("reasons").list.get("place", null_on_oob=True), "reason"),
         factors=write({"energy": PROMOTED["energy"]}),
@@ -378,23 +362,14 @@ def deferrals(deferred: pl.DataFrame) -> pl.DataFrame:
     return _changes(
         deferred,
         action=pl.lit(Action.DEFER.value),
-        target_id=pl.lit(None, pl.String),
         rule=pl.lit("time_budget"),
         reason=pl.lit("The time budget of the run left it for the next one, where it comes first."),
         factors=write({"place": pl.Int64()}),
-        before=pl.lit("{}"),
-        after=pl.lit("{}"),
-        subject=pl.lit(""),
     )
 
 
 def blocks(proposed: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
-    """Return changes that give core memory blocks a new text; `memory_id` is the block's name.
-
-    Args:
-        proposed: table `proposed_blocks`.
-        present: table `core_memory_blocks`.
-    """
+    """Return changes of `present` core memory blocks to the `proposed` texts; `memory_id` is the block's name."""
     current = present.select("profile_id", "block", *(pl.col(name).name.suffix("_before") for name in BLOCK))
     rows = proposed.join(current, on=["profile_id", "block"], how="left", maintain_order="left")
     exists = pl.col("content_before").is_not_null()
@@ -402,7 +377,6 @@ def blocks(proposed: pl.DataFrame, present: pl.DataFrame) -> pl.DataFrame:
         rows.with_columns(size=pl.col("members").list.len().cast(pl.Int64)),
         action=pl.lit(Action.COMPILE.value),
         memory_id=pl.col("block"),
-        target_id=pl.lit(None, pl.String),
         rule=pl.col("compiled_by"),
         reason=pl.format(
             "Version {} of the block {}, from {}.", "version", "block", counted("size", "memory", "memories")
@@ -425,7 +399,6 @@ def withdrawals(decisions: pl.DataFrame) -> pl.DataFrame:
         factors=pl.lit("{}"),
         before=pl.col("after"),
         after=pl.lit("{}"),
-        subject=pl.lit(""),
     )
 
 
@@ -469,4 +442,5 @@ def _shown(column: str) -> pl.Expr:
 def _changes(rows: pl.DataFrame, **columns: pl.Expr) -> pl.DataFrame:
     if rows.is_empty():
         return _NO_CHANGES
-    return rows.with_columns(**columns).select(pl.col(name).cast(kind) for name, kind in CHANGES.items())
+    missing = {name: value for name, value in _MISSING.items() if name not in rows.columns}
+    return rows.with_columns(**missing | columns).select(pl.col(name).cast(kind) for name, kind in CHANGES.items())

@@ -4,21 +4,15 @@ import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import decision_json
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.schemas import Action
 
 
 def of(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions that build on others.
+    """Return those of the decisions in force that build on some `chosen` of them, transitively; none of these.
 
     Every later decision about a summary builds on it; pruning an edge builds on its link, a promotion or a trim on the
     one before, and a stub on the cold decision.
-
-    Args:
-        decisions: decisions in force.
-        chosen: those of them to start from.
-
-    Returns:
-        Rows of `decisions`, transitively; none of `chosen`.
     """
     key = ["profile_id", "decision_id"]
     collected = chosen
@@ -31,7 +25,7 @@ def of(decisions: pl.DataFrame, chosen: pl.DataFrame) -> pl.DataFrame:
 
 def _built_on(decisions: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
     """Return decisions that directly build on a decision of `base`."""
-    summaries = base.filter(pl.col("action") == Action.SUMMARISE.value).select("profile_id", "memory_id", since="seq")
+    summaries = base.filter(does(Action.SUMMARISE)).select("profile_id", "memory_id", since="seq")
     building = [
         decisions.join(summaries.rename({"memory_id": end}), on=["profile_id", end]).filter(
             pl.col("seq") >= pl.col("since")
@@ -40,8 +34,8 @@ def _built_on(decisions: pl.DataFrame, base: pl.DataFrame) -> pl.DataFrame:
     ]
     edge = ["profile_id", "memory_id", "target_id", "edge_type"]
     typed = decision_json.read("after", {"edge_type": pl.String()})
-    links = base.filter(pl.col("action") == Action.LINK.value).with_columns(typed).select(*edge, since="seq")
-    pruned = decisions.filter(pl.col("action") == Action.PRUNE.value).with_columns(typed).join(links, on=edge)
+    links = base.filter(does(Action.LINK)).with_columns(typed).select(*edge, since="seq")
+    pruned = decisions.filter(does(Action.PRUNE)).with_columns(typed).join(links, on=edge)
     building.append(pruned.filter(pl.col("seq") >= pl.col("since")).drop("edge_type"))
     for first, then in ((Action.PROMOTE, Action.PROMOTE), (Action.TRIM, Action.TRIM), (Action.COLD, Action.STUB)):
         earlier = base.filter(pl.col("action") == first.value).group_by(KEY).agg(since=pl.col("seq").min())

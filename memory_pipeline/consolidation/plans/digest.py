@@ -60,15 +60,10 @@ def write(
     It shows as many rows as are read in a minute.
 
     Args:
-        changes: the decisions of that time as people read them (`telling.TOLD`).
-        doubts: pairs that wait for an answer (`DOUBTS`).
-        since: where the time begins.
-        until: where it ends.
+        changes: the decisions from `since` to `until` as people read them (`telling.TOLD`).
+        doubts: pairs that wait for an answer (`DOUBTS`), of which `waiting` is the number in all.
         stored: when each memory that was stored meanwhile was said.
-        waiting: all pairs that wait for an answer.
-        review: the command line that asks about them.
-        resolve: the command line that answers one.
-        whole: the command line that shows all changes.
+        review: the command line that asks about them; `resolve` answers one, `whole` shows all changes.
     """
     rows = _decided(changes)
     counts = [_count(stored, since)]
@@ -97,10 +92,8 @@ def _count(stored: Sequence[datetime], since: datetime) -> str:
 def sections(changes: pl.DataFrame, *groups: str, since: datetime | None = None) -> list[str]:
     """Return what decisions made of memories, a section for each group that has any; links and scores have none.
 
-    Args:
-        changes: decisions as people read them (`telling.TOLD`).
-        groups: of changed, merged, left, deleted and shortened; default: all.
-        since: where the time begins in which they were made; what was said before says so.
+    Decisions are as people read them (`telling.TOLD`), groups of changed, merged, left, deleted and shortened, by
+    default all. What was said before the time in which they were made, which begins at `since`, says so.
     """
     return [part for section in _told_sections(changes, groups or [*_TITLES], since) for part in section.parts()]
 

@@ -12,6 +12,7 @@ from memory_pipeline.consolidation import scope, similarity
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.scoring import bars_supersession
 from memory_pipeline.consolidation.state import decision_json, projection
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import LIVE, Action, Frame, Lifecycle
 from memory_pipeline.settings import Policy
@@ -43,12 +44,7 @@ def violations(
     - `scope`: a run about a part of a profile changes a memory outside it.
 
     Args:
-        plan: table `consolidation_plan`.
-        state: the state before the plan.
-        profiles: table `profiles` of the run.
-        policy: what prevents supersession.
-        scored: table `scored_memories` of `state`.
-        post: the state after the plan (see `post_state`).
+        state: the state before the plan; `post` is that after it (see `post_state`), `scored` the scores before it.
         retrievable: `profile_id`, `memory_id` of the memories that a search of `post` finds.
         within: `profile_id`, `memory_id` of the only memories that may change; default: all.
 
@@ -75,17 +71,11 @@ def _bad(rows: pl.DataFrame, check: str, detail: pl.Expr, *, memory_id: str = "m
 
 
 def retrievable(memories: Frame[schemas.Memories], vectors: pl.DataFrame, model: str) -> pl.DataFrame:
-    """Return the live summaries that a search for their own words finds.
+    """Return the live summaries that a search for their own words finds: profile_id, memory_id.
 
-    These are the ones whose vector can be compared with those of the other live memories. Nothing has to be searched:
-    the nearest memories of such a summary either include it, or as many others that are at least as near to its words
-    as it is itself.
-
-    Args:
-        model: the embedder of the profile.
-
-    Returns:
-        `profile_id`, `memory_id`.
+    These are the ones whose vector by `model`, the embedder, can be compared with those of the other live memories.
+    Nothing has to be searched: the nearest memories of such a summary either include it, or as many others that are at
+    least as near to its words as it is itself.
     """
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*KEY, "kind", "content_hash")
     embedded = vectors.filter(pl.col("model") == model).drop("model")
@@ -100,7 +90,7 @@ def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.Dat
         scored.select(*KEY, "is_protected", "budget_protected", "protection_reason"), on=KEY, how="left"
     )
     original = pl.col("kind") == "original"
-    replaced = pl.col("action") == Action.SUPERSEDE.value
+    replaced = does(Action.SUPERSEDE)
     lost = pl.col("action").is_in(list(decision_json.LEAVES))
     stale = ~original & (pl.col("rule") == "stale_summary")
     is_protected = pl.col("is_protected").fill_null(value=False) | (original & pl.col("barred"))
@@ -113,12 +103,12 @@ def _leaves_protected(plan: pl.DataFrame, memories: pl.DataFrame, scored: pl.Dat
 
 def _foreign(plan: pl.DataFrame, profiles: pl.DataFrame, post: State) -> list[pl.DataFrame]:
     """Return decisions and edges that name an unknown memory, plan or instant."""
-    created = plan.filter(pl.col("action") == Action.SUMMARISE.value)
+    created = plan.filter(does(Action.SUMMARISE))
     existing = pl.concat([post.memories.select(KEY), created.select(KEY)])
-    compiled = plan.filter(pl.col("action") == Action.COMPILE.value)
+    compiled = plan.filter(does(Action.COMPILE))
     listed = decision_json.read("after", {"members": pl.List(pl.String())})
     members = pl.concat([created, compiled]).with_columns(listed).explode("members")
-    concerned = plan.filter(~pl.col("action").is_in([Action.WITHDRAW.value, Action.COMPILE.value]))
+    concerned = plan.filter(~does(Action.WITHDRAW, Action.COMPILE))
     named = pl.concat(
         [
             concerned.select("profile_id", "action", "memory_id"),
@@ -150,7 +140,7 @@ def _without_summary(plan: pl.DataFrame, memories: pl.DataFrame, retrievable: pl
     superseded = memories.filter((pl.col("superseded_kind") == "summary") & (pl.col("kind") == "original"))
     alone = superseded.join(summaries, on=named, how="anti")
     hidden = (
-        superseded.join(plan.filter(pl.col("action") == Action.SUPERSEDE.value), on=KEY, how="semi")
+        superseded.join(plan.filter(does(Action.SUPERSEDE)), on=KEY, how="semi")
         .join(alone, on=KEY, how="anti")
         .join(retrievable.select("profile_id", superseded_by="memory_id"), on=named, how="anti")
     )
@@ -188,9 +178,7 @@ def _not_conserved(plan: pl.DataFrame, before: pl.DataFrame, after: pl.DataFrame
     """Return memories lost, created from nothing, duplicated, in no lifecycle, or without text."""
     lost = before.join(after, on=KEY, how="anti")
     new = after.filter(pl.col("kind") == "original").join(before, on=KEY, how="anti")
-    unplanned = plan.filter(pl.col("action") == Action.SUMMARISE.value, pl.col("status") != "held").join(
-        after, on=KEY, how="anti"
-    )
+    unplanned = plan.filter(does(Action.SUMMARISE), pl.col("status") != "held").join(after, on=KEY, how="anti")
     nowhere = after.filter(~pl.col("lifecycle").is_in([lifecycle.value for lifecycle in Lifecycle]))
     blank = after.filter(~pl.col("trimmed").str.contains(r"\S"))
     return [
@@ -214,6 +202,6 @@ def _decided_twice(plan: pl.DataFrame) -> pl.DataFrame:
 
 def _beyond(plan: pl.DataFrame, within: pl.DataFrame) -> pl.DataFrame:
     """Return decisions that change memories outside the scope of the run."""
-    changing = plan.filter(pl.col("action") != Action.WITHDRAW.value)
+    changing = plan.filter(~does(Action.WITHDRAW))
     beyond = changing.join(scope.decided_about(changing, within), on=["profile_id", "decision_id"], how="anti")
     return _bad(beyond, "scope", pl.format("{} by rule {} changes a memory outside the scope.", "action", "rule"))

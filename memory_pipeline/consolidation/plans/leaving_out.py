@@ -10,6 +10,7 @@ from typing import Final
 import polars as pl
 
 from memory_pipeline.consolidation.plans import dependants, planning, telling
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.schemas import TABLES, Action
 
 SHORTEST: Final = 6
@@ -20,16 +21,9 @@ def left_out(plan: pl.DataFrame, row_ids: Collection[str]) -> pl.DataFrame:
     """Return the decisions that are left out with rows of a plan: those of the rows, and all that builds on them.
 
     A link that only says that two memories are related stays, unless it is the row: it holds whatever else is decided.
+    Each id is that of a decision, or its first digits, and leaves out the whole row that it is told in.
 
-    Args:
-        plan: table `consolidation_plan`.
-        row_ids: ids of decisions, or their first digits; each leaves out the whole row that it is told in.
-
-    Returns:
-        Rows of `plan`.
-
-    Raises:
-        ValueError: an id names no row, or several.
+    Raises ValueError: an id names no row, or several.
     """
     told = telling.rows(plan)
     chosen = {_row(told, asked) for asked in row_ids}
@@ -57,15 +51,12 @@ def as_undone(left: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def remaining(plan: pl.DataFrame, left: pl.DataFrame, again: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
-    """Return a plan without what is left out; core memory as it is then compiled.
+    """Return a plan without what is left out (`left_out`); core memory as it is then compiled.
 
-    Args:
-        plan: table `consolidation_plan`.
-        left: rows of `plan` (`left_out`).
-        again: the plan made again as if these had been undone; only its blocks of core memory count, so that nothing
-            is decided that nobody was shown.
+    Of the plan made `again` as if that had been undone only its blocks of core memory count, so that nothing is decided
+    that nobody was shown.
     """
-    compiled = pl.col("action") == Action.COMPILE.value
+    compiled = does(Action.COMPILE)
     key = ["profile_id", "decision_id"]
     kept = plan.filter(~compiled).join(left, on=key, how="anti")
     blocks = again.filter(compiled).join(left.filter(compiled), on=["profile_id", "memory_id"], how="anti")

@@ -27,11 +27,8 @@ def write(
 ) -> dict[str, Any]:
     """Return a plan as a JSON document that `read` understands, with a SHA-256 of its content.
 
-    Args:
-        plan: table `consolidation_plan`.
-        profiles: table `profiles` of the same run.
-        completions: answers of a language model, so that applying the plan needs no further request.
-        changes: the plan as people read it (`telling.TOLD`).
+    It holds the answers of a language model, so that applying the plan needs no further request, and the plan as people
+    read it (`telling.TOLD`).
     """
     content = {
         "format": FORMAT,
@@ -48,8 +45,7 @@ def write(
 def read(document: Mapping[str, Any]) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Return the tables `consolidation_plan` and `profiles` of a document.
 
-    Raises:
-        ValueError: the document has another format, or was changed after it was written.
+    Raises ValueError: the document has another format, or was changed after it was written.
     """
     content = {name: value for name, value in document.items() if name != "sha256"}
     if content.get("format") != FORMAT:

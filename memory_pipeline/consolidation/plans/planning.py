@@ -13,12 +13,12 @@ from typing import Final, NamedTuple
 
 import polars as pl
 
-from memory_pipeline import schemas
 from memory_pipeline.consolidation import scope
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges import edge_rows
 from memory_pipeline.consolidation.plans import decision_rows
 from memory_pipeline.consolidation.state import decision_json, projection
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import LIVE, TABLES, Action, Decisions, Frame, Lifecycle, Reverted
 
@@ -36,6 +36,7 @@ TOMBSTONE: Final = "[deleted]"
 
 _SIGNED: Final = ("profile_id", "action", "memory_id", "target_id", "rule", "subject")
 _PLAN: Final = TABLES["consolidation_plan"]
+_NOTHING_REVERTED: Final = TABLES["reverted"].empty()
 
 
 class Proposals(NamedTuple):
@@ -95,11 +96,8 @@ def propose(
     its text. Decisions committed at this very instant are not repeated, and are withdrawn if no longer desired.
 
     Args:
-        profiles: table `profiles`; a decision belongs to its profile's plan.
         state: the state before anything was decided at this instant.
-        proposed: what the stages of the run propose.
         committed: decisions in force that were committed at exactly this instant.
-        decisions: every committed decision of the profiles.
         actions: what this run may decide; without `withdraw` nothing is withdrawn.
         superseded_lifecycle: lifecycle of memories superseded by a summary.
         within: `profile_id` and `memory_id` of the only memories that may change; default: all.
@@ -146,7 +144,7 @@ def propose(
     permitted = _closings_first(_not_undone(_signed(changes), barred, earlier))
     possible = permitted.join(_without_members(permitted, summaries), on=KEY, how="anti")
     desired = _consistent(_without_needless_links(possible, proposed.retired_links), state, summaries)
-    present = committed.filter(pl.col("action") != Action.WITHDRAW.value, allowed)
+    present = committed.filter(~does(Action.WITHDRAW), allowed)
     new = [desired.join(present, on=signature, how="anti")]
     if Action.WITHDRAW in actions:
         withdrawn = _signed(decision_rows.withdrawals(present.join(desired, on=signature, how="anti")))
@@ -170,15 +168,15 @@ def _without_needless_links(permitted: pl.DataFrame, retired_links: pl.DataFrame
         [types.join(named, on=["profile_id", *ends, "edge_type"], how="semi").drop("edge_type"), touched]
     )
     signature = ["profile_id", "signature"]
-    added = about.filter(pl.col("action") == Action.LINK.value).join(touched, on=signature, how="anti")
-    removed = about.filter(pl.col("action") == Action.PRUNE.value).join(retired, on=signature, how="semi")
+    added = about.filter(does(Action.LINK)).join(touched, on=signature, how="anti")
+    removed = about.filter(does(Action.PRUNE)).join(retired, on=signature, how="semi")
     return pl.concat([permitted.filter(~_is_about_facts()), added, removed])
 
 
 def _ended(changes: pl.DataFrame) -> pl.DataFrame:
     """Return the memories that changes merge, delete or close as a whole."""
     moved = pl.col("action").is_in(_ENDING)
-    closed = changes.filter(pl.col("action") == Action.CLOSE.value)
+    closed = changes.filter(does(Action.CLOSE))
     whole = decision_json.read("after", {"superseded_by": pl.String()})[0].is_not_null()
     return pl.concat([changes.filter(moved).select(KEY), closed.filter(whole).select(KEY)]).unique()
 
@@ -213,7 +211,7 @@ def _consistent(permitted: pl.DataFrame, state: State, summaries: pl.DataFrame) 
     """
     leaving = permitted.filter(pl.col("action").is_in(LEAVING)).select(*KEY, leaves="action").unique(KEY)
     gone = pl.col("leaves").is_in(_ENDING)
-    needless = pl.col("action").is_in(_STAYING) | ((pl.col("action") == Action.CLOSE.value) & gone)
+    needless = pl.col("action").is_in(_STAYING) | (does(Action.CLOSE) & gone)
     return (
         permitted.join(_unfounded(permitted, state, summaries), on=["profile_id", "signature"], how="anti")
         .join(leaving, on=KEY, how="left")
@@ -239,7 +237,7 @@ def _pruned_before(earlier: pl.DataFrame) -> pl.DataFrame:
     about facts, which depend on the present texts of the memories and on whether they are live.
     """
     returning = decision_json.link_algorithm().is_in(["auto_link", edge_rows.FACT_COMPARISON]).fill_null(value=False)
-    links = earlier.filter((pl.col("action") == Action.LINK.value) & ~returning)
+    links = earlier.filter(does(Action.LINK) & ~returning)
     return links.select("profile_id", "signature")
 
 
@@ -249,15 +247,15 @@ def _forgotten_summaries(desired: pl.DataFrame, earlier: pl.DataFrame) -> pl.Dat
     forgotten = moves.unique(KEY, keep="last").filter(
         pl.col("action").is_in(list(decision_json.LEAVES)), pl.col("rule") != "stale_summary"
     )
-    proposed = desired.filter(pl.col("action") == Action.SUMMARISE.value)
+    proposed = desired.filter(does(Action.SUMMARISE))
     return proposed.join(forgotten, on=KEY, how="semi").select("profile_id", "signature")
 
 
 def _restored_texts(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
     """Return the trims of texts of which a trim was undone, whatever the new trim would leave."""
     text = decision_json.read("after", {"content_hash": pl.String()})
-    restored = barred.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text)
-    cut = desired.filter(pl.col("action") == Action.TRIM.value).select(*KEY, *text, "signature")
+    restored = barred.filter(does(Action.TRIM)).select(*KEY, *text)
+    cut = desired.filter(does(Action.TRIM)).select(*KEY, *text, "signature")
     return cut.join(restored, on=[*KEY, "content_hash"], how="semi").select("profile_id", "signature")
 
 
@@ -269,10 +267,10 @@ def _not_undone(desired: pl.DataFrame, barred: pl.DataFrame, earlier: pl.DataFra
 
 def _closings_first(permitted: pl.DataFrame) -> pl.DataFrame:
     """Drop the summaries that would supersede a memory that is closed, as a whole or in part."""
-    closed = permitted.filter(pl.col("action") == Action.CLOSE.value).select(KEY)
-    merged = permitted.filter(pl.col("action") == Action.SUPERSEDE.value).join(closed, on=KEY, how="semi")
+    closed = permitted.filter(does(Action.CLOSE)).select(KEY)
+    merged = permitted.filter(does(Action.SUPERSEDE)).join(closed, on=KEY, how="semi")
     named = merged.select("profile_id", memory_id="target_id").unique()
-    created = permitted.filter(pl.col("action") == Action.SUMMARISE.value).join(named, on=KEY, how="semi")
+    created = permitted.filter(does(Action.SUMMARISE)).join(named, on=KEY, how="semi")
     return _permitted(permitted, created.select("profile_id", "signature"))
 
 
@@ -280,7 +278,7 @@ def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
     """Drop barred decisions, and supersessions by a barred summary."""
     permitted = desired.join(barred, on=["profile_id", "signature"], how="anti")
     summaries = (
-        desired.filter(pl.col("action") == Action.SUMMARISE.value)
+        desired.filter(does(Action.SUMMARISE))
         .join(permitted, on=["profile_id", "signature"], how="anti")
         .select("profile_id", target_id="memory_id")
     )
@@ -289,23 +287,19 @@ def _permitted(desired: pl.DataFrame, barred: pl.DataFrame) -> pl.DataFrame:
 
 def _without_members(permitted: pl.DataFrame, summaries: pl.DataFrame) -> pl.DataFrame:
     """Return the superseding summaries that may supersede none of their members."""
-    superseded = permitted.filter(pl.col("action") == Action.SUPERSEDE.value).select(
-        "profile_id", summary_id="target_id"
-    )
+    superseded = permitted.filter(does(Action.SUPERSEDE)).select("profile_id", summary_id="target_id")
     superseding = summaries.filter("supersedes").join(superseded, on=["profile_id", "summary_id"], how="anti")
     return superseding.select("profile_id", memory_id="summary_id")
 
 
 def _unfounded(permitted: pl.DataFrame, state: State, summaries: pl.DataFrame) -> pl.DataFrame:
     """Return blocks compiled from a summary that is not created, trims of it, and what leaves since it covers that."""
-    existing = pl.concat(
-        [state.memories.select(KEY), permitted.filter(pl.col("action") == Action.SUMMARISE.value).select(KEY)]
-    )
-    compiled = permitted.filter(pl.col("action") == Action.COMPILE.value).select(
+    existing = pl.concat([state.memories.select(KEY), permitted.filter(does(Action.SUMMARISE)).select(KEY)])
+    compiled = permitted.filter(does(Action.COMPILE)).select(
         "profile_id", "signature", *decision_json.read("after", {"members": decision_json.BLOCK["members"]})
     )
     mentioned = compiled.explode("members").drop_nulls("members").rename({"members": "memory_id"})
-    cut = permitted.filter(pl.col("action") == Action.TRIM.value).select("profile_id", "signature", "memory_id")
+    cut = permitted.filter(does(Action.TRIM)).select("profile_id", "signature", "memory_id")
     proposed = summaries.select("profile_id", target_id="summary_id")
     covered = permitted.join(proposed, on=["profile_id", "target_id"], how="semi").select(
         "profile_id", "signature", memory_id="target_id"
@@ -320,11 +314,7 @@ def _signed(changes: pl.DataFrame) -> pl.DataFrame:
 
 
 def numbered(changes: pl.DataFrame, profiles: pl.DataFrame) -> pl.DataFrame:
-    """Turn changes into proposed decisions of their profile's plan, numbered in order of application.
-
-    Args:
-        changes: signed changes, or decisions.
-    """
+    """Turn signed changes, or decisions, into proposed ones of their profile's plan, in order of application."""
     place = pl.col("action").replace_strict(decision_json.ORDER, return_dtype=pl.Int64)
     rows = (
         changes.drop("plan_id", "as_of", strict=False)
@@ -350,27 +340,10 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\x1f".join(parts).encode()).hexdigest()
 
 
-def effective(plan: pl.DataFrame, committed: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions in force at a plan's instant after it: its own unless held, and those committed before.
-
-    Args:
-        plan: table `consolidation_plan`.
-    """
-    sequenced = plan.filter(pl.col("status") != "held").with_columns(
-        seq=pl.lit(1 + (committed.select(pl.col("seq").max()).item() or 0), pl.Int64)
-    )
-    return projection.unmasked(pl.concat([committed, sequenced]), TABLES["reverted"].empty())
-
-
 def in_force_after(
-    plan: Frame[schemas.ConsolidationPlan], decisions: Frame[schemas.Decisions], reverted: Frame[schemas.Reverted]
+    plan: pl.DataFrame, decisions: pl.DataFrame, *, reverted: pl.DataFrame = _NOTHING_REVERTED
 ) -> pl.DataFrame:
-    """Return the decisions of all instants that are in force once a plan is committed.
-
-    Args:
-        plan: table `consolidation_plan`.
-        decisions: table `decisions` up to the plan's instant.
-    """
+    """Return which of some decisions, and of those of a plan that is not held, are in force once it is committed."""
     last = decisions.select(pl.col("seq").max()).item() or 0
     proposed = plan.filter(pl.col("status") != "held").with_columns(seq=pl.lit(1 + last, pl.Int64))
     return projection.unmasked(pl.concat([decisions, proposed]), reverted)
@@ -379,12 +352,10 @@ def in_force_after(
 def post_state(state: State, plan: pl.DataFrame, committed: pl.DataFrame) -> State:
     """Return the state once `plan` is committed; equal to a fold of the ledger after it.
 
-    Args:
-        state: the state before anything was decided at the plan's instant.
-        plan: table `consolidation_plan`.
-        committed: decisions in force that were committed at the plan's instant.
+    `state` is that before anything was decided at the plan's instant, `committed` the decisions in force that were
+    committed then.
     """
-    return projection.apply(state, effective(plan, committed))
+    return projection.apply(state, in_force_after(plan, committed))
 
 
 def with_tombstones(memories: pl.DataFrame) -> pl.DataFrame:

@@ -67,7 +67,7 @@ def decided(
 ) -> tuple[pl.DataFrame, Frame[Memories]]:
     """Return the decisions in force at this instant if a run decided these proposals alone, and the memories then."""
     proposal = propose(context, profiles, state, decisions, reverted, proposed)
-    in_force = planning.effective(proposal, committed_now(context=context, decisions=decisions, reverted=reverted))
+    in_force = planning.in_force_after(proposal, committed_now(context=context, decisions=decisions, reverted=reverted))
     return in_force, cast("Frame[Memories]", projection.apply(state, in_force).memories)
 
 

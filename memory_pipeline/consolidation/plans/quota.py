@@ -19,10 +19,8 @@ FLOOR: Final = 20
 def figures(plan: pl.DataFrame, state: State) -> pl.DataFrame:
     """Return how many live originals each profile has, and how many of them a plan removes without a summary.
 
-    A memory with a summary is not lost, and a summary that leaves still has its members.
-
-    Returns:
-        `profile_id`, `live`, `leaving`, `share` (0..1), one row per profile with live originals.
+    A memory with a summary is not lost, and a summary that leaves still has its members. One row per profile with live
+    originals: `profile_id`, `live`, `leaving`, `share` (0..1).
     """
     originals = state.memories.filter(pl.col("lifecycle").is_in(LIVE), pl.col("kind") == "original").select(KEY)
     lost = plan.filter(pl.col("action").is_in(list(decision_json.LEAVES)) & pl.col("target_id").is_null())
@@ -38,15 +36,10 @@ def figures(plan: pl.DataFrame, state: State) -> pl.DataFrame:
 
 
 def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Hold every decision of a profile that would lose too many memories at once; other profiles are not affected.
+    """Return a plan in which each profile that would lose too many memories at once has all its decisions `held`.
 
-    Args:
-        plan: table `consolidation_plan`.
-        profiles: `max_archived_share`, the share of live originals that may leave without a summary.
-        state: the state before the plan.
-
-    Returns:
-        The plan, with status `held` for those decisions.
+    Other profiles are not affected. `max_archived_share` of `profiles` is the share of live originals that may leave
+    without a summary; `state` is that before the plan.
     """
     if plan.is_empty():
         return plan
@@ -56,14 +49,9 @@ def hold(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFra
 
 
 def held_profiles(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFrame:
-    """Return the profiles that a plan holds back, with the numbers of their quota.
+    """Return the profiles that a plan holds back, with the numbers of their quota; `state` is that before the plan.
 
-    Args:
-        plan: table `consolidation_plan`.
-        state: the state before the plan.
-
-    Returns:
-        `profile_id`, `decisions` (held back), `live`, `leaving`, `share` and `max_archived_share`, one row per profile.
+    `profile_id`, `decisions` (held back), `live`, `leaving`, `share` and `max_archived_share`, one row per profile.
     """
     held = plan.filter(pl.col("status") == "held")
     counts = held.group_by("profile_id").len("decisions")
@@ -78,12 +66,8 @@ def held_profiles(plan: pl.DataFrame, profiles: pl.DataFrame, state: State) -> p
 def spare(decided: pl.DataFrame, profiles: pl.DataFrame, state: State) -> pl.DataFrame:
     """Return how many more originals each profile may lose before its plan is held: what a token budget may archive.
 
-    Args:
-        decided: all other decisions at the same instant.
-        profiles: `max_archived_share`, as for `hold`.
-
-    Returns:
-        `profile_id`, `spare`, one row per profile with live originals.
+    `decided` are all other decisions at the same instant, `profiles` as for `hold`. One row per profile with live
+    originals: `profile_id`, `spare`.
     """
     counted = figures(decided, state).join(profiles.select("profile_id", "max_archived_share"), on="profile_id")
     return counted.select("profile_id", spare=(_most() - pl.col("leaving")).clip(0))

@@ -19,7 +19,7 @@ from memory_pipeline.consolidation import core_memory, questions, whereabouts
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.edges.edge_rows import PROPOSED
 from memory_pipeline.consolidation.state import answers
-from memory_pipeline.consolidation.state.decision_json import LEAVES
+from memory_pipeline.consolidation.state.decision_json import LEAVES, does
 from memory_pipeline.schemas import Action
 from memory_pipeline.text.parse.sentences import split_sentences
 from memory_pipeline.text.parse.tokens import count_tokens
@@ -132,17 +132,13 @@ _OTHER_WORDS: Final = "They say the same; one text stands for all."
 
 
 def rows(plan: pl.DataFrame) -> pl.DataFrame:
-    """Return the row of the told plan that each decision belongs to.
+    """Return decisions with the row of the told plan that each belongs to, in the order in which they are told.
 
-    Args:
-        plan: table `consolidation_plan`, or rows of the table `decisions`.
-
-    Returns:
-        The columns of `plan`; `row_id` and `group` of the row that it is told in, and `part`, the group that it would
-        be in alone. Rows are in the order in which they are told, the leading decision of each first.
+    Added are `row_id` and `group` of the row, and `part`, the group that a decision would be in alone. The leading
+    decision of each row is its first.
     """
     by = ["profile_id", "unit"]
-    lead = ("place", ~_is(Action.SUMMARISE), "ordinal")
+    lead = ("place", ~does(Action.SUMMARISE), "ordinal")
     named = plan.with_columns(part=_part(plan), unit=_unit(plan)).with_columns(
         place=pl.col("part").replace_strict({name: place for place, name in enumerate(GROUPS)}, return_dtype=pl.Int64)
     )
@@ -157,14 +153,9 @@ def rows(plan: pl.DataFrame) -> pl.DataFrame:
 
 
 def tell(plan: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo = UTC) -> pl.DataFrame:
-    """Return a plan as people read it (`TOLD`).
+    """Return a plan, or rows of the table `decisions`, as people read it (`TOLD`), with days in a time zone.
 
-    Args:
-        plan: table `consolidation_plan`, or rows of the table `decisions`.
-        memories: table `memories` of the same profiles, before the plan or after it.
-        zone: time zone of the days.
-
-    Cost: linear in the plan.
+    Memories are those of the same profiles, before the plan or after it. Cost: linear in the plan.
     """
     texts = _Texts(plan, memories, zone)
     grouped = groupby(rows(plan).iter_rows(named=True), itemgetter("profile_id", "row_id"))
@@ -174,13 +165,7 @@ def tell(plan: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo = UTC) -> pl.D
 
 
 def tell_answers(said: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo) -> pl.DataFrame:
-    """Return what answers have ended, as decisions are told (`TOLD`).
-
-    Args:
-        said: answers about pairs of memories (`answers.standing`).
-        memories: table `memories` of their profiles.
-        zone: time zone of the days.
-    """
+    """Return what answers (`answers.standing`) have ended, as decisions are told (`TOLD`)."""
     ending = said.filter(pl.col("relation").is_in(answers.CLOSING)).sort("at")
     closings = ending.select(
         *KEY,
@@ -199,11 +184,7 @@ def tell_answers(said: pl.DataFrame, memories: pl.DataFrame, zone: tzinfo) -> pl
 
 
 def headlines(told: pl.DataFrame) -> pl.DataFrame:
-    """Return what a plan does to each profile, a line a group (`profile_id`, `group`, `rows`, `headline`), in order.
-
-    Args:
-        told: a told plan (`TOLD`).
-    """
+    """Return what a told plan does to each profile, a line a group: `profile_id`, `group`, `rows`, `headline`."""
     counts = told.group_by("profile_id", "group", maintain_order=True).agg(
         rows=pl.len().cast(pl.Int64),
         members=pl.col("older").list.len().sum(),
@@ -233,28 +214,20 @@ def confidence(row: Mapping[str, Any]) -> str | None:
 
 
 def quiet(lines: pl.DataFrame) -> str | None:
-    """Return the quiet groups as one line; None if there are none.
-
-    Args:
-        lines: what `headlines` returns.
-    """
+    """Return the quiet groups of what `headlines` returns as one line; None if there are none."""
     parts = lines.filter(pl.col("group").is_in(QUIET))["headline"].to_list()
     return f"behind the scenes: {', '.join(parts)}" if parts else None
 
 
-def _is(*actions: Action) -> pl.Expr:
-    return pl.col("action").is_in([action.value for action in actions])
-
-
 def _part(plan: pl.DataFrame) -> pl.Expr:
     """Return the group that each decision would be in alone."""
-    replacing = plan.filter(_is(Action.SUPERSEDE)).select("profile_id", memory_id="target_id")
-    merges = plan.filter(_is(Action.SUMMARISE)).join(replacing, on=KEY, how="semi")["decision_id"]
+    replacing = plan.filter(does(Action.SUPERSEDE)).select("profile_id", memory_id="target_id")
+    merges = plan.filter(does(Action.SUMMARISE)).join(replacing, on=KEY, how="semi")["decision_id"]
     kind = pl.col("after").str.json_path_match("$.edge_type")
     # A contrast that `creative` finds is a remark on two decisions, and has no effect.
     contrast = pl.col("after").str.json_path_match("$.kind") == "contrast"
     return (
-        pl.when(_is(Action.LINK) & ~contrast.fill_null(value=False))
+        pl.when(does(Action.LINK) & ~contrast.fill_null(value=False))
         .then(kind.replace_strict(_LINKS, default=_OF_ACTION[Action.LINK], return_dtype=pl.String))
         .when(pl.col("decision_id").is_in(merges.implode()))
         .then(pl.lit("merged"))
@@ -264,7 +237,7 @@ def _part(plan: pl.DataFrame) -> pl.Expr:
 
 def _unit(plan: pl.DataFrame) -> pl.Series:
     """Return what people see as one with each decision: a merge, two memories, or the decision itself."""
-    into = plan.filter(_is(Action.SUPERSEDE)).select(*KEY, into="target_id").unique(KEY)
+    into = plan.filter(does(Action.SUPERSEDE)).select(*KEY, into="target_id").unique(KEY)
     ends = (
         plan.select("profile_id", "memory_id", "target_id", "action", "decision_id")
         .join(into, on=KEY, how="left", maintain_order="left")
@@ -280,9 +253,9 @@ def _unit(plan: pl.DataFrame) -> pl.Series:
     )
     paired = pl.col("action").is_in(_PAIRED)
     return ends.select(
-        pl.when(_is(Action.SUMMARISE))
+        pl.when(does(Action.SUMMARISE))
         .then("memory_id")
-        .when(_is(Action.SUPERSEDE))
+        .when(does(Action.SUPERSEDE))
         .then("target_id")
         .when(paired & (pl.col("into") == pl.col("other_into")))  # two memories that the plan makes one
         .then("into")
@@ -303,7 +276,7 @@ class _Texts:
             [
                 plan.select(KEY),
                 plan.select("profile_id", memory_id="target_id"),
-                plan.filter(_is(Action.SUMMARISE)).select("profile_id", memory_id=members).explode("memory_id"),
+                plan.filter(does(Action.SUMMARISE)).select("profile_id", memory_id=members).explode("memory_id"),
             ]
         )
         named = memories.join(ids.drop_nulls(), on=KEY, how="semi").join(several, on="profile_id")

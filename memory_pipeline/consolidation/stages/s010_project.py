@@ -1,7 +1,7 @@
 """Folds the ledger into the state of every memory, and reads what the memories say.
 
 Not here: the fold (`state.projection`), what of it is taken over from the last run (`state.foldings`), the sentences
-(`core_profile`), and what they say of a memory (`memory_types`).
+(`core_sentences`), and what they say of a memory (`memory_types`).
 """
 
 from typing import Final, NamedTuple
@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from memory_pipeline import schemas
-from memory_pipeline.consolidation import core_profile, judging, memory_types
+from memory_pipeline.consolidation import core_sentences, judging, memory_types
 from memory_pipeline.consolidation.context import Context
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import foldings as folded
@@ -58,7 +58,7 @@ def project(inputs: Inputs, context: Context) -> Outputs:
     )
     state = folded.state(inputs.events, before, read=read, published=published, foldings=inputs.foldings)
     read_texts = state.memories.filter(~pl.col("lifecycle").is_in(_UNREADABLE) & _reads_sentences(context.policy))
-    sentences = core_profile.sentences(read_texts, inputs.core_sentences)
+    sentences = core_sentences.sentences(read_texts, inputs.core_sentences)
     named = memory_types.named(state.memories, sentences)
     if "importance" not in context.policy.enrichments:
         named = named.with_columns(importance_read=pl.lit(None, pl.Float64))

@@ -15,6 +15,7 @@ from memory_pipeline.consolidation.plans import proposals
 from memory_pipeline.consolidation.plans.planning import Proposals
 from memory_pipeline.consolidation.stage import stage
 from memory_pipeline.consolidation.state import decision_json
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.consolidation.state.projection import State
 from memory_pipeline.schemas import INSTANT, TABLES, Action, Frame, conform, empty
 
@@ -73,9 +74,7 @@ def compile_blocks(inputs: Inputs, context: Context) -> Outputs:
         deferred=inputs.deferred,
     )
     kept = inputs.decided_edges.join(retired, on=TABLES["decided_edges"].key, how="anti")
-    compiled = inputs.decisions.filter(
-        pl.col("action") == Action.COMPILE.value, pl.col("as_of") < pl.lit(context.as_of, INSTANT)
-    )
+    compiled = inputs.decisions.filter(does(Action.COMPILE), pl.col("as_of") < pl.lit(context.as_of, INSTANT))
     versions = compiled.select("profile_id", *decision_json.read("after", {"version": pl.Int64()}), block="memory_id")
     blocks = core_memory.compile_blocks(
         memories=remaining,

@@ -34,7 +34,7 @@ class Inputs(NamedTuple):
     vectors: Frame[schemas.Vectors]
     decisions: Frame[schemas.Decisions]
     reverted: Frame[schemas.Reverted]
-    neighbours: Frame[schemas.Neighbours]
+    comparisons: Frame[schemas.Comparisons]
     derived_edges: Frame[schemas.DerivedEdges]
     memory_importance: Frame[schemas.MemoryImportance]
     scored_memories: Frame[schemas.ScoredMemories]
@@ -75,7 +75,7 @@ def settle(inputs: Inputs, context: Context) -> Outputs:
         "memory_importance": inputs.memory_importance,
         "scored_memories": inputs.scored_memories,
     }
-    texts = {"enrichment": inputs.enrichment, "vectors": inputs.vectors, "neighbours": inputs.neighbours}
+    texts = {"enrichment": inputs.enrichment, "vectors": inputs.vectors, "comparisons": inputs.comparisons}
     after, added, read = (
         before,
         Added(empty(schemas.Enrichment), empty(schemas.Vectors)),
@@ -91,9 +91,7 @@ def settle(inputs: Inputs, context: Context) -> Outputs:
             name: pl.concat([rows.join(decided, on="profile_id", how="anti", maintain_order="left"), changed[name]])
             for name, rows in before.items()
         }
-        in_force = planning.in_force_after(
-            plan=inputs.consolidation_plan, decisions=inputs.decisions, reverted=inputs.reverted
-        )
+        in_force = planning.in_force_after(inputs.consolidation_plan, inputs.decisions, reverted=inputs.reverted)
         reread = folded.digests(inputs.events, in_force).join(decided, on="profile_id", how="semi")
         read = pl.concat([read.join(decided, on="profile_id", how="anti"), reread])
     settled_edges, settled_accesses = (
@@ -162,13 +160,8 @@ def _after(
     derived = conform(schemas.DerivedEdges, before["derived_edges"])
     unchanged = memories.equals(before["memories"]) and edges.equals(before["decided_edges"])
     if context.actions & EDGES and not unchanged:
-        near_pairs = near.brought_up_to(
-            memories,
-            before["neighbours"],
-            before=before["memories"],
-            vectors=pl.concat([points, added.vectors]),
-            policy=context.policy,
-        )
+        vectors = pl.concat([points, added.vectors])
+        near_pairs = near.compare(memories, vectors, context.policy, kept=before["comparisons"]).neighbours
         derived = s040_derive_edges.derive_edges(
             s040_derive_edges.Inputs(
                 memories=memories,

@@ -42,10 +42,8 @@ _AUTHORITY: Final = {"model": 0, "agent": 1, "owner": 2}
 def standing(events: pl.DataFrame, memories: pl.DataFrame | None = None) -> pl.DataFrame:
     """Return the answer that counts on each pair of memories.
 
-    Args:
-        events: table `events`; only answers and changes of texts are read.
-        memories: table `memories`; answers about a memory that is not there or was erased do not count. Default: those
-            of all events are there.
+    Of table `events` only answers and changes of texts are read. With `memories`, answers about a memory that is not
+    there or was erased do not count; else those of all events are there.
 
     Returns:
         profile_id, memory_id (the older), other_id (the newer), `PAIR`, relation, statement, answered_by, event_id, at
@@ -87,16 +85,13 @@ def standing(events: pl.DataFrame, memories: pl.DataFrame | None = None) -> pl.D
 
 
 def closings(answered: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return the decisions that follow from answers at once: closings of memories and of their statements.
+    """Return the decisions that follow at once from answers (`standing`): closings of memories and of their statements.
 
-    Args:
-        answered: as `standing` returns it.
-        memories: table `memories`, for the two texts and the instant from which the newer one holds.
+    What the older memory states ends where the newer one begins, at the earliest where the older one begins; of several
+    that replace it as a whole the first one does.
 
     Returns:
-        Columns of table `decisions` that applying them needs; decision_id is the id of the answer's event. What the
-        older memory states ends where the newer one begins, at the earliest where the older one begins; of several that
-        replace it as a whole the first one does.
+        Columns of table `decisions` that applying them needs; decision_id is the id of the answer's event.
     """
     since = pl.coalesce("valid_from", "said_at", "created_at")
     texts = memories.select(*KEY, "content_hash", since=since)

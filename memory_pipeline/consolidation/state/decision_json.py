@@ -90,20 +90,25 @@ def write(fields: Fields, *, suffix: str = "") -> pl.Expr:
     return pl.struct(_written(name, kind, suffix) for name, kind in sorted(fields.items())).struct.json_encode()
 
 
-def read(column: str, fields: Fields) -> list[pl.Expr]:
-    """Return columns held by the JSON in `column`; null where it has no value."""
+def does(*actions: Action) -> pl.Expr:
+    """Return whether a decision has one of some actions."""
+    return pl.col("action").is_in([action.value for action in actions])
+
+
+def read(column: str, fields: Fields, *, suffix: str = "") -> list[pl.Expr]:
+    """Return columns held by the JSON in `column`, their names with a suffix; null where it has no value."""
     decoded = pl.col(column).str.json_decode(pl.Struct({name: _json(kind) for name, kind in fields.items()})).struct
 
     def instant(value: pl.Expr) -> pl.Expr:
         return value.str.to_datetime(INSTANT_FORMAT, time_unit="us", time_zone="UTC")
 
-    return [_with_instants(decoded.field(name), kind, instant).cast(kind) for name, kind in fields.items()]
+    values = ((name, _with_instants(decoded.field(name), kind, instant).cast(kind)) for name, kind in fields.items())
+    return [value.alias(name + suffix) for name, value in values]
 
 
 def link_algorithm() -> pl.Expr:
     """Return the algorithm that found the link which a decision adds; null for other decisions."""
-    is_link = pl.col("action") == Action.LINK.value
-    return pl.when(is_link).then(pl.col("after").str.json_path_match("$.algorithm"))
+    return pl.when(does(Action.LINK)).then(pl.col("after").str.json_path_match("$.algorithm"))
 
 
 def _written(name: str, kind: pl.DataType, suffix: str) -> pl.Expr:

@@ -42,10 +42,7 @@ def made_of(
 ) -> bool:
     """Return whether a summary or fact was made from these texts of its members; true for an unknown kind.
 
-    Args:
-        cluster_id: its cluster; for a fact, the hash of its entry and the entry's text.
-        members: ids of its members, sorted.
-        content_hash: hashes of their texts, sorted.
+    Members and hashes of their texts are sorted; the cluster of a fact is the hash of its entry and the entry's text.
     """
     if kind == FACT:
         return cluster_id == entry_id(members[0], content_hash[0])

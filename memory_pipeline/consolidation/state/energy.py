@@ -56,11 +56,8 @@ def history(
 ) -> pl.DataFrame:
     """Return the energy of every memory just after each of its touches.
 
-    Args:
-        memories: table `memories`; the key and `created_at` are read.
-        edges: any table of edges; REINFORCES edges of known cosine are read: the source reinforced the target at
-            `discovered_at`.
-        tier_changes: table `tier_changes`; from `at` on, a memory decays at the rate of `to_tier`.
+    REINFORCES edges of known cosine are touches: the source reinforced the target at `discovered_at`. From `at` of a
+    tier change on, a memory decays at the rate of `to_tier`.
 
     Returns:
         `profile_id`, `memory_id`, `ordinal` (0 is the creation), `at`, `amount` (energy added), `energy` (just after
@@ -93,12 +90,9 @@ def at(
 ) -> pl.DataFrame:
     """Return the energy of memories at given instants, including touches and tier changes at the instant itself.
 
-    Args:
-        edges: any table of edges.
-        instants: `profile_id`, `memory_id`, `at`.
-
     Returns:
-        `instants` with `energy` and `tier`, in the same order; both null if the memory does not exist at that instant.
+        `instants` (profile_id, memory_id, at) with `energy` and `tier`, in the same order; both null if the memory does
+        not exist at that instant.
 
     Cost: that of `history` for the given memories, and a sort of the instants.
     """
@@ -133,12 +127,11 @@ def at(
 def latest(
     memories: pl.DataFrame, accesses: pl.DataFrame, edges: pl.DataFrame, tier_changes: pl.DataFrame
 ) -> pl.DataFrame:
-    """Return the energy base of every memory; the arguments are those of `history`.
+    """Return the energy base of every memory, one row per memory, in their order; the arguments are those of `history`.
 
     Returns:
         `profile_id`, `memory_id`, `tier`, `tier_since`, `energy_at` (the last touch or tier change, whichever is later)
-        and `energy_base` (the energy then), one row per memory, in their order. From `energy_at` on, energy decays at
-        the rate of `tier` alone.
+        and `energy_base` (the energy then). From `energy_at` on, energy decays at the rate of `tier` alone.
     """
     touched = _touches(memories, accesses, edges, tier_changes)
     final = np.append(touched.row[1:] != touched.row[:-1], [True][: len(touched.row)]).astype(bool)

@@ -85,15 +85,12 @@ class Written:
 
 
 def fold(events: pl.DataFrame, summaries: pl.DataFrame) -> Written:
-    """Fold events about originals, and about summaries that decisions made.
+    """Fold events about originals, and about the summaries that decisions made, which are as they were made.
 
     An event about an original counts at the creation at the earliest, whenever it occurred. An event about a summary
     counts if it occurred after the summary was made: an earlier one concerned a summary undone since. An erased memory
-    is only a tombstone, at any instant, and no event about it counts.
-
-    Args:
-        events: table `events`; only events of agents have an effect.
-        summaries: table `memories`: summaries as they were made.
+    is only a tombstone, at any instant, and no event about it counts. Of all events only those of agents have an
+    effect.
     """
     dated = _dated(events)
     stored = _stored(dated)
@@ -110,11 +107,7 @@ def fold(events: pl.DataFrame, summaries: pl.DataFrame) -> Written:
 
 
 def accesses(events: pl.DataFrame, memories: pl.DataFrame) -> pl.DataFrame:
-    """Return table `accesses`, as `fold` does, of memories whose state is known.
-
-    Args:
-        events: table `events`; only those of the types `USES` are read.
-    """
+    """Return table `accesses`, as `fold` does, of memories whose state is known, from events of the types `USES`."""
     there = memories.filter(pl.col("lifecycle") != Lifecycle.ERASED.value)
     creations = there.select(*KEY, "created_at", original=pl.col("kind") == ORIGINAL)
     return TABLES["accesses"].conform(_uses(_dated(events), creations).filter(~pl.col("wrong")))
@@ -275,10 +268,8 @@ def _used(memories: pl.DataFrame, accesses: pl.DataFrame, wrong: pl.DataFrame) -
 def _gains(used: pl.DataFrame) -> NDArray[np.float64]:
     """Return the stability gained by each access, from the days since the previous access or the creation.
 
-    `DIRECT_GAIN` or `EXPANDED_GAIN` times min(2, days / 7) (cognitive-memory 0.4.0).
-
-    Args:
-        used: `row` of the memory, `at`, `created_at`, `expanded`; sorted by the first two.
+    `DIRECT_GAIN` or `EXPANDED_GAIN` times min(2, days / 7) (cognitive-memory 0.4.0). `used` is sorted by the memory's
+    `row` and by `at`.
     """
     row, at, created = (used[name].to_physical().to_numpy() for name in ("row", "at", "created_at"))
     first = np.ones(len(row), dtype=bool)

@@ -20,9 +20,8 @@ _OWNER: Final = "profile_id"
 def digests(events: Frame[Events], decisions: pl.DataFrame) -> pl.DataFrame:
     """Return for each profile the digest of all that a fold reads of it: profile_id, read.
 
-    Args:
-        events: table `events` up to an instant and a ledger position.
-        decisions: table `decisions`, those in force at that state (see `projection.unmasked`).
+    `events` are those up to an instant and a ledger position, `decisions` those in force then (see
+    `projection.unmasked`).
 
     Cost: about a microsecond for each event and decision.
     """
@@ -39,12 +38,8 @@ def state(
 ) -> State:
     """Return what `projection.fold` returns, folding only profiles in which anything differs from what was published.
 
-    Args:
-        events: as for `projection.fold`.
-        decisions: as for `projection.fold`.
-        read: what `digests` returns for them.
-        published: memories, edges, tier changes and blocks as any earlier run left them.
-        foldings: table `foldings` as the same run left it.
+    `read` is what `digests` returns for the events and decisions; `published` and `foldings` are what any earlier run
+    left.
     """
     known = reuse.unchanged(foldings.filter("whole"), read).select(_OWNER)
     if known.is_empty():
@@ -65,12 +60,8 @@ def state(
 def whole(foldings: pl.DataFrame, memories: pl.DataFrame, blocks: pl.DataFrame) -> pl.DataFrame:
     """Return table `foldings`, saying whether what is published of each profile is all of its state.
 
-    Texts of deleted memories, trims of stubs and emptied blocks are not published.
-
-    Args:
-        foldings: profile_id and read.
-        memories: table `memories` of the state.
-        blocks: table `core_memory_blocks` of the state, with emptied ones.
+    Texts of deleted memories, trims of stubs and emptied blocks are not published. `foldings` has profile_id and read;
+    memories and blocks are those of the state, emptied ones included.
     """
     hidden = pl.col("lifecycle").is_in([Lifecycle.DELETED.value, Lifecycle.STUB.value])
     lacking = pl.concat([memories.filter(hidden).select(_OWNER), blocks.filter(content="").select(_OWNER)])

@@ -11,6 +11,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import decision_json
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.consolidation.state.derived_ids import SUPERSEDING, made_of
 from memory_pipeline.consolidation.state.folding import FACT, ORIGINAL, complete
 from memory_pipeline.schemas import INSTANT, LIVE, TABLES, Action, Lifecycle
@@ -40,7 +41,7 @@ _MADE_OF: Final = ("memory_id", "cluster_id", "kind", "members", "content_hash")
 
 def made(ordered: pl.DataFrame) -> pl.DataFrame:
     """Return the summaries that decisions made, as table `memories`, each as the first decision made it."""
-    first = ordered.filter(_is(Action.SUMMARISE)).unique(KEY, keep="first", maintain_order=True)
+    first = ordered.filter(does(Action.SUMMARISE)).unique(KEY, keep="first", maintain_order=True)
     summaries = first.select(
         *KEY,
         *decision_json.read("after", decision_json.SUMMARY),
@@ -66,7 +67,7 @@ def unclosed(memories: pl.DataFrame) -> pl.DataFrame:
 
 
 def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFrame) -> pl.DataFrame:
-    """Return memories as the decisions leave them.
+    """Return memories as the decisions in force leave them; new ones are as `unclosed` returns them.
 
     - The last move of a memory sets its lifecycle.
     - A summary holds while its members state what they stated when it was made; then it is archived.
@@ -78,10 +79,6 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
       becomes of the newer one later, only undoing the closing or changing a text reopens it.
     - The last trim of a text is shown while it is the memory's text.
     - A promotion to core or warm holds from then on.
-
-    Args:
-        memories: table `memories`; new ones as `unclosed` returns them.
-        ordered: decisions in force.
     """
     moved = _moved(_closed(memories, ordered), ordered)
     restored = _restored(_withdrawn(moved))
@@ -89,30 +86,26 @@ def settled(memories: pl.DataFrame, ordered: pl.DataFrame, accesses: pl.DataFram
     return _with_category(_trimmed(ended, ordered), ordered).select(memories.columns)
 
 
-def _is(action: Action) -> pl.Expr:
-    return pl.col("action") == action.value
-
-
 def _moved(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Apply the last move of each memory; columns `_after` are its fields, `position` its number."""
     fields = {**decision_json.MOVE, **decision_json.STATED, "content": pl.String()}
     moves = (
-        ordered.filter(pl.col("action").is_in(MOVES) | _is(Action.PROMOTE))
+        ordered.filter(pl.col("action").is_in(MOVES) | does(Action.PROMOTE))
         .select(
             *(*KEY, "position", "action"),
-            *(value.name.suffix("_after") for value in decision_json.read("after", fields)),
+            *decision_json.read("after", fields, suffix="_after"),
             moved_at="as_of",
         )
         .filter(pl.col("lifecycle_after").is_not_null())
     )
     last = moves.unique(KEY, keep="last", maintain_order=True)
-    stubs = moves.filter(_is(Action.STUB)).unique(KEY, keep="last", maintain_order=True)
+    stubs = moves.filter(does(Action.STUB)).unique(KEY, keep="last", maintain_order=True)
     stubs = stubs.select(*KEY, stubbed="position", stubbed_at="moved_at", stubbed_kind="superseded_kind_after")
     positions = moves.group_by(KEY).agg(
-        summarised=pl.col("position").filter(_is(Action.SUMMARISE)).max(),
-        deleted=pl.col("position").filter(_is(Action.DELETE)).max(),
-        summary_text=pl.col("content_after").filter(_is(Action.SUMMARISE)).first(),
-        ends=pl.col("valid_until_after").filter(_is(Action.SUMMARISE)).last(),
+        summarised=pl.col("position").filter(does(Action.SUMMARISE)).max(),
+        deleted=pl.col("position").filter(does(Action.DELETE)).max(),
+        summary_text=pl.col("content_after").filter(does(Action.SUMMARISE)).first(),
+        ends=pl.col("valid_until_after").filter(does(Action.SUMMARISE)).last(),
     )
     latest = ordered.filter(pl.col("action").is_in(_ABOUT)).unique(KEY, keep="last", maintain_order=True)
     rows = memories.with_columns(was_stub=pl.col("lifecycle") == Lifecycle.STUB.value)
@@ -294,10 +287,10 @@ def _closings(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     ends = {name: decision_json.CLOSED[name] for name in ("valid_until", "content_hash", "other_hash")}
     same = pl.col("newer_hash") == pl.col("other_hash_after")
     return (
-        ordered.filter(_is(Action.CLOSE))
+        ordered.filter(does(Action.CLOSE))
         .select(
             *KEY,
-            *(value.name.suffix("_after") for value in decision_json.read("after", ends | decision_json.STATEMENT)),
+            *decision_json.read("after", ends | decision_json.STATEMENT, suffix="_after"),
             newer="target_id",
         )
         .join(texts, on=KEY, maintain_order="left")
@@ -343,10 +336,10 @@ def _ended(shown: pl.DataFrame) -> pl.DataFrame:
 def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Apply the last trim of each memory's present text."""
     trims = (
-        ordered.filter(_is(Action.TRIM))
+        ordered.filter(does(Action.TRIM))
         .select(
             *KEY,
-            *(value.name.suffix("_after") for value in decision_json.read("after", decision_json.TRIMMED)),
+            *decision_json.read("after", decision_json.TRIMMED, suffix="_after"),
             cut=pl.lit(value=True),
         )
         .join(ended.select(*KEY, "content_hash"), on=KEY, maintain_order="left")
@@ -360,10 +353,8 @@ def _trimmed(ended: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
 
 def _with_category(closed: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Apply the category of promoted memories."""
-    category = decision_json.read("after", {"category": decision_json.PROMOTED["category"]})
-    risen = ordered.filter(_is(Action.PROMOTE)).select(
-        *KEY, "as_of", *(value.name.suffix("_after") for value in category)
-    )
+    category = decision_json.read("after", {"category": decision_json.PROMOTED["category"]}, suffix="_after")
+    risen = ordered.filter(does(Action.PROMOTE)).select(*KEY, "as_of", *category)
     last = risen.drop_nulls("category_after").unique(KEY, keep="last", maintain_order=True)
     rows = closed.join(last, on=KEY, how="left", maintain_order="left")
     in_force = (pl.col("as_of") >= pl.col("created_at")).fill_null(value=False)

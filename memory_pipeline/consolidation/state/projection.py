@@ -14,6 +14,7 @@ import polars as pl
 
 from memory_pipeline.consolidation.columns import KEY
 from memory_pipeline.consolidation.state import answers, decision_json, energy, folding, lifecycle
+from memory_pipeline.consolidation.state.decision_json import does
 from memory_pipeline.schemas import TABLES, Action
 
 MEMBER_WEIGHT: Final = 0.8
@@ -46,12 +47,9 @@ class State:
 
 
 def fold(events: pl.DataFrame, decisions: pl.DataFrame) -> State:
-    """Return the state after these events and decisions.
+    """Return the state after these events, of an instant and a ledger position, and these decisions in force.
 
-    Args:
-        events: table `events` up to an instant and a ledger position; only events of agents have an effect, among them
-            what they answered about pairs of memories.
-        decisions: table `decisions`, those in force at that state (see `unmasked`).
+    Only events of agents have an effect, among them what they answered about pairs of memories.
 
     Cost: sorts of the accesses, hash joins, and one SHA-256 per memory; a few seconds per million events.
     """
@@ -76,34 +74,29 @@ def _written(events: pl.DataFrame, summaries: pl.DataFrame) -> State:
 def unmasked(decisions: pl.DataFrame, reverted: pl.DataFrame) -> pl.DataFrame:
     """Return the decisions in force: not undone, withdrawn or erased, and not about a summary that is not in force.
 
-    Args:
-        reverted: table `reverted`; the decisions it names are undone. An undone withdrawal withdraws nothing.
+    The decisions that table `reverted` names are undone. An undone withdrawal withdraws nothing.
     """
     if decisions.is_empty():
         return decisions
     readable = decisions.filter(~pl.col("after").str.starts_with(ERASED))
     in_force = readable.join(reverted, on=["profile_id", "decision_id"], how="anti")
-    withdrawals = in_force.filter(_is(Action.WITHDRAW)).select("profile_id", decision_id="target_id")
+    withdrawals = in_force.filter(does(Action.WITHDRAW)).select("profile_id", decision_id="target_id")
     in_force = in_force.join(withdrawals, on=["profile_id", "decision_id"], how="anti")
     if in_force.height == decisions.height:  # no summary is missing
         return in_force
-    summaries = decisions.filter(_is(Action.SUMMARISE)).select("profile_id", target_id="memory_id").unique()
+    summaries = decisions.filter(does(Action.SUMMARISE)).select("profile_id", target_id="memory_id").unique()
     since = (
-        in_force.filter(_is(Action.SUMMARISE))
+        in_force.filter(does(Action.SUMMARISE))
         .group_by("profile_id", target_id="memory_id")
         .agg(since=pl.col("seq").min())
     )
     orphans = (
-        in_force.filter(_is(Action.SUPERSEDE) | _is(Action.ARCHIVE))
+        in_force.filter(does(Action.SUPERSEDE, Action.ARCHIVE))
         .join(summaries, on=["profile_id", "target_id"], how="semi")
         .join(since, on=["profile_id", "target_id"], how="left")
         .filter(pl.col("since").is_null() | (pl.col("since") > pl.col("seq")))
     )
     return in_force.join(orphans, on=["profile_id", "decision_id"], how="anti")
-
-
-def _is(action: Action) -> pl.Expr:
-    return pl.col("action") == action.value
 
 
 def apply(state: State, decisions: pl.DataFrame) -> State:
@@ -156,12 +149,12 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
     candidates = pl.concat([earlier, _decided(memories, ordered).select(earlier.columns)])
     by_agent = pl.col("origin") == "asserted"
     pruned = (
-        ordered.filter(_is(Action.PRUNE))
+        ordered.filter(does(Action.PRUNE))
         .with_columns(*decision_json.read("after", {"edge_type": pl.String()}))
         .group_by("profile_id", "edge_type", source="memory_id", target="target_id")
         .agg(pruned=pl.col("position").max())
     )
-    deleted = ordered.filter(_is(Action.DELETE)).group_by(KEY).agg(deleted=pl.col("position").max())
+    deleted = ordered.filter(does(Action.DELETE)).group_by(KEY).agg(deleted=pl.col("position").max())
     remaining = candidates.join(pruned, on=decision_json.EDGE_KEY, how="left", maintain_order="left").filter(
         by_agent | pl.col("pruned").is_null() | (pl.col("pruned") < pl.col("position"))
     )
@@ -180,10 +173,10 @@ def _connected(edges: pl.DataFrame, memories: pl.DataFrame, ordered: pl.DataFram
 
 def _decided(memories: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Return edges that decisions make between memories that existed by then, with their `position`."""
-    links = ordered.filter(_is(Action.LINK)).select(
+    links = ordered.filter(does(Action.LINK)).select(
         "profile_id", "plan_id", "position", "as_of", *decision_json.read("after", decision_json.EDGE)
     )
-    summaries = ordered.filter(_is(Action.SUMMARISE)).with_columns(
+    summaries = ordered.filter(does(Action.SUMMARISE)).with_columns(
         *decision_json.read("after", {name: decision_json.SUMMARY[name] for name in ("kind", "members")})
     )
     memberships = summaries.explode("members").select(
@@ -215,7 +208,7 @@ def _raised(tier_changes: pl.DataFrame, memories: pl.DataFrame, ordered: pl.Data
     A change takes effect at least a microsecond after the previous one: a promotion by one touch after another.
     """
     requested = (
-        ordered.filter(_is(Action.PROMOTE))
+        ordered.filter(does(Action.PROMOTE))
         .select(
             *(*KEY, "position", "plan_id", "as_of"),
             *decision_json.read("after", {name: decision_json.PROMOTED[name] for name in ("tier", "at", "energy")}),
@@ -281,7 +274,7 @@ def _reinforcements(edges: pl.DataFrame) -> pl.DataFrame:
 def _compiled(blocks: pl.DataFrame, ordered: pl.DataFrame) -> pl.DataFrame:
     """Set each core memory block to the text decided last; an emptied block keeps its version."""
     texts = (
-        ordered.filter(_is(Action.COMPILE))
+        ordered.filter(does(Action.COMPILE))
         .unique(KEY, keep="last", maintain_order=True)
         .select(
             "profile_id",

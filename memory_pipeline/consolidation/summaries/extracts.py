@@ -163,14 +163,10 @@ def _chosen(ordered: pl.DataFrame) -> pl.DataFrame:
 
 
 def missing_facts(written: pl.DataFrame, required: pl.DataFrame) -> pl.DataFrame:
-    """Return facts of members that their summary lacks.
+    """Return facts of members that their summary lacks: profile_id, summary_id, kind (see `FACTS`) and fact, sorted.
 
-    Args:
-        written: profile_id, summary_id, and numbers, dates and entities of each summary's text.
-        required: the same of its members, any number of rows per summary.
-
-    Returns:
-        profile_id, summary_id, kind (numbers, dates or entities) and fact, sorted; empty if no fact is missing.
+    Both tables have profile_id, summary_id, numbers, dates and entities: one row per summary's text, and any number of
+    rows for what is `required`.
     """
     wanted, found = (
         pl.concat(
@@ -348,8 +344,7 @@ def _rendered(sentences: Iterable[Sentence], *, dated: bool) -> str:
 def _completed(written: pl.DataFrame, members: pl.DataFrame) -> pl.DataFrame:
     """Append whole members whose facts were lost when sentences were joined, or as a last resort the facts.
 
-    Returns:
-        `written` with `complete`: whether no fact is missing.
+    `complete` says whether no fact is missing.
     """
     missing = missing_facts(facts.add_facts(written), members)
     for appended, mark in (("content_member", ""), ("fact", "Also: ")):

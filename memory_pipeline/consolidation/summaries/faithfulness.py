@@ -61,10 +61,9 @@ def unfaithful(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str], who
     """Return what each text invents or leaves out.
 
     Args:
-        texts: the columns `on`, and content.
+        texts: content, and the columns `on`, which identify a text.
         members: any number of rows per text: the columns `on`; content, speaker and created_at (null if unknown);
             numbers, dates and entities of the content (as in `enrichment`).
-        on: columns that identify a text.
         whole: whether a text must hold every number, date and name of its members; otherwise it only must not invent
             any.
 

@@ -64,14 +64,9 @@ _ABOUT: Final = {
 
 
 def summary_requests(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Make one request per group of memories.
+    """Make one request per group of memories: columns of `REQUESTS`, by profile and cluster; none without a model.
 
-    Args:
-        members: one row per group and member: profile_id, cluster_id, memory_id, created_at, speaker, content.
-        policy: the model.
-
-    Returns:
-        The columns of `REQUESTS`, one row per group, sorted by profile and cluster; no row if no model is set.
+    `members` has one row per group and member: profile_id, cluster_id, memory_id, created_at, speaker, content.
     """
     if policy.llm_model is None or members.is_empty():
         return REQUESTS.to_frame()
@@ -84,14 +79,9 @@ def summary_requests(members: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def block_requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Make one request per core memory block that a model words.
+    """Make one request per core memory block that a model words, as `summary_requests` does.
 
-    Args:
-        candidates: profile_id, block, members and content, as `core_memory.candidates` returns them.
-        policy: the model, and the maximum length of a block.
-
-    Returns:
-        The columns of `REQUESTS`, one row per block, sorted by profile and block; no row if no model is set.
+    `candidates` has profile_id, block, members and content, as `core_memory.candidates` returns them.
     """
     if policy.llm_model is None:
         return REQUESTS.to_frame()
@@ -104,14 +94,11 @@ def block_requests(candidates: pl.DataFrame, policy: Policy) -> pl.DataFrame:
 
 
 def accepted(members: pl.DataFrame, completions: Frame[Completions], policy: Policy) -> pl.DataFrame:
-    """Select the model's texts that are accepted for their groups.
+    """Select the model's texts that are accepted for their groups; `members` are as for `summary_requests`.
 
     A text is refused if it is empty, a refusal, longer than the members allow, if it tells its reader what to do, or if
     it invents a number, a date, a name or an address. A sentence that no member supports (`support`) is removed; the
     rest must lack no number, date or name.
-
-    Args:
-        members: as for `summary_requests`.
 
     Returns:
         profile_id, cluster_id, content (null if refused), fallback (the reason, else null): one row per group; none if
@@ -128,14 +115,10 @@ def accepted(members: pl.DataFrame, completions: Frame[Completions], policy: Pol
 
 
 def accepted_blocks(candidates: pl.DataFrame, completions: pl.DataFrame, policy: Policy) -> pl.DataFrame:
-    """Select the model's texts that are accepted for core memory blocks.
+    """Select the model's texts that are accepted for core memory blocks; `candidates` are as for `block_requests`.
 
     A block is a view whose memories stay, so a text may leave facts out but must not invent any. It may be as long as a
     block.
-
-    Args:
-        candidates: as for `block_requests`.
-        policy: the model, and the maximum length of a block.
 
     Returns:
         profile_id, block, content (null if refused), fallback (the reason, else null): one row per block that a model

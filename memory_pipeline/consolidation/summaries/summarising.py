@@ -41,31 +41,17 @@ def summarise(
     plan_id: str,
     outdated: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
-    """Make the summaries of clusters that have none yet.
+    """Return table `summaries`: of the clusters that have none yet, without those that are live already.
 
     Each clustering method has its kind of summary. A compression or consolidation supersedes its members, and is made
     only if its text holds all their dates, numbers and names; the members of all other summaries stay live, and none of
-    them is outdated. Unless the policy asks for it, such a summary is made only in a model's words. A summary replaces
-    a live one of its kind if their members overlap by half (Jaccard), or if it contains all members of that one, and an
-    agent's summary replaces every live one of the same agent; but only if each member that left for the replaced
-    summary still has a summary then.
+    them is `outdated` (default: none is). Unless the policy asks for it, such a summary is made only in a model's
+    words; an answer that lacks or invents a fact is refused, and rules word the summary. A summary replaces a live one
+    of its kind if their members overlap by half (Jaccard), or if it contains all members of that one, and an agent's
+    summary replaces every live one of the same agent; but only if each member that left for the replaced summary still
+    has a summary then.
 
-    Args:
-        memories: table `memories`, with the members and the live summaries.
-        scored: table `scored_memories` of the same state; members that are not live have no row there.
-        enrichment: table `enrichment`, with the texts of the members.
-        completions: table `completions`: answers of the policy's model, if it has one. An answer that lacks or invents
-            a fact is refused, and rules word the summary.
-        policy: which methods get a summary, and how it is worded.
-        outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
-
-    Returns:
-        Table `summaries`, without those that are live already.
-
-    Raises:
-        ValueError: a member is not an original memory.
-
-    Cost: about 1 s per 1,000 clusters of 17 short texts.
+    Raises ValueError: a member is not an original memory. Cost: about 1 s per 1,000 clusters of 17 short texts.
     """
     members = lineage.due(clusters, cluster_members, memories, scored, enrichment, policy, outdated=outdated)
     if members.is_empty():
@@ -100,15 +86,8 @@ def stale(
 
     A cluster is gone when no present one of its kind shares half of its members. A superseding summary is never stale.
     A summary of an episode, a session, an agent or a unit with a member that has left the live set is stale only if a
-    member is outdated: it may be all that remains of the one that left.
-
-    Args:
-        clusters: table `clusters`, of the same state.
-        policy: which groups get a summary.
-        outdated: profile_id and memory_id of memories that no longer speak for the present; default: none.
-
-    Returns:
-        profile_id, memory_id and reason, sorted.
+    member is outdated: it may be all that remains of the one that left. Returns profile_id, memory_id and reason,
+    sorted.
     """
     kinds = [strategy.kind for strategy in STRATEGIES.values() if not strategy.supersedes]
     live = pl.col("lifecycle").is_in(LIVE)
@@ -235,11 +214,7 @@ def _of_same_agent(groups: pl.DataFrame, old: pl.DataFrame, memories: Frame[Memo
 
 
 def _shared(groups: pl.DataFrame, old: pl.DataFrame) -> pl.DataFrame:
-    """Count the members that groups and live summaries of their kind share.
-
-    Returns:
-        profile_id, summary_id, old_id, shared, size and old_size.
-    """
+    """Count the members that groups and live summaries share, by kind: `SUMMARY`, old_id, shared, size and old_size."""
     ours = groups.select(*SUMMARY, "kind", "members", size=pl.col("members").list.len())
     theirs = old.select("profile_id", "kind", "members", old_id="memory_id", old_size=pl.col("members").list.len())
     return (

@@ -96,12 +96,8 @@ class _Source:
 def supported(texts: pl.DataFrame, members: pl.DataFrame, *, on: list[str]) -> pl.DataFrame:
     """Return each text without the sentences that none of its sources states.
 
-    A sentence that begins with a pronoun stays or goes with the one before it.
-
-    Args:
-        texts: the columns `on`, and content.
-        members: any number of rows per text: the columns `on`, content, and speaker.
-        on: columns that identify a text.
+    A sentence that begins with a pronoun stays or goes with the one before it. `texts` has content and the columns
+    `on`, which identify a text; `members` any number of rows per text, with speaker too.
 
     Returns:
         The columns `on`; content, empty if no sentence is left; and reason, such as "unsupported: approves all

@@ -6,7 +6,7 @@ from typing import Any
 
 import polars as pl
 
-from memory_pipeline.consolidation import core_memory
+from memory_pipeline.consolidation import core_memory, core_views
 from memory_pipeline.ledger import profile_events
 from memory_pipeline.ledger.event import micros
 from memory_pipeline.recall.client import validation
@@ -62,12 +62,12 @@ def blocks(own: OpenProfile, project: str | None) -> tuple[Block, ...]:
     found = own.lake.read("core_memory_blocks", profiles=[own.profile_id])
     if found.height:
         ended = _memories(own, "valid_from", "valid_until").update(own.cache.ended(), on="memory_id")
-        found = core_memory.in_zone(core_memory.holding(found, ended, own.now()), own.settings.timezone)
+        found = core_views.in_zone(core_views.holding(found, ended, own.now()), own.settings.timezone)
     if (user := own.ids.get("user_id")) is not None and found.height:
-        found = core_memory.for_user(found, _memories(own, "user_id"), user)
+        found = core_views.for_user(found, _memories(own, "user_id"), user)
     if project is not None:
         check_id("project", project)
-        found = core_memory.for_project(found, _memories(own, "metadata", "members"), project)
+        found = core_views.for_project(found, _memories(own, "metadata", "members"), project)
     return tuple(Block.of(row) for row in core_memory.in_order(found).to_dicts())
 
 

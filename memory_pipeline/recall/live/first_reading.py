@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.consolidation import core_profile, judging, ownership, relation_guards, whereabouts
+from memory_pipeline.consolidation import core_sentences, judging, ownership, relation_guards, whereabouts
 from memory_pipeline.consolidation.change_detection import unanswered
 from memory_pipeline.recall.index.memory_index import Index
 from memory_pipeline.recall.index.sessions import SAID_AT
@@ -191,7 +191,7 @@ class FirstReading:
     def _kinds_of(self, memories: pl.DataFrame, rows: Rows) -> Floats:
         """Return what the reader says of the sentences of some memories (see `closeness.kinds`)."""
         some = memories[rows]
-        return closeness.kinds(core_profile.numbers(some, self._sentences_of(some)))
+        return closeness.kinds(core_sentences.numbers(some, self._sentences_of(some)))
 
     def _sentences_of(self, memories: pl.DataFrame) -> pl.DataFrame:
         """Return table `core_sentences` of the texts of some memories: as read before, by a run or here, else read."""
@@ -199,11 +199,11 @@ class FirstReading:
         if sentences is None:
             self._sentences = sentences = self._recorded()
         hashes = frozenset(memories["content_hash"])
-        recorded = core_profile.of_texts(sentences, hashes)
+        recorded = core_sentences.of_texts(sentences, hashes)
         known = pl.concat([recorded, *(read for text in sorted(hashes) if (read := self._read.get(text)) is not None)])
-        read = core_profile.sentences(memories, known)
-        new = hashes - core_profile.hashes_of(known)
-        self._keep(self._read, {text: core_profile.of_texts(read, [text]) for text in sorted(new)}, most=_READ)
+        read = core_sentences.sentences(memories, known)
+        new = hashes - core_sentences.hashes_of(known)
+        self._keep(self._read, {text: core_sentences.of_texts(read, [text]) for text in sorted(new)}, most=_READ)
         return read
 
     def _keep(self, kept: OrderedDict[Name, V], new: Mapping[Name, V], *, most: int) -> None:

@@ -49,11 +49,10 @@ _READ: Final = 128
 
 
 def identify(texts: pl.Series) -> pl.Series:
-    """Identify the language of each text, from that text alone.
+    """Identify the language of each text, from that text alone: its ISO 639-1 code.
 
-    Returns:
-        ISO 639-1 codes; null where a text is too short or too mixed to tell. Cost: about 10 µs per text, and 0.4 s for
-        the model, once per process.
+    Null where a text is too short or too mixed to tell. Cost: about 10 µs per text, and 0.4 s for the model, once per
+    process.
     """
     if len(texts) <= FEW and is_ascii(texts):
         return pl.Series("language", [identify_one(text or "") for text in texts.to_list()], dtype=pl.String)
@@ -100,13 +99,9 @@ def _by_script(texts: pl.Series) -> pl.Series:
 
 
 def of_profiles(languages: pl.DataFrame) -> pl.Series:
-    """Fill open languages with the language of most texts of their profile.
+    """Fill open languages (profile_id, language: null where open) with that of most texts of their profile.
 
-    Args:
-        languages: profile_id, language (null where open), one row per text.
-
-    Returns:
-        A code for each row; null in a profile where every text is open.
+    Returns a code for each row; null in a profile where every text is open.
     """
     most = pl.col("language").drop_nulls().mode().sort().first().over("profile_id")
     return languages.select(pl.coalesce("language", most)).to_series()
@@ -115,12 +110,9 @@ def of_profiles(languages: pl.DataFrame) -> pl.Series:
 def judged(languages: pl.DataFrame) -> pl.Series:
     """Return which texts may be closed, merged (beyond exact copies) and trimmed: those in a language with full rules.
 
-    Args:
-        languages: profile_id, language (null where open), one row per text.
-
-    Returns:
-        A Boolean for each row. An open text is judged by the language of most texts of its profile; a profile where
-        every text is open is read as English, since texts without words of any language are figures and names.
+    Of texts with profile_id and language (null where open). An open text is judged by the language of most texts of its
+    profile; a profile where every text is open is read as English, since texts without words of any language are
+    figures and names.
     """
     return of_profiles(languages).fill_null(JUDGED[0]).is_in(JUDGED).alias("judged")
 

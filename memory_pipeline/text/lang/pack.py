@@ -116,15 +116,11 @@ def safety(lists: WordLists) -> str:
 
 @dataclass(frozen=True, eq=False)
 class WordPack:
-    """A language known by word lists and the Snowball stemmer of its family; no rule judges its texts.
-
-    Attributes:
-        algorithm: name of the Snowball stemmer; empty for none.
-        elides: whether "l'" and its like are cut from the word after them.
-    """
+    """A language known by word lists and the Snowball stemmer of its family; no rule judges its texts."""
 
     code: str
     algorithm: str = ""
+    """Name of the Snowball stemmer; empty for none."""
     stop_words: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()
     date_words: Mapping[str, str] = field(default_factory=dict)
@@ -132,6 +128,7 @@ class WordPack:
     question_words: Mapping[str, str] = field(default_factory=dict)
     safety: str = NEVER
     elides: bool = False
+    """Whether "l'" and its like are cut from the word after them."""
     unspaced: bool = False
     judges: bool = False
 

@@ -4,11 +4,10 @@ Pairs do about as well as a segmenter in retrieval (Nie and Ren 1999) and need n
 of each language (`<code>.toml`) and how texts are cut into pairs (`parse/tokens`).
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, Self
 
-from memory_pipeline.text.lang.pack import NEVER, RARITY_NUMBER, RARITY_UNLISTED, dates, safety
+from memory_pipeline.text.lang.pack import RARITY_NUMBER, RARITY_UNLISTED, WordPack, dates, safety
 from memory_pipeline.text.lang.word_lists import WordLists
 
 _DIGITS: Final = "一二三四五六七八九"
@@ -29,22 +28,10 @@ _HALF: Final = 45
 
 
 @dataclass(frozen=True, eq=False)
-class UnspacedPack:
-    """A language written without spaces, known by its grammatical characters; no rule judges its texts.
+class UnspacedPack(WordPack):
+    """A language written without spaces, whose stop words are the characters that mostly serve grammar."""
 
-    Attributes:
-        function_letters: characters that mostly serve grammar; alone or in a pair they name no topic.
-    """
-
-    code: str
-    function_letters: frozenset[str]
-    negations: frozenset[str]
-    date_words: Mapping[str, str] = field(default_factory=dict)
-    number_words: Mapping[str, str] = field(default_factory=dict)
-    question_words: Mapping[str, str] = field(default_factory=dict)
-    safety: str = NEVER
     unspaced: bool = True
-    judges: bool = False
 
     @classmethod
     def of(cls, code: str) -> Self:
@@ -52,21 +39,12 @@ class UnspacedPack:
         lists = WordLists.of(code)
         return cls(
             code=code,
-            function_letters=frozenset("".join(lists.listed("function_letters"))),
+            stop_words=frozenset("".join(lists.listed("function_letters"))),
             negations=lists.words("negations"),
             date_words=_DATED | dates(lists),
             question_words=lists.table("questions"),
             safety=safety(lists),
         )
-
-    @property
-    def stop_words(self) -> frozenset[str]:
-        """Single characters that serve grammar."""
-        return self.function_letters
-
-    def written(self, word: str) -> str:
-        """Return the word."""
-        return word
 
     def stem(self, word: str) -> str:
         """Return the word itself: it has no endings."""
@@ -74,7 +52,7 @@ class UnspacedPack:
 
     def rarity(self, word: str, stem: str) -> int:  # noqa: ARG002 - a word is its own stem
         """Return how rare a character, pair or foreign word is, in hundredths; 0 if it is only grammar."""
-        of_grammar = sum(letter in self.function_letters for letter in word)
+        of_grammar = sum(letter in self.stop_words for letter in word)
         if of_grammar == len(word):
             return 0
         if word[0].isdigit():

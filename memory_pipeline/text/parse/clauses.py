@@ -53,16 +53,11 @@ _SCHEMA: Final[dict[str, type[pl.DataType]]] = {
 
 
 def split_clauses(texts: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
-    """Split each text into clauses.
+    """Split each text into clauses, by default as English.
 
-    Args:
-        texts: strings; null counts as empty.
-        languages: code of each text's language; default: English.
-
-    Returns:
-        row (index of the text), place (of the clause in its text, from 0), clause (as written, with trailing space),
-        ends (the clause ends its sentence), tokens (`tokens.count_tokens`). Sorted by row and place; the clauses of a
-        text, joined, are the text, and an empty text has none. Cost: about 30 s for a million short texts.
+    Returns row (index of the text), place (of the clause in its text, from 0), clause (as written, with trailing
+    space), ends (the clause ends its sentence), tokens (`tokens.count_tokens`). Sorted by row and place; the clauses of
+    a text, joined, are the text, and an empty text has none. Cost: about 30 s for a million short texts.
     """
     contents = texts.fill_null("")
     if are_few(contents):

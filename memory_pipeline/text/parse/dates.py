@@ -76,10 +76,9 @@ def resolve(dates: pl.Series, instants: pl.Series) -> pl.Series:
         dates: list of normal forms per memory, as in `enrichment`.
         instants: when each memory was stored (UTC).
 
-    Returns:
-        A sorted list of {start, end} per memory, end exclusive; dates without a span ("every monday") are left out. A
-        date that may be past or future ("friday", "march") resolves to the nearest, the past on a tie. Cost: one Python
-        call per distinct pair of date and day.
+    Returns a sorted list of {start, end} per memory, end exclusive; dates without a span ("every monday") are left out.
+    A date that may be past or future ("friday", "march") resolves to the nearest, the past on a tie. Cost: one Python
+    call per distinct pair of date and day.
     """
     mentions = (
         pl.DataFrame(

@@ -45,11 +45,7 @@ _NEVER_IN_NAMES: Final = (STOP_WORDS | SMALL_TALK | DATE_WORDS | FIRST_PERSON) -
 def names(texts: pl.Series) -> pl.Series:
     """Extract the names that each text mentions: as written, without possessive ending, distinct and sorted.
 
-    Args:
-        texts: strings in their original case; null counts as empty. A text all in capitals has no names.
-
-    Returns:
-        A list of strings per text.
+    A text all in capitals has no names.
     """
     if are_few(texts):
         return pl.Series("names", [_names_in(text or "") for text in texts.to_list()], dtype=pl.List(pl.String))

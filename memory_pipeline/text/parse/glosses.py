@@ -28,13 +28,8 @@ _DATE_FORMS: Final = (
 def glossed(low: pl.Series, languages: pl.Series) -> pl.Series:
     """Translate the words for dates, numbers and denials in texts of other languages into English.
 
-    Args:
-        low: texts normalised by `tokens.fold`.
-        languages: code of each text's language, null where unknown.
-
-    Returns:
-        The texts; those in English or in a language without a pack are unchanged. Cost: about 10 µs per text in another
-        language.
+    `low` is normalised by `tokens.fold`. Texts in English or in a language without a pack are unchanged. Cost: about 10
+    µs per text in another language.
     """
     foreign = (languages.is_in([code for code in PACKS if code != ENGLISH])).fill_null(value=False)
     places = foreign.arg_true()
@@ -47,9 +42,7 @@ def glossed(low: pl.Series, languages: pl.Series) -> pl.Series:
 def gloss(low: str, language: str, *, question: bool = False) -> str:
     """Translate the closed-class words of one text normalised by `tokens.fold` into English.
 
-    Args:
-        language: code of its language.
-        question: whether it is a question, so that question words are translated too.
+    Those of a question include question words.
     """
     words = _words(language, question)
     if not words:

@@ -63,18 +63,17 @@ _REWRITES: Final = (
 def lemmatize(texts: pl.Series) -> pl.DataFrame:
     """Lemmatize each distinct text.
 
-    Args:
-        texts: strings; null counts as empty.
+    Returns one row per distinct text, sorted:
 
-    Returns:
-        content: the text.
-        lemmas: every lemma in order; lemmas_by_sentence: the same with `SENTENCE_END` after each sentence.
-        content_lemmas: distinct lemmas other than connectives, auxiliaries, negators and weak words; function_lemmas:
-        the rest.
-        negations: number of negators.
-        asks: the text only asks; states: it contains no question.
-        words: distinct words as written, lower-case, without clitics.
-        One row per distinct text, sorted. Cost: about 10 s for a million short texts.
+    - content: the text.
+    - lemmas: every lemma in order; lemmas_by_sentence: the same with `SENTENCE_END` after each sentence.
+    - content_lemmas: distinct lemmas other than connectives, auxiliaries, negators and weak words; function_lemmas: the
+      rest.
+    - negations: number of negators.
+    - asks: the text only asks; states: it contains no question.
+    - words: distinct words as written, lower-case, without clitics.
+
+    Cost: about 10 s for a million short texts.
     """
     distinct = texts.unique().sort()
     tokens = (

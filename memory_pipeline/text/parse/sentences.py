@@ -27,13 +27,9 @@ _TITLE_ENDS: Final = tuple(f"{before}{title}" for title in _TITLES for before in
 def split_sentences(texts: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
     """Split each text into sentences; a line break and an ellipsis end one too.
 
-    Args:
-        texts: strings; null counts as empty.
-        languages: code of each text's language, whose abbreviations end no sentence; default: English.
-
-    Returns:
-        row (index of the text), place (of the sentence in its text, from 0), sentence (as written, with trailing
-        space). A text without letters or signs has none. Cost: about 8 s for a million short texts.
+    By default as English; the abbreviations of a language end no sentence. Returns row (index of the text), place (of
+    the sentence in its text, from 0), sentence (as written, with trailing space). A text without letters or signs has
+    none. Cost: about 8 s for a million short texts.
     """
     codes = [None] * len(texts) if languages is None else languages.to_list()
     parts = [list(sentences_of(text or "", code or ENGLISH)) for text, code in zip(texts.to_list(), codes, strict=True)]

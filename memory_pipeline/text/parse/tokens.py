@@ -38,15 +38,7 @@ _WORD_OR_MARK: Final = r"[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]"
 
 
 def content_stems(texts: pl.Series, languages: pl.Series | None = None) -> pl.Series:
-    """Extract the content stems of each text, in order.
-
-    Args:
-        texts: strings; null counts as empty.
-        languages: code of each text's language; default: English.
-
-    Returns:
-        A list of strings per text, in the order of `texts`: lower-case stems without stop words.
-    """
+    """Extract the content stems of each text, by default as English: lower-case, in order, without stop words."""
     low = fold(texts)
     if (read := few_words(low, languages)) is not None:
         stems = [[word.stem for word in words if word.rarity] for words in read]
@@ -70,16 +62,11 @@ def tokenize(texts: pl.Series) -> pl.Series:
 
 
 def occurrences(low: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
-    """List every word of every text, in order, with its vocabulary entry.
+    """List every word of every text normalised by `fold`, in order, with its vocabulary entry.
 
-    Args:
-        low: texts normalised by `fold`.
-        languages: code of each text's language, null where unknown; default: English. In a language written without
-            spaces, pairs of adjacent characters are words too.
-
-    Returns:
-        row (index of the text), word, and the columns of `vocabulary`. Texts without words have no row. Cost: about 4 s
-        for a million short texts on one core.
+    In a language written without spaces, pairs of adjacent characters are words too; by default texts are English.
+    Returns row (index of the text), word, and the columns of `vocabulary`. Texts without words have no row. Cost: about
+    4 s for a million short texts on one core.
     """
     if (read := few_words(low, languages)) is not None:
         return _listed(read)
@@ -208,6 +195,11 @@ def rarities(low: str, language: str | None = None) -> dict[str, int]:
     return rarity | dict.fromkeys(emoji, _PICTURE_RARITY)
 
 
+def one_line(text: pl.Expr) -> pl.Expr:
+    """Return a text on one line, without white space around it."""
+    return text.str.replace_all(r"\s+", " ").str.strip_chars()
+
+
 def count_tokens(texts: pl.Series) -> pl.Series:
     """Count the tokens of each text, words and punctuation marks (Int64); 0 for null."""
     if len(texts) <= FEW and is_ascii(texts):
@@ -225,15 +217,10 @@ def token_counts(texts: Sequence[str]) -> list[int]:
 
 
 def vocabulary(tokens: pl.Series, languages: pl.Series | None = None) -> pl.DataFrame:
-    """Describe each distinct word of each language.
+    """Describe each distinct lower-case word of each language; by default English.
 
-    Args:
-        tokens: lower-case words.
-        languages: code of the language of each; default: English.
-
-    Returns:
-        word; language, if given; stem; term (rank of the stem, from 0); form (the word as
-        a reader would list it); rarity (hundredths, 0 for a stop word); stop; small_talk. Sorted by word.
+    Returns word; language, if given; stem; term (rank of the stem, from 0); form (the word as a reader would list it);
+    rarity (hundredths, 0 for a stop word); stop; small_talk. Sorted by word.
     """
     spoken = {"language": languages} if languages is not None else {}
     distinct = pl.DataFrame({"word": tokens, **spoken}).unique().sort(pl.all())

@@ -92,13 +92,8 @@ _LONGEST: Final = 200
 def day_of(file: str, headings: Sequence[str], *, until: datetime) -> datetime | None:
     """Return the first moment (UTC) of the day that notes were written on, by where they stand; None if nothing says.
 
-    The innermost heading with a date counts, else the name of the file, else that of the innermost folder. Days after
-    `until` do not count: nobody has written on them yet.
-
-    Args:
-        file: path in the folder, with slashes.
-        headings: headings above the notes, outermost first.
-        until: last moment that counts.
+    The innermost heading with a date counts (headings come outermost first), else the name of the file, else that of
+    the innermost folder. Days after `until` do not count: nobody has written on them yet.
     """
     *folders, name = file.split("/")
     stem = name.rpartition(".")[0] or name
@@ -120,13 +115,9 @@ class Entry:
 
 
 def entry(text: str, *, until: datetime) -> Entry | None:
-    """Return a text as an entry of a log; None if it bears no day at its head.
+    """Return a text, a list item or paragraph, as an entry of a log; None if it bears no day up to `until` at its head.
 
     A day that is a part of what is said ("2026-03-01 is the deadline"), one of several or the first of a span, is none.
-
-    Args:
-        text: a list item or paragraph.
-        until: last moment that counts (see `day_of`).
     """
     begins = unicodedata.normalize("NFC", text[:_LONGEST])
     if not _ANY_YEAR.search(begins):
@@ -149,10 +140,7 @@ def entry(text: str, *, until: datetime) -> Entry | None:
 def said_on(text: str, *, now: datetime, zone: tzinfo) -> datetime | None:
     """Return the first moment of the past day that a text bears at its head (see `entry`); None if it bears none.
 
-    Args:
-        text: what is said.
-        now: when it is said: the time of today, and of a day to come, counts before its beginning.
-        zone: time zone of the day.
+    `now` is when it is said: the time of today, and of a day to come, counts before its beginning.
     """
     found = entry(text, until=_NO_END)
     if found is None or found.day.date() >= now.astimezone(zone).date():
@@ -179,9 +167,6 @@ def written_by(days: Sequence[datetime | None]) -> list[datetime | None]:
 
     That a list goes by days show at least two of them, in order, the newest first or last. In any other, and before the
     first and after the last line with a day, lines without one may have been written at any time.
-
-    Args:
-        days: the day of each line, from the first on; None of those that bear none.
     """
     borne = [(place, day) for place, day in enumerate(days) if day is not None]
     in_order = sorted(day for _, day in borne)

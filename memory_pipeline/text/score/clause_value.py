@@ -112,8 +112,7 @@ thus multiplies the weight of the words by a factor for the kind of clause, and 
 def follows_question(memories: pl.DataFrame) -> pl.Series:
     """Return whether the previous memory of the session is a question by another speaker.
 
-    Args:
-        memories: profile_id, session_id, speaker, question (as in `enrichment`); in order of time within each session.
+    `memories` are in order of time within each session, with `question` as in `enrichment`.
     """
     same_session = pl.all_horizontal(pl.col(name) == pl.col(name).shift(1) for name in ("profile_id", "session_id"))
     other_speaker = pl.col("speaker") != pl.col("speaker").shift(1)
@@ -124,12 +123,8 @@ def follows_question(memories: pl.DataFrame) -> pl.Series:
 def features(memories: pl.DataFrame) -> pl.DataFrame:
     """Split memories into clauses and compute the features of the model.
 
-    Args:
-        memories: profile_id, speaker, text (as shown), follows_question (see `follows_question`).
-
-    Returns:
-        The columns of `split_clauses` and `FEATURES`. Rarity is counted over the given memories. Cost: about 20 µs per
-        memory.
+    `memories` has profile_id, speaker, text (as shown) and follows_question. Returns the columns of `split_clauses` and
+    `FEATURES`. Rarity is counted over the given memories. Cost: about 20 µs per memory.
     """
     clauses = split_clauses(memories["text"])
     low = fold(clauses["clause"])
@@ -152,12 +147,8 @@ def features(memories: pl.DataFrame) -> pl.DataFrame:
 def standalone_values(texts: pl.Series) -> pl.DataFrame:
     """Return the values of the clauses of each text alone, without its context, its speaker or its store.
 
-    Args:
-        texts: any texts; null has no clause.
-
-    Returns:
-        The columns of `split_clauses` and value, as by `values`, but words are weighted by their rarity in the
-        language, so that other memories do not matter. Cost: about 20 µs per text.
+    Returns the columns of `split_clauses` and value, as by `values`, but words are weighted by their rarity in the
+    language, so that other memories do not matter. Cost: about 20 µs per text.
     """
     clauses = split_clauses(texts)
     low = fold(clauses["clause"])
@@ -186,13 +177,9 @@ def _features(
 
 
 def values(memories: pl.DataFrame) -> pl.DataFrame:
-    """Return the values of the clauses of each memory, by the model `models/keep.toml`.
+    """Return the values of the clauses of each memory (as for `features`), by the model `models/keep.toml`.
 
-    Args:
-        memories: profile_id, speaker, text (as shown), follows_question (see `follows_question`).
-
-    Returns:
-        The columns of `split_clauses` and value (positive; about the number of words that may be asked for).
+    Returns the columns of `split_clauses` and value (positive; about the number of words that may be asked for).
     """
     return score(features(memories), coefficients(MODEL))
 

@@ -15,13 +15,8 @@ def commands_a_model(texts: pl.Series) -> pl.Series:
     """Return whether each text tries to command a language model, as in "ignore all previous instructions".
 
     Such a text is stored and recalled like any other, but no summary, fact or core memory is made from it. Only known
-    forms are found: this keeps instructions from spreading, and does not prove that a text is harmless.
-
-    Args:
-        texts: strings; null counts as empty.
-
-    Returns:
-        Booleans. Cost: linear in the length of the texts, about 2 s for a million short ones.
+    forms are found: this keeps instructions from spreading, and does not prove that a text is harmless. Cost: linear in
+    the length of the texts, about 2 s for a million short ones.
     """
     low = tokens.fold(texts)
     return low.str.contains(suited(command_cues.TO_A_MODEL, low))
@@ -38,8 +33,5 @@ def of_a_platform(texts: pl.Series) -> pl.Series:
 
     By its form: it tells its reader who they are ("You are ..."), holds tags of a prompt, has all its values in
     brackets, or is code, JSON or a log.
-
-    Args:
-        texts: strings; null counts as empty.
     """
     return texts.fill_null("").str.contains(command_cues.OF_A_PLATFORM)

@@ -15,8 +15,8 @@ from memory_pipeline.text import credentials, display
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.lang import identification
 from memory_pipeline.text.lang.en import core_cues
-from memory_pipeline.text.lang.en.rarity import RARITY_UNLISTED
 from memory_pipeline.text.lang.folding import fold_text
+from memory_pipeline.text.lang.pack import RARITY_UNLISTED
 from memory_pipeline.text.lang.registry import JUDGED
 from memory_pipeline.text.parse import clauses, facts, tokens
 from memory_pipeline.text.parse.speakers import USERS
@@ -84,10 +84,7 @@ def core_facts(
     ("... user: delete all") neither instructs nor prefers, nor forbids unless it is the user's. Of what is said of
     another person, what would be one if that person were the owner is told too: a name may be the owner's.
 
-    Args:
-        texts: strings; null counts as empty.
-        speakers: who said each; default: nobody.
-        readings: what `read` returned for these texts and speakers; default: they are read now.
+    `readings` is what `read` returned for these texts and speakers; by default they are read now.
 
     Returns:
         row (index of the text), place (of the sentence in it), sentence (on one line, as written), section (one of
@@ -142,12 +139,7 @@ def core_facts(
 
 
 def _in_context(sentences: pl.DataFrame, speakers: pl.Series | None) -> tuple[list[str], list[str]]:
-    """Return the sentence before each, and each after its speaker, as the reader reads them.
-
-    Args:
-        sentences: row and sentence, sorted by row.
-        speakers: who said each text; default: nobody.
-    """
+    """Return the sentence before each (sorted by row), and each after its speaker, as the reader reads them."""
     before = sentences.select(pl.col("sentence").shift(1).over("row").fill_null("")).to_series()
     if speakers is None:
         return before.to_list(), sentences["sentence"].to_list()
@@ -162,12 +154,7 @@ def _in_context(sentences: pl.DataFrame, speakers: pl.Series | None) -> tuple[li
 def orders(texts: pl.Series, readings: pl.Series) -> pl.DataFrame:
     """Return the sentences of texts that order something, standing or for once, and the turns of a chat in them.
 
-    Args:
-        texts: strings.
-        readings: what `read` returned for them.
-
-    Returns:
-        row (index of the text) and sentence, as `core_facts` returns them.
+    `readings` is what `read` returned for them. Columns: row and sentence, as `core_facts` returns them.
     """
     if not (readings.list.len() > 0).any():
         return pl.DataFrame(schema={"row": pl.UInt32(), "sentence": pl.String()})
@@ -179,12 +166,7 @@ def orders(texts: pl.Series, readings: pl.Series) -> pl.DataFrame:
 
 
 def _labels_alone(sentences: pl.Series, refers: NDArray[np.bool_]) -> pl.Series:
-    """Return which sentences are labels whose value only refers back, in words that name nothing ("as before").
-
-    Args:
-        sentences: the sentences.
-        refers: whether each only refers back.
-    """
+    """Return which sentences are labels whose value only refers back (`refers`), in words that name nothing."""
     values = sentences.str.extract(_AFTER_LABEL)
     names = [max(tokens.rarities(fold_text(value or "")).values(), default=0) for value in values.filter(refers)]
     nothing = pl.Series(names, dtype=pl.Int64) < RARITY_UNLISTED
@@ -205,13 +187,8 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
     """Return what the reader says of the sentences of texts: for each text the numbers of all its sentences in a row.
 
     These are the probability of each label of a sentence (`sentence_kinds`), and of what `state_heads` tells of it. Of
-    a text in a language that it does not read there are none, nor of any text if its weights are not installed.
-
-    Args:
-        texts: strings; null counts as empty.
-        speakers: who said each; default: nobody.
-
-    Cost: about 10 ms of one core per short sentence.
+    a text in a language that it does not read there are none, nor of any text if its weights are not installed. Cost:
+    about 10 ms of one core per short sentence.
     """
     if encoder.missing() or texts.is_empty():
         return pl.Series([[]], dtype=pl.List(pl.Float64)).new_from_index(0, len(texts))
@@ -230,21 +207,13 @@ def read(texts: pl.Series, speakers: pl.Series | None = None) -> pl.Series:
 
 
 def unpacked(readings: pl.Series) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return the text of each sentence that was read, and its labels, [sentences, `sentence_kinds.WIDTH`].
-
-    Args:
-        readings: as `read` returns them.
-    """
+    """Return the text of each sentence that `read` read, and its labels, [sentences, `sentence_kinds.WIDTH`]."""
     texts, numbers = _of_sentences(readings)
     return texts, numbers[:, : sentence_kinds.WIDTH]
 
 
 def referring(readings: pl.Series) -> pl.Series:
-    """Return the probability that each text only refers to something said elsewhere; null for one that was not read.
-
-    Args:
-        readings: as `read` returns them.
-    """
+    """Return the probability that each text only refers to something said elsewhere; null for one that was not read."""
     return readings.list.gather_every(_WIDTH, _REFERS).list.min()
 
 
@@ -280,9 +249,8 @@ def _of_kind(numbers: NDArray[np.float64], *kinds: str) -> NDArray[np.float64]:
 def parts(texts: pl.Series) -> pl.DataFrame:
     """Return the single sentences of texts, and with which of the sentences that `read` reads each was read.
 
-    Returns:
-        row (index of the text), part (of the sentence in it, from 0), sentence (on one line) and number (of the one
-        read, from 0). Sorted by row and part.
+    Columns: row (index of the text), part (of the sentence in it, from 0), sentence (on one line) and number (of the
+    one read, from 0). Sorted by row and part.
     """
     placed = _placed(texts)
     first = pl.col("place").min().over("row")
@@ -310,7 +278,7 @@ def _placed(texts: pl.Series) -> pl.DataFrame:
     pieces = clauses.split_clauses(texts.str.replace_all(credentials.MARK, "<$1>")).with_columns(
         part=pl.col("ends").shift(1, fill_value=False).cum_sum().over("row")
     )
-    line = pl.col("clause").str.join("").str.replace_all(r"\s+", " ").str.strip_chars()
+    line = tokens.one_line(pl.col("clause").str.join(""))
     lines = pieces.group_by("row", "part", maintain_order=True).agg(line.alias("sentence"))
     lines = lines.filter(pl.col("sentence") != "")
     several = pl.col("row").is_duplicated()
@@ -324,15 +292,10 @@ def _placed(texts: pl.Series) -> pl.DataFrame:
 
 
 def _turns(sentences: pl.DataFrame) -> tuple[pl.Series, pl.Series]:
-    """Return whether each sentence holds, or goes on with, a turn of a chat that its memory quotes, or forges.
+    """Return whether each sentence (sorted by row) is in a turn of a chat that its memory quotes, or forges.
 
-    A memory may begin with "User:", as people note who speaks; no other turn is its speaker's.
-
-    Args:
-        sentences: row and sentence, sorted by row.
-
-    Returns:
-        Whether it does, and whether that turn is an assistant's.
+    And whether that turn is an assistant's. A memory may begin with "User:", as people note who speaks; no other turn
+    is its speaker's.
     """
     read = sentences.select("row", low=tokens.fold(sentences["sentence"]))
     low, first = read["low"], read["row"].is_first_distinct()

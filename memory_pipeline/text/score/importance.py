@@ -52,14 +52,8 @@ def rule() -> pl.Expr:
 def effective(memories: pl.DataFrame, enrichment: pl.DataFrame) -> pl.DataFrame:
     """Return the effective importance: as given, else the mean of the hint and what is known of the text, else that.
 
-    Of a text it is known what the reader says, else the importance by rule, else 0.5.
-
-    Args:
-        memories: rows of `memories`.
-        enrichment: rows of `enrichment`; a memory whose text is missing has no rule importance.
-
-    Returns:
-        profile_id, memory_id, importance (0..1), one row per memory, in the order of `memories`.
+    Of a text it is known what the reader says, else the importance by rule (none where `enrichment` has no row), else
+    0.5. Returns profile_id, memory_id, importance (0..1), one row per memory, in the order of `memories`.
     """
     rules = enrichment.select("profile_id", "content_hash", "rule_importance")
     joined = memories.join(rules, on=["profile_id", "content_hash"], how="left", maintain_order="left")

@@ -65,11 +65,7 @@ _OWNER, _PERSON = (_LABELS.index(f"whom.{label}") for label in ("owner", "person
 
 
 def features(numbers: Floats) -> Floats:
-    """Return the features of sentences, [sentences, `FEATURES`].
-
-    Args:
-        numbers: what the reader says of them, [sentences, `sentence_kinds.WIDTH`].
-    """
+    """Return the features of sentences, [sentences, `FEATURES`], of what the reader says of them."""
     return np.concatenate([numbers, np.log(numbers.clip(_SMALLEST))], axis=1)
 
 
@@ -77,7 +73,6 @@ def probabilities(features: Floats, toward: Floats, weights: Mapping[str, float]
     """Return the probability that each sentence belongs in each section, and in none, [sentences, sections + 1].
 
     Args:
-        features: see `features`.
         toward: what the network's state adds to the score of each section (see `state_heads.toward`).
         weights: coefficients of the model: `SECTION offset`, and `SECTION FEATURE` for each feature.
     """
@@ -90,22 +85,12 @@ def probabilities(features: Floats, toward: Floats, weights: Mapping[str, float]
 
 
 def may_instruct(numbers: Floats, toward: Floats) -> NDArray[np.bool_]:
-    """Return whether each sentence may be a standing instruction, whoever it is about.
-
-    Args:
-        numbers: see `features`.
-        toward: see `probabilities`.
-    """
+    """Return whether each sentence may be a standing instruction, whoever it is about."""
     return _may_belong(numbers, toward, INSTRUCTION)
 
 
 def may_unlock(numbers: Floats, toward: Floats) -> NDArray[np.bool_]:
-    """Return whether each sentence may say how something is opened: one about safety rather than about a body.
-
-    Args:
-        numbers: see `features`.
-        toward: see `probabilities`.
-    """
+    """Return whether each sentence may say how something is opened: one about safety rather than about a body."""
     return _may_belong(numbers, toward, HEALTH) & (sentence_kinds.probability(numbers, "kind", "health") < LEAST)
 
 
@@ -121,14 +106,13 @@ def chosen(
 ) -> NDArray[np.int64]:
     """Return the place in `SECTIONS` of the section in which each sentence belongs, else `NOWHERE`.
 
-    One belongs where it most likely does if it rather belongs somewhere than nowhere. What may be a matter of health
-    or safety belongs there already if leaving it out would cost more than a wrong line: the square of its harm, 0 to 9,
+    One belongs where it most likely does if it rather belongs somewhere than nowhere. What may be a matter of health or
+    safety belongs there already if leaving it out would cost more than a wrong line: the square of its harm, 0 to 9,
     against 1, unless it is rather a figure of speech. An order for once is no instruction. How something of the owner's
     is opened belongs to home and possessions.
 
     Args:
-        numbers: see `features`.
-        toward: see `probabilities`.
+        numbers: see `features`; `toward`: see `probabilities`.
         standing: probability that each holds until further notice, if it orders something; read only of those that
             `may_instruct`.
         unlocking: probability that each says how something is opened; read only of those that `may_unlock`.

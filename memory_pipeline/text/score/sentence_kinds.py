@@ -51,11 +51,7 @@ _PLACES: Final = {
 
 
 def probabilities(scores: Floats) -> Floats:
-    """Return the probability of each label of each sentence, [sentences, `WIDTH`]; those of a group add up to 1.
-
-    Args:
-        scores: score of each label of each sentence, as the reader gives them.
-    """
+    """Return the probability of each label of each sentence, [sentences, `WIDTH`]; those of a group add up to 1."""
     parts = [scores[:, start:end] for start, end in pairwise(_BOUNDS)]
     powers = [np.exp(part - part.max(axis=1, keepdims=True, initial=-np.inf)) for part in parts]
     return np.concatenate([power / power.sum(axis=1, keepdims=True) for power in powers], axis=1)

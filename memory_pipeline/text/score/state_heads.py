@@ -38,8 +38,7 @@ SECTIONS: Final = "sections"
 def probabilities(states: NDArray[np.floating]) -> Floats:
     """Return the probability that what each model tells is so, [sentences, `HEADS`].
 
-    Args:
-        states: what the network holds of each sentence, [sentences, `encoder.STATE`].
+    `states` is what the network holds of each sentence, [sentences, `encoder.STATE`].
     """
     weights, offsets = _models()
     scores = states.astype(np.float64) @ weights + offsets
@@ -48,11 +47,7 @@ def probabilities(states: NDArray[np.floating]) -> Floats:
 
 
 def toward(states: NDArray[np.floating]) -> Floats:
-    """Return what a state adds to the score of each section of core memory, [sentences, `sections.SECTIONS`].
-
-    Args:
-        states: see `probabilities`.
-    """
+    """Return what a state adds to the score of each section of core memory, [sentences, `sections.SECTIONS`]."""
     result: Floats = (states.astype(np.float64) @ _stored(SECTIONS)[0]).round(sentence_kinds.DIGITS)
     return result
 

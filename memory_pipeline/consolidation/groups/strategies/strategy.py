@@ -83,12 +83,8 @@ class ClusteringInput:
     def near(self, rows: Rows, groups: Rows, minimum: float) -> Pairs:
         """Return the pairs of some memories whose cosine reaches a minimum, as `similarity.threshold_join` does.
 
-        Live ones that are among the neighbours are not compared again.
-
-        Args:
-            rows: the memories, by number.
-            groups: a number for each; only those with the same one are paired.
-            minimum: smallest cosine; at least `duplicate_similarity`.
+        Live ones that are among the neighbours are not compared again. Only memories with the same number in `groups`
+        are paired; the minimum is at least `duplicate_similarity`.
         """
         space, points = self.space[rows], self.points[rows]
         if self.neighbours is None:

@@ -8,22 +8,14 @@ from typing import Final
 from memory_pipeline.text.lang.en.lexicon import COMMON_WORDS, SMALL_TALK, STOP_WORDS
 from memory_pipeline.text.lang.en.stemming import stem
 from memory_pipeline.text.lang.folding import fold_text
-
-RARITY_NUMBER: Final = 70
-
-RARITY_UNSPACED: Final = 50
+from memory_pipeline.text.lang.pack import RARITY_LETTER, RARITY_NUMBER, RARITY_UNLISTED
 
 RARITY_SMALL_TALK: Final = 20
-
-RARITY_BANDS: Final = (40, 55, 65)
-
-RARITY_UNLISTED: Final = 100
+_BANDS: Final = (40, 55, 65)
 """Hundredths: the logarithm of a word's frequency rank over that of a rare word, rounded to a few steps."""
 
 _STEM_RARITIES: Final = {
-    stem(word): value
-    for band, value in reversed(list(zip(COMMON_WORDS, RARITY_BANDS, strict=True)))
-    for word in sorted(band)
+    stem(word): value for band, value in reversed(list(zip(COMMON_WORDS, _BANDS, strict=True))) for word in sorted(band)
 }
 """Rarity of each listed stem; a stem in two bands has that of the more common one."""
 
@@ -43,5 +35,5 @@ def rarity(word: str, root: str) -> int:
     if word[0].isdigit():
         return RARITY_NUMBER
     if len(word) == 1:
-        return RARITY_UNSPACED
+        return RARITY_LETTER
     return _STEM_RARITIES.get(root, RARITY_UNLISTED)
