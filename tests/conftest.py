@@ -4,6 +4,7 @@ import ast
 import gc
 import json
 import os
+import shutil
 from datetime import timedelta
 from functools import cache
 from pathlib import Path
@@ -191,6 +192,21 @@ PURE = {"schemas", "settings", "text", "llm", "consolidation"}
 def pytest_configure(config):
     if config.getoption("quick"):
         settings.load_profile(example_counts.QUICK)
+    if config.getoption("markexpr") == "not drill" and in_memory():
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(IN_MEMORY))
+
+
+IN_MEMORY = Path("/dev/shm")  # noqa: S108 - pytest makes a folder of its own there
+"""Where Linux keeps files in memory: the stores of a push lie there, since a disk is waited for as long as computed.
+
+Those of a drill lie on the disk.
+"""
+ROOM = 4 * 2**30
+"""Bytes that have to be free there; a push writes a third of it, and keeps what failed."""
+
+
+def in_memory():
+    return os.access(IN_MEMORY, os.W_OK) and shutil.disk_usage(IN_MEMORY).free > ROOM
 
 
 def pytest_addoption(parser):

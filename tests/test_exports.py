@@ -87,7 +87,7 @@ def home(tmp_path_factory):
     return home
 
 
-@examples(15)
+@examples(7)
 @given(st.lists(MEMORIES, max_size=6), st.integers(0, 6))
 def test_markdown_to_a_store_and_back_loses_nothing(rows, grouped):
     rows = [{"memory_id": f"m{index}", **row} for index, row in enumerate(rows)]

@@ -112,6 +112,7 @@ def test_after_what_a_new_memory_leads_to_nights_are_idle_again(host):
     assert host.automation() == 0
 
 
+@pytest.mark.drill
 def test_a_partial_run_materialises_its_own_assets_and_none_of_stages_that_it_skips(host):
     remembered(host.lake, "Ana keeps bees.", at=homes.NIGHT + homes.days(host.night))
     made = host.run("decay")

@@ -149,6 +149,7 @@ def test_a_plan_that_an_invariant_refuses_is_counted(tmp_path, monkeypatch):
     assert counted == {("committed",): 0.0, ("conflict",): 0.0, ("refused",): 1.0}
 
 
+@pytest.mark.drill
 def test_a_run_that_is_released_archives_and_takes_the_notice_back(home, tmp_path):
     with homes.copied(home, tmp_path / "copy") as lake:
         homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="two", max_archived_share=1.0)

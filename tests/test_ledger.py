@@ -77,7 +77,7 @@ def test_an_event_of_the_pipeline_is_refused(ledger: Ledger) -> None:
     assert ledger.position() == 0
 
 
-@examples(8)
+@examples(4)
 @given(st.lists(st.lists(st.lists(st.integers(0, 30), max_size=8), max_size=4), min_size=3, max_size=3))
 def test_any_interleaving_of_processes_gives_the_same_events(
     workers: ProcessPoolExecutor, work: list[list[list[int]]]

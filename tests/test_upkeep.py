@@ -69,6 +69,7 @@ def lake(whole, tmp_path):
         yield opened
 
 
+@pytest.mark.drill
 def test_versions_of_tables_are_kept_as_far_back_as_snapshots(lake, instance):
     first, second, last = sorted(lake.ledger.runs()["commit_seq"].unique())[::2]
     settings = kept(lake.home, versions=2)
