@@ -527,6 +527,7 @@ def test_what_is_unknown_is_refused_with_what_is_near(lake, scope, said):
         erase_memories(lake, **{"profile_id": "p"} | scope, now=LATER)
 
 
+@pytest.mark.drill
 def test_a_summary_is_erased_with_its_members(lake):
     row = lake.read("memories", profiles=["p"]).filter(pl.col("kind") == "compression").row(0, named=True)
     receipt = erase_memories(lake, profile_id="p", memory_ids=[row["memory_id"]], now=LATER)

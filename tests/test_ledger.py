@@ -103,7 +103,8 @@ def append_tens(home: Path, origin: str, batches: int) -> list[int]:
         return [ledger.append(ten).last_seq for ten in tens]
 
 
-@pytest.mark.parametrize("batches", [8, pytest.param(400, marks=pytest.mark.drill)])
+@pytest.mark.drill
+@pytest.mark.parametrize("batches", [8, 400])
 def test_positions_of_many_writers_have_no_gaps_and_are_in_the_order_of_commits(
     home: Path, workers: ProcessPoolExecutor, batches: int
 ) -> None:
@@ -122,6 +123,7 @@ def test_positions_of_many_writers_have_no_gaps_and_are_in_the_order_of_commits(
         assert answers == sorted(answers)
 
 
+@pytest.mark.drill
 def test_what_was_once_seen_up_to_a_position_never_changes(home: Path) -> None:
     finished = threading.Event()
 
