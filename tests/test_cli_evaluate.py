@@ -51,6 +51,7 @@ def tables(tmp_path_factory):
     return folder
 
 
+@pytest.mark.drill
 def test_files_are_what_is_evaluated_where_no_other_word_stands_first(conversation, tmp_path):
     page = tmp_path / "page.html"
     said = text("evaluate", conversation, "--budget", "0.5", "--html", page)
