@@ -44,7 +44,7 @@ def home(tmp_path_factory, said):
     folder, heard, log = tmp_path_factory.mktemp("held"), logging.Handler(), logging.getLogger("memory_pipeline")
     heard.emit = said.append
     log.addHandler(heard)
-    with homes.filled(folder, homes.events(memories=30)) as lake:
+    with homes.filled(folder, homes.events(memories=40)) as lake:
         plan = homes.night(lake, policy=archiving(folder))["consolidation_plan"]
         assert plan.filter(status="held")["profile_id"].unique().to_list() == ["sample-1"]
     log.removeHandler(heard)

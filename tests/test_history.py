@@ -50,7 +50,7 @@ def consolidated(night, tmp_path):
 def month_before(tmp_path_factory):
     """A smaller store after one night, two months before the last event."""
     home = tmp_path_factory.mktemp("month_before")
-    with homes.filled(home, homes.events(profiles=1, memories=15)) as lake:
+    with homes.filled(home, homes.events(profiles=1, memories=12)) as lake:
         homes.night(lake, as_of=datetime(2026, 3, 1, tzinfo=UTC), run_id="first")
     return home
 
