@@ -19,7 +19,7 @@ export DUCKDB_PYTHON := $(abspath $(DUCKDB))/bin/python
 # Where it is set, each process would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check style types suite demo test quick drill drill-short integrations inspector ui docs site bench quality lock lint install dev clean
+.PHONY: help check style types suite demo test quick drill drill-short duckdb integrations inspector ui docs site bench quality lock lint install dev clean
 
 help: ## Say what each target does
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-11s %s\n", $$1, $$2}'
@@ -50,6 +50,8 @@ $(DUCKDB_STAMP): | $(BIN)/python
 	.ci/uv $(DUCKDB) pip install --quiet pytz duckdb{,-extensions,-extension-{ducklake,httpfs,sqlite-scanner,postgres-scanner}}==1.5.5
 	@touch $@
 
+duckdb: $(DUCKDB_STAMP)
+
 install: $(VENV)/.package ## Make .venv and install the package into it
 
 dev: $(VENV)/.dev ## Add what tests, checks and documentation need
@@ -60,7 +62,7 @@ demo: install ## One made-up person's four months, consolidated through Dagster:
 test: style ## Everything CI runs: format, lint, types, tests
 	@$(MAKE) --no-print-directory -j 2 types suite
 
-quick: style ## The same in one to two minutes: only the tests of the pure rooms, and one run through the pipeline
+quick: style ## The same in a minute: only the tests of the pure rooms, and one run through the pipeline
 	@$(MAKE) --no-print-directory -j 2 types suite ONLY=--quick
 
 suite: dev $(DUCKDB_STAMP)

@@ -10,9 +10,9 @@ from hypothesis import Phase, settings
 PUSH: Final = "push"
 DRILL: Final = "drill"
 QUICK: Final = "quick"
-FEW: Final = 10
+FEW: Final = 5
 """Examples of a property in a push, unless it says otherwise."""
-DRILL_FACTOR: Final = 40
+DRILL_FACTOR: Final = 80
 """How many times as many a drill tries."""
 _TWO: Final = 2
 

@@ -30,13 +30,13 @@ def found(home: Path, *words: str) -> list[str]:
     Raises:
         UnknownKind: a file has no reader.
     """
-    low = [word.lower() for word in words]
+    forms = {form for word in words for form in (word.lower(), _double(word.lower()))}
     return [
         f"{path.relative_to(home)}: {place}"
         for path in sorted(home.rglob("*"))
         if path.is_file() and not path.is_symlink()
         for place, text in (*read(path), ("name", path.name), ("bytes", path.read_bytes().decode("latin-1")))
-        if any(word in text.lower() or _double(word) in text.lower() for word in low)
+        if (low := text.lower()) and any(form in low for form in forms)
     ]
 
 

@@ -7,6 +7,7 @@ import duckdb
 import homes
 import polars as pl
 import pytest
+import sampling
 from polars.testing import assert_frame_equal
 from stores import rows
 
@@ -88,7 +89,7 @@ def test_there_are_ten_analyses():
     assert len(ANALYSES) == 10
 
 
-@pytest.mark.parametrize("days", [0.25, 200])
+@pytest.mark.parametrize("days", sampling.first(200, 0.25))
 def test_scores_at_any_instant_are_those_that_a_run_would_compute(store, query, days):
     lake, states = store
     instant = max(states) + homes.days(days)

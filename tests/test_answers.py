@@ -242,6 +242,7 @@ def test_an_answered_repeat_that_differs_in_a_fact_is_only_linked(client, one, o
     assert {edge["edge_type"] for edge in client.explain(ids[0]).edges} >= {"MAY_REPEAT"}
 
 
+@pytest.mark.drill
 def test_a_repeat_of_what_has_ended_ends_too_unless_it_was_said_later(client):
     rent = client.remember("Rent is 1,850 dollars a month, paid on the first.", occurred_at="2026-01-02")
     again = client.remember("On the first she sends the landlord $1,850.", occurred_at="2026-01-20")
@@ -257,6 +258,7 @@ def test_a_repeat_of_what_has_ended_ends_too_unless_it_was_said_later(client):
     assert [client.get(name).superseded_kind for name in (rent, again)] == ["update", "update"]
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("order", sampling.first(1, -1))
 def test_of_several_updates_the_first_ends_a_memory_and_the_others_stay_known(client, order):
     old = client.remember("Choir practice is on Tuesday.", occurred_at="2026-01-02")
@@ -282,6 +284,7 @@ def test_a_denial_keeps_apart_what_somebody_said_is_the_same_only_if_nothing_els
     assert {client.get(name).superseded_kind for name in (one, other)} == {"summary"}
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("later", sampling.first(0, 1))
 def test_core_memory_follows_an_answer_in_the_next_run(client, later):
     old = client.remember("Ana takes losartan 50 mg every morning.", occurred_at="2026-02-01")

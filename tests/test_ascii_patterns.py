@@ -48,6 +48,7 @@ def test_the_forms_for_ascii_find_what_the_patterns_find(texts):
     assert read(texts) == read([*texts, OTHER])[:-1]
 
 
+@pytest.mark.drill
 def test_the_forms_for_ascii_find_the_same_in_the_sample():
     told = (getattr(event.payload, "content", None) for event in homes.events(memories=30))
     plain = sorted({text for text in told if text and text.isascii()})

@@ -201,6 +201,7 @@ def test_a_backup_is_not_spoiled_by_looking_into_it(store, tmp_path):
     backup.restore(store[0] / "backup", tmp_path / "data")
 
 
+@pytest.mark.drill
 def test_both_are_commands(store, tmp_path):
     made = as_json("backup", str(tmp_path / "backup"), home=store[0] / "data")
     assert json.loads((tmp_path / "backup" / backup.LIST).read_bytes()) == made

@@ -241,6 +241,7 @@ def test_45_dry_runs_of_one_agent_block_nobody_and_end_with_the_server(tmp_path)
 CHUNKED = b"POST /recall HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"
 
 
+@pytest.mark.drill
 def test_a_body_that_goes_on_after_its_answer_ends(tmp_path):
     """Whatever the method: the answer is read, and the connection closed soon after; the server logs no fault."""
     Lake(tmp_path).close()

@@ -81,7 +81,7 @@ def ending(events, looks):
     return state.memories.select("memory_id", "tier", "tier_since", "lifecycle"), state.tier_changes.drop("plan_id")
 
 
-@examples(2)
+@examples(1)
 @given(
     st.lists(HOURS, min_size=1, max_size=3),
     st.lists(st.tuples(st.integers(0, 2), HOURS), max_size=16),

@@ -409,6 +409,7 @@ def test_undo_takes_back_a_merge_and_then_the_run(copy):
     assert merged["memory_id"] in {row["memory_id"] for row in retried}
 
 
+@pytest.mark.drill
 def test_snapshots_of_now_and_of_any_instant(copy, tmp_path):
     assert "memory-pipeline" in refused("snapshot", "open", home=copy), "it reads the files of the original"
     shutil.rmtree(copy / "snapshots")

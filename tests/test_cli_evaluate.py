@@ -51,6 +51,7 @@ def tables(tmp_path_factory):
     return folder
 
 
+@pytest.mark.drill
 def test_files_are_what_is_evaluated_where_no_other_word_stands_first(conversation, tmp_path):
     page = tmp_path / "page.html"
     said = text("evaluate", conversation, "--budget", "0.5", "--html", page)
@@ -115,6 +116,7 @@ def test_a_budget_shrinks_the_replayed_store(tables, tmp_path):
     assert 0 < sum(len(one.split()) for one in kept) < sum(len(fact.split()) + 1 for fact in FACTS)
 
 
+@pytest.mark.drill
 def test_pairs_come_back_line_by_line_with_what_a_run_does(tmp_path):
     lines = [
         {"first": "My rent is $900 a month.", "second": "My rent went up to $950 a month.", "mine": 7},

@@ -289,6 +289,7 @@ def test_a_misspelt_profile_is_not_taken_for_an_empty_one(home, args):
     assert "profile 'anna' has no memory; the closest match is 'ana'" in said
 
 
+@pytest.mark.drill
 @pytest.mark.usefixtures("unpublished")
 def test_the_only_profile_of_a_store_need_not_be_named(copy):
     assert as_json("recall", "when is the launch?", "--no-record", home=copy)["recalled"][0]["memory_id"] == "m1"

@@ -517,6 +517,7 @@ def test_deep_recall_finds_what_ordinary_recall_lacks_and_counts_it(merged, clie
     assert f"{metrics.PREFIX}recall_regret_total 2.0\n" in metrics.render(lake, settings, now=clock.at)
 
 
+@pytest.mark.drill
 def test_a_member_comes_back_alone_and_a_merge_as_a_whole(merged, client, unpublished):
     copies, summary = merged
     back = client.restore(copies[0])
@@ -566,6 +567,7 @@ def states_at(lake, as_of):
     return states(rebuild.past_state(lake, as_of).tables["memories"])
 
 
+@pytest.mark.drill
 def test_the_past_is_searched_as_it_was(merged, client, clock):
     copies, summary = merged
     merged_at = clock.at

@@ -353,7 +353,7 @@ def stores(draw):
 LOOSE = Policy(duplicate_similarity=0.5, cluster_similarity=0.3, cluster_min_size=2, cluster_max_size=4)
 
 
-@examples(4)
+@examples(2)
 @given(stores(), st.randoms(use_true_random=False), st.sampled_from(["single", "average"]))
 def test_clusters_depend_on_the_set_of_memories_alone(memories, random, linkage):
     policy = LOOSE.model_copy(update={"linkage": linkage})
@@ -369,7 +369,7 @@ def test_clusters_depend_on_the_set_of_memories_alone(memories, random, linkage)
         assert getattr(found, name).drop("cohesion", strict=False).equals(apart.drop("cohesion", strict=False))
 
 
-@examples(4)
+@examples(2)
 @given(stores(), st.data())
 def test_neighbours_that_are_known_change_nothing(memories, data):
     merged = data.draw(st.lists(st.booleans(), min_size=len(memories), max_size=len(memories)))
@@ -386,7 +386,7 @@ def test_neighbours_that_are_known_change_nothing(memories, data):
         assert getattr(found, name).equals(getattr(same, name)), name
 
 
-@examples(4)
+@examples(2)
 @given(stores())
 def test_groups_hold_what_they_promise(memories):
     found = clustered(memories, LOOSE)

@@ -110,7 +110,8 @@ def test_a_kill_at_any_step_leaves_all_or_nothing_and_the_work_can_go_on(
         assert set(home.glob("lake/*/*")) == seen
 
 
-@pytest.mark.parametrize("kills", [(8,), pytest.param((3, 8, 13), marks=pytest.mark.drill)])
+@pytest.mark.drill
+@pytest.mark.parametrize("kills", [(8,), (3, 8, 13)])
 def test_kills_from_outside_leave_the_store_whole(begun: Path, tmp_path: Path, kills: tuple[int, ...]) -> None:
     home = tmp_path / "home"
     shutil.copytree(begun, home)
@@ -139,6 +140,7 @@ def keep_working(home: Path, sender: Connection) -> None:
             sender.send("committed")
 
 
+@pytest.mark.drill
 def test_readers_never_see_half_a_commit(begun: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
     shutil.copytree(begun, home)

@@ -19,7 +19,7 @@ KILLS = sampling.first(1, 8)
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     path = tmp_path_factory.mktemp("sample") / "sample.jsonl"
-    sample.write(path, profiles=2, memories=30, days=100, seed=3)
+    sample.write(path, profiles=2, memories=10, days=100, seed=3)
     return path
 
 
@@ -59,6 +59,7 @@ def killed(work, *arguments, after):
         process.join()
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("kills", KILLS)
 def test_an_import_that_is_killed_again_and_again_loses_and_doubles_nothing(tmp_path, source, undisturbed, kills):
     chance = random.Random(11)

@@ -331,6 +331,7 @@ def test_answers_of_a_language_model_that_only_the_lake_had_are_named(copy):
         assert "1 row of verdicts" in detail
 
 
+@pytest.mark.drill
 def test_a_snapshot_that_is_missing_damaged_or_behind_and_a_link_that_leads_astray(copy):
     first = snapshot.newest(copy)
     first.unlink()

@@ -34,7 +34,7 @@ POSITIONS = ("head", "since", "caught_up")
 def store(tmp_path_factory):
     """A store of three profiles before its first night."""
     home = tmp_path_factory.mktemp("store")
-    with homes.filled(home, homes.events(profiles=3, memories=20)) as lake:
+    with homes.filled(home, homes.events(profiles=3, memories=10)) as lake:
         lake.project()
     return home
 
@@ -70,12 +70,12 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(engines, "_SMALLEST", 20)
 
 
-@pytest.mark.drill  # each push makes one of two shards
 def test_three_shards_publish_what_one_does(store, in_turn, tmp_path):
     with homes.copied(store, tmp_path) as lake:
         same(night(lake, shards=3), in_turn)
 
 
+@pytest.mark.drill  # each push computes three shards in turn
 @pytest.mark.usefixtures("small_parts")
 def test_two_processes_and_two_shards_publish_what_one_process_does(store, in_turn, tmp_path):
     with homes.copied(store, tmp_path) as lake:
@@ -191,7 +191,6 @@ def test_workers_end_with_the_process_that_they_work_for(tmp_path):
         fcntl.flock(file, fcntl.LOCK_EX)  # waits for the worker's end
 
 
-@pytest.mark.drill
 def test_results_come_in_order_few_parts_are_read_ahead_and_an_error_ends_the_run():
     read = []
 

@@ -440,6 +440,7 @@ def test_an_event_that_comes_late_keeps_no_words_about_an_erased_memory(after):
     assert found(after.home, words) == []
 
 
+@pytest.mark.drill
 def test_a_second_delivery_brings_nothing_back(after):
     again = after.ledger.append(EVENTS)
     assert (again.accepted, again.duplicates) == (0, len(EVENTS))
@@ -455,6 +456,7 @@ def test_a_second_delivery_brings_nothing_back(after):
     assert found(after.home, "4 May 2025") == []
 
 
+@pytest.mark.drill
 def test_an_undo_brings_nothing_back(after):
     for run_id in ("run-2400", "run-0400"):
         undo.undo(after, run_id, cascade=True, now=LATER + timedelta(hours=1))
@@ -469,6 +471,7 @@ def assert_no_words(lake):
     assert not texts.str.contains_any(list(WORDS)).any()
 
 
+@pytest.mark.drill
 def test_a_summary_is_made_anew_of_what_is_left_or_its_last_member_stands_for_itself(without_some, tmp_path):
     summaries, receipt = without_some.before.filter(pl.col("kind") == "compression"), without_some.receipt
     tea, doctor = (summaries.filter(pl.col("members").list.contains(name))["memory_id"].item() for name in ("t1", "a2"))
@@ -487,6 +490,7 @@ def test_a_summary_is_made_anew_of_what_is_left_or_its_last_member_stands_for_it
     assert (left["lifecycle"], left["superseded_by"]) == ("active", None)
 
 
+@pytest.mark.drill
 def test_the_same_text_under_another_id_stays_and_is_named(without_some, tmp_path):
     assert without_some.receipt.same_text == ("w2",)
     with copied(without_some.home, tmp_path / "home") as lake:
@@ -496,6 +500,7 @@ def test_the_same_text_under_another_id_stays_and_is_named(without_some, tmp_pat
         assert_rebuilt(lake)
 
 
+@pytest.mark.drill
 def test_a_plan_from_before_is_refused(without_some, tmp_path):
     with copied(without_some.home, tmp_path / "home") as lake:
         policies = inputs.policies(load(lake.home, environment={}), without_some.profiles)
@@ -522,6 +527,7 @@ def test_what_is_unknown_is_refused_with_what_is_near(lake, scope, said):
         erase_memories(lake, **{"profile_id": "p"} | scope, now=LATER)
 
 
+@pytest.mark.drill
 def test_a_summary_is_erased_with_its_members(lake):
     row = lake.read("memories", profiles=["p"]).filter(pl.col("kind") == "compression").row(0, named=True)
     receipt = erase_memories(lake, profile_id="p", memory_ids=[row["memory_id"]], now=LATER)

@@ -118,6 +118,7 @@ def test_rows_that_were_removed_and_what_a_killed_program_left_in_the_log_of_a_d
         assert reader.execute("SELECT value FROM notes WHERE key = 'k'").fetchall() == [("nothing but [erased]",)]
 
 
+@pytest.mark.drill
 def test_words_that_somebody_still_reads_stop_the_erasure_before_it_begins(home, monkeypatch):
     monkeypatch.setattr(sqlite_file, "_PATIENCE", 0.1)
     with closing(sqlite3.connect(index(home))) as connection:

@@ -192,6 +192,7 @@ def test_the_tables_equal_a_rebuild_and_later_runs_and_undos_go_on(after):
     assert_rebuilt(after)
 
 
+@pytest.mark.drill
 def test_what_is_delivered_again_is_known_and_stays_refused(stores, after):
     events = told(stores[2])
     again = after.ledger.append(events)

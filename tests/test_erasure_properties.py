@@ -53,6 +53,7 @@ def store(lake: Lake, given: list[tuple[str, str, bool]], recalls: list[list[int
     consolidate.consolidate(lake, load(lake.home, environment={}), profiles, run_id="run")
 
 
+@pytest.mark.drill
 @examples(1, drill=80, phases=[Phase.generate])  # a store an example: shrinking would take minutes
 @given(memories, st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=3), max_size=3), st.data())
 def test_what_is_erased_is_nowhere_and_all_else_is_as_it_was(said, recalls, data):

@@ -127,6 +127,7 @@ def test_keywords_of_a_text_that_is_erased_meanwhile_are_not_kept(lake, once):
     nothing_is_left(lake)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("moment", sampling.first("memories", "events", "enrichment", "vectors", "scored_memories"))
 def test_a_run_over_all_profiles_goes_on_without_what_is_erased(lake, once, moment):
     once(lambda: erase(lake), writes=moment)

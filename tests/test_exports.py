@@ -87,7 +87,7 @@ def home(tmp_path_factory):
     return home
 
 
-@examples(15)
+@examples(7)
 @given(st.lists(MEMORIES, max_size=6), st.integers(0, 6))
 def test_markdown_to_a_store_and_back_loses_nothing(rows, grouped):
     rows = [{"memory_id": f"m{index}", **row} for index, row in enumerate(rows)]
@@ -472,6 +472,7 @@ def test_an_export_that_is_cut_off_replaces_nothing(home, tmp_path, monkeypatch)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("out", whole)]
 
 
+@pytest.mark.drill
 def test_tables_are_those_of_now_of_a_run_that_is_kept_and_of_an_instant(home, tmp_path):
     with homes.copied(home, tmp_path / "data") as lake:
         lake.project()

@@ -94,6 +94,7 @@ def test_an_idle_night_materialises_nothing_but_its_record_and_starts_nothing_of
     assert host.automation() == 0
 
 
+@pytest.mark.drill
 def test_a_night_that_changed_something_starts_the_hosts_asset_once(host):
     remembered(host.lake, "Ana moved to Porto.", at=homes.NIGHT + homes.days(host.night))
     made = host.run()
@@ -112,6 +113,7 @@ def test_after_what_a_new_memory_leads_to_nights_are_idle_again(host):
     assert host.automation() == 0
 
 
+@pytest.mark.drill
 def test_a_partial_run_materialises_its_own_assets_and_none_of_stages_that_it_skips(host):
     remembered(host.lake, "Ana keeps bees.", at=homes.NIGHT + homes.days(host.night))
     made = host.run("decay")

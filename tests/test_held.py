@@ -44,7 +44,7 @@ def home(tmp_path_factory, said):
     folder, heard, log = tmp_path_factory.mktemp("held"), logging.Handler(), logging.getLogger("memory_pipeline")
     heard.emit = said.append
     log.addHandler(heard)
-    with homes.filled(folder, homes.events(memories=30)) as lake:
+    with homes.filled(folder, homes.events(memories=40)) as lake:
         plan = homes.night(lake, policy=archiving(folder))["consolidation_plan"]
         assert plan.filter(status="held")["profile_id"].unique().to_list() == ["sample-1"]
     log.removeHandler(heard)
@@ -153,6 +153,7 @@ def test_a_plan_that_an_invariant_refuses_is_counted(tmp_path, monkeypatch):
     assert counted == {("committed",): 0.0, ("conflict",): 0.0, ("refused",): 1.0}
 
 
+@pytest.mark.drill
 def test_a_run_that_is_released_archives_and_takes_the_notice_back(home, tmp_path):
     with homes.copied(home, tmp_path / "copy") as lake:
         homes.night(lake, as_of=homes.NIGHT + homes.days(1), run_id="two", max_archived_share=1.0)

@@ -96,6 +96,7 @@ def test_an_older_ledger_is_refused_until_doctor_accepts_it(home, store):
     assert "is older than the lake" in refused("status", home=home), "another epoch has begun"
 
 
+@pytest.mark.drill
 def test_a_store_keeps_its_identity_through_commits_and_a_move(home, tmp_path):
     with Lake(home) as lake:
         own = identity.of_lake(lake.store)

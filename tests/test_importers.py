@@ -288,7 +288,7 @@ def test_a_batch_of_long_lines_is_cut_short(tmp_path, ledger):
 
 
 @given(st.lists(st.binary(max_size=30) | st.integers(0, 5).map(line), max_size=12))
-@examples(8)
+@examples(4)
 def test_any_lines_are_taken_or_buried_and_twice_is_once(tmp_path_factory, lines):
     path = tmp_path_factory.mktemp("lines") / "e.jsonl"
     path.write_bytes(b"{}\n" + b"\n".join(lines))

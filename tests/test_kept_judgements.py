@@ -162,6 +162,7 @@ def test_only_a_profile_that_changed_is_judged(lake, judge):
     assert_rebuilt(lake, BUSY)
 
 
+@pytest.mark.drill
 def test_every_kept_table_holds_something_and_says_what_it_was_made_from(lake):
     assert lake.read("comparisons")["pairs"].list.len().min() > 0
     sentences = lake.read("core_sentences").explode("texts").unnest("texts")["sentences"].list.len()
@@ -174,6 +175,7 @@ def test_every_kept_table_holds_something_and_says_what_it_was_made_from(lake):
         assert lake.read(name)["read"].str.len_chars().min() > 0, name
 
 
+@pytest.mark.drill
 def test_only_new_texts_are_read_and_only_a_profile_that_changed_is_folded_compared_and_grouped(lake, judge, work):
     assert judged(lake, judge, 2) == []
     assert work.none, vars(work)

@@ -175,7 +175,7 @@ def project_in_steps(home: Path) -> int:
 EVENT = st.tuples(st.sampled_from(["ana", "bo"]), st.integers(0, 9), st.integers(0, 9))
 
 
-@examples(8)
+@examples(4)
 @given(
     st.lists(EVENT, max_size=12),
     st.integers(0, 9),
@@ -493,7 +493,7 @@ def test_a_large_table_is_split_and_a_commit_rewrites_only_its_part(
     assert lake.read("memories", seq=1).height == 32
 
 
-@examples(5)
+@examples(2)
 @given(st.permutations(range(6)))
 def test_the_same_rows_in_any_order_give_the_same_bytes(order: list[int]) -> None:
     frames = [rows("vectors", "ana", f"p{number}") for number in range(6)]

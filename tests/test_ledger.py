@@ -77,7 +77,7 @@ def test_an_event_of_the_pipeline_is_refused(ledger: Ledger) -> None:
     assert ledger.position() == 0
 
 
-@examples(8)
+@examples(4)
 @given(st.lists(st.lists(st.lists(st.integers(0, 30), max_size=8), max_size=4), min_size=3, max_size=3))
 def test_any_interleaving_of_processes_gives_the_same_events(
     workers: ProcessPoolExecutor, work: list[list[list[int]]]
@@ -103,7 +103,8 @@ def append_tens(home: Path, origin: str, batches: int) -> list[int]:
         return [ledger.append(ten).last_seq for ten in tens]
 
 
-@pytest.mark.parametrize("batches", [8, pytest.param(400, marks=pytest.mark.drill)])
+@pytest.mark.drill
+@pytest.mark.parametrize("batches", [8, 400])
 def test_positions_of_many_writers_have_no_gaps_and_are_in_the_order_of_commits(
     home: Path, workers: ProcessPoolExecutor, batches: int
 ) -> None:
@@ -122,6 +123,7 @@ def test_positions_of_many_writers_have_no_gaps_and_are_in_the_order_of_commits(
         assert answers == sorted(answers)
 
 
+@pytest.mark.drill
 def test_what_was_once_seen_up_to_a_position_never_changes(home: Path) -> None:
     finished = threading.Event()
 

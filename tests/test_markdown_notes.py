@@ -29,7 +29,7 @@ FIELDS = st.fixed_dictionaries(
 ).map(lambda fields: {"memory_id": fields.pop("memory_id"), **fields})
 
 
-@examples(100)
+@examples(50)
 @given(FIELDS, CONTENTS)
 def test_a_note_is_read_as_it_was_written_by_us_and_by_yaml(fields, content):
     text = markdown_notes.note(fields, content)
@@ -39,7 +39,7 @@ def test_a_note_is_read_as_it_was_written_by_us_and_by_yaml(fields, content):
     assert yaml.safe_load(header) == fields
 
 
-@examples(100)
+@examples(50)
 @given(st.lists(st.tuples(FIELDS, CONTENTS), max_size=4))
 def test_the_items_of_a_topic_are_read_as_they_were_written(memories):
     items = [markdown_notes.item(fields, content) for fields, content in memories]

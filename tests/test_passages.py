@@ -170,6 +170,7 @@ def test_short_memories_are_shown_whole(client):
     assert hit.text == hit.content
 
 
+@pytest.mark.drill
 def test_the_command_line_shows_the_passage_and_the_whole_on_request(home):
     recalled = call("recall", NEEDLES["alarm"][1], "--no-record", home=home).stdout
     begun = call("get", "alarm", home=home).stdout

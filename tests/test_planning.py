@@ -668,7 +668,7 @@ def same(one, other):
         assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
 
 
-@examples(4)
+@examples(2)
 @given(EVENTS, RUNS)
 def test_a_history_of_runs_folds_to_what_each_run_published(rows, runs):
     stream = ledger([*STORED, *rows])
@@ -703,7 +703,7 @@ def test_a_history_of_runs_folds_to_what_each_run_published(rows, runs):
         assert TABLES["decided_edges"].violations(rebuilt.edges).is_empty()
 
 
-@examples(4)
+@examples(2)
 @given(EVENTS, RUNS, st.integers(1, 2))
 def test_decisions_can_be_applied_in_two_lots(rows, runs, cut):
     start = projection.project(ledger([*STORED, *rows]))

@@ -104,6 +104,7 @@ def kinds(plan: pl.DataFrame) -> dict[str, set[str]]:
     return {name: set(own["action"]) for (name,), own in plan.group_by("profile_id")}
 
 
+@pytest.mark.drill
 def test_the_state_that_a_run_leaves_is_what_a_fold_makes_of_the_ledger(nights):
     later = nights.end + timedelta(hours=1)
     events, decided = nights.lake.events(as_of=later), nights.lake.ledger.decisions(as_of=later)
@@ -125,6 +126,7 @@ def test_the_state_that_a_run_leaves_is_what_a_fold_makes_of_the_ledger(nights):
         assert one.equals(other), name
 
 
+@pytest.mark.drill
 def test_every_preset_decides_what_it_is_for(nights):
     assert dict(nights.made["profiles"].select("profile_id", "preset").iter_rows()) == {n: n for n in preset_names()}
     decided = kinds(nights.lake.ledger.decisions())
@@ -136,17 +138,20 @@ def test_every_preset_decides_what_it_is_for(nights):
     assert {"link", "compile"} <= decided["default"]
 
 
+@pytest.mark.drill
 def test_the_published_tables_keep_their_schemas(nights):
     broken = {name: TABLES[name].violations(frame).rows() for name, frame in nights.published.items()}
     assert {name: rows for name, rows in broken.items() if rows} == {}
 
 
+@pytest.mark.drill
 def test_the_plan_breaks_no_invariant_and_the_quota_holds_nothing(nights):
     policies = inputs.policies(nights.settings, nights.made["profiles"])
     assert commit.violations(nights.made, policies).is_empty()
     assert set(nights.made["consolidation_plan"]["status"]) == {"proposed"}
 
 
+@pytest.mark.drill
 def test_nothing_is_lost_and_whoever_left_is_accounted_for(nights):
     memories, key = nights.published["memories"], ["profile_id", "memory_id"]
     stored = nights.made["events"].filter(pl.col("event_type") == "memory.stored")

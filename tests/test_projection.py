@@ -326,7 +326,7 @@ def test_the_fold_equals_the_plainest_one(stream):
         assert close == pytest.approx((wanted["confidence"], wanted["stability"], wanted["energy"]), abs=1e-12)
 
 
-@examples(4)
+@examples(2)
 @given(STREAMS, st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_no_byte(stream, random):
     places = list(range(stream.height))
@@ -336,14 +336,14 @@ def test_the_order_of_rows_changes_no_byte(stream, random):
     assert written(one.edges) == written(other.edges)
 
 
-@examples(4)
+@examples(2)
 @given(STREAMS, st.integers(0, 40))
 def test_what_is_delivered_twice_counts_once(stream, first):
     again = stream.head(first).with_columns(pl.col("seq") + stream.height)
     same(projection.fold(stream, NO_DECISIONS), projection.fold(pl.concat([stream, again]), NO_DECISIONS))
 
 
-@examples(3)
+@examples(1)
 @given(STREAMS)
 def test_a_memory_folded_alone_is_the_same_as_among_others(stream):
     whole = projection.fold(stream, NO_DECISIONS).memories
@@ -353,7 +353,7 @@ def test_a_memory_folded_alone_is_the_same_as_among_others(stream):
     assert_frame_equal(whole, parts, check_exact=True)
 
 
-@examples(4)
+@examples(2)
 @given(STREAMS)
 def test_every_stored_memory_is_there_exactly_once_and_holds_to_its_schema(stream):
     state = projection.fold(stream, NO_DECISIONS)
@@ -363,7 +363,7 @@ def test_every_stored_memory_is_there_exactly_once_and_holds_to_its_schema(strea
     assert TABLES["decided_edges"].violations(state.edges).is_empty()
 
 
-@examples(4)
+@examples(2)
 @given(STREAMS)
 def test_projecting_is_folding_without_decisions(stream):
     same(projection.project(stream), projection.fold(stream, NO_DECISIONS))
@@ -778,7 +778,7 @@ def equal(one, other):
         assert_frame_equal(getattr(one, name), getattr(other, name), check_exact=True)
 
 
-@examples(4)
+@examples(2)
 @given(STREAMS, PLANS, st.integers(-1, 13))
 def test_decisions_in_lots_are_decisions_at_once(stream, decided, day):
     cut = pl.col("as_of") <= ago(20) + timedelta(days=day, hours=3)
@@ -793,7 +793,7 @@ STUBS = st.builds(moved, st.just("stub"), NAMES, **CHOICES) | st.builds(
 )
 
 
-@examples(4)
+@examples(2)
 @given(STREAMS, st.lists(DECISION | STUBS, min_size=1, max_size=14).map(lambda rows: decisions(*rows)))
 def test_what_a_run_publishes_is_what_a_rebuild_finds(stream, decided):
     """A run sees what happened up to its clock, and applies its plan to what earlier runs left."""
@@ -803,7 +803,7 @@ def test_what_a_run_publishes_is_what_a_rebuild_finds(stream, decided):
     equal(published, projection.fold(known, decided))
 
 
-@examples(4)
+@examples(2)
 @given(STREAMS, PLANS, st.randoms(use_true_random=False))
 def test_neither_order_nor_repetition_of_rows_changes_any_table(stream, decided, random):
     again = pl.concat([stream, stream.head(9).with_columns(pl.col("seq") + stream.height)])
@@ -815,7 +815,7 @@ def test_neither_order_nor_repetition_of_rows_changes_any_table(stream, decided,
     equal(projection.fold(*shuffled), projection.fold(stream, decided))
 
 
-@examples(4)
+@examples(2)
 @given(STREAMS, PLANS)
 def test_every_table_holds_to_its_schema_and_profiles_do_not_meet(stream, decided):
     state = projection.fold(stream, decided)

@@ -323,7 +323,7 @@ def runs(memories, used, ends, hours, policy=TIERS):
     return changes.drop("plan_id").sort("memory_id", "at", "to_tier")
 
 
-@examples(3, drill=320)
+@examples(1, drill=320)
 @given(LIVES, st.lists(HOURS, max_size=2), st.lists(HOURS, max_size=5), st.integers(1, 3))
 def test_tiers_do_not_depend_on_when_anybody_looks(lives, ends, looks, batch):
     """Runs at any instants, and one run with others that catch up, end with the same changes of tier."""

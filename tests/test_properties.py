@@ -173,6 +173,7 @@ def test_runs_at_any_cadence_come_to_what_one_run_comes_to(life, looks, cognitiv
 # --- isolation and order
 
 
+@pytest.mark.drill
 @examples(0, drill=60)
 @example(FULL, (FULL[0][2:9], FULL[1][:2]), "superlocal")
 @given(lives, lives, st.sampled_from(preset_names()))
@@ -195,7 +196,7 @@ def _alike(one: pl.DataFrame, other: pl.DataFrame, name: str) -> None:
 
 
 @pytest.mark.drill
-@examples(3)
+@examples(1)
 @given(lives, st.sampled_from(preset_names()), st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(life, name, random):
     policy = Policy(**preset(name))
@@ -211,7 +212,7 @@ def test_the_order_of_rows_changes_nothing(life, name, random):
 
 
 @pytest.mark.drill
-@examples(2)
+@examples(1)
 @given(lives, st.sampled_from(preset_names()), st.randoms(use_true_random=False), st.integers(0, 5))
 def test_late_and_repeated_events_change_nothing(life, name, random, repeated):
     events = told(life)

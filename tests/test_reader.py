@@ -83,7 +83,7 @@ def alone_pairs(kind):
     return np.concatenate([getattr(pair_reader(), kind)([pair]) for pair in pairwise(TEXTS)])
 
 
-@examples(4)
+@examples(2)
 @given(st.permutations(range(len(TEXTS))), st.integers(1, len(TEXTS)))
 def test_what_is_read_of_a_text_depends_neither_on_order_nor_on_its_batch(order, size):
     alone = alone_texts()
@@ -93,7 +93,7 @@ def test_what_is_read_of_a_text_depends_neither_on_order_nor_on_its_batch(order,
             assert same(read, alone[place])
 
 
-@examples(4)
+@examples(2)
 @given(st.permutations(range(len(TEXTS) - 1)), st.integers(1, len(TEXTS) - 1))
 def test_what_is_read_of_a_pair_depends_neither_on_order_nor_on_its_batch(order, size):
     pairs = list(pairwise(TEXTS))

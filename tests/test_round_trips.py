@@ -184,7 +184,7 @@ def test_a_text_that_was_changed_here_is_changed_in_its_value(tmp_path, value, c
         st.tuples(st.lists(LABELS, min_size=1, max_size=3).map(tuple), WORDS), VALUES, min_size=1, max_size=4
     )
 )
-@examples(4)
+@examples(2)
 def test_any_value_of_langgraph_keeps_its_shape(items):
     given_items = [{"namespace": [*name], "key": key, "value": value} for (name, key), value in items.items()]
     keys = {(".".join(name), key.strip()) for name, key in items}
@@ -261,7 +261,7 @@ def test_a_graph_that_was_changed_here_goes_out_as_it_is_now(tmp_path):
 
 
 @given(st.data())
-@examples(4)
+@examples(2)
 def test_any_graph_of_the_mcp_server_comes_back_as_it_was(data):
     names = data.draw(
         st.lists(

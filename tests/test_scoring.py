@@ -402,10 +402,10 @@ def test_a_score_does_not_depend_on_how_many_rows_are_scored_with_it():
             "created_at": ago(index * 1.2345678),
             "last_accessed_at": ago(index * 0.7654321) if index % 3 else None,
             "access_count": index % 7,
-            "importance_given": index / 200,
+            "importance_given": index / 50,
             "category": sorted(scoring.RETENTION_DAYS)[index % 5],
         }
-        for index in range(200)
+        for index in range(50)
     ]
     together = scored(frames.memories(rows))
     single = [frames.memories([row]) for row in rows]

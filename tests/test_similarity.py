@@ -257,7 +257,7 @@ def test_a_column_becomes_a_matrix_with_unknown_rows_for_what_does_not_fit():
     assert similarity.matrix(pl.Series([None], dtype=pl.List(pl.Float32))).shape == (1, 0)
 
 
-@examples(5)
+@examples(2)
 @given(st.sampled_from([np.nan, 1.5, -2.0]))
 def test_a_threshold_that_is_no_cosine_is_refused(minimum):
     with pytest.raises(ValueError, match="minimum"):

@@ -62,6 +62,7 @@ def agent(lake: Lake, monkeypatch: pytest.MonkeyPatch):
     return start
 
 
+@pytest.mark.drill
 def test_an_agent_that_changes_what_a_plan_rests_on_waits_after_two_conflicts(lake: Lake, agent) -> None:
     outcomes = agent("m0")
     tables = night(lake)

@@ -542,7 +542,7 @@ EVERY = Policy(
 )
 
 
-@examples(4)
+@examples(2)
 @given(stores(), st.randoms(use_true_random=False))
 def test_groups_depend_on_the_set_of_rows_alone(store, random):
     memories, edges = store
@@ -563,7 +563,7 @@ def test_groups_depend_on_the_set_of_rows_alone(store, random):
             assert ours.drop("cohesion", strict=False).equals(getattr(alone, name).drop("cohesion", strict=False))
 
 
-@examples(4)
+@examples(2)
 @given(stores())
 def test_members_that_leave_belong_to_one_group(store):
     memories, edges = store

@@ -303,7 +303,7 @@ PIECES = [
 CONTENTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=14).map(" ".join) | st.text(min_size=1, max_size=80)
 
 
-@examples(4)
+@examples(2)
 @given(
     st.lists(st.tuples(CONTENTS, st.sampled_from([None, "Ann", "Ben Lee"])), min_size=2, max_size=8),
     st.sampled_from([*METHOD, "session", "agent"]),
@@ -669,7 +669,7 @@ def test_a_summary_is_made_of_originals_only():
 # Properties
 
 
-@examples(4)
+@examples(2)
 @example([*["Anna"] * 5, "N'T"], Random(0))
 @given(st.lists(CONTENTS, min_size=6, max_size=12), st.randoms(use_true_random=False))
 def test_summaries_depend_on_their_own_members_alone(texts, random):

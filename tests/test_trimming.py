@@ -240,7 +240,7 @@ def test_the_last_memory_of_a_profile_stays():
     assert set(shown(store(CHAT, protected={0: True}), 0.01)) == {"m0"}
 
 
-@examples(4)
+@examples(2)
 @given(TURNS, SHARES)
 def test_the_budget_is_met_to_within_one_memory(turns, share):
     memories = store(turns)
@@ -252,7 +252,7 @@ def test_the_budget_is_met_to_within_one_memory(turns, share):
     assert after >= min(stored(memories), budget) - max(count_tokens(pl.Series(whole))) - 2
 
 
-@examples(4)
+@examples(2)
 @given(TURNS, SHARES)
 def test_what_was_cut_fits_so_that_nothing_more_is_proposed(turns, share):
     memories = store(turns)
@@ -260,7 +260,7 @@ def test_what_was_cut_fits_so_that_nothing_more_is_proposed(turns, share):
     assert [len(table) for table in select(again, share)] == [0, 0]
 
 
-@examples(4)
+@examples(2)
 @given(TURNS, SHARES, SHARES)
 def test_a_smaller_budget_leaves_a_part_of_what_a_larger_one_leaves(turns, one, other):
     memories = store(turns)
@@ -271,7 +271,7 @@ def test_a_smaller_budget_leaves_a_part_of_what_a_larger_one_leaves(turns, one, 
             assert piece.strip() in large[memory_id]
 
 
-@examples(4)
+@examples(2)
 @given(TURNS, SHARES, st.integers(0, 99))
 def test_the_order_of_rows_changes_nothing(turns, share, seed):
     memories = store(turns)
@@ -281,7 +281,7 @@ def test_the_order_of_rows_changes_nothing(turns, share, seed):
         assert_frame_equal(one, other)
 
 
-@examples(4)
+@examples(2)
 @given(TURNS, SHARES)
 def test_what_is_shown_is_part_of_the_text_and_never_empty(turns, share):
     memories = store(turns)
@@ -294,7 +294,7 @@ def test_what_is_shown_is_part_of_the_text_and_never_empty(turns, share):
     assert (trims["tokens_after"] < trims["tokens_before"]).all()
 
 
-@examples(4)
+@examples(2)
 @given(TURNS, SHARES)
 def test_a_denial_is_shown_whole_or_not_at_all(turns, share):
     for text in shown(store(turns), share).values():
@@ -395,7 +395,7 @@ def test_those_that_are_worth_least_leave_first():
     )
 
 
-@examples(4)
+@examples(2)
 @given(TURNS, SHARES, st.integers(0, 3))
 def test_runs_that_may_let_few_leave_go_on_until_the_budget_holds(turns, share, spare):
     memories = store(turns)
@@ -412,7 +412,7 @@ def test_runs_that_may_let_few_leave_go_on_until_the_budget_holds(turns, share, 
         assert cost(memories) <= int(stored(store(turns)) * share) or left.height == 1
 
 
-@examples(4)
+@examples(2)
 @given(TURNS, SHARES, SHARES, st.integers(0, 3))
 def test_with_as_many_spare_a_smaller_budget_leaves_a_part_too(turns, one, other, spare):
     memories = store(turns)

@@ -45,6 +45,19 @@ BREAD = (
 )
 CUTS = (0.95, 0.84, 5.0)
 """Budgets of three nights: the first two cut some of that text, the last one the rest."""
+HARMFUL = tuple(
+    (f"fact{index}", {"content": text})
+    for index, text in enumerate(
+        (
+            "Peter is allergic to figs.",
+            "Nadia carries an inhaler for her asthma.",
+            "The twins must never swim without a grown-up.",
+            "Grandfather takes 40 mg of his blue pills at noon.",
+            "Our lawyer keeps the passports of the children.",
+        )
+    )
+)
+"""What it harms to forget, told beside that text."""
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +138,23 @@ def same_as_rebuilt(lake: Lake, profile_id: str) -> None:
         assert rebuilt[name].equals(lake.read(name, profiles=[profile_id])), name
 
 
+def test_a_budget_trims_a_text_and_the_snapshot_shows_the_whole_one_too(tmp_path):
+    homes.settings(tmp_path, token_budget=CUTS[0])
+    with homes.filled(tmp_path, events_of(("bread", {"content": BREAD}), *HARMFUL)) as opened:
+        trimmed_to(CUTS[0], opened, night(opened))
+        shown_in_the_snapshot(opened)
+
+
+@pytest.mark.drill
 def test_a_run_trims_to_the_budget_and_keeps_the_whole_texts(lake, made):
+    trimmed_to(BUDGET, lake, made)
+
+
+def trimmed_to(budget, lake, made):
     memories = lake.read("memories")
     originals = made["memories"].filter(pl.col("kind") == "original")
     stored = tokens(originals, pl.col("content"))
-    assert all(shown(memories)[name] <= BUDGET * stored[name] for name in stored)
+    assert all(shown(memories)[name] <= budget * stored[name] for name in stored)
     trimmed = cut(memories)
     assert trimmed.height
     whole = trimmed.join(originals, on=KEY, suffix="_before")
@@ -142,6 +167,7 @@ def test_a_run_trims_to_the_budget_and_keeps_the_whole_texts(lake, made):
     assert trimmed.join(decided, on=[*KEY, "plan_id"], how="semi").height == trimmed.height
 
 
+@pytest.mark.drill
 def test_under_a_budget_only_summaries_are_made_that_take_the_place_of_others(made):
     kinds = {KINDS[name] for name in SUPERSEDING}
     assert made["summaries"].height
@@ -206,7 +232,12 @@ def test_a_text_that_is_given_back_stays_whole_and_one_that_changes_is_shown_who
     assert (row["content"], row["trimmed"]) == ("Lisbon.", None)
 
 
+@pytest.mark.drill
 def test_the_snapshot_shows_both_texts(lake):
+    shown_in_the_snapshot(lake)
+
+
+def shown_in_the_snapshot(lake):
     trimmed = cut(lake.read("memories")).row(0, named=True)
     with duckdb.connect(str(snapshot.publish(lake)), read_only=True) as connection:
         asked = [trimmed["profile_id"], trimmed["memory_id"]]
@@ -352,15 +383,7 @@ def events_of(*rows, profile_id="u"):
 def bread(tmp_path_factory):
     """A store in which one text was cut on two nights and archived on the third."""
     home = tmp_path_factory.mktemp("bread")
-    harmful = (
-        "Peter is allergic to figs.",
-        "Nadia carries an inhaler for her asthma.",
-        "The twins must never swim without a grown-up.",
-        "Grandfather takes 40 mg of his blue pills at noon.",
-        "Our lawyer keeps the passports of the children.",
-    )
-    facts = [(f"fact{index}", {"content": text}) for index, text in enumerate(harmful)]
-    with homes.filled(home, events_of(("bread", {"content": BREAD}), *facts)) as lake:
+    with homes.filled(home, events_of(("bread", {"content": BREAD}), *HARMFUL)) as lake:
         texts, decided = [BREAD], []
         for index, budget in enumerate(CUTS):
             homes.settings(home, token_budget=budget)

@@ -69,6 +69,7 @@ def lake(whole, tmp_path):
         yield opened
 
 
+@pytest.mark.drill
 def test_versions_of_tables_are_kept_as_far_back_as_snapshots(lake, instance):
     first, second, last = sorted(lake.ledger.runs()["commit_seq"].unique())[::2]
     settings = kept(lake.home, versions=2)
@@ -107,6 +108,7 @@ def test_an_old_run_can_still_be_undone_exactly(tmp_path, whole_and_swept, targe
     homes.same(*published)
 
 
+@pytest.mark.drill
 @pytest.mark.parametrize("part", sampling.first("sweep", "compact", "archive"))
 def test_a_part_that_fails_is_named_and_the_others_are_done(lake, instance, monkeypatch, part):
     def broken(*_given, **_options):
@@ -151,8 +153,8 @@ def test_a_night_without_anything_new_publishes_nothing(tmp_path):
         assert lake.ledger.runs().filter(run_id="after")["outcome"].unique().to_list() == ["committed"]
 
 
-def test_old_run_history_goes_and_the_disk_is_told(whole, tmp_path):
-    with homes.copied(whole, tmp_path), launch.instance(tmp_path) as instance:
+def test_old_run_history_goes_and_the_disk_is_told(history, tmp_path):
+    with homes.filled(tmp_path, history), launch.instance(tmp_path) as instance:
         settings = kept(tmp_path, versions=30)
         first = maintained(instance, settings)
         assert first["runs_dropped"] == 0

@@ -74,6 +74,7 @@ def twice(facts, answer):
         return first, compiled(facts, first, known, as_of=later), len(server.asked)
 
 
+@pytest.mark.drill
 def test_blocks_of_the_model_stay_the_models(real_system):
     """The release words both blocks by its model and then overwrites them by rules, as version 2, in the same run."""
     case = real_system("superlocal")["slm-block-6"]

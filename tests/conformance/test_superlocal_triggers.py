@@ -63,7 +63,7 @@ def fired_at(lake, stores, **policy):
 
 
 def test_every_so_many_stores_a_lightweight_run(lake):
-    assert fired_at(lake, 11, step_count_trigger=5) == [5, 10]
+    assert fired_at(lake, 7, step_count_trigger=3) == [3, 6]
 
 
 @pytest.mark.drill
