@@ -12,7 +12,7 @@ from memory_pipeline.lake import kept_indexes
 from memory_pipeline.lake.tables import Lake
 from memory_pipeline.recall.index import kept_index
 from memory_pipeline.recall.index.memory_index import Index
-from memory_pipeline.recall.live import ledger_tail, state, together
+from memory_pipeline.recall.live import ledger_tail, state
 from memory_pipeline.settings import Policy
 
 pytestmark = pytest.mark.usefixtures("unpublished")
@@ -194,7 +194,6 @@ def test_opening_reads_what_the_ledger_has_since_and_nothing_else(home, monkeypa
 
 
 def test_of_a_new_memory_nothing_older_is_read_though_it_was_used_and_changed(home, monkeypatch):
-    monkeypatch.setattr(together, "FEW", 0)  # comparing asks for earlier answers
     found(home)
     with monkeypatch.context() as patched:
         patched.setattr(ledger_tail, "tail_rows", None)

@@ -50,8 +50,12 @@ class Alone:
 
     @property
     def compare(self) -> Compare | None:
-        """Finds the links of memories that no run has compared; None of a past state, and of many without a run."""
-        some = self.links.compared_until > 0 or len(self.pool.row_ids) <= FEW
+        """Finds the links of memories that no run has compared; None of a past state.
+
+        Before any run only few are compared, and those that the reader has embedded: it is loaded then.
+        """
+        few = len(self.pool.row_ids) <= FEW and self.pool.index.model == encoder.NAME
+        some = self.links.compared_until > 0 or few
         reads = self.state.edges is None and some and self.cache.compares and not encoder.missing()
         return self.cache.first_links if reads else None
 
