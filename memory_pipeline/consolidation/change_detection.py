@@ -115,12 +115,7 @@ def compare(
 
 
 def unanswered(pairs: pl.DataFrame, answered: pl.DataFrame) -> pl.DataFrame:
-    """Return pairs of memories without those that somebody has answered.
-
-    Args:
-        pairs: any table with profile_id, memory_id and other_id.
-        answered: as `answers.standing` returns it.
-    """
+    """Return pairs of memories without those that somebody has answered, as `answers.standing` tells."""
     low, high = pl.min_horizontal("memory_id", "other_id"), pl.max_horizontal("memory_id", "other_id")
     numbered = pairs.with_columns(low=low, high=high)
     left = numbered.join(answered, on=["profile_id", *answers.PAIR], how="anti", maintain_order="left")
@@ -130,20 +125,11 @@ def unanswered(pairs: pl.DataFrame, answered: pl.DataFrame) -> pl.DataFrame:
 def with_answers(
     changes: pl.DataFrame, answered: pl.DataFrame, memories: Frame[Memories], *, same: pl.DataFrame, plan_id: str
 ) -> pl.DataFrame:
-    """Put the answers about pairs of memories in the place of what was judged.
+    """Put answers about pairs of memories (`answers.standing`) in the place of what was judged in `fact_changes`.
 
     An answered update closes by itself (`answers.closings`); its row serves to order the values of a chain, and links
     where another has closed the older memory. A repeat, a conflict and a pair that is neither become links. Copies of
-    what is closed are closed too, and so are those that repeat it by an answer.
-
-    Args:
-        changes: table `fact_changes` as judged.
-        answered: as `answers.standing` returns it.
-        memories: table `memories`: those that were compared.
-        same: pairs of which a language model is sure that both say the same (see `model_judge.same`).
-
-    Returns:
-        Table `fact_changes`.
+    what is closed are closed too, and so are those that repeat it by an answer or by a model's sure verdict (`same`).
     """
     stating = answered.filter(pl.col("relation").is_in(["update", *answers.LINKING]))
     live = memories.filter(pl.col("lifecycle").is_in(LIVE)).select(*KEY, holds=_since())
@@ -179,18 +165,11 @@ def with_answers(
 
 
 def copies_of_closed(memories: Frame[Memories], repeats: pl.DataFrame, *, plan_id: str) -> pl.DataFrame:
-    """Return the closings of memories that repeat, no later than it ended, what a newer one closed.
+    """Return closings, as `fact_changes`, of memories that repeat, no later than it ended, what a newer one closed.
 
-    Word for word, or as somebody said; a single statement ends in the same words alone. So a transcript that is
-    imported again brings nothing back, and no other wording of what has ended stays. What is said again after the end
-    counts anew.
-
-    Args:
-        memories: table `memories`.
-        repeats: profile_id, memory_id and other_id of the pairs that were said to be the same.
-
-    Returns:
-        Rows of `fact_changes`, all decided. Cost: a join on the hashes of texts.
+    Word for word, or as somebody said of pairs (profile_id, memory_id, other_id); a single statement ends in the same
+    words alone. So a transcript that is imported again brings nothing back, and no other wording of what has ended
+    stays. What is said again after the end counts anew. Cost: a join on the hashes of texts.
     """
     table, text = TABLES["fact_changes"], ["profile_id", "content_hash"]
     whole = memories.filter(pl.col("closed_by").is_not_null()).select(

@@ -13,11 +13,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from memory_pipeline.consolidation import carried_updates, core_profile, relation_guards, reuse
 from memory_pipeline.schemas import TABLES
 from memory_pipeline.settings import Policy
+from memory_pipeline.text.arrays import Floats, Matrix, Rows
 from memory_pipeline.text.compare import (
     alignment,
     closeness,
@@ -29,10 +29,6 @@ from memory_pipeline.text.compare.judge import ASIDE, JUDGEMENT_COLUMNS, WHOLE
 from memory_pipeline.text.compare.judges import JUDGES
 from memory_pipeline.text.embed import encoder
 from memory_pipeline.text.embed.embedding import attributed
-
-Rows = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Vectors = NDArray[np.float32]
 
 REPEATS: Final = "repeats 1"
 """Model of the rows of `pair_readings` that hold how surely two texts are one fact (`first_repeats`)."""
@@ -159,14 +155,9 @@ def first_repeats(
 
     That is recorded because a merged memory is not judged again, and what was merged must stay so. Later judgements do
     not count: what a merge leaves beside two others makes them no surer, so a night without news merges nothing. Where
-    each says something that the other does not even nearly say (`UNSAID`), a merge would lose it: they are less sure.
-    0 for two that a guard keeps apart.
-
-    Args:
-        found: older and newer (rows of `points`), relation, confidence, of pairs that were judged.
-        points: the memories that are compared.
-        recorded: table `pair_readings`, with what was read of these pairs.
-        sentences: table `core_sentences`, if there is one.
+    each says something that the other does not even nearly say (`UNSAID`), a merge would lose it: they are less sure. 0
+    for two that a guard keeps apart. What was found of pairs has older and newer (rows of `points`), relation and
+    confidence; what is recorded has what was read of them.
     """
     rows = found.filter(pl.col("relation") == "duplicate")
     named = rows.select(
@@ -193,14 +184,8 @@ def answered_repeats(
 ) -> pl.DataFrame:
     """Return rows of `pair_readings`: texts that a language model calls the same, where no guard keeps them apart.
 
-    They are recorded for the reason for which first judgements are (`first_repeats`).
-
-    Args:
-        pairs: profile_id, memory_id and other_id (see `model_judge.same`).
-        memories: table `memories`, with both of each pair.
-        recorded: table `pair_readings`.
-        sentences: table `core_sentences`, if there is one.
-        sure: the share of such verdicts that are right.
+    They are recorded for the reason for which first judgements are (`first_repeats`). The pairs are those of
+    `model_judge.same`, of memories in `memories`; `sure` is the share of such verdicts that are right.
     """
     if pairs.is_empty():
         return TABLES["pair_readings"].empty()
@@ -237,14 +222,7 @@ def _judged(
     recorded: pl.DataFrame,
     sentences: pl.DataFrame | None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Judge the pairs of some profiles: profile_id and pairs, as in table `judgements`, and rows of `pair_readings`.
-
-    Args:
-        points: the memories of these profiles, as `judge` takes them.
-        policy: the judge, and the least confidence that is of use.
-        recorded: table `pair_readings` so far.
-        sentences: table `core_sentences`, if there is one.
-    """
+    """Judge the pairs of some profiles: profile_id and pairs, as in table `judgements`, and rows of `pair_readings`."""
     if points.is_empty():
         return TABLES["judgements"].empty().drop("read"), recorded.clear()
     reading = relation_reading.read(points.select(_SEEN))
@@ -274,7 +252,7 @@ def _judged(
     return pairs, pl.concat(readings.added)
 
 
-def _vectors(points: pl.DataFrame, vectors: pl.DataFrame) -> Vectors:
+def _vectors(points: pl.DataFrame, vectors: pl.DataFrame) -> Matrix:
     """Return the reader's vector of each memory; a text whose vector is not recorded is encoded."""
     of_reader = vectors.filter(pl.col("model") == encoder.NAME).select("profile_id", "content_hash", "vector")
     joined = points.join(of_reader, on=["profile_id", "content_hash"], how="left", maintain_order="left")["vector"]
@@ -297,14 +275,7 @@ class _Readings:
         self.added = [TABLES["pair_readings"].empty()]
 
     def of(self, model: str, older: Rows, newer: Rows, read: Callable[[Rows, Rows], Floats], width: int) -> Floats:
-        """Return the numbers of each pair, [pairs, width].
-
-        Args:
-            model: what is read, with its version.
-            older: row of the older memory of each pair.
-            read: reads pairs of rows.
-            width: count of the numbers.
-        """
+        """Return the numbers of each pair, [pairs, width]: those recorded of a model, else those that `read` reads."""
         pairs = pl.DataFrame(
             {
                 "profile_id": self._hashes["profile_id"].gather(older),
@@ -327,7 +298,7 @@ class _Readings:
 
 def _closeness(
     points: pl.DataFrame,
-    vectors: Vectors,
+    vectors: Matrix,
     profile: Rows,
     pairs: tuple[Rows, Rows],
     readings: _Readings,

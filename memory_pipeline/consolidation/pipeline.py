@@ -52,8 +52,7 @@ IN_TURN: Final = InTurn()
 def ordered(stages: Iterable[Stage]) -> tuple[Stage, ...]:
     """Return stages such that each comes after those whose tables it takes; otherwise in the order given.
 
-    Raises:
-        ValueError: stages depend on one another.
+    Raises ValueError: stages depend on one another.
     """
     waiting = list(stages)
     order: list[Stage] = []
@@ -176,17 +175,9 @@ def run_stage(
     complete: Complete = recorded_only,
     engine: Engine = IN_TURN,
 ) -> dict[str, pl.DataFrame]:
-    """Apply one stage, group of profiles by group, under the policy of each.
+    """Apply one stage, group of profiles by group, under the policy of each; the arguments are those of `run`.
 
-    Args:
-        tables: `profiles` and the tables that the stage takes.
-        policies: the policies in play, by hash.
-        last_run: stands in for the stage if the task does not need it.
-        complete: as for `run`.
-        engine: where the groups are computed.
-
-    Returns:
-        The tables that the stage gives, in canonical order; for a table that it adds to, only the rows to add.
+    Returns the tables that it gives, in canonical order; of a table that it adds to, only the rows to add.
     """
     taken = {name: tables[name] for name in ("profiles", *stage.takes)}
     every = parts(taken, policies, stages=[stage], last_run=last_run, complete=complete, rows=engine.rows_at_once)
@@ -204,16 +195,9 @@ def parts(
     complete: Complete = recorded_only,
     rows: int | None = None,
 ) -> Iterator[tuple[Part, dict[str, pl.DataFrame]]]:
-    """Yield the parts of a run, each with its rows of the tables, for `compute`.
+    """Yield the parts of a run, each with its rows of the tables, for `compute`; the arguments are those of `run`.
 
-    Args:
-        tables: as for `run`.
-        policies: as for `run`.
-        stages: as for `run`.
-        keep: as for `run`.
-        last_run: as for `run`.
-        complete: as for `run`.
-        rows: maximum rows of the largest table of a part, unless one profile has more; default: `ROWS_AT_ONCE`.
+    `rows` is the maximum of the largest table of a part, unless one profile has more; default: `ROWS_AT_ONCE`.
     """
     given = {name: TABLES[name].empty() for name in FROM_LAST_RUN} | {**tables}
     kept = frozenset(name for stage in stages for name in stage.gives if keep is None or name in keep)
@@ -291,27 +275,17 @@ SETTLED: Final = {name.removeprefix("settled_"): name for name in STAGES[SETTLIN
 
 
 def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataFrame]:
-    """Return the tables of a run as they are once its plan is committed, by the names under which they are published.
+    """Return the tables of a run (`SETTLED`) as they are once its plan is committed, by the names that are published.
 
-    Args:
-        tables: what the last stage takes; they may include a plan or decisions other than the run's.
-        policies: the policies in play, by hash.
-
-    Returns:
-        The tables named in `SETTLED`. Of `enrichment` and `vectors`, the rows that new summaries add.
+    Takes what the last stage takes, perhaps with a plan or decisions other than the run's. Of `enrichment` and
+    `vectors` it gives the rows that new summaries add.
     """
     made = run_stage(STAGES[SETTLING], tables, policies)
     return {name: made[form] for name, form in SETTLED.items()}
 
 
 def by_policy(function: Callable[..., pl.DataFrame], tables: Tables, policies: Mapping[str, Policy]) -> pl.DataFrame:
-    """Apply a function of tables, such as `checking.violations`, under each policy in play, and unite the rows.
-
-    Args:
-        function: takes `Inputs` and a context as a stage does.
-        tables: `profiles` and the tables that it takes.
-        policies: the policies in play, by hash.
-    """
+    """Apply a function of `Inputs` and a context, such as `checking.violations`, under each policy; unite the rows."""
     inputs = get_type_hints(function)["inputs"]
     return pl.concat(
         [

@@ -10,7 +10,6 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -25,13 +24,14 @@ from memory_pipeline.recall.index.postings import keys
 from memory_pipeline.recall.index.sessions import SAID_AT
 from memory_pipeline.settings import Settings
 from memory_pipeline.text import noise, quoting, shown_lines
+from memory_pipeline.text.arrays import Integers
 from memory_pipeline.text.parse import tokens
 from memory_pipeline.text.parse.speakers import ASSISTANTS
 
 if TYPE_CHECKING:
-    from memory_pipeline.recall.arrays import Integers
     from memory_pipeline.recall.index.memory_index import Index
     from memory_pipeline.recall.live.state import State, StateCache
+    from memory_pipeline.text.arrays import Integers
 
 QUOTED: Final = "quoted_memories"
 """Key of the metadata that holds the ids of the memories that a text quoted."""
@@ -173,7 +173,7 @@ def _by_agent(event: Event) -> bool:
 
 def _separated(event: Event, read: list[shown_lines.Piece], sources: quoting.Sources) -> Separated:
     by = event.occurred_at if event.occurred_at < event.recorded_at else None
-    find = partial(_find, sources, but=event.memory_id, by=by)
+    find = partial(sources.find, but=event.memory_id, by=by)
     own = quoting.own(read, find, by_agent=_by_agent(event))
     if own is None or not own.quoted or not isinstance(event.payload, Stored):
         return Separated(event, ())
@@ -182,12 +182,6 @@ def _separated(event: Event, read: list[shown_lines.Piece], sources: quoting.Sou
     metadata = canonical_json({**json.loads(event.payload.metadata or "{}"), QUOTED: [*own.quoted]})
     payload = event.payload.model_copy(update={"content": own.text, "metadata": metadata})
     return Separated(event.model_copy(update={"payload": payload}), own.quoted)
-
-
-def _find(
-    sources: quoting.Sources, piece: shown_lines.Piece, *, but: str | None, by: datetime | None
-) -> quoting.Found | None:
-    return sources.find(piece, but=but, by=by)
 
 
 def _add_candidates(sources: quoting.Sources, index: "Index", pieces: Iterable[shown_lines.Piece]) -> None:

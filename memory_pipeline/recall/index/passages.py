@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from memory_pipeline.recall.arrays import Floats, Integers
+from memory_pipeline.text.arrays import Floats, Integers, ranges
 from memory_pipeline.text.lang.ascii_patterns import contains, found
 from memory_pipeline.text.lang.en.lexicon import FIRST_PERSON, LISTS
 from memory_pipeline.text.lang.identification import identify, identify_one
@@ -124,6 +124,11 @@ class Passages:
     def bounds(self, rows: Integers) -> tuple[Integers, Integers]:
         """Return the first passage of each memory, and the passage after its last."""
         return np.searchsorted(self.row, rows), np.searchsorted(self.row, rows, side="right")
+
+    def of_rows(self, rows: Integers) -> tuple[Integers, Integers]:
+        """Return the passages of some memories, one memory after the other, and how many each has."""
+        first, last = self.bounds(rows)
+        return ranges(first, last - first), last - first
 
     def joined(self, later: Self, first_row: int) -> Self:
         """Append the passages of later memories, whose rows count from `first_row`."""

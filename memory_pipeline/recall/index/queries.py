@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from memory_pipeline.recall.arrays import Floats, Integers, Keys
 from memory_pipeline.recall.index.postings import keys
+from memory_pipeline.text.arrays import Floats, Integers, Keys
 from memory_pipeline.text.lang import folding
 from memory_pipeline.text.lang.en.stemming import stem as english_stem
 from memory_pipeline.text.lang.registry import ENGLISH, pack

@@ -59,13 +59,10 @@ class LedgerTail:
     def __init__(
         self, lake: Lake, profile_id: str, *, seq: int, as_of: int, position: int, rows: Sequence[Row] | None = None
     ) -> None:
-        """Hold the tail of a profile (see `load_published`).
+        """Hold the tail of a profile (see `load_published`): rows that its tables lack, by default read once needed.
 
-        Args:
-            seq: ledger position up to which the run of the published tables read.
-            as_of: instant of that run, microseconds since 1970.
-            position: ledger position at which the published tables were read.
-            rows: ledger rows that those tables lack at that position; default: they are read once they are needed.
+        The run of the published tables read up to `seq` and is of the instant `as_of`, microseconds since 1970; the
+        tables were read at `position`.
         """
         self._rows: list[Row] = []
         self._unread = rows is None

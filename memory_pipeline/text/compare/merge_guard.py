@@ -167,12 +167,8 @@ def _with_spelling(pairs: pl.DataFrame, reason: pl.Series, detail: pl.Series) ->
 def absolute_dates(mentioned: pl.Series, instants: pl.Series) -> pl.Series:
     """Resolve relative dates against the day they were said: "yesterday" becomes that day, "last month" that month.
 
-    Args:
-        mentioned: list of dates in normal form per memory, as in `enrichment`.
-        instants: when each memory was stored (UTC).
-
-    Returns:
-        A sorted list per memory. Dates that recur ("friday") or are vague ("few days ago") are left unchanged.
+    Takes the dates in normal form per memory, as in `enrichment`, and when each was stored (UTC); returns a sorted list
+    per memory. Dates that recur ("friday") or are vague ("few days ago") are left unchanged.
     """
     mentions = (
         pl.DataFrame({"date": mentioned, "day": instants.dt.date()}).with_row_index("row").explode("date").drop_nulls()

@@ -91,13 +91,8 @@ _NO_FORMS: Final = _Forms(*[frozenset[str]()] * 5)
 def differences(pairs: pl.DataFrame) -> pl.Series:
     """Find what two texts of each pair spell differently, as "[a] / [b]"; null where nothing does.
 
-    Args:
-        pairs: left_content and right_content; null counts as empty.
-
-    Returns:
-        A string per pair. A word, a number or a code counts if each text writes it in a way the other does not; a
-        symbol counts if it replaces another or is not mere decoration. Cost: about 5 µs per pair, 50 µs where words
-        differ only in their spelling.
+    A word, a number or a code counts if each text writes it in a way the other does not; a symbol counts if it replaces
+    another or is not mere decoration. Cost: about 5 µs per pair, 50 µs where words differ only in their spelling.
     """
     rows = pairs.select(pl.col(f"{side}_content").fill_null("") for side in _SIDES).iter_rows()
     return pl.Series("found", [_difference(*row) for row in rows], dtype=pl.String)
@@ -179,14 +174,10 @@ def _may_be_capitalised(chunk: str, previous: str, *, opening: bool) -> bool:
 def _chunk_forms(
     chunk: str, *, first: bool = False, money: bool = False, before: bool = False, literal: bool = False
 ) -> _Forms:
-    """Return the forms of one chunk.
+    """Return the forms of one chunk, a word with adjacent punctuation.
 
-    Args:
-        chunk: the word with adjacent punctuation.
-        first: it begins a sentence.
-        money: a currency follows.
-        before: a word of the same sentence follows.
-        literal: the exact spelling matters.
+    It may begin a sentence (`first`), stand before a currency or before a word of the same sentence, and its exact
+    spelling may matter (`literal`).
     """
     form, symbols = _split_signs(chunk)
     signs = frozenset(symbols)

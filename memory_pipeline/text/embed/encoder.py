@@ -93,11 +93,7 @@ class _Network(NamedTuple):
 
     @classmethod
     def load(cls, name: str) -> "_Network":
-        """Load a file of `models/reader`.
-
-        Raises:
-            ReaderMissingError: it is not installed.
-        """
+        """Load a file of `models/reader`; raises ReaderMissingError: it is not installed."""
         if (problem := missing()) and not (_folder() / name).is_file():
             raise ReaderMissingError(problem)
         with resources.as_file(_folder() / name) as path, np.load(path) as stored:
@@ -165,13 +161,9 @@ class PairReader:
         return self._rows(self._relations, pairs, self._width("head"))
 
     def sentences(self, sentences: Sequence[tuple[str, str]]) -> Floats:
-        """Return what the network holds of sentences before it labels them, and the score of each label.
+        """Return what the network holds of sentences, each with the text before it, and the score of each label.
 
-        Args:
-            sentences: the text before each sentence, and the sentence.
-
-        Returns:
-            [sentences, `STATE` + labels of `sentence_kinds.GROUPS`].
+        [sentences, `STATE` + labels of `sentence_kinds.GROUPS`].
         """
         return self._rows(self._labelled, sentences, STATE + self._width("labels"))
 
