@@ -62,7 +62,8 @@ def select(
     """
     uses = memories.select(*KEY, "category", "access_count", "tier")
     unprotected = scored.filter(~pl.col("is_protected")).join(uses, on=KEY, how="left", maintain_order="left")
-    leaving = [_superseded(scored, memories, summaries, policy), _handed_on(memories, summaries)]
+    none = TABLES["archived_set"].empty().drop("plan_id")
+    leaving = [none, _superseded(scored, memories, summaries, policy), _handed_on(memories, summaries)]
     if "relevance" in policy.forgetting:
         leaving.append(_irrelevant(unprotected, Action.DELETE, policy.delete_threshold))
         leaving.append(_irrelevant(unprotected, Action.ARCHIVE, policy.archive_threshold))
@@ -104,7 +105,6 @@ def _superseded(
             reason=pl.format(
                 "Summary {} takes the place of this memory and {}.", "target_id", counted("others", "other", "others")
             ),
-            threshold=pl.lit(None, pl.Float64),
         )
     )
 
@@ -123,11 +123,9 @@ def _handed_on(memories: Frame[Memories], summaries: pl.DataFrame) -> pl.DataFra
         .select(
             *KEY,
             "target_id",
-            strength=pl.lit(None, pl.Float64),
             action=pl.lit(Action.SUPERSEDE.value),
             rule=pl.lit("replaced_by_summary"),
             reason=pl.format("Summary {} takes the place of {}, which stood for it.", "target_id", "superseded_by"),
-            threshold=pl.lit(None, pl.Float64),
         )
     )
 
@@ -186,7 +184,6 @@ def _faded(unprotected: pl.DataFrame, policy: Policy, as_of: datetime) -> pl.Dat
             days.round(1),
         ),
         strength="retention",
-        threshold=pl.lit(None, pl.Float64),
     )
 
 
@@ -218,8 +215,6 @@ def _stubs(memories: Frame[Memories], policy: Policy, as_of: datetime) -> pl.Dat
                 pl.col("lifecycle_since").dt.strftime(_DAY),
                 days.round(1),
             ),
-            strength=pl.lit(None, pl.Float64),
-            threshold=pl.lit(None, pl.Float64),
         )
     )
 

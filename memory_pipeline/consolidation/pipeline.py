@@ -166,25 +166,6 @@ def run(
     return united(tables, engine.map(compute, every), stages=stages, keep=keep)
 
 
-def run_stage(
-    stage: Stage,
-    tables: Tables,
-    policies: Mapping[str, Policy],
-    *,
-    last_run: LastRun | None = None,
-    complete: Complete = recorded_only,
-    engine: Engine = IN_TURN,
-) -> dict[str, pl.DataFrame]:
-    """Apply one stage, group of profiles by group, under the policy of each; the arguments are those of `run`.
-
-    Returns the tables that it gives, in canonical order; of a table that it adds to, only the rows to add.
-    """
-    taken = {name: tables[name] for name in ("profiles", *stage.takes)}
-    every = parts(taken, policies, stages=[stage], last_run=last_run, complete=complete, rows=engine.rows_at_once)
-    made = list(engine.map(compute, every))
-    return {name: _united(name, [part[name] for part in made]) for name in stage.gives}
-
-
 def parts(
     tables: Tables,
     policies: Mapping[str, Policy],
@@ -249,7 +230,7 @@ def _united(name: str, rows: Sequence[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _made(stage: Stage, part: Part, tables: Tables) -> dict[str, pl.DataFrame]:
-    """Return what a stage makes of the tables of some profiles under one policy (see `run_stage`)."""
+    """Return what a stage makes of the tables of some profiles under one policy."""
     computed, made = tables["profiles"].select("profile_id"), list[dict[str, pl.DataFrame]]()
     given = {name: tables[name] for name in stage.takes}
     if part.having_last_run and not part.context.actions & stage.serves:
@@ -280,7 +261,9 @@ def settle(tables: Tables, policies: Mapping[str, Policy]) -> dict[str, pl.DataF
     Takes what the last stage takes, perhaps with a plan or decisions other than the run's. Of `enrichment` and
     `vectors` it gives the rows that new summaries add.
     """
-    made = run_stage(STAGES[SETTLING], tables, policies)
+    stage = STAGES[SETTLING]
+    taken = {name: tables[name] for name in ("profiles", *stage.takes)}
+    made = run(taken, policies, stages=[stage], keep=stage.gives)
     return {name: made[form] for name, form in SETTLED.items()}
 
 

@@ -15,16 +15,14 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
 from math import isqrt
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
-from memory_pipeline.text.arrays import Floats, Integers, Marks, Matrix, places
+from memory_pipeline.text.arrays import Floats, Integers, Marks, Matrix, libraries, places, product_threads
 
 _TILE: Final = 2048
 """Edge of the square blocks compared at once: small enough for the cache, and large enough that the threads of the
@@ -310,7 +308,7 @@ def _join_group(rows: _Rows, fresh: Integers, others: Integers, minimum: float, 
     one_block = len(indexes) <= _TILE
     if prefix is None and one_block:
         prefix = rows.units(indexes).astype(np.float32)
-    threads = 1 if one_block else min(_product_threads(), -(-len(fresh) // _TILE))
+    threads = 1 if one_block else min(product_threads(), -(-len(fresh) // _TILE))
     # Half of a block with itself is not needed; four blocks a side leave out most of it.
     edge = min(_TILE // 4 if one_block else _TILE, len(indexes), isqrt(budget // 2 // _CELL_BYTES // threads))
     limit = np.float32(minimum - _margin(rows.dimension if prefix is None else prefix.shape[1]))
@@ -347,19 +345,8 @@ def _side_by_side(threads: int) -> Iterator[Callable[[Callable[[int], Pairs], It
     if threads == 1:
         yield map
         return
-    with _libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         yield pool.map
-
-
-def _product_threads() -> int:
-    """Return the number of threads of a matrix product."""
-    products = _libraries().select(user_api="blas").info()
-    return max((int(library["num_threads"]) for library in products), default=1)
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _verified(rows: _Rows, lefts: Integers, rights: Integers, hits: Marks, minimum: float) -> Pairs:
@@ -408,7 +395,7 @@ def _prefix(rows: _Rows, indexes: Integers, minimum: float, cells: float, budget
     for part in _chunks(len(spread), rows.dimension):
         block = rows.units(spread[part])
         moment += block.T @ block
-    with _libraries().limit(limits=1, user_api="blas"):  # on busy cores its threads mostly wait for one another
+    with libraries().limit(limits=1, user_api="blas"):  # on busy cores its threads mostly wait for one another
         basis = np.linalg.eigh(moment)[1][:, ::-1]
     width = _width(rows.units(_spread(indexes, _SAMPLE)) @ basis, minimum, cells, len(indexes), budget)
     if width == rows.dimension:

@@ -1,7 +1,10 @@
-"""Types of arrays, and what NumPy lacks: runs of rows under one key, and the softmax."""
+"""Types of arrays, and what NumPy lacks: runs of rows under one key, the softmax, and the threads of its products."""
+
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
 
 Integers = NDArray[np.int64]
 Rows = Integers
@@ -30,6 +33,18 @@ def last_of_each(keys: Integers, order: Integers, count: int) -> Integers:
     last = np.full(count, -1)
     last[keys[order]] = order
     return last
+
+
+@cache
+def libraries() -> ThreadpoolController:
+    """Return what limits the threads of matrix products."""
+    return ThreadpoolController()
+
+
+def product_threads() -> int:
+    """Return the number of threads of a matrix product."""
+    products = libraries().select(user_api="blas").info()
+    return max((int(library["num_threads"]) for library in products), default=1)
 
 
 def softmax(scores: Floats) -> Floats:

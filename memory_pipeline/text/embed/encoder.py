@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
+from memory_pipeline.text.arrays import libraries, product_threads
 from memory_pipeline.text.lang.folding import keyed
 
 if TYPE_CHECKING:
@@ -199,21 +199,14 @@ def _side_by_side(read: Callable[["Encoding"], T], texts: Sequence["Encoding"]) 
     Each text is computed by itself, for in a product over several texts the last digits of a row depend, on some
     processors, on its neighbours. A few texts are read in the caller's thread: others cost more to start.
     """
-    libraries = _libraries()
-    products = libraries.select(user_api="blas").info()
-    threads = max((int(library["num_threads"]) for library in products), default=1)
+    threads = product_threads()
     if len(texts) <= _FEW:
-        with libraries.limit(limits=1, user_api="blas"):
+        with libraries().limit(limits=1, user_api="blas"):
             yield from map(read, texts)
         return
-    with libraries.limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
+    with libraries().limit(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as pool:
         for start in range(0, len(texts), _AHEAD):  # what is read ahead of its use is bounded
             yield from pool.map(read, texts[start : start + _AHEAD])
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 class ReaderMissingError(ValueError):
