@@ -160,12 +160,8 @@ def first_repeats(
     confidence; what is recorded has what was read of them.
     """
     rows = found.filter(pl.col("relation") == "duplicate")
-    named = rows.select(
-        *("older", "newer", "confidence"),
-        profile_id=points["profile_id"].gather(rows["older"]),
-        older_hash=points["content_hash"].gather(rows["older"]),
-        newer_hash=points["content_hash"].gather(rows["newer"]),
-    ).unique(_TEXTS, keep="first", maintain_order=True)
+    ends = _with_texts(rows.select("older", "newer", "confidence"), points)
+    named = ends.unique(_TEXTS, keep="first", maintain_order=True)
     known = recorded.filter(pl.col("model") == REPEATS)
     new = named.join(known, on=_TEXTS, how="anti", maintain_order="left")
     aligned = recorded.filter(pl.col("model") == alignment.MODEL).select(*_TEXTS, read="numbers")
@@ -197,15 +193,16 @@ def answered_repeats(
         row.rename({"memory_id": "other_id", "row": "newer"}), on=["profile_id", "other_id"], maintain_order="left"
     )
     one = relation_guards.one_fact(placed.select(pl.col("older", "newer").cast(pl.Int64)), points, sentences)
-    named = one.select(
-        profile_id=points["profile_id"].gather(one["older"]),
-        older_hash=points["content_hash"].gather(one["older"]),
-        newer_hash=points["content_hash"].gather(one["newer"]),
-        model=pl.lit(ANSWERED_REPEATS),
-        numbers=pl.concat_list(pl.lit(sure)),
-    ).unique(_TEXTS, keep="first", maintain_order=True)
+    named = _with_texts(one, points).with_columns(model=pl.lit(ANSWERED_REPEATS), numbers=pl.concat_list(pl.lit(sure)))
+    named = named.unique(_TEXTS, keep="first", maintain_order=True)
     known = recorded.filter(pl.col("model") == ANSWERED_REPEATS)
     return TABLES["pair_readings"].conform(named.join(known, on=_TEXTS, how="anti", maintain_order="left"))
+
+
+def _with_texts(pairs: pl.DataFrame, points: pl.DataFrame) -> pl.DataFrame:
+    """Add the profile and the hashes of the texts of pairs of rows of `points`: `_TEXTS`."""
+    hashes = (points["content_hash"].gather(pairs[side]).alias(f"{side}_hash") for side in ("older", "newer"))
+    return pairs.with_columns(points["profile_id"].gather(pairs["older"]), *hashes)
 
 
 def _read(points: pl.DataFrame, policy: Policy) -> pl.DataFrame:
@@ -270,23 +267,16 @@ class _Readings:
 
     def __init__(self, points: pl.DataFrame, recorded: pl.DataFrame) -> None:
         """Take the memories, and table `pair_readings` so far."""
-        self._hashes = points.select("profile_id", "content_hash")
+        self._points = points
         self._recorded = recorded
         self.added = [TABLES["pair_readings"].empty()]
 
     def of(self, model: str, older: Rows, newer: Rows, read: Callable[[Rows, Rows], Floats], width: int) -> Floats:
         """Return the numbers of each pair, [pairs, width]: those recorded of a model, else those that `read` reads."""
-        pairs = pl.DataFrame(
-            {
-                "profile_id": self._hashes["profile_id"].gather(older),
-                "older_hash": self._hashes["content_hash"].gather(older),
-                "newer_hash": self._hashes["content_hash"].gather(newer),
-            }
-        )
+        pairs = _with_texts(pl.DataFrame({"older": older, "newer": newer}), self._points)
         known = self._recorded.filter(pl.col("model") == model).select(*_TEXTS, "numbers")
         found = pairs.join(known, on=_TEXTS, how="left", maintain_order="left")
-        ends = pairs.with_columns(older=older, newer=newer).filter(found["numbers"].is_null())
-        unread = ends.unique(_TEXTS, keep="first", maintain_order=True)
+        unread = pairs.filter(found["numbers"].is_null()).unique(_TEXTS, keep="first", maintain_order=True)
         numbers = read(unread["older"].to_numpy(), unread["newer"].to_numpy())
         new = TABLES["pair_readings"].conform(
             unread.select(*_TEXTS, model=pl.lit(model), numbers=pl.Series(numbers, dtype=pl.List(pl.Float64)))

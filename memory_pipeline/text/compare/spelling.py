@@ -14,16 +14,14 @@ from typing import Final, NamedTuple
 import polars as pl
 
 from memory_pipeline.text import word_cache
-from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, SMALL_TALK, STOP_WORDS
+from memory_pipeline.text.lang.en.lexicon import DATE_WORDS, LISTS, SMALL_TALK, STOP_WORDS
 from memory_pipeline.text.lang.en.rarity import is_common
 
 Words = Sequence[str]
 
 _SIDES: Final = ("left", "right")
-_UNITS: Final = frozenset(
-    {"ms", "s", "sec", "secs", "min", "mins", "h", "hr", "hrs", "km", "kg", "lb", "lbs", "mb", "gb", "tb", "kb", "cm"}
-    | {"mm", "m", "mph", "kmh", "px"}
-)
+_WORDS: Final = LISTS.section("spelling")
+_UNITS: Final = _WORDS.words("units")
 _CHUNK: Final = re.compile(r"\S+|\n")
 _SENTENCE_END: Final = re.compile("[.!?:;\u2026]['\"\u201d\u2019)\\]*]*$")
 _OPENING_MARKS: Final = re.compile("[\"'\u201c\u2018\u201e\u00ab(\\[*]")
@@ -56,11 +54,9 @@ _PLAIN_SLASHED: Final = re.compile(r"[^\W\d_]+(?:/[^\W\d_]+)*/?")
 _FLAG: Final = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 _MODIFIERS: Final = re.compile("[\U0001f3fb-\U0001f3ff\ufe0e\ufe0f\u200d\u20e3©®™]")
 _ONLY_MARKS: Final = re.compile(r"[-.,;:!?'\"()\[\]{}*•·&/_\\\u2026«»\u201c\u201d]*")
-_CASELESS: Final = _UNITS & {"km", "kg", "h", "min", "hr", "hrs", "sec", "secs", "mins"} | {
-    *("am", "pm", "k", "st", "nd", "rd", "th", "ok", "tv", "usd", "eur", "gbp", "http", "https", "www", "x")
-}
-_MEASURES: Final = _UNITS | _CASELESS | {"g", "mg", "l", "ml", "ft", "in", "d", "w", "y", "bn", "mn"}
-_NAMESAKES: Final = frozenset({"us", "it", "who", "may", "will", "a"})
+_CASELESS: Final = _WORDS.words("caseless")
+_MEASURES: Final = _UNITS | _CASELESS | _WORDS.words("short_units")
+_NAMESAKES: Final = _WORDS.words("namesakes")
 """Short words that mean something else in capitals."""
 _MIN_SHOUTED_LETTERS: Final = 5
 """Minimum number of letters of a common word that capitals only emphasise."""

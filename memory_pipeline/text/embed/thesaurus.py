@@ -122,10 +122,7 @@ class Thesaurus:
 
 
 def _products(places: Integers, one: Cells, other: Cells) -> tuple[Integers, Integers, Floats]:
-    """Return the cells of `one[places] @ other` that are not empty: row, column and value.
-
-    For few rows.
-    """
+    """Return the cells of `one[places] @ other` that are not empty: row, column and value. For few rows."""
     row, inner, weight = _cells(places, one)
     owner, column, values = _cells(inner, other)
     width = max(other.shape[1], 1)
