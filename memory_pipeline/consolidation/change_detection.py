@@ -68,28 +68,17 @@ def compare(
 ) -> Compared:
     """Find memories that a newer one updates, contradicts or repeats.
 
-    Live originals and compressions of people's statements are compared. The older one is the one valid earlier
-    (valid_from, else created_at, then seq). An update is decided if the judge is sure of it and names what changed, and
-    if the two have different instants; everything else becomes links, and updates too unsure for a link are reported as
-    doubts.
+    Live originals and compressions of people's statements are compared, in languages with full rules, that have begun
+    to hold by `as_of`. The older one is the one valid earlier (valid_from, else created_at, then seq). An update is
+    decided if the judge is sure of it and names what changed, and if the two have different instants; everything else
+    becomes links, and updates too unsure for a link are reported as doubts. Of `vectors` those of the policy's embedder
+    and of the reader are read; `kept` is table `judgements` as any earlier run left it, `recorded` is `pair_readings`,
+    `sentences` is `core_sentences`.
 
-    Args:
-        enrichment: table `enrichment`; texts in a language without full rules are not compared.
-        vectors: table `vectors`; only those of the policy's embedder and of the reader are read.
-        policy: whether facts are compared (`fact_changes`), by which `judge`, and the confidence for links and for
-            closing.
-        as_of: instant of the state; memories that become valid later change nothing yet.
-        kept: table `judgements` as any earlier run left it; default: none.
-        recorded: table `pair_readings` so far; default: none.
-        sentences: table `core_sentences`: texts of which the kinds are known; default: none.
-
-    Returns:
-        Rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`;
-        under a token budget, of `change_odds`; the rows to add to `pair_readings`; and, if a language model is asked,
-        the pairs that it may judge. A memory closed by an update is not compared with anything newer than its
-        successor.
-
-    Cost: see `judging.judge`.
+    Returns rows of `fact_changes`, of which at most one update of a memory is decided: the earliest; of `judgements`;
+    under a token budget, of `change_odds`; the rows to add to `pair_readings`; and, if a language model is asked, the
+    pairs that it may judge. A memory closed by an update is not compared with anything newer than its successor. Cost:
+    see `judging.judge`.
     """
     points = _points(memories, enrichment, policy, as_of)
     if not judging.compares(policy) or points.is_empty():

@@ -44,21 +44,12 @@ def select(
       `stub_after_days` of being cold, for a superseded memory only while its summary is live. Never core.
 
     Protection prevents everything but supersession. Each memory has at most one row, by the first of supersede, delete,
-    archive, expire, cold and stub.
+    archive, expire, cold and stub. The summaries are those of the same run, and the live ones that stay. A working
+    memory whose tier rises by the promotions of the run does not expire, because these take effect before it.
 
-    Args:
-        scored: table `scored_memories`.
-        memories: table `memories`, of the same state.
-        summaries: table `summaries` of the same run, and the live summaries that stay.
-        policy: what is forgotten, the thresholds, and what is protected.
-        promotions: table `promotions` of the same run: a working memory whose tier rises does not expire, because the
-            promotion takes effect before the run. None: no promotions.
-
-    Returns:
-        Table `archived_set`. `strength` is the score that the rule used (energy as energy / (1 + energy)), else the
-        memory's strength, null if it was not live; `threshold` is the bound that the score fell below, if any.
-
-    Cost: linear.
+    Of table `archived_set`, `strength` is the score that the rule used (energy as energy / (1 + energy)), else the
+    memory's strength, null if it was not live; `threshold` is the bound that the score fell below, if any. Cost:
+    linear.
     """
     uses = memories.select(*KEY, "category", "access_count", "tier")
     unprotected = scored.filter(~pl.col("is_protected")).join(uses, on=KEY, how="left", maintain_order="left")

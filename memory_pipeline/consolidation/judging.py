@@ -86,17 +86,11 @@ def judge(
 ) -> Judged:
     """Return table `judgements`: the pairs likely enough for a link or a doubt or, under a token budget, to count.
 
-    Args:
-        points: `relation_reading.MEMORY_COLUMNS`, user_id, file, heading, project and undated of the memories, by
-            profile and start of validity; `row` numbers them from 0, `place` those of each profile.
-        policy: the judge, and the least confidence that is of use.
-        vectors: table `vectors`, with the reader's.
-        kept: table `judgements` as any earlier run left it; default: none.
-        recorded: table `pair_readings` so far; default: none.
-        sentences: table `core_sentences`: texts of which the kinds are known; default: none.
-
-    Cost: about 2 ms per short memory of a profile that is judged, and 10 ms for each text whose pairs are not recorded
-    yet; a hundredth of a millisecond for other profiles.
+    The points are `relation_reading.MEMORY_COLUMNS`, user_id, file, heading, project and undated of the memories, by
+    profile and start of validity; `row` numbers them from 0, `place` those of each profile. `kept` is the table as any
+    earlier run left it, `recorded` is `pair_readings`, `sentences` is `core_sentences`; by default none. Cost: about 2
+    ms per short memory of a profile that is judged, and 10 ms for each text whose pairs are not recorded yet; a
+    hundredth of a millisecond for other profiles.
     """
     judged = reuse.reused("judgements", kept, _read(points, policy))
     recorded = TABLES["pair_readings"].empty() if recorded is None else recorded

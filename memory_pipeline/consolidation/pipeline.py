@@ -348,20 +348,10 @@ def participants(
 ) -> pl.DataFrame:
     """Return the table `profiles`: who takes part in a run, from which state, under which policy.
 
-    Args:
-        policies: policy of each profile that takes part.
-        ledger_digest: digest of what agents wrote up to `seq`.
-        as_of: the one clock of the run.
-        seq: ledger position to read up to.
-        heads: position of the last commit of each profile.
-        since: position of the last reflection of each profile.
-        task: what may be decided.
-        scope: which memories the run may decide about (see `scope`).
-        trigger: what started the run.
-        caught_up: position of the last commit that deferred no memory of a profile; read with row limits.
-        row_limits: maximum number of memories per profile that the run compares and groups; default: all.
-        max_archived_share: quota instead of the policy's.
-        retry_reverted: propose again what was undone.
+    The arguments are its columns, where profiles differ by profile: heads and `since` are the positions of the last
+    commit and of the last reflection, `caught_up` that of the last commit that deferred no memory, read with row limits
+    (default: all memories are compared and grouped). The ledger is read up to `seq`, and has that digest there of what
+    agents wrote; `max_archived_share` stands for the policy's.
     """
     rows = [
         {

@@ -65,16 +65,12 @@ def separated(
     marked: bool = False,
     filters: bool = True,
 ) -> list[Separated]:
-    """Return events with texts that quote nothing and are memories (see `text/noise`), in order.
+    """Return events of a profile with texts that quote nothing and are memories (see `text/noise`), in order.
 
-    Cost: a glance at each text; for those that carry marks, and for turns of agents, proportional to their length.
-
-    Args:
-        events: events of one profile; those that store no memory stay as they are.
-        state: returns the profile's memories; called only if a text may quote.
-        headings: names of the blocks of core memory.
-        marked: read only texts that carry marks, not every turn of an agent.
-        filters: leave out what is no memory; what is protected stays.
+    Events that store no memory stay as they are, and so does what is protected; without `filters` texts that are no
+    memory do too. The state is asked for only if a text may quote; the headings are names of blocks of core memory.
+    `marked` reads only texts that carry marks, not every turn of an agent. Cost: a glance at each text; for those that
+    carry marks, and for turns of agents, proportional to their length.
     """
     noisy = _noise(events) if filters else {}
     read = {
